@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import integer, mapping, number, sequence
+from dpfda.numerics.encoding import sequence
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
+from dpfda.releases import entries as file
 from dpfda.releases.bands import check_level
 from dpfda.releases.base import LEVEL, Column, Release
-from dpfda.releases.costs import certified
 from dpfda.releases.words import Words
 from dpfda.views import View
 
@@ -29,7 +29,7 @@ OWN = {
 
 
 @dataclass(frozen=True)
-class Answer:
+class Answer(file.Written):
     """One published answer.
 
     Parameters
@@ -49,6 +49,14 @@ class Answer:
     value: float
     standard_error: float
 
+    # Files call a query a question.
+    ENTRIES: ClassVar[file.Table] = {
+        "number": file.whole_number(1),
+        "query": file.MAPPING.named("question"),
+        "value": file.NUMBER,
+        "standard_error": file.NUMBER,
+    }
+
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
         """Interval that contains the answer without noise with probability `level`.
 
@@ -57,18 +65,6 @@ class Answer:
         check_level(level)
         half = float(scipy.special.ndtri((1 + level) / 2)) * self.standard_error
         return self.value - half, self.value + half
-
-    def to_json(self) -> dict[str, object]:
-        """As JSON types; files call a query a question."""
-        parts = asdict(self)
-        return {"question" if name == "query" else name: part for name, part in parts.items()}
-
-    @classmethod
-    def from_json(cls, entries: object) -> Answer:
-        """From JSON types."""
-        written = mapping(entries)
-        parts = (number(written["value"]), number(written["standard_error"]))
-        return cls(integer(written["number"], 1), mapping(written["question"]), *parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +91,12 @@ class ReleasedAnswers(Release):
     CALLED: ClassVar[str] = "dpfda file of answers"
     plural: ClassVar[bool] = True
     discrete: ClassVar[bool] = True
+    ENTRIES: ClassVar[file.Table] = {
+        "answers": file.entry(
+            lambda answers: tuple(map(Answer.from_json, sequence(answers))),
+            lambda answers: [answer.to_json() for answer in answers],
+        )
+    }
 
     def __call__(self, numbers: ArrayLike) -> Any:
         """Values of answers by their number, from 1."""
@@ -106,16 +108,12 @@ class ReleasedAnswers(Release):
         return float(found) if np.ndim(numbers) == 0 else found
 
     def to_entries(self) -> dict[str, object]:
-        return {"answers": [answer.to_json() for answer in self.answers], **self.design}
+        return {**super().to_entries(), **self.design}
 
     @classmethod
-    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
-        return cls(
-            answers=tuple(Answer.from_json(answer) for answer in sequence(written["answers"])),
-            design={name: part for name, part in written.items() if name not in OWN},
-            certificate=certified(written),
-            about=mapping(written["about"]),
-        )
+    def entries(cls, written: dict[str, object], kernel: object) -> dict[str, Any]:
+        design = {name: part for name, part in written.items() if name not in OWN}
+        return super().entries(written, kernel) | {"design": design}
 
     @property
     def axes(self) -> dict[str, tuple[float, float]]:

@@ -7,11 +7,17 @@ is found by that name, in this folder or wherever else it was imported from; not
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
+from dpfda.numerics.encoding import mapping
 from dpfda.numerics.errors import ParameterError
+from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.written import certificate_to_json
+from dpfda.releases import entries as file
+from dpfda.releases.costs import certified
 from dpfda.releases.files import write_json
 from dpfda.releases.functional import to_basis, to_fdatagrid
 from dpfda.releases.kinds import KINDS, SCHEMA_VERSION, read
@@ -29,8 +35,8 @@ class Release(Published):
 
     ==================  ===============================================================================
     ``FORMAT``          name of its files; ``CALLED``, what people call one
-    ``to_entries``      what its file holds beside certificate and labels, as JSON types
-    ``from_json``       the release again
+    ``ENTRIES``         what its file holds beside certificate and labels: a table of
+                        `dpfda.releases.entries`; or ``to_entries`` and ``from_json``
     ``domain_range``    ends of its domain, or of each variable; or ``axes``, which names them
     ``__call__``        values at points; or ``columns`` for several values
     ``_around``         its band, where it is a `dpfda.releases.banded.Banded`
@@ -39,10 +45,13 @@ class Release(Published):
     ``words``           its paragraphs in a report
     ==================  ===============================================================================
 
-    Optional: ``arrays`` (entries that are kept read-only), ``subject``, ``made_by``, ``public_units``,
-    ``lines`` (further lines of `repr`), ``facts`` and ``highlights`` (for programs and terminals).
+    Optional: ``arrays`` (entries that are kept read-only), ``checked`` (refuses a file that contradicts
+    itself), ``subject``, ``made_by``, ``public_units``, ``lines`` (further lines of `repr`), ``facts``
+    and ``highlights`` (for programs and terminals).
     `dpfda.testing.check_release` holds a kind to it.
     """
+
+    ENTRIES: ClassVar[file.Table] = {}
 
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
@@ -71,6 +80,35 @@ class Release(Published):
             "about": dict(self.about),
             **self.to_entries(),
         }
+
+    def to_entries(self) -> dict[str, object]:
+        """What this kind alone holds, as JSON types."""
+        return file.to_file(self, self.ENTRIES)
+
+    @classmethod
+    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
+        made = cls(**cls.entries(written, kernel))
+        made.checked()
+        return made
+
+    @classmethod
+    def entries(cls, written: dict[str, object], kernel: object) -> dict[str, Any]:
+        """The arguments of the class that its file holds."""
+        held, own = file.from_file(written, cls.ENTRIES, kernel), {each.name for each in fields(cls)}  # type: ignore[arg-type]
+        if "certificate" in own:
+            held["certificate"] = cls.charged(written, held)
+        if "about" in own:
+            held["about"] = mapping(written["about"])
+        return held
+
+    @classmethod
+    def charged(cls, written: Mapping[str, object], held: Mapping[str, Any]) -> Certificate:
+        """The certificate in its file; where the file holds noise, its losses are of no other law."""
+        noise = held["shares"].noise if "shares" in held else held.get("noise")
+        return certified(written, laws=None if noise is None else [noise])
+
+    def checked(self) -> None:
+        """Refuse, by a `ValueError`, what can be wrong with a release in a file alone."""
 
     def to_fdatagrid(self, points: object = None) -> Any:
         """The published functions as a ``skfda.FDataGrid`` (extra `fda`).

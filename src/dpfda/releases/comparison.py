@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import mapping, name, sequence
+from dpfda.numerics.encoding import mapping, sequence
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import label
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import first_up
+from dpfda.releases import entries as file
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.confidence import Variance
 from dpfda.releases.costs import identity_of
 from dpfda.releases.difference import SAMPLING, ReleasedDifference, together
 from dpfda.releases.equality import EqualityTest
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.kinds import part_from_json
 from dpfda.releases.mean_tests import equal_means
 from dpfda.releases.words import Words
 from dpfda.views import Curve
@@ -48,6 +48,7 @@ class ReleasedComparison(Release):
     FORMAT: ClassVar[str] = "dpfda-comparison"
     CALLED: ClassVar[str] = "dpfda comparison of groups"
     plural: ClassVar[bool] = True
+    ENTRIES: ClassVar[file.Table] = {"means": file.named_parts(ReleasedFunction, "mean").named("groups")}
     band_kinds: ClassVar[tuple[str, ...]] = ReleasedDifference.band_kinds
 
     def __post_init__(self) -> None:
@@ -183,25 +184,21 @@ class ReleasedComparison(Release):
     # Its file.
 
     def to_entries(self) -> dict[str, object]:
-        means = [{"name": name, "mean": mean.to_json()} for name, mean in self.means.items()]
-        return {"composition": self.describe_composition(), "groups": means}
+        return {"composition": self.describe_composition(), **super().to_entries()}
 
     @classmethod
-    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
-        parts = [mapping(part) for part in sequence(written["groups"])]
-        means = {
-            name(part["name"]): part_from_json(part["mean"], ReleasedFunction, kernel) for part in parts
-        }
+    def entries(cls, written: dict[str, object], kernel: object) -> dict[str, Any]:
+        held = super().entries(written, kernel)
         if written["schema_version"] == 1:
             # One charge paid for all; what all groups have in common is the guarantee.
-            digests = [identity_of(mapping(part["mean"])) for part in parts]
-            identity = identity_of({"noise": digests})
-            for group, mean in means.items():
+            parts = [mapping(mapping(part)["mean"]) for part in sequence(written["groups"])]
+            identity = identity_of({"noise": [identity_of(part) for part in parts]})
+            for group, mean in held["means"].items():
                 certificate = replace(
                     mean.certificate, identity=identity, stages=(WHOLE,), costs=(Cost(mean.guarantee),)
                 )
-                means[group] = replace(mean, certificate=certificate)
-        return cls(means)
+                held["means"][group] = replace(mean, certificate=certificate)
+        return held
 
     # Tables, pictures and words.
 

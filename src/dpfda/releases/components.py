@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol, Self, overload
+from typing import ClassVar, Protocol, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases import Basis
-from dpfda.bases.reading import interval_basis
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import floats, mapping, number
+from dpfda.numerics.encoding import mapping
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals, whole
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.words import number as numbered
+from dpfda.privacy.words import number
+from dpfda.releases import entries as file
 from dpfda.releases.base import LEVEL, Column, Release
-from dpfda.releases.costs import certified
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.kinds import part_from_json
 from dpfda.releases.plain import ON_LINE, thinned
 from dpfda.releases.words import Words
 from dpfda.views import Curve, Line
@@ -120,6 +118,15 @@ class ReleasedComponents(Release):
     CALLED: ClassVar[str] = "dpfda release of components"
     arrays: ClassVar[tuple[str, ...]] = ("vectors", "variances", "center")
     plural: ClassVar[bool] = True
+    ENTRIES: ClassVar[file.Table] = {
+        "variances": file.FLOATS,
+        "total": file.NUMBER.or_null.named("total_variance"),
+        "floor": file.NUMBER.or_null.named("noise_floor"),
+        "vectors": file.FLOATS,
+        "center": file.FLOATS,
+        "basis": file.BASIS,
+        "mean": file.part(ReleasedFunction).or_null,
+    }
 
     @property
     def count(self) -> int:
@@ -188,38 +195,11 @@ class ReleasedComponents(Release):
             raise ParameterError("scores", f"have {self.count} columns", f"{values.shape}")
         return np.asarray(self.center + values @ self(self.grid_points))
 
-    # Its file.
-
-    def to_entries(self) -> dict[str, object]:
-        return {
-            "variances": self.variances.tolist(),
-            "total_variance": self.total,
-            "noise_floor": self.floor,
-            "vectors": self.vectors.tolist(),
-            "center": self.center.tolist(),
-            "basis": self.basis.to_json(),
-            "mean": None if self.mean is None else self.mean.to_json(),
-        }
-
-    @classmethod
-    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
-        total, floor, mean = (written[name] for name in ("total_variance", "noise_floor", "mean"))
-        release = cls(
-            basis=interval_basis(written["basis"], kernel),
-            vectors=floats(written["vectors"]),
-            variances=floats(written["variances"]),
-            total=None if total is None else number(total),
-            floor=None if floor is None else number(floor),
-            center=floats(written["center"]),
-            certificate=certified(written),
-            about=mapping(written["about"]),
-            mean=None if mean is None else part_from_json(mean, ReleasedFunction, kernel),
-        )
-        if release.vectors.shape != (release.basis.eigenvalues.size, release.count):
+    def checked(self) -> None:
+        if self.vectors.shape != (self.basis.eigenvalues.size, self.count):
             raise ValueError("vectors, functions and variances differ in number")
-        if release.center.shape != release.grid_points.shape:
+        if self.center.shape != self.grid_points.shape:
             raise ValueError("the center must fit the grid")
-        return release
 
     # Tables, pictures and words.
 
@@ -316,11 +296,11 @@ def second_order(release: Release, what: str, found: ReleasedComponents) -> Word
     budget = mapping(release.mechanism.get("budget", {}))
     parts = "; ".join(f"{name}, {part}" for name, part in budget.items())
     above = int(np.sum(found.variances > found.floor)) if found.floor is not None else 0
-    variances = ", ".join(numbered(float(value)) for value in found.variances)
+    variances = ", ".join(number(float(value)) for value in found.variances)
     accurate = (
         [
             "With a probability of 95% the noise alone has no eigenvalue above "
-            f"{numbered(found.floor)}. The released variances are {variances}; {above} of them "
+            f"{number(found.floor)}. The released variances are {variances}; {above} of them "
             f"{'lies' if above == 1 else 'lie'} above that, and others may be noise.",
             "This is about the privacy noise. Clipping, the choice of functions and sampling add "
             "errors of their own.",

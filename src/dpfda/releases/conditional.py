@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -16,14 +16,13 @@ from dpfda.bases.grids import check_points, frozen
 from dpfda.mechanisms.posteriors.histospline import nearest_probabilities
 from dpfda.mechanisms.posteriors.many_cells import block_lines, blocks_for, variances_at
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import integer, number
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
+from dpfda.releases import entries as file
 from dpfda.releases.bands import Band
 from dpfda.releases.cell_errors import block_noise, is_fine, share_step
 from dpfda.releases.density import NODES, ReleasedDensity
 from dpfda.releases.histogram import ReleasedHistogram
-from dpfda.releases.kinds import part_from_json
 
 # What is taken off the difference from the marginal, in variances of what noise and sampling do to it.
 TAKEN = 0.5
@@ -81,6 +80,12 @@ class ReleasedConditionalDensity(ReleasedDensity):
     CALLED: ClassVar[str] = "released conditional density"
     DRAWN: ClassVar[tuple[str, ...]] = ("domain",)
     band_kinds: ClassVar[tuple[str, ...]] = ("mean",)
+    ENTRIES: ClassVar[file.Table] = {
+        "raw": file.part(ReleasedHistogram),
+        "proper": file.entry(lambda _: "nearest"),
+        "axis": file.whole_number(),
+        "place": file.NUMBER,
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -214,14 +219,6 @@ class ReleasedConditionalDensity(ReleasedDensity):
         for _ in range(DRAWN):
             sums = block_noise(raw.noise, generator, 1, math.prod(shape), math.prod(blocks))
             yield moved(sums.reshape(shape) * step)
-
-    def to_entries(self) -> dict[str, object]:
-        return {**super().to_entries(), "axis": self.axis, "place": self.place}
-
-    @classmethod
-    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
-        raw = part_from_json(written["raw"], ReleasedHistogram, kernel)
-        return cls(raw, axis=integer(written["axis"]), place=number(written["place"]))
 
     def band_points(self) -> Floats:
         return self.default_points()

@@ -6,31 +6,29 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases import Basis
 from dpfda.bases.grids import check_points, frozen
-from dpfda.bases.reading import interval_basis
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.mechanisms.design.covariance import fitted_shrinkage, nearest_positive
 from dpfda.noise import law_from_json
 from dpfda.noise.symmetric import MatrixLaw, SymmetricNoise
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import exponent, floats, integers, mapping
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, whole
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
+from dpfda.releases import entries as file
 from dpfda.releases.bands import DRAWS, KINDS, MEASURED, Band, check_level
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.components import ReleasedComponents, center_words, ordered_components, second_order
-from dpfda.releases.costs import certified, drawn_laws, one_cost, sum_costs
-from dpfda.releases.counts import Divisor, NoisyCount, divisor_from_json, divisor_to_json
+from dpfda.releases.costs import certified, drawn_laws, sum_costs
+from dpfda.releases.counts import Divisor, NoisyCount
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.kinds import part_from_json
 from dpfda.releases.lines import settled
 from dpfda.releases.simulated import largest_size, simulated_widths
 from dpfda.releases.words import Words
@@ -91,6 +89,16 @@ class ReleasedCovariance(Release):
     CALLED: ClassVar[str] = "released dpfda covariance"
     arrays: ClassVar[tuple[str, ...]] = ("center",)
     band_kinds: ClassVar[tuple[str, ...]] = KINDS
+    ENTRIES: ClassVar[file.Table] = {
+        "noisy_sum": file.INTEGERS,
+        "exponent": file.EXPONENT,
+        "divisor": file.DIVISOR,
+        "shrunk": file.entry(lambda shrunk: shrunk is True),
+        "center": file.FLOATS,
+        "noise": file.itself(partial(law_from_json, kind=MatrixLaw)),
+        "basis": file.BASIS,
+        "mean": file.part(ReleasedFunction).or_null,
+    }
 
     @property
     def domain_range(self) -> tuple[float, float]:
@@ -302,46 +310,23 @@ class ReleasedCovariance(Release):
 
     # Its file.
 
-    def to_entries(self) -> dict[str, object]:
-        return {
-            "noisy_sum": list(self.noisy_sum),
-            "exponent": self.exponent,
-            "divisor": divisor_to_json(self.divisor),
-            "shrunk": self.shrunk,
-            "center": self.center.tolist(),
-            "noise": self.noise.to_json(),
-            "basis": self.basis.to_json(),
-            "mean": None if self.mean is None else self.mean.to_json(),
-        }
-
     @classmethod
-    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
-        noise: SymmetricNoise = law_from_json(written["noise"], MatrixLaw)
-        divisor, mean = divisor_from_json(written["divisor"]), written["mean"]
-        if isinstance(divisor, NoisyCount) and divisor.before is not None:
+    def charged(cls, written: Mapping[str, object], held: Mapping[str, Any]) -> Certificate:
+        if held["mean"] is not None:
+            # A file of version 1 does not say exactly what the mean was given.
+            return certified(written)
+        noise, divisor = held["noise"], held["divisor"]
+        return certified(written, partial(sum_costs, noise, divisor), laws=drawn_laws(noise, divisor))
+
+    def checked(self) -> None:
+        if isinstance(self.divisor, NoisyCount) and self.divisor.before is not None:
             raise ValueError("the count must have noise of its own")
-        # With a mean, a file of version 1 does not say exactly what that was given.
-        costs = partial(sum_costs, noise, divisor) if mean is None else one_cost
-        laws = drawn_laws(noise, divisor) if mean is None else None
-        release = cls(
-            basis=interval_basis(written["basis"], kernel),
-            noisy_sum=integers(written["noisy_sum"]),
-            exponent=exponent(written["exponent"]),
-            divisor=divisor,
-            center=floats(written["center"]),
-            noise=noise,
-            certificate=certified(written, costs, laws=laws),
-            about=mapping(written["about"]),
-            mean=None if mean is None else part_from_json(mean, ReleasedFunction, kernel),
-            shrunk=written["shrunk"] is True,
-        )
-        if len(release.noisy_sum) != release.noise.components:
+        if len(self.noisy_sum) != self.noise.components:
             raise ValueError("the integers do not fit the noise")
-        if release.basis.eigenvalues.size != release.noise.size or not release.count > 0:
+        if self.basis.eigenvalues.size != self.noise.size or not self.count > 0:
             raise ValueError("the functions must fit the noise and the divisor be positive")
-        if release.center.shape != release.grid_points.shape:
+        if self.center.shape != self.grid_points.shape:
             raise ValueError("the center must fit the grid")
-        return release
 
     # Tables, pictures and words.
 

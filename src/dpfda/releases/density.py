@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,13 +18,14 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, real, shown, whole
 from dpfda.privacy.certificates import Certificate
+from dpfda.releases import entries as file
 from dpfda.releases.bands import KINDS, MEASURED, Band
-from dpfda.releases.base import LEVEL, Column, Release
+from dpfda.releases.base import LEVEL, Column
 from dpfda.releases.boxes import check_drawn
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.histogram import ReleasedHistogram, noise_words
-from dpfda.releases.kinds import kinds, part_from_json
+from dpfda.releases.kinds import kinds
 from dpfda.releases.linear_density import LinearDensity, check_levels, midpoints_of
 from dpfda.releases.lines import settled
 from dpfda.releases.proper import PROPER, levelled_band, probabilities
@@ -92,6 +93,12 @@ class ReleasedDensity(LinearDensity):
     DRAWN: ClassVar[tuple[str, ...]] = ("domain", "domain_2")
     band_kinds: ClassVar[tuple[str, ...]] = KINDS
     axis_units: ClassVar[str] = "units of the data"
+    # What the mechanism gave, from which the density is made again.
+    ENTRIES: ClassVar[file.Table] = {
+        "raw": file.part(ReleasedHistogram, ReleasedFunction, ReleasedField),
+        "proper": file.entry(lambda proper: choice(proper, "proper", PROPER)),
+        "scale": file.itself(Scale.from_json).or_absent,
+    }
 
     raw: RawDensity
     scale: Scale | None = None
@@ -271,19 +278,10 @@ class ReleasedDensity(LinearDensity):
         made: Any = kinds()[CONDITIONAL]
         return made(self.raw, axis=axis, place=given)  # type: ignore[no-any-return]
 
-    # Its file: what the mechanism gave, from which the density is made again.
-
-    def to_entries(self) -> dict[str, object]:
-        scale = {} if self.scale is None else {"scale": self.scale.to_json()}
-        return {"raw": self.raw.to_json(), "proper": self.proper, **scale}
-
     @classmethod
-    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
-        raw = part_from_json(written["raw"], Release, kernel)
-        if not isinstance(raw, RawDensity):
-            raise ValueError("unknown raw release")
-        scale = Scale.from_json(written["scale"]) if "scale" in written else None
-        return cls(raw, scale, choice(written.get("proper", "nearest"), "proper", PROPER))
+    def entries(cls, written: dict[str, object], kernel: object) -> dict[str, Any]:
+        # Before it was written it was always the nearest one.
+        return super().entries({"proper": "nearest"} | written, kernel)
 
     # Tables, pictures and words.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number
+from dpfda.releases import entries as file
 from dpfda.releases.banded import Banded
 from dpfda.releases.bands import (
     DRAWS,
@@ -30,7 +31,6 @@ from dpfda.releases.bands import (
 from dpfda.releases.base import LEVEL, Column
 from dpfda.releases.confidence import Variance
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.kinds import part_from_json
 from dpfda.releases.lines import around_difference, difference_band, held, is_line
 from dpfda.releases.words import Words
 from dpfda.views import Curve
@@ -47,6 +47,11 @@ SPLIT = (
     " (on 39 sets of real curves, in view when the bands were made, each split in two at random, it "
     "held in 95 to 98)"
 )
+
+
+def _two_names(written: object) -> tuple[str, str]:
+    first, second = map(name, sequence(written))
+    return first, second
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +73,11 @@ class ReleasedDifference(Banded):
     FORMAT: ClassVar[str] = "dpfda-difference"
     CALLED: ClassVar[str] = "dpfda difference of groups"
     band_kinds: ClassVar[tuple[str, ...]] = (*KINDS, CONFIDENCE)
+    ENTRIES: ClassVar[file.Table] = {
+        "names": file.entry(_two_names, list),
+        "first": file.part(ReleasedFunction),
+        "second": file.part(ReleasedFunction),
+    }
 
     @property
     def certificate(self) -> Certificate:
@@ -207,24 +217,11 @@ class ReleasedDifference(Banded):
         band = band_from_errors(values, np.abs(errors), level, simultaneous, at)
         return band if kind in MEASURED else around_difference(self.first, self.second, band)
 
-    # Its file, table, picture and words.
-
-    def to_entries(self) -> dict[str, object]:
-        return {
-            "names": list(self.names),
-            "first": self.first.to_json(),
-            "second": self.second.to_json(),
-        }
-
-    @classmethod
-    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
-        first, second = (
-            part_from_json(written[part], ReleasedFunction, kernel) for part in ("first", "second")
-        )
-        ours, theirs = (name(each) for each in sequence(written["names"]))
-        if first.domain_range != second.domain_range:
+    def checked(self) -> None:
+        if self.first.domain_range != self.second.domain_range:
             raise ValueError("the two have different domains")
-        return cls(first, second, (ours, theirs))
+
+    # Its table, picture and words.
 
     def band_points(self) -> Floats:
         return self.first.band_points()

@@ -15,20 +15,20 @@ from dpfda.bases.grids import frozen
 from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.kernels import kernel_to_json
 from dpfda.bases.priors import Hierarchy
-from dpfda.bases.reading import basis_from_json, prior_from_json
+from dpfda.bases.reading import prior_from_json
 from dpfda.mechanisms.posteriors import CurveModel, ImageModel, Posterior, Widths
-from dpfda.noise import BoxNoise, NoiseLaw, achieved_guarantee, law_from_json
+from dpfda.noise import BoxNoise, NoiseLaw, achieved_guarantee
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import array_from_json, array_to_json, exponent, floats, integers, mapping
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import randomness
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, within
 from dpfda.privacy.words import number
+from dpfda.releases import entries as file
 from dpfda.releases.banded import Banded
 from dpfda.releases.costs import certified, drawn_laws, sum_costs
-from dpfda.releases.counts import Divisor, NoisyCount, divisor_from_json, divisor_to_json
+from dpfda.releases.counts import Divisor, NoisyCount
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +78,17 @@ class Expansion(Banded):
     hierarchy: Hierarchy | CurvePrior | ImagePrior | None = None
 
     arrays: ClassVar[tuple[str, ...]] = ("shrinkage", "center", "synthesis")
+    ENTRIES: ClassVar[file.Table] = {
+        "noisy_sum": file.INTEGERS,
+        "exponent": file.EXPONENT,
+        "divisor": file.DIVISOR,
+        "shrinkage": file.FLOATS,
+        "synthesis": file.PACKED.or_absent,
+        "center": file.FLOATS,
+        "noise": file.LAW,
+        "hierarchy": file.itself(prior_from_json).or_absent,
+        "basis": file.ANY_BASIS,
+    }
 
     @property
     def count(self) -> float:
@@ -187,76 +198,39 @@ class Expansion(Banded):
 
     # Its file.
 
-    def to_entries(self) -> dict[str, object]:
-        return {
-            "noisy_sum": list(self.noisy_sum),
-            "exponent": self.exponent,
-            "divisor": divisor_to_json(self.divisor),
-            "shrinkage": self.shrinkage.tolist(),
-            **({} if self.synthesis is None else {"synthesis": array_to_json(self.synthesis)}),
-            "center": self.center.tolist(),
-            "noise": self.noise.to_json(),
-            **({} if self.hierarchy is None else {"hierarchy": self.hierarchy.to_json()}),
-            "basis": self.basis.to_json(),
-        }
-
     @classmethod
-    def from_json(cls, written: dict[str, object], kernel: Any = None) -> Self:
-        return cls.checked(**cls.entries(written, kernel))
+    def charged(cls, written: Mapping[str, object], held: Mapping[str, Any]) -> Certificate:
+        noise, divisor = held["noise"], held["divisor"]
+        return certified(written, partial(sum_costs, noise, divisor), laws=drawn_laws(noise, divisor))
 
-    @classmethod
-    def entries(
-        cls, written: dict[str, object], kernel: Any, certificate: Certificate | None = None
-    ) -> dict[str, object]:
-        """The arguments of the class that its file holds; the certificate too, where it is not given."""
-        noise, divisor = law_from_json(written["noise"]), divisor_from_json(written["divisor"])
-        return {
-            "basis": basis_from_json(written["basis"], kernel),
-            "noisy_sum": integers(written["noisy_sum"]),
-            "exponent": exponent(written["exponent"]),
-            "divisor": divisor,
-            "shrinkage": floats(written["shrinkage"]),
-            "center": floats(written["center"]),
-            "noise": noise,
-            "certificate": certificate
-            or certified(written, partial(sum_costs, noise, divisor), laws=drawn_laws(noise, divisor)),
-            "about": mapping(written["about"]),
-            "synthesis": array_from_json(written["synthesis"]) if "synthesis" in written else None,
-            "hierarchy": prior_from_json(written["hierarchy"]) if "hierarchy" in written else None,
-        }
-
-    @classmethod
-    def checked(cls, **entries: Any) -> Self:
-        """A release of entries from a file, unless they do not fit each other."""
-        made = cls(**entries)
-        measured, functions = made.noise.components, len(made.basis.eigenvalues)
-        if made.counted is not None:
+    def checked(self) -> None:
+        measured, functions = self.noise.components, len(self.basis.eigenvalues)
+        if self.counted is not None:
             measured -= 1
-            if made.counted.noise != made.noise or not isinstance(made.hierarchy, CurvePrior):
+            if self.counted.noise != self.noise or not isinstance(self.hierarchy, CurvePrior):
                 raise ValueError("a count joins sums over cells of a line, and has their noise")
-        synthesis = (measured, measured) if made.synthesis is None else made.synthesis.shape
-        counts = {len(made.noisy_sum), len(made.shrinkage)}
-        hierarchy = made.hierarchy
-        image = isinstance(hierarchy, ImagePrior) and made.synthesis is None
+        synthesis = (measured, measured) if self.synthesis is None else self.synthesis.shape
+        counts = {len(self.noisy_sum), len(self.shrinkage)}
+        hierarchy = self.hierarchy
+        image = isinstance(hierarchy, ImagePrior) and self.synthesis is None
         if counts != {measured} or (synthesis != (functions, measured) and not image):
             raise ValueError("coefficients, factors, functions and scales differ in number")
         if isinstance(hierarchy, CurvePrior):
             cells = measured if hierarchy.cells is None else len(hierarchy.cells)
-            if hierarchy.lower.shape != made.center.shape or cells != measured:
+            if hierarchy.lower.shape != self.center.shape or cells != measured:
                 raise ValueError("bounds, cells and scales differ in number")
-            _check_scales(made, hierarchy)
+            _check_scales(self, hierarchy)
         elif isinstance(hierarchy, ImagePrior):
-            shape = getattr(made.basis, "shape", None)
+            shape = getattr(self.basis, "shape", None)
             if hierarchy.measured != measured or hierarchy.shape != shape:
                 raise ValueError("grid, cells and scales differ in number")
-            _check_scales(made, hierarchy)
+            _check_scales(self, hierarchy)
         elif hierarchy is not None and _sizes(hierarchy) != (measured, functions):
             raise ValueError("prior and scales differ in number")
-        if not made.count > 0:
+        if not self.count > 0:
             raise ValueError("the divisor must be positive")
-        if not made.center_fits():
+        if not self.center_fits():
             raise ValueError("the center must fit the grid")
-        return made
 
     def center_fits(self) -> bool:
         """Whether the center has a number for each grid point."""

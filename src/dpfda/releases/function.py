@@ -16,11 +16,10 @@ from dpfda.bases.grids import check_point, check_points, gauss, piecewise
 from dpfda.bases.kernels import short_range
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import integer
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, values_at
-from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number
+from dpfda.releases import entries as file
 from dpfda.releases.bands import KINDS, MEASURED, Accuracy, Band, make_band, make_credible_band
 from dpfda.releases.base import LEVEL
 from dpfda.releases.confidence import Variance, for_population
@@ -60,6 +59,7 @@ class ReleasedFunction(Expansion):
 
     FORMAT: ClassVar[str] = "dpfda-release"
     CALLED: ClassVar[str] = "dpfda release"
+    ENTRIES: ClassVar[file.Table] = {"order": file.whole_number(0, 2), **Expansion.ENTRIES}
     band_kinds: ClassVar[tuple[str, ...]] = (*KINDS, "credible", "confidence")
 
     basis: Basis
@@ -271,18 +271,6 @@ class ReleasedFunction(Expansion):
         return Accuracy(level, float(whole.mean()), float(whole.max()), float(single.mean()))
 
     # Its file.
-
-    def to_entries(self) -> dict[str, object]:
-        return {"order": self.order, **super().to_entries()}
-
-    @classmethod
-    def entries(
-        cls, written: dict[str, object], kernel: object, certificate: Certificate | None = None
-    ) -> dict[str, object]:
-        return {
-            **super().entries(written, kernel, certificate),
-            "order": integer(written["order"], 0, 2),
-        }
 
     def center_fits(self) -> bool:
         return self.center.shape == self.grid_points.shape

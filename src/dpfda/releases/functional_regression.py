@@ -13,26 +13,17 @@ from numpy.typing import ArrayLike
 from dpfda.bases.corners import BASELINE, Corners
 from dpfda.bases.grids import check_domain, check_grid, check_points, frozen
 from dpfda.mechanisms.posteriors.effects import Effects
-from dpfda.noise import NoiseLaw, law_from_json
+from dpfda.noise import NoiseLaw
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import (
-    array_from_json,
-    array_to_json,
-    exponent,
-    floats,
-    integer,
-    integers,
-    mapping,
-    text,
-)
+from dpfda.numerics.encoding import floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, label, shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number
+from dpfda.releases import entries as file
 from dpfda.releases.bands import Band, check_level, check_places
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.confidence import BOUNDED, STATED, Variance, sampled, stated_variance
-from dpfda.releases.costs import certified
 from dpfda.releases.lines import settled
 from dpfda.releases.words import Words, noise_line, without_noise
 from dpfda.views import Curve
@@ -93,6 +84,19 @@ class ReleasedFunctionalRegression(Release):
     CALLED: ClassVar[str] = "regression of curves"
     arrays: ClassVar[tuple[str, ...]] = ("grid_points", "bounds")
     band_kinds: ClassVar[tuple[str, ...]] = ("mean", "confidence")
+    ENTRIES: ClassVar[file.Table] = {
+        "corners": file.itself(Corners.from_json).named("covariates"),
+        "domain_range": file.ENDS,
+        "grid_points": file.entry(lambda grid: check_grid(floats(grid)), np.ndarray.tolist),
+        "bounds": file.PACKED,
+        "cells": file.INTEGERS,
+        "public_size": file.PUBLIC_SIZE,
+        "noise": file.LAW,
+        "exponent": file.EXPONENT,
+        "noisy_sum": file.INTEGERS,
+        "term": file.TEXT,
+        "place": file.MAPPING,
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -309,44 +313,10 @@ class ReleasedFunctionalRegression(Release):
         """Number of units: the public one, or the noisy one."""
         return self._effects.count
 
-    # Its file.
-
-    def to_entries(self) -> dict[str, object]:
-        return {
-            "covariates": self.corners.to_json(),
-            "domain_range": list(self.domain_range),
-            "grid_points": self.grid_points.tolist(),
-            "bounds": array_to_json(self.bounds),
-            "cells": list(self.cells),
-            "public_size": self.public_size,
-            "noise": self.noise.to_json(),
-            "exponent": self.exponent,
-            "noisy_sum": list(self.noisy_sum),
-            "term": self.term,
-            "place": dict(self.place),
-        }
-
     @classmethod
-    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
-        noise = law_from_json(written["noise"])
-        grid = check_grid(floats(written["grid_points"]))
-        size = written["public_size"]
-        place = {text(key): value for key, value in mapping(written["place"]).items()}
-        return cls(
-            corners=Corners.from_json(written["covariates"]),
-            noisy_sum=integers(written["noisy_sum"]),
-            noise=noise,
-            exponent=exponent(written["exponent"]),
-            public_size=None if size is None else integer(size, 1),
-            grid_points=grid,
-            domain_range=check_domain(tuple(floats(written["domain_range"]).tolist()), grid),
-            bounds=array_from_json(written["bounds"]),
-            cells=integers(written["cells"]),
-            certificate=certified(written, laws=[noise]),
-            about=mapping(written["about"]),
-            term=text(written["term"]),
-            place=place,
-        )
+    def entries(cls, written: dict[str, object], kernel: object) -> dict[str, Any]:
+        held = super().entries(written, kernel)
+        return held | {"domain_range": check_domain(held["domain_range"], held["grid_points"])}
 
     # Tables, pictures and words.
 

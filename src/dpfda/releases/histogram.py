@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, Self, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 import scipy
@@ -22,14 +22,15 @@ from dpfda.mechanisms.posteriors.histospline import (
     smoother_for,
 )
 from dpfda.mechanisms.posteriors.many_cells import cosine_sums, edge_values
-from dpfda.noise import NoiseLaw, laws_of
+from dpfda.noise import NoiseLaw
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import exponent, integer, integers, mapping, number, text
+from dpfda.numerics.encoding import number
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import wholes
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number as number_words
+from dpfda.releases import entries as file
 from dpfda.releases.banded import Banded
 from dpfda.releases.bands import (
     KINDS,
@@ -102,6 +103,14 @@ class ReleasedHistogram(Banded):
     DRAWN: ClassVar[tuple[str, ...]] = ("domain", "domain_2")
     band_kinds: ClassVar[tuple[str, ...]] = KINDS
     axis_units: ClassVar[str] = "units of the data"
+    ENTRIES: ClassVar[file.Table] = {
+        "public_size": file.PUBLIC_SIZE,
+        "smoothing": file.entry(lambda given: given if given in ADAPTIVE else number(given)),
+        "noise": file.one_scale("noisy_counts"),
+        "cells": file.itself(CellGrid.from_json),
+        "exponent": file.EXPONENT,
+        "noisy_counts": file.INTEGERS,
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -289,41 +298,12 @@ class ReleasedHistogram(Banded):
         shares = below @ (self.counts / self.size)
         return band_from_errors(shares, errors, level, True, edges)
 
-    # Its file.
-
-    def to_entries(self) -> dict[str, object]:
-        (scale,) = set(vars(self.noise)["scales"])
-        return {
-            "public_size": self.public_size,
-            "smoothing": self.smoothing,
-            "noise": {"law": self.noise.law, "words": self.noise.describe(), "scale": int(scale)},
-            "cells": self.cells.to_json(),
-            "exponent": self.exponent,
-            "noisy_counts": list(self.noisy_counts),
-        }
-
     @classmethod
-    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
-        counts = integers(written["noisy_counts"])
-        smoothing, size, law = written["smoothing"], written["public_size"], mapping(written["noise"])
-        noise = laws_of()[text(law["law"])].equal(len(counts), integer(law["scale"], 1))
-        cells = CellGrid.from_json(written["cells"])
-        tuning = {"name": "histogram", "cells": list(cells.shape), "noise": noise_words(noise)}
-        return cls(
-            cells=cells,
-            noisy_counts=counts,
-            exponent=exponent(written["exponent"]),
-            public_size=None if size is None else integer(size, 1),
-            smoothing=smoothing if smoothing in ADAPTIVE else number(smoothing),
-            noise=noise,
-            certificate=certified(
-                written,
-                partial(sum_costs, noise, 1.0),
-                lambda: ({"description": BOUND}, tuning),
-                [noise],
-            ),
-            about=mapping(written["about"]),
-        )
+    def charged(cls, written: Mapping[str, object], held: Mapping[str, Any]) -> Certificate:
+        noise = held["noise"]
+        tuning = {"name": "histogram", "cells": list(held["cells"].shape), "noise": noise_words(noise)}
+        described = {"description": BOUND}, tuning
+        return certified(written, partial(sum_costs, noise, 1.0), lambda: described, [noise])
 
     # Tables, pictures and words.
 

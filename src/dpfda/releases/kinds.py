@@ -27,12 +27,12 @@ def kinds() -> Mapping[str, type[Published]]:
     return KINDS
 
 
-def part_from_json(entries: object, kind: type[Kind], kernel: object = None) -> Kind:
-    """A release inside the file of another; a `ValueError` where it is of another kind or schema."""
+def part_from_json(entries: object, of: tuple[type[Kind], ...], kernel: object = None) -> Kind:
+    """A release inside the file of another; a `ValueError` where it is of other kinds or schema."""
     written = mapping(entries)
     made = KINDS.get(text(written["format"]))
     version = written.get("schema_version", 1)
-    if made is None or not issubclass(made, kind) or not _readable(version):
+    if made is None or not issubclass(made, of) or not _readable(version):
         raise ValueError("a part is of another kind or schema")
     return made.from_json(written, kernel)
 

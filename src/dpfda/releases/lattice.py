@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,11 +18,12 @@ from dpfda.bases.grids import check_box_points, frozen, product_points
 from dpfda.noise import KNormNoise
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import exponent, floats, integer, integers, mapping
+from dpfda.numerics.encoding import floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import randomness
 from dpfda.numerics.rationals import rational, readable
 from dpfda.privacy.certificates import Certificate
+from dpfda.releases import entries as file
 from dpfda.releases.banded import Banded
 from dpfda.releases.bands import KINDS, Band, make_band
 from dpfda.releases.base import LEVEL
@@ -73,6 +74,14 @@ class LatticeRelease(Banded):
     CALLED: ClassVar[str] = "dpfda release on a lattice"
     band_kinds: ClassVar[tuple[str, ...]] = KINDS
     axis_units: ClassVar[str] = "units of the domain"
+    ENTRIES: ClassVar[file.Table] = {
+        "sensitivity": file.entry(rational, str),
+        "domain_range": file.entry(lambda ends: tuple((a, b) for a, b in floats(ends).tolist())),
+        "degree": file.whole_number(1, 1000),
+        "exponent": file.EXPONENT,
+        "scale": file.whole_number(1).named("laplace_scale"),
+        "noisy_values": file.INTEGERS,
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -161,37 +170,11 @@ class LatticeRelease(Banded):
         generator, draws = randomness(generator, "generator"), parameters.draws(draws)
         return np.ldexp(self.noise.simulate(generator, draws), -self.exponent)
 
-    # Its file.
-
-    def to_entries(self) -> dict[str, object]:
-        return {
-            "sensitivity": str(self.sensitivity),
-            "domain_range": [list(ends) for ends in self.domain_range],
-            "degree": self.degree,
-            "exponent": self.exponent,
-            "laplace_scale": self.scale,
-            "noisy_values": list(self.noisy_values),
-        }
-
     @classmethod
-    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
-        scale, move = integer(written["laplace_scale"], 1), rational(written["sensitivity"])
-        noise = KNormNoise((1,), (scale,))
-        return cls(
-            noisy_values=integers(written["noisy_values"]),
-            degree=integer(written["degree"], 1, 1000),
-            domain_range=tuple((start, end) for start, end in floats(written["domain_range"]).tolist()),
-            exponent=exponent(written["exponent"]),
-            scale=scale,
-            sensitivity=move,
-            certificate=certified(
-                written,
-                partial(sum_costs, noise, 1.0),
-                lambda: ({"description": stated_by_caller(readable(move))}, {"name": "bernstein"}),
-                [noise],
-            ),
-            about=mapping(written["about"]),
-        )
+    def charged(cls, written: Mapping[str, object], held: Mapping[str, Any]) -> Certificate:
+        noise, said = KNormNoise((1,), (held["scale"],)), stated_by_caller(readable(held["sensitivity"]))
+        described = {"description": said}, {"name": "bernstein"}
+        return certified(written, partial(sum_costs, noise, 1.0), lambda: described, [noise])
 
     # Tables, pictures and words.
 

@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Self, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases.cells import CellGrid
-from dpfda.bases.grids import check_domain, check_points
+from dpfda.bases.grids import check_points
 from dpfda.mechanisms.posteriors.pooled import CORNERS, PooledMean
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import floats, mapping
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number
+from dpfda.releases import entries as file
 from dpfda.releases.banded import Banded
 from dpfda.releases.bands import Band
 from dpfda.releases.base import LEVEL, Column
-from dpfda.releases.costs import certified
 from dpfda.releases.lines import settled
 from dpfda.releases.report import counted
 from dpfda.releases.shares import NoisyShares
@@ -63,6 +62,11 @@ class ReleasedPooledMean(Banded):
     CALLED: ClassVar[str] = "released pooled mean"
     band_kinds: ClassVar[tuple[str, ...]] = ("confidence",)
     axis_units: ClassVar[str] = "units of the data"
+    ENTRIES: ClassVar[file.Table] = {
+        "domain_range": file.ENDS,
+        "bounds": file.ENDS,
+        "shares": file.itself(NoisyShares.from_json),
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -146,23 +150,6 @@ class ReleasedPooledMean(Banded):
         limits = np.array(self.bounds[0]), np.array(self.bounds[1])
         band = Band(at, values - reach, values + reach, level, simultaneous, COVERS)
         return settled(band, values, limits)
-
-    # Its file.
-
-    def to_entries(self) -> dict[str, object]:
-        return {
-            "domain_range": list(self.domain_range),
-            "bounds": list(self.bounds),
-            "shares": self.shares.to_json(),
-        }
-
-    @classmethod
-    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
-        shares = NoisyShares.from_json(written["shares"])
-        start, end = check_domain(tuple(floats(written["domain_range"]).tolist()))
-        lower, upper = floats(written["bounds"]).tolist()
-        certificate = certified(written, laws=[shares.noise])
-        return cls(shares, (start, end), (lower, upper), certificate, mapping(written["about"]))
 
     # Tables, pictures and words.
 

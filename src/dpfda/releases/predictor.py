@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy
@@ -17,20 +17,12 @@ from dpfda.noise import KNormNoise, NoiseLaw, law_from_json
 from dpfda.noise.protocol import Law
 from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.arrays import Flags, Floats
-from dpfda.numerics.encoding import (
-    array_from_json,
-    array_to_json,
-    floats,
-    integer,
-    mapping,
-    name,
-    number,
-    sequence,
-)
+from dpfda.numerics.encoding import mapping, sequence
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals
 from dpfda.privacy.certificates import Certificate
 from dpfda.records.features import FeatureMap, InputBox, embedded, feature_ball, features_from_json
+from dpfda.releases import entries as file
 from dpfda.releases.bands import KINDS, Band
 from dpfda.releases.base import LEVEL, Column
 from dpfda.releases.boxes import check_drawn
@@ -116,6 +108,20 @@ class ReleasedPredictor(WordedPredictor):
     CALLED: ClassVar[str] = "released predictor"
     arrays: ClassVar[tuple[str, ...]] = ("coefficients", "spread")
     band_kinds: ClassVar[tuple[str, ...]] = KINDS
+    ENTRIES: ClassVar[file.Table] = {
+        "size": file.whole_number(0).named("units"),
+        "task": file.NAME,
+        "loss": file.NAME,
+        "classes": file.entry(lambda classes: tuple(sequence(classes)), list),
+        "center": file.NUMBER,
+        "half_width": file.NUMBER,
+        "inputs.lower": file.FLOATS.named("lower"),
+        "inputs.upper": file.FLOATS.named("upper"),
+        "coefficients": file.PACKED,
+        "spread": file.PACKED.or_absent,
+        "noise": file.itself(partial(law_from_json, kind=Law)),
+        "features": file.itself(lambda written: features_from_json(mapping(written))),
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -250,54 +256,21 @@ class ReleasedPredictor(WordedPredictor):
 
     # Its file.
 
-    def to_entries(self) -> dict[str, object]:
-        return {
-            "units": self.size,
-            "task": self.task,
-            "loss": self.loss,
-            "classes": list(self.classes),
-            "center": self.center,
-            "half_width": self.half_width,
-            "lower": self.inputs.lower.tolist(),
-            "upper": self.inputs.upper.tolist(),
-            "coefficients": array_to_json(self.coefficients),
-            **({} if self.spread is None else {"spread": array_to_json(self.spread)}),
-            "noise": self.noise.to_json(),
-            "features": self.features.to_json(),
-        }
+    @classmethod
+    def entries(cls, written: dict[str, object], kernel: object) -> dict[str, Any]:
+        held = super().entries(written, kernel)
+        count, ends = held["features"].inputs, [held.pop(f"inputs.{end}") for end in ("lower", "upper")]
+        if any(end.shape != (count,) for end in ends):
+            raise ValueError("bounds and features differ in number")
+        return held | {"inputs": InputBox.of([frozen(end) for end in ends], count)}
 
     @classmethod
-    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
-        features, noise = (
-            features_from_json(mapping(written["features"])),
-            law_from_json(written["noise"], Law),
-        )
-        ends = [floats(written[end]) for end in ("lower", "upper")]
-        if any(end.shape != (features.inputs,) for end in ends):
-            raise ValueError("bounds and features differ in number")
-        mechanism = mapping(written["mechanism"])
+    def charged(cls, written: Mapping[str, object], held: Mapping[str, Any]) -> Certificate:
+        noise, mechanism = held["noise"], mapping(written["mechanism"])
         # A perturbed objective spends epsilon before the noise that the file holds.
         one_sum = mechanism["name"] in ("output", "sums", "means")
-        return cls(
-            task=name(written["task"]),
-            inputs=InputBox.of([frozen(end) for end in ends], features.inputs),
-            features=features,
-            coefficients=array_from_json(written["coefficients"]),
-            spread=array_from_json(written["spread"]) if "spread" in written else None,
-            center=number(written["center"]),
-            half_width=number(written["half_width"]),
-            classes=tuple(sequence(written["classes"])),
-            loss=name(written["loss"]),
-            certificate=certified(
-                written,
-                partial(sum_costs, noise, 1.0) if one_sum else one_cost,
-                lambda: ({"description": BOUND}, mechanism),
-                [noise],
-            ),
-            size=integer(written["units"], 0),
-            noise=noise,
-            about=mapping(written["about"]),
-        )
+        costs = partial(sum_costs, noise, 1.0) if one_sum else one_cost
+        return certified(written, costs, lambda: ({"description": BOUND}, mechanism), [noise])
 
     # Tables, pictures and words.
 

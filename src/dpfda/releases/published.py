@@ -84,10 +84,6 @@ class Published(Certified):
         self.__dict__.update(state)
         self.__post_init__()
 
-    def to_entries(self) -> dict[str, object]:
-        """What this kind alone holds, as JSON types."""
-        raise NotImplementedError
-
     @classmethod
     def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
         """Build a release from JSON types; whatever does not fit raises a `ValueError`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,17 +22,26 @@ from dpfda.mechanisms.design.quantiles import (
     spreads,
 )
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import integer, integers, mapping
+from dpfda.numerics.encoding import integer, mapping
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import probability, reals
 from dpfda.numerics.rationals import rational
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number
+from dpfda.releases import entries as file
 from dpfda.releases.base import LEVEL, Column, Release
-from dpfda.releases.costs import certified
 from dpfda.releases.report import counted
 from dpfda.releases.words import Words
 from dpfda.views import Curve
+
+
+def _points_to_json(points: PublicPoints) -> dict[str, object]:
+    return {"knots": points.scale.to_json(), "count": points.count}
+
+
+def _points_from_json(written: object) -> PublicPoints:
+    entries = mapping(written)
+    return PublicPoints(Scale.from_json(entries["knots"]), integer(entries["count"], 2, MOST_POINTS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,13 +79,20 @@ class ReleasedQuantiles(Release):
     law: QuantileLaw
     public_size: int | None
     certificate: Certificate
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: Mapping[str, object] = field(default_factory=dict)
 
     FORMAT: ClassVar[str] = "dpfda-quantiles"
     CALLED: ClassVar[str] = "released quantiles"
     DRAWN: ClassVar[tuple[str, ...]] = ("domain",)
     plural: ClassVar[bool] = True
     discrete: ClassVar[bool] = True
+    ENTRIES: ClassVar[file.Table] = {
+        "law.levels": file.INTEGERS.named("levels"),
+        "numbers": file.INTEGERS,
+        "points": file.entry(_points_from_json, _points_to_json),
+        "law.epsilon": file.entry(rational, str).named("loss_range"),
+        "public_size": file.PUBLIC_SIZE,
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -145,38 +161,18 @@ class ReleasedQuantiles(Release):
         """
         return None if self.public_size is None else frozen(spreads(self.law, self.public_size))
 
-    # Its file.
-
-    def to_entries(self) -> dict[str, Any]:
-        return {
-            "levels": list(self.law.levels),
-            "numbers": list(self.numbers),
-            "points": {"knots": self.points.scale.to_json(), "count": self.points.count},
-            "loss_range": str(self.law.epsilon),
-            "public_size": self.public_size,
-        }
-
     @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
-        certificate = certified(written)
-        levels, size = integers(written["levels"]), written["public_size"]
+    def entries(cls, written: dict[str, object], kernel: object) -> dict[str, Any]:
+        held = super().entries(written, kernel)
+        levels, epsilon = held.pop("law.levels"), held.pop("law.epsilon")
         if not 1 <= len(levels) <= MOST_LEVELS or list(levels) != sorted(set(levels)):
             raise ValueError("levels must increase")
         if not 0 < levels[0] <= levels[-1] < DENOMINATOR:
             raise ValueError("levels must lie between 0 and 1")
-        points = mapping(written["points"])
-        epsilon = rational(written["loss_range"])
         if epsilon <= 0:
             raise ValueError("a range of losses must be positive")
-        count = integer(points["count"], 2, MOST_POINTS)
-        return cls(
-            integers(written["numbers"]),
-            PublicPoints(Scale.from_json(points["knots"]), count),
-            QuantileLaw(levels, count, epsilon, certificate.neighbours),
-            None if size is None else integer(size, 1),
-            certificate,
-            mapping(written["about"]),
-        )
+        law = QuantileLaw(levels, held["points"].count, epsilon, held["certificate"].neighbours)
+        return held | {"law": law}
 
     # Tables, pictures and words.
 
@@ -252,7 +248,7 @@ class ReleasedQuantiles(Release):
     def lines(self) -> dict[str, str]:
         return {"points": self.points.describe(), "quantiles": self._spoken()}
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         return {
             "levels": list(self.levels),
             "quantiles": self.values.tolist(),

@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import ClassVar
 
 import numpy as np
 
 from dpfda.bases.grids import frozen
 from dpfda.mechanisms.design.shares import EXPONENT
-from dpfda.noise import NoiseLaw, laws_of
+from dpfda.noise import NoiseLaw
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import exponent, integer, integers, mapping, text
 from dpfda.numerics.errors import ParameterError
+from dpfda.releases import entries as file
 
 
 @dataclass(frozen=True, eq=False)
-class NoisyShares:
+class NoisyShares(file.Written):
     """Sums of all units' shares of public cells, with noise. Public.
 
     Parameters
@@ -37,6 +37,13 @@ class NoisyShares:
     noise: NoiseLaw
     public_size: int | None
     exponent: int = EXPONENT
+
+    ENTRIES: ClassVar[file.Table] = {
+        "public_size": file.PUBLIC_SIZE,
+        "noise": file.one_scale("noisy_shares"),
+        "exponent": file.EXPONENT,
+        "noisy": file.INTEGERS.named("noisy_shares"),
+    }
 
     def __post_init__(self) -> None:
         if len(self.noisy) != self.noise.components:
@@ -60,26 +67,3 @@ class NoisyShares:
     def errors(self, generator: np.random.Generator, draws: int) -> Floats:
         """Simulated noise (draws, cells), in units."""
         return np.asarray(np.ldexp(self.noise.simulate(generator, draws), -self.exponent))
-
-    def to_json(self) -> dict[str, object]:
-        """The shares and their noise as JSON types."""
-        (scale,) = set(vars(self.noise)["scales"])
-        return {
-            "public_size": self.public_size,
-            "noise": {"law": self.noise.law, "words": self.noise.describe(), "scale": int(scale)},
-            "exponent": self.exponent,
-            "noisy_shares": list(self.noisy),
-        }
-
-    @classmethod
-    def from_json(cls, entries: object) -> Self:
-        """Build the shares again; whatever does not fit raises a `ValueError`."""
-        written = mapping(entries)
-        noisy, size, law = (
-            integers(written["noisy_shares"]),
-            written["public_size"],
-            mapping(written["noise"]),
-        )
-        noise = laws_of()[text(law["law"])].equal(len(noisy), integer(law["scale"], 1))
-        size = None if size is None else integer(size, 1)
-        return cls(noisy, noise, size, exponent(written["exponent"]))

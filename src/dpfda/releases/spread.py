@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import check_points, piecewise
 from dpfda.numerics.errors import ParameterError
+from dpfda.privacy.certificates import Certificate
+from dpfda.releases import entries as file
 from dpfda.releases.bands import Band
 from dpfda.releases.confidence import Variance
 from dpfda.releases.costs import certified
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.kinds import part_from_json
 from dpfda.releases.words import Words
 
 # Stages that are paid for.
@@ -40,6 +42,10 @@ class MeanAndVariance(ReleasedFunction):
 
     FORMAT: ClassVar[str] = "dpfda-mean-and-variance"
     CALLED: ClassVar[str] = "released mean and variance"
+    ENTRIES: ClassVar[file.Table] = {
+        **ReleasedFunction.ENTRIES,
+        "squares": file.part(ReleasedFunction),
+    }
 
     _: KW_ONLY
     squares: ReleasedFunction
@@ -82,16 +88,9 @@ class MeanAndVariance(ReleasedFunction):
         found = super().band(level, simultaneous, points, kind, lambda at: self.variance(at, LEVEL))
         return replace(found, covers=RELEASED)
 
-    # Its file.
-
-    def to_entries(self) -> dict[str, object]:
-        return {**super().to_entries(), "squares": self.squares.to_json()}
-
     @classmethod
-    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
-        squares = part_from_json(written["squares"], ReleasedFunction, kernel)
-        made = cls.entries(written, kernel, certified(written))
-        return cls.checked(**made, squares=squares)
+    def charged(cls, written: Mapping[str, object], held: Mapping[str, Any]) -> Certificate:
+        return certified(written)
 
     # Words.
 

@@ -5,26 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from typing import ClassVar, Self
+from typing import Any, ClassVar
 
-from dpfda.noise import NoiseLaw, law_from_json
+from dpfda.noise import NoiseLaw
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import integer, integers, mapping, number, sequence
+from dpfda.numerics.encoding import number, sequence
 from dpfda.numerics.errors import ParameterError
+from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.privacy.written import guarantee_from_json, guarantee_to_json
+from dpfda.releases import entries as file
 from dpfda.releases.costs import Costs, certified, without
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.kinds import part_from_json
 from dpfda.releases.words import Words
 
+GUARANTEE = file.entry(guarantee_from_json, guarantee_to_json)
 # Stages that are paid for.
 FIRST, RADIUS, LAST = "rough mean", "choice of the radius", "difference"
 
 
 @dataclass(frozen=True)
-class Selection:
+class Selection(file.Written):
     """How the clipping radius was chosen; public.
 
     Parameters
@@ -47,27 +49,13 @@ class Selection:
     noise: NoiseLaw
     achieved: Guarantee
 
-    def to_json(self) -> dict[str, object]:
-        """As JSON types."""
-        return {
-            "radii": list(self.radii),
-            "noisy_counts": list(self.noisy_counts),
-            "scale": self.scale,
-            "noise": self.noise.to_json(),
-            "guarantee_recomputed": guarantee_to_json(self.achieved),
-        }
-
-    @classmethod
-    def from_json(cls, entries: object) -> Selection:
-        """From JSON types."""
-        written = mapping(entries)
-        return cls(
-            tuple(number(radius) for radius in sequence(written["radii"])),
-            integers(written["noisy_counts"]),
-            integer(written["scale"], 1),
-            law_from_json(written["noise"]),
-            guarantee_from_json(written["guarantee_recomputed"]),
-        )
+    ENTRIES: ClassVar[file.Table] = {
+        "radii": file.entry(lambda radii: tuple(map(number, sequence(radii))), list),
+        "noisy_counts": file.INTEGERS,
+        "scale": file.whole_number(1),
+        "noise": file.LAW,
+        "achieved": GUARANTEE.named("guarantee_recomputed"),
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +81,13 @@ class TwoStageFunction(ReleasedFunction):
 
     FORMAT: ClassVar[str] = "dpfda-two-stage"
     CALLED: ClassVar[str] = "dpfda release in two stages"
+    ENTRIES: ClassVar[file.Table] = {
+        "radius": file.NUMBER,
+        "selection": file.itself(Selection.from_json).or_null,
+        "last": GUARANTEE.named("guarantee_of_last_stage"),
+        **ReleasedFunction.ENTRIES,
+        "first": file.part(ReleasedFunction),
+    }
 
     _: KW_ONLY
     first: ReleasedFunction
@@ -108,37 +103,20 @@ class TwoStageFunction(ReleasedFunction):
     def _center(self, at: Floats, order: int) -> Floats:
         return self.first.unclipped(at, order)
 
-    # Its file.
-
-    def to_entries(self) -> dict[str, object]:
-        return {
-            "radius": self.radius,
-            "selection": None if self.selection is None else self.selection.to_json(),
-            "guarantee_of_last_stage": guarantee_to_json(self.last),
-            **super().to_entries(),
-            "first": self.first.to_json(),
-        }
+    @classmethod
+    def entries(cls, written: dict[str, object], kernel: object) -> dict[str, Any]:
+        held = super().entries(written, kernel)
+        if written.get("schema_version") == 1:
+            # The costs of the first stage are the first of the whole's.
+            whole, first = held["certificate"], held["first"]
+            stages = whole.stages[: len(first.certificate.costs)]
+            own = replace(first.certificate, identity=whole.identity, stages=stages)
+            held["first"] = replace(first, certificate=own)
+        return held
 
     @classmethod
-    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
-        chosen = written["selection"]
-        selection = None if chosen is None else mapping(chosen)
-        first = part_from_json(written["first"], ReleasedFunction, kernel)
-        certificate = certified(written, partial(_costs, first, selection))
-        if written.get("schema_version") == 1:
-            # Its costs are the first of the whole's.
-            own = first.certificate
-            stages = certificate.stages[: len(own.costs)]
-            first = replace(
-                first, certificate=replace(own, identity=certificate.identity, stages=stages)
-            )
-        return cls.checked(
-            **cls.entries(written, kernel, certificate),
-            first=first,
-            radius=number(written["radius"]),
-            last=guarantee_from_json(written["guarantee_of_last_stage"]),
-            selection=None if selection is None else Selection.from_json(selection),
-        )
+    def charged(cls, written: Mapping[str, object], held: Mapping[str, Any]) -> Certificate:
+        return certified(written, partial(_costs, held["first"], held["selection"]))
 
     # Words.
 
@@ -159,13 +137,13 @@ class TwoStageFunction(ReleasedFunction):
 
 
 def _costs(
-    first: ReleasedFunction, selection: Mapping[str, object] | None, whole: Guarantee, _: Guarantee
+    first: ReleasedFunction, selection: Selection | None, whole: Guarantee, _: Guarantee
 ) -> Costs:
     """Both stages, and the choice between them, in version 1; what is not certain is the last's."""
     own = first.certificate
     names = [FIRST] if len(own.costs) == 1 else [f"{FIRST}, {stage}" for stage in own.stages]
     costs = dict(zip(names, own.costs, strict=True))
     if selection is not None:
-        costs[RADIUS] = Cost(guarantee_from_json(selection["guarantee_recomputed"]))
+        costs[RADIUS] = Cost(selection.achieved)
     costs[LAST] = Cost(without(whole, [cost.guarantee for cost in costs.values()]))
     return costs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 import scipy
@@ -16,16 +16,15 @@ from dpfda.bases.lifetimes import LifeCells
 from dpfda.mechanisms.posteriors.lifetables import LifeTable, equality, life_table
 from dpfda.mechanisms.posteriors.lifetimes import CellNoise, table_draws
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import mapping, text
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, label, probability
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
+from dpfda.releases import entries as file
 from dpfda.releases.banded import Banded
 from dpfda.releases.bands import Band, band_from_errors, check_level
 from dpfda.releases.base import LEVEL, Column
-from dpfda.releases.costs import certified
 from dpfda.releases.equality import EqualityTest, Estimate
 from dpfda.releases.lines import settled
 from dpfda.releases.report import counted
@@ -77,6 +76,11 @@ class ReleasedSurvival(Banded):
     FORMAT: ClassVar[str] = "dpfda-survival"
     CALLED: ClassVar[str] = "released survival curve"
     band_kinds: ClassVar[tuple[str, ...]] = KINDS
+    ENTRIES: ClassVar[file.Table] = {
+        "cells": file.itself(LifeCells.from_json),
+        "shares": file.itself(NoisyShares.from_json),
+        "level": file.TEXT.or_null,
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -309,19 +313,9 @@ class ReleasedSurvival(Banded):
         null += f" of {chosen}" if chosen else ""
         return EqualityTest(statistic, p_value, probability(level, "level"), self.levels, null)
 
-    # Its file.
-
-    def to_entries(self) -> dict[str, object]:
-        return {"cells": self.cells.to_json(), "shares": self.shares.to_json(), "level": self.level}
-
-    @classmethod
-    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
-        cells, shares = LifeCells.from_json(written["cells"]), NoisyShares.from_json(written["shares"])
-        level = None if written["level"] is None else text(written["level"])
-        if len(shares.noisy) != cells.size or not (level is None or level in cells.levels):
-            raise ValueError("the shares do not fit the cells")
-        certificate = certified(written, laws=[shares.noise])
-        return cls(cells, shares, certificate, mapping(written["about"]), level)
+    def checked(self) -> None:
+        if self.level is not None and self.level not in self.levels:
+            raise ValueError("there is no such group")
 
     # Tables, pictures and words.
 

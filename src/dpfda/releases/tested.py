@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,14 +13,14 @@ from numpy.typing import ArrayLike
 from dpfda.bases.grids import check_points
 from dpfda.mechanisms.design.forms import DESCRIBED, Forms
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import floats, integers, mapping, name, sequence, text
+from dpfda.numerics.encoding import name, sequence
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, probability
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number
+from dpfda.releases import entries as file
 from dpfda.releases.base import LEVEL, Release
 from dpfda.releases.confidence import Variance, stated_variance
-from dpfda.releases.costs import certified
 from dpfda.releases.equality import EqualityTest
 from dpfda.releases.mean_tests import NULLS
 from dpfda.releases.shares import NoisyShares
@@ -69,6 +69,16 @@ class ReleasedTest(Release):
     FORMAT: ClassVar[str] = "dpfda-test"
     CALLED: ClassVar[str] = "released test of equality"
     arrays: ClassVar[tuple[str, ...]] = ("curve_points", "weights", "lower", "upper")
+    ENTRIES: ClassVar[file.Table] = {
+        "names": file.entry(lambda names: tuple(map(name, sequence(names))), list).named("groups"),
+        "sizes": file.INTEGERS,
+        "look_for": file.TEXT,
+        "curve_points": file.FLOATS.named("grid_points"),
+        "weights": file.FLOATS,
+        "lower": file.FLOATS,
+        "upper": file.FLOATS,
+        "shares": file.itself(NoisyShares.from_json),
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -149,40 +159,9 @@ class ReleasedTest(Release):
         null = f"the {chosen} of {' and '.join(self.names)} have one mean function"
         return EqualityTest(self.statistic, p_value, level, self.names, null)
 
-    # Its file.
-
-    def to_entries(self) -> dict[str, object]:
-        arrays = {"grid_points": self.curve_points, "weights": self.weights}
-        arrays |= {"lower": self.lower, "upper": self.upper}
-        return {
-            "groups": list(self.names),
-            "sizes": list(self.sizes),
-            "look_for": self.look_for,
-            **{key: array.tolist() for key, array in arrays.items()},
-            "shares": self.shares.to_json(),
-        }
-
-    @classmethod
-    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
-        shares = NoisyShares.from_json(written["shares"])
-        points, weights, lower, upper = (
-            floats(written[key]) for key in ("grid_points", "weights", "lower", "upper")
-        )
-        made = cls(
-            tuple(map(name, sequence(written["groups"]))),
-            integers(written["sizes"]),
-            text(written["look_for"]),
-            points,
-            weights,
-            lower,
-            upper,
-            shares,
-            certified(written, laws=[shares.noise]),
-            mapping(written["about"]),
-        )
-        if min(made.sizes) < 1 or made.shares.public_size != made.forms.smallest:
+    def checked(self) -> None:
+        if min(self.sizes) < 1 or self.shares.public_size != self.forms.smallest:
             raise ValueError("the sizes do not fit the statistic")
-        return made
 
     # Tables, pictures and words.
 

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import mapping, name, sequence
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice
 from dpfda.privacy.certificates import Certificate
+from dpfda.releases import entries as file
 from dpfda.releases.bands import Band
 from dpfda.releases.base import LEVEL, Column, Release
-from dpfda.releases.costs import certified
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.kinds import part_from_json
 from dpfda.releases.words import Words
 from dpfda.views import Curve
 
@@ -47,6 +45,9 @@ class ReleasedVector(Release):
     FORMAT: ClassVar[str] = "dpfda-vector"
     CALLED: ClassVar[str] = "dpfda release of several values"
     vector_valued: ClassVar[bool] = True
+    ENTRIES: ClassVar[file.Table] = {
+        "means": file.named_parts(ReleasedFunction, "mean").named("channels")
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -107,21 +108,6 @@ class ReleasedVector(Release):
 
     def _own_level(self, level: float) -> float:
         return 1.0 - (1.0 - level) / len(self.means)
-
-    # Its file.
-
-    def to_entries(self) -> dict[str, object]:
-        return {
-            "channels": [{"name": name, "mean": mean.to_json()} for name, mean in self.means.items()]
-        }
-
-    @classmethod
-    def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
-        means = {
-            name(part["name"]): part_from_json(part["mean"], ReleasedFunction, kernel)
-            for part in map(mapping, sequence(written["channels"]))
-        }
-        return cls(means, certified(written))
 
     # Tables, pictures and words.
 

@@ -1,0 +1,161 @@
+"""What a kind of release has in its file, said once: how each entry is written, and read strictly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from operator import attrgetter, methodcaller
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+
+from dpfda.bases.reading import basis_from_json, interval_basis
+from dpfda.noise import NoiseLaw, law_from_json, laws_of
+from dpfda.numerics import encoding
+from dpfda.releases.counts import divisor_from_json, divisor_to_json
+from dpfda.releases.kinds import part_from_json
+from dpfda.releases.published import Published
+
+_TO_JSON = methodcaller("to_json")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How an attribute of a release stands in its file.
+
+    Parameters
+    ----------
+    read : callable
+        Takes what is written, all that stands beside it and the caller's kernel, and gives the value;
+        whatever does not fit raises a `ValueError`.
+    write : callable
+        Gives the value as JSON types.
+    name : str
+        In the file; by default that of the attribute.
+    nothing : {"refused", "null", "absent"}
+        How None is written, where it may be the value.
+    """
+
+    read: Callable[[object, Mapping[str, object], object], Any]
+    write: Callable[[Any], object]
+    name: str = ""
+    nothing: str = "refused"
+
+    def named(self, name: str) -> Entry:
+        """The same under another name than that of the attribute."""
+        return replace(self, name=name)
+
+    @property
+    def or_null(self) -> Entry:
+        """The same, or None, which is written as null."""
+        return replace(self, nothing="null")
+
+    @property
+    def or_absent(self) -> Entry:
+        """The same, or None, where the file has no such entry."""
+        return replace(self, nothing="absent")
+
+
+Table = Mapping[str, Entry]
+
+
+class Written:
+    """What is an object of its own inside a file: a dataclass with a table of its entries."""
+
+    ENTRIES: ClassVar[Table]
+
+    def to_json(self) -> dict[str, object]:
+        """As JSON types."""
+        return to_file(self, self.ENTRIES)
+
+    @classmethod
+    def from_json(cls, entries: object) -> Self:
+        """From JSON types; whatever does not fit raises a `ValueError`."""
+        return cls(**from_file(encoding.mapping(entries), cls.ENTRIES))
+
+
+def to_file(made: object, table: Table) -> dict[str, object]:
+    """The attributes of an object, or of its attributes, as JSON types in the order of its table."""
+    values = {name: attrgetter(name)(made) for name in table}
+    return {
+        entry.name or name: None if values[name] is None else entry.write(values[name])
+        for name, entry in table.items()
+        if values[name] is not None or entry.nothing != "absent"
+    }
+
+
+def from_file(written: Mapping[str, object], table: Table, kernel: object = None) -> dict[str, Any]:
+    """The attributes again, by name."""
+    return {name: _read(written, entry, entry.name or name, kernel) for name, entry in table.items()}
+
+
+def _read(written: Mapping[str, object], entry: Entry, name: str, kernel: object) -> Any:
+    if entry.nothing == "absent" and name not in written:
+        return None
+    value = written[name]
+    return None if value is None and entry.nothing == "null" else entry.read(value, written, kernel)
+
+
+def entry(read: Callable[[Any], Any], write: Callable[[Any], object] = lambda value: value) -> Entry:
+    """An entry that is read by itself; by default it is written as it is."""
+    return Entry(lambda value, *_: read(value), write)
+
+
+def whole_number(least: int | None = None, most: int | None = None) -> Entry:
+    """A whole number, perhaps between limits."""
+    return entry(lambda value: encoding.integer(value, least, most))
+
+
+def itself(read: Callable[[Any], Any]) -> Entry:
+    """What writes itself by its `to_json`."""
+    return entry(read, _TO_JSON)
+
+
+def part(*kinds: type[Published]) -> Entry:
+    """A release of one of some kinds inside the file of another."""
+    return Entry(lambda value, _, kernel: part_from_json(value, kinds, kernel), _TO_JSON)
+
+
+def named_parts(kind: type[Published], one: str) -> Entry:
+    """Several releases of a kind, a mapping by their names; `one` is what the file calls each."""
+
+    def read(value: object, _: object, kernel: object) -> dict[str, Published]:
+        parts = map(encoding.mapping, encoding.sequence(value))
+        return {
+            encoding.name(each["name"]): part_from_json(each[one], (kind,), kernel) for each in parts
+        }
+
+    return Entry(read, lambda held: [{"name": k, one: each.to_json()} for k, each in held.items()])
+
+
+def one_scale(numbers: str) -> Entry:
+    """The law of independent noise of one scale on as many numbers as another entry holds."""
+
+    def read(value: object, beside: Mapping[str, object], _: object) -> NoiseLaw:
+        law, count = encoding.mapping(value), len(encoding.sequence(beside[numbers]))
+        made = laws_of()[encoding.text(law["law"])].equal(count, encoding.integer(law["scale"], 1))
+        return cast("NoiseLaw", made)
+
+    def write(noise: NoiseLaw) -> dict[str, object]:
+        (scale,) = set(vars(noise)["scales"])
+        return {"law": noise.law, "words": noise.describe(), "scale": int(scale)}
+
+    return Entry(read, write)
+
+
+def _two(written: object) -> tuple[float, float]:
+    first, second = encoding.floats(written).tolist()
+    return first, second
+
+
+NUMBER, TEXT, NAME = entry(encoding.number), entry(encoding.text), entry(encoding.name)
+INTEGERS, FLOATS = entry(encoding.integers, list), entry(encoding.floats, np.ndarray.tolist)
+ENDS = entry(_two, list)
+# An array to the bit, of any shape.
+PACKED = entry(encoding.array_from_json, encoding.array_to_json)
+EXPONENT, PUBLIC_SIZE = entry(encoding.exponent), whole_number(1).or_null
+MAPPING = entry(encoding.mapping, dict)
+LAW = itself(law_from_json)
+DIVISOR = entry(divisor_from_json, divisor_to_json)
+ANY_BASIS = Entry(lambda value, _, kernel: basis_from_json(value, kernel), _TO_JSON)
+BASIS = Entry(lambda value, _, kernel: interval_basis(value, kernel), _TO_JSON)
