@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar, Self
 
 import matplotlib as mpl
@@ -22,6 +23,7 @@ from dpfda.numerics.encoding import mapping, number
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.written import certificate_from_json
+from dpfda.releases import entries
 from dpfda.releases.base import Column, Release
 from dpfda.releases.kinds import kinds
 from dpfda.releases.words import Words
@@ -45,6 +47,7 @@ class Slope(Release):
 
     FORMAT: ClassVar[str] = "toy-slope"
     CALLED: ClassVar[str] = "slope"
+    ENTRIES: ClassVar[entries.Table] = {"slope": entries.NUMBER}
 
     def __call__(self, points: Any) -> Any:
         return self.slope * np.asarray(points)
@@ -56,19 +59,25 @@ class Slope(Release):
     def default_points(self) -> Any:
         return np.linspace(0, 1, 5)[:, None]
 
-    def to_entries(self) -> dict[str, Any]:
-        return {"slope": self.slope}
-
-    @classmethod
-    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
-        return cls(number(written["slope"]), certificate_from_json(written), mapping(written["about"]))
-
     def view(self, level: float | None = 0.95) -> Curve:
         at = self.default_points()[:, 0]
         return self.curve([Line(at, self(at), "the line")])
 
     def words(self) -> Words:
         return Words([f"A line for every {self.unit}, and nothing else."])
+
+
+class ByHand(Slope):
+    """The same, which writes and reads its file by itself."""
+
+    FORMAT: ClassVar[str] = "toy-by-hand"
+
+    def to_entries(self) -> dict[str, Any]:
+        return {"rise": self.slope}
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any], kernel: Any = None) -> Self:
+        return cls(number(written["rise"]), certificate_from_json(written), mapping(written["about"]))
 
 
 OWN = "a kind of one's own"
@@ -96,6 +105,29 @@ def run(*words: Any) -> Any:
 
 def test_it_keeps_the_contract(release: Release) -> None:
     check_release(release)
+
+
+def test_a_kind_may_write_its_file_by_itself() -> None:
+    check_release(ByHand(2.0, certificate_of(PureDP(1), "person")))
+
+
+@pytest.mark.parametrize("slope", [None, "2", True, [2.0]])
+def test_a_table_of_entries_reads_strictly(slope: Any, tmp_path: Path) -> None:
+    path = made(OWN).save(tmp_path / "slope.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"slope": slope}))
+    with pytest.raises(StorageError, match="is damaged"):
+        load(path)
+
+
+def test_what_may_be_none_is_null_or_absent_in_a_file() -> None:
+    table = {"first": entries.NUMBER.or_null, "second": entries.NUMBER.or_absent.named("two")}
+    assert entries.to_file(SimpleNamespace(first=None, second=None), table) == {"first": None}
+    assert entries.from_file({"first": None}, table) == {"first": None, "second": None}
+    assert entries.from_file({"first": 1, "two": 2.5}, table) == {"first": 1.0, "second": 2.5}
+    with pytest.raises(ValueError, match="not a number"):
+        entries.from_file({"first": 1, "two": None}, table)
+    with pytest.raises(KeyError):
+        entries.from_file({}, table)
 
 
 def test_the_command_knows_it(

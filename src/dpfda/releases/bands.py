@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -16,10 +17,16 @@ DRAWS = 20_000
 WORK = 4 * 10**10
 FEWEST_DRAWS = 1000
 PART = 500
+# Points of a band that are simulated at a time, so that memory stays small.
+CHUNK = 128
 # Names of the exact band for what was measured, which the line may leave.
 MEASURED = ("measured", "noise")
+# Name of the band for the population that units are a sample of.
+CONFIDENCE = "confidence"
 # Kinds of band that releases offer.
 KINDS = ("mean", *MEASURED)
+
+Limits = tuple[Floats, Floats]
 
 
 class HasNoise(Protocol):
@@ -89,6 +96,23 @@ class Accuracy:
     typical: float
     largest: float
     at_a_point: float
+
+
+def settled(band: Band, values: Floats, limits: Limits | None = None) -> Band:
+    """A band that holds the line: widened where the line leaves it, then cut at public bounds.
+
+    Parameters
+    ----------
+    band : Band
+    values : array (k,)
+        The line at the band's points.
+    limits : (array, array), optional
+        Ends, () or (k,), that the line was cut at. What lay in the band and between them still does.
+    """
+    lower, upper = np.minimum(band.lower, values), np.maximum(band.upper, values)
+    if limits is not None:
+        lower, upper = np.clip(lower, *limits), np.clip(upper, *limits)
+    return replace(band, lower=lower, upper=upper)
 
 
 def check_level(level: float, simultaneous: bool = True) -> float:
@@ -170,3 +194,49 @@ def band_from_errors(
     else:
         width = np.quantile(errors, level, axis=0, method="higher")
     return Band(points, values - width, values + width, float(level), simultaneous)
+
+
+def simulated_widths(
+    functions: Floats, noise: Floats, power: Floats, level: float, simultaneous: bool
+) -> Floats:
+    """Half-widths (q,) of a band for linear forms of coordinates, by draws of their noise.
+
+    Parameters
+    ----------
+    functions : array (q, N)
+        The linear forms.
+    noise : array (draws, N)
+        Draws of the noise in the coordinates.
+    power : array (N,)
+        Variances of that noise.
+    level : float
+        Probability of the band.
+    simultaneous : bool
+        Whether all forms are held at once, by one multiple of their deviations, or each by itself.
+
+    Returns
+    -------
+    array (q,)
+    """
+    if not simultaneous:
+        widths = [
+            np.quantile(np.abs(noise @ part.T), level, axis=0, method="higher")
+            for part in _chunks(functions)
+        ]
+        return np.concatenate(widths)
+    deviations = np.sqrt(functions**2 @ power)
+    largest = np.zeros(noise.shape[0])
+    for part, scale in zip(_chunks(functions), _chunks(deviations), strict=True):
+        errors = np.abs(noise @ part.T) / np.where(scale > 0, scale, 1.0)
+        largest = np.maximum(largest, errors.max(axis=1))
+    return np.asarray(np.quantile(largest, level, method="higher") * deviations)
+
+
+def largest_size(matrices: Floats, level: float) -> float:
+    """What the largest eigenvalue, in size, of symmetric matrices (draws, M, M) stays below."""
+    largest = np.abs(np.linalg.eigvalsh(matrices)).max(axis=1)
+    return float(np.quantile(largest, level, method="higher"))
+
+
+def _chunks(array: Floats) -> Iterator[Floats]:
+    return (array[start : start + CHUNK] for start in range(0, array.shape[0], CHUNK))

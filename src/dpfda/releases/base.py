@@ -12,6 +12,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
+from dpfda.bases import Basis
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import mapping
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
@@ -21,7 +25,7 @@ from dpfda.releases.costs import certified
 from dpfda.releases.files import write_json
 from dpfda.releases.functional import to_basis, to_fdatagrid
 from dpfda.releases.kinds import KINDS, SCHEMA_VERSION, read
-from dpfda.releases.plain import plain
+from dpfda.releases.plain import ON_LINE, plain, thinned
 from dpfda.releases.published import LEVEL, Column, Published
 from dpfda.releases.report import report
 
@@ -175,6 +179,26 @@ class Release(Published):
         from dpfda.views.page import to_fragment
 
         return to_fragment(card(self))
+
+
+class OnBasis(Release):
+    """A release of functions on an interval, which are sums of those of its `basis`."""
+
+    basis: Basis
+
+    @property
+    def domain_range(self) -> tuple[float, float]:
+        """Ends of the domain."""
+        return self.basis.domain_range
+
+    @property
+    def grid_points(self) -> Floats:
+        """Public grid (m,) of the curves."""
+        return self.basis.grid_points
+
+    def band_points(self) -> Floats:
+        grid = thinned(self.grid_points, ON_LINE)
+        return np.union1d(np.linspace(*self.domain_range, 201), grid)[:, None]
 
 
 def load(path: str | Path, kernel: object = None) -> Release:

@@ -22,14 +22,14 @@ from dpfda.releases.confidence import Variance
 from dpfda.releases.costs import identity_of
 from dpfda.releases.difference import SAMPLING, ReleasedDifference, together
 from dpfda.releases.equality import EqualityTest
-from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.function import OfMeans, ReleasedFunction
 from dpfda.releases.mean_tests import equal_means
 from dpfda.releases.words import Words
 from dpfda.views import Curve
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedComparison(Release):
+class ReleasedComparison(OfMeans):
     """Mean curves of disjoint groups, released at the cost of one.
 
     Parameters
@@ -69,33 +69,9 @@ class ReleasedComparison(Release):
             )
 
     @property
-    def _any(self) -> ReleasedFunction:
-        return next(iter(self.means.values()))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the groups."""
-        return tuple(self.means)
-
-    @property
     def certificate(self) -> Certificate:
         """Of all releases together: that of each, because the groups share no privacy unit."""
         return self._any.certificate
-
-    @property
-    def about(self) -> Mapping[str, object]:
-        """Labels, date and versions."""
-        return self._any.about
-
-    @property
-    def domain_range(self) -> tuple[float, float]:
-        """Ends of the domain."""
-        return self._any.domain_range
-
-    @property
-    def grid_points(self) -> Floats:
-        """Public grid (m,) of the curves."""
-        return self._any.grid_points
 
     def __getitem__(self, name: str) -> ReleasedFunction:
         """The release of a group."""
@@ -201,9 +177,6 @@ class ReleasedComparison(Release):
         return held
 
     # Tables, pictures and words.
-
-    def functions(self, at: Floats) -> dict[str, Floats]:
-        return {name: np.asarray(mean(at[:, 0])) for name, mean in self.means.items()}
 
     def columns(
         self, at: Floats, level: float, simultaneous: bool, kind: str | None

@@ -17,9 +17,8 @@ from dpfda.numerics.parameters import reals, whole
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
-from dpfda.releases.base import LEVEL, Column, Release
+from dpfda.releases.base import LEVEL, Column, OnBasis, Release
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.plain import ON_LINE, thinned
 from dpfda.releases.words import Words
 from dpfda.views import Curve, Line
 
@@ -74,7 +73,7 @@ class Eigenfunction:
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedComponents(Release):
+class ReleasedComponents(OnBasis):
     """Principal components of curves, published under differential privacy.
 
     Parameters
@@ -132,16 +131,6 @@ class ReleasedComponents(Release):
     def count(self) -> int:
         """Number k of components."""
         return int(self.variances.size)
-
-    @property
-    def grid_points(self) -> Floats:
-        """Public grid (m,) of the curves."""
-        return self.basis.grid_points
-
-    @property
-    def domain_range(self) -> tuple[float, float]:
-        """Ends of the domain."""
-        return self.basis.domain_range
 
     @property
     def ratios(self) -> Floats | None:
@@ -205,10 +194,6 @@ class ReleasedComponents(Release):
 
     def functions(self, at: Floats) -> dict[str, Floats]:
         return {f"component {k + 1}": values for k, values in enumerate(self(at[:, 0]))}
-
-    def band_points(self) -> Floats:
-        grid = thinned(self.grid_points, ON_LINE)
-        return np.union1d(np.linspace(*self.domain_range, 201), grid)[:, None]
 
     def columns(
         self, at: Floats, level: float, simultaneous: bool, kind: str | None

@@ -25,8 +25,7 @@ import numpy as np
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import real, values_at
-from dpfda.releases.bands import Band
-from dpfda.releases.lines import Limits, settled
+from dpfda.releases.bands import Band, Limits, settled
 
 # A variance that is known to be public: one for all points, or a function of points.
 Variance = float | Callable[[Floats], Any]

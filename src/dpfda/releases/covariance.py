@@ -23,14 +23,21 @@ from dpfda.numerics.parameters import choice, whole
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.releases import entries as file
-from dpfda.releases.bands import DRAWS, KINDS, MEASURED, Band, check_level
-from dpfda.releases.base import LEVEL, Column, Release
+from dpfda.releases.bands import (
+    DRAWS,
+    KINDS,
+    MEASURED,
+    Band,
+    check_level,
+    largest_size,
+    settled,
+    simulated_widths,
+)
+from dpfda.releases.base import LEVEL, Column, OnBasis
 from dpfda.releases.components import ReleasedComponents, center_words, ordered_components, second_order
 from dpfda.releases.costs import certified, drawn_laws, sum_costs
 from dpfda.releases.counts import Divisor, NoisyCount
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.lines import settled
-from dpfda.releases.simulated import largest_size, simulated_widths
 from dpfda.releases.words import Words
 from dpfda.views import Image
 
@@ -42,7 +49,7 @@ BAND_LINE = 33
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedCovariance(Release):
+class ReleasedCovariance(OnBasis):
     """A covariance function C(s, t) published under differential privacy.
 
     C(s, t) is the average of (x(s) - m(s)) (x(t) - m(t)) over the privacy units, m being the public
@@ -99,16 +106,6 @@ class ReleasedCovariance(Release):
         "basis": file.BASIS,
         "mean": file.part(ReleasedFunction).or_null,
     }
-
-    @property
-    def domain_range(self) -> tuple[float, float]:
-        """Ends of the domain of s and of t."""
-        return self.basis.domain_range
-
-    @property
-    def grid_points(self) -> Floats:
-        """Public grid (m,) of the curves."""
-        return self.basis.grid_points
 
     @property
     def count(self) -> float:

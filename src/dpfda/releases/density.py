@@ -19,7 +19,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, real, shown, whole
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
-from dpfda.releases.bands import KINDS, MEASURED, Band
+from dpfda.releases.bands import KINDS, MEASURED, Band, settled
 from dpfda.releases.base import LEVEL, Column
 from dpfda.releases.boxes import check_drawn
 from dpfda.releases.field import ReleasedField
@@ -27,8 +27,8 @@ from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.histogram import ReleasedHistogram, noise_words
 from dpfda.releases.kinds import kinds
 from dpfda.releases.linear_density import LinearDensity, check_levels, midpoints_of
-from dpfda.releases.lines import settled
 from dpfda.releases.proper import PROPER, levelled_band, probabilities
+from dpfda.releases.published import as_given
 from dpfda.releases.report import counted
 from dpfda.releases.words import Words, density_label, noise_line, without_noise
 from dpfda.views import View
@@ -44,7 +44,6 @@ MOST_NODES = {1: 2**16, 2: 1024, 3: 64}
 ON_LINE, IN_SPACE = 201, 1024
 # A picture shows where a density is, if that is less than this part of its interval and so many points.
 SMALL_PART, FEWEST_SHOWN = 0.25, 20
-
 
 # What a mechanism gives that is made a density.
 RawDensity = ReleasedHistogram | ReleasedFunction | ReleasedField
@@ -207,7 +206,7 @@ class ReleasedDensity(LinearDensity):
         "monotone" about the average over the cell that a point lies in.
         """
         band = self.raw.band(level, simultaneous, self._positions(at), "measured")
-        where, slopes = at[:, 0] if self.dimensions == 1 else at, self._slopes(at)
+        where, slopes = as_given(at), self._slopes(at)
         if kind in MEASURED:
             return replace(band, points=where, lower=band.lower * slopes, upper=band.upper * slopes)
         taken = self._nearest[1] or 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,28 +14,25 @@ from dpfda.bases import Basis
 from dpfda.bases.grids import frozen
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import name, sequence
-from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
-from dpfda.releases.banded import Banded
+from dpfda.releases.banded import Sampled
 from dpfda.releases.bands import (
+    CONFIDENCE,
     DRAWS,
     KINDS,
     MEASURED,
     Band,
     band_from_errors,
-    check_level,
 )
 from dpfda.releases.base import LEVEL, Column
 from dpfda.releases.confidence import Variance
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.lines import around_difference, difference_band, held, is_line
+from dpfda.releases.lines import around_difference, difference_band, held
 from dpfda.releases.words import Words
 from dpfda.views import Curve
 
-CONFIDENCE = "confidence"
 # Exponents g of the priors that a difference is smoothed under.
 EXPONENTS = (0.5, 1.0, 1.5, 2.0, 3.0)
 SAMPLING = (
@@ -55,7 +52,7 @@ def _two_names(written: object) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedDifference(Banded):
+class ReleasedDifference(Sampled):
     """The mean of one group minus that of another, as a function on the domain.
 
     Parameters
@@ -99,15 +96,8 @@ class ReleasedDifference(Banded):
         """Public grid (m,) of the curves."""
         return self.first.grid_points
 
-    @overload
-    def __call__(self, points: float) -> float: ...
-
-    @overload
-    def __call__(self, points: ArrayLike) -> Floats: ...
-
-    def __call__(self, points: ArrayLike) -> Any:
-        """Values, in the units of the data, at points of the domain."""
-        return self.first(points) - self.second(points)
+    def _values(self, at: Floats) -> Floats:
+        return self.first(at) - self.second(at)
 
     def derivative(self) -> ReleasedDifference:
         """The difference of the derivatives."""
@@ -120,7 +110,7 @@ class ReleasedDifference(Banded):
     @property
     def is_line(self) -> bool:
         """Whether it is the difference of two default lines of curves between bounds."""
-        return is_line(self.first) and is_line(self.second)
+        return self.first.is_line and self.second.is_line
 
     def smoothed(self, points: ArrayLike) -> Any:
         """Values of a shrunk difference: closer to the truth on average where noise is large.
@@ -138,8 +128,8 @@ class ReleasedDifference(Banded):
         if self.is_line:
             return self(points)
         order = self.first.order
-        values = self._wider.evaluate(points, order) @ self._smoothed_coefficients
-        return float(values[0]) if np.ndim(points) == 0 else values
+        functions = self._wider.evaluate
+        return self._at(lambda at: functions(at, order) @ self._smoothed_coefficients, points)
 
     @property
     def _wider(self) -> Basis:
@@ -158,38 +148,15 @@ class ReleasedDifference(Banded):
             noise[:count, :count] += np.cov(release.noise_draws(generator, DRAWS), rowvar=False)
         return frozen(most_likely_mean(coefficients, noise, eigenvalues))
 
-    def band(
-        self,
-        level: float = 0.95,
-        simultaneous: bool = True,
-        points: ArrayLike | None = None,
-        kind: str | None = None,
-        variance: Variance | None = None,
+    def _around_population(
+        self, at: Floats, level: float, simultaneous: bool, variance: Variance | None
     ) -> Band:
-        """Band around the difference.
-
-        Parameters
-        ----------
-        level, simultaneous, points
-            As in the band of a mean.
-        kind : {"mean", "measured", "confidence"}
-            "confidence" is meant to hold the difference of the two populations' means: made of such a
-            band of either group at half of what the level leaves, so that it holds however the two hang
-            together, and is wider than need be.
-        variance : float or callable, optional
-            For kind "confidence": as in the band of a mean, the same for both groups.
-        """
-        if not (isinstance(kind, str) and kind == CONFIDENCE):
-            if variance is not None:
-                raise ParameterError("variance", "be for kind='confidence'", shown(variance))
-            return super().band(level, simultaneous, points, kind)
-        level = check_level(level, simultaneous)
         first, second = (
-            each.band((1 + level) / 2, simultaneous, points, kind, variance)
+            each.band((1 + level) / 2, simultaneous, at, CONFIDENCE, variance)
             for each in (self.first, self.second)
         )
         lower, upper = first.lower - second.upper, first.upper - second.lower
-        return Band(first.points, lower, upper, level, simultaneous, first.covers)
+        return Band(at, lower, upper, level, simultaneous, first.covers)
 
     def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
         """Band around the difference.
@@ -202,8 +169,12 @@ class ReleasedDifference(Banded):
         "measured": what the difference of linear estimates of what was measured would have been
         without noise, by the laws of both noises alone.
 
-        Neither is about sampling: a difference that leaves the band around zero is not explained by the
-        noise, but may be by sampling.
+        "confidence" is meant to hold the difference of the two populations' means: made of such a band
+        of either group at half of what the level leaves, so that it holds however the two hang
+        together, and is wider than need be. Its variance is the same for both groups.
+
+        The first two are not about sampling: a difference that leaves the band around zero is not
+        explained by the noise, but may be by sampling.
         """
         if kind == "mean" and self.is_line:
             return difference_band(self.first, self.second, level, simultaneous, at)

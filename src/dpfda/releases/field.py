@@ -17,11 +17,11 @@ from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import wholes
-from dpfda.releases.bands import KINDS, MEASURED, Band, make_band
+from dpfda.releases.bands import KINDS, MEASURED, Band, Limits, make_band, settled
 from dpfda.releases.base import LEVEL
 from dpfda.releases.boxes import BAND_POINTS, FINE, PICTURE, TABLE_POINTS, check_drawn
 from dpfda.releases.expansion import Expansion
-from dpfda.releases.lines import Limits, limits_of, settled
+from dpfda.releases.lines import limits_of
 from dpfda.releases.words import Words, noise_line, without_noise
 from dpfda.views import View
 

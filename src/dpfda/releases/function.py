@@ -2,49 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import ClassVar, overload
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfda.bases import Basis
-from dpfda.bases.curve_priors import CurvePrior
-from dpfda.bases.grids import check_point, check_points, gauss, piecewise
+from dpfda.bases.grids import check_point, gauss
 from dpfda.bases.kernels import short_range
-from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import shown, values_at
+from dpfda.numerics.parameters import values_at
 from dpfda.privacy.words import number
-from dpfda.releases import entries as file
-from dpfda.releases.bands import KINDS, MEASURED, Accuracy, Band, make_band, make_credible_band
-from dpfda.releases.base import LEVEL
-from dpfda.releases.confidence import Variance, for_population
-from dpfda.releases.expansion import Expansion
-from dpfda.releases.lines import (
-    Limits,
-    band_around,
-    cuts,
-    held,
-    is_line,
-    limits_at,
-    limits_of,
-    line_at,
-    mean_band,
-    misfit,
-    promise,
-    verdict,
+from dpfda.releases.bands import (
+    CONFIDENCE,
+    KINDS,
+    MEASURED,
+    Accuracy,
+    Band,
+    make_band,
+    make_credible_band,
 )
-from dpfda.releases.plain import ON_LINE, thinned
+from dpfda.releases.base import LEVEL, Release
+from dpfda.releases.confidence import Variance, for_population
+from dpfda.releases.lines import MeanLine, held, misfit, promise, verdict
 from dpfda.releases.words import NOISE_ALONE, Words, per_axis
 from dpfda.views import Curve
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedFunction(Expansion):
+class ReleasedFunction(MeanLine):
     """A function on an interval, published under differential privacy.
 
     Call it at any points of its domain, as often as anyone likes: evaluating, differentiating,
@@ -59,69 +47,7 @@ class ReleasedFunction(Expansion):
 
     FORMAT: ClassVar[str] = "dpfda-release"
     CALLED: ClassVar[str] = "dpfda release"
-    ENTRIES: ClassVar[file.Table] = {"order": file.whole_number(0, 2), **Expansion.ENTRIES}
-    band_kinds: ClassVar[tuple[str, ...]] = (*KINDS, "credible", "confidence")
-
-    basis: Basis
-    order: int = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _ = self.limits  # Bounds from a damaged file are refused when it is read.
-
-    @cached_property
-    def limits(self) -> Limits | None:
-        """Public bounds (m,) of its values on the grid; None where no values were bounded."""
-        if isinstance(self.hierarchy, CurvePrior):
-            return self.hierarchy.lower, self.hierarchy.upper
-        points = self.grid_points.shape
-        found = limits_of(self.bound, points[0])
-        return None if found is None else (np.full(points, found[0]), np.full(points, found[1]))
-
-    @property
-    def domain_range(self) -> tuple[float, float]:
-        """Ends of the domain."""
-        return self.basis.domain_range
-
-    @property
-    def grid_points(self) -> Floats:
-        """Public grid (m,) of the curves."""
-        return self.basis.grid_points
-
-    @overload
-    def __call__(self, points: float) -> float: ...
-
-    @overload
-    def __call__(self, points: ArrayLike) -> Floats: ...
-
-    def __call__(self, points: ArrayLike) -> float | Floats:
-        """Values of the function, cut at the public bounds where values were bounded.
-
-        Parameters
-        ----------
-        points : float or array (k,)
-            Points of the domain.
-
-        Returns
-        -------
-        float or array (k,)
-            Values, in the units of the data.
-
-        Raises
-        ------
-        ParameterError
-            If a point is outside the domain.
-        """
-        values = line_at(self, check_points(points, self.domain_range))
-        return float(values[0]) if np.ndim(points) == 0 else values
-
-    def unclipped(self, points: ArrayLike, order: int = 0) -> Floats:
-        """Values (k,) of the estimate, or a derivative, before it is cut at public bounds."""
-        at, (order,) = check_points(points, self.domain_range), parameters.orders(order, 1)
-        return np.asarray(self._center(at, order) + self.basis.evaluate(at, order) @ self.coefficients)
-
-    def _center(self, at: Floats, order: int) -> Floats:
-        return piecewise(self.grid_points, self.center, at, order)
+    band_kinds: ClassVar[tuple[str, ...]] = (*KINDS, "credible", CONFIDENCE)
 
     def derivative(self) -> ReleasedFunction:
         """The derivative, as a released function of its own (units of the data per unit of t).
@@ -173,61 +99,34 @@ class ReleasedFunction(Expansion):
         inner = self.grid_points[(self.grid_points > start) & (self.grid_points < end)]
         edges = np.concatenate([[start], inner, [end]])
         points, weights = gauss(edges)
-        bends = cuts(self, np.concatenate([[start], points, [end]]))
+        bends = self.cuts(np.concatenate([[start], points, [end]]))
         return gauss(np.union1d(edges, bends)) if bends.size else (points, weights)
 
-    def band(
-        self,
-        level: float = 0.95,
-        simultaneous: bool = True,
-        points: ArrayLike | None = None,
-        kind: str | None = None,
-        variance: Variance | None = None,
-    ) -> Band:
+    def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
         """Band around the released function.
-
-        But for kind "measured" it contains the function itself, always.
-
-        Parameters
-        ----------
-        level : float
-            Probability of the band, between 0 and 1: everywhere on `points` at once, or (pointwise) at
-            each point.
-        simultaneous : bool
-            Which of the two.
-        points : array (k,), optional
-            Where; by default 201 points of the domain and the grid.
-        kind : {"mean", "measured", "credible"}
-            "mean", for the default line of curves between bounds: meant to hold the mean of the clipped
-            records itself, everywhere on the grid at once, and cut at the public bounds. The noise is
-            known exactly, how the mean wiggles between cells is assumed; levels from .9. For any other
-            release it is the band of kind "measured", widened where the function leaves it, and cut at
-            the public bounds where there are any.
-            "measured" (also "noise") holds by the law of the noise alone, whatever the data: it covers
-            what a linear estimate of what was measured would be without noise. It is drawn around
-            `unshrunk`, so that the function may leave it.
-            "credible" is about the posterior under a public prior of coefficients: given the release it
-            has that probability of containing the clipped mean's part, for means as that prior has them.
-            "confidence" is meant to hold the population's mean of clipped records: the band of kind
-            "mean", with the error of sampling (`dpfda.releases.confidence`). `Band.covers` says with
-            which variance. Of the function itself, not of its derivatives.
-        variance : float or callable, optional
-            For kind "confidence": variance of a unit's value, known to be public, in squared units of
-            the data; a function of points, too, such as another release. By default the largest one that
-            the public bounds allow.
-
-        Returns
-        -------
-        Band
-            Points, lower and upper curve.
-
-        Raises
-        ------
-        ParameterError
-            If the kind is unknown, "credible" where there is no such prior, or the level is not offered.
 
         Notes
         -----
+        But for kind "measured" it contains the function itself, always.
+
+        "mean", for the default line of curves between bounds: meant to hold the mean of the clipped
+        records itself, everywhere on the grid at once, and cut at the public bounds. The noise is
+        known exactly, how the mean wiggles between cells is assumed; levels from .9. For any other
+        release it is the band of kind "measured", widened where the function leaves it, and cut at
+        the public bounds where there are any.
+
+        "measured" (also "noise") holds by the law of the noise alone, whatever the data: it covers
+        what a linear estimate of what was measured would be without noise. It is drawn around
+        `unshrunk`, so that the function may leave it.
+
+        "credible" is about the posterior under a public prior of coefficients, and refused where there
+        is none: given the release it has that probability of containing the clipped mean's part, for
+        means as that prior has them.
+
+        "confidence" is meant to hold the population's mean of clipped records: the band of kind
+        "mean", with the error of sampling (`dpfda.releases.confidence`). `Band.covers` says with
+        which variance. Of the function itself, not of its derivatives.
+
         No band says anything of the bias of clipping, and none but "confidence" of sampling. How often
         "mean" holds has been measured: `dpfda.mechanisms.posteriors.widths`.
 
@@ -236,23 +135,8 @@ class ReleasedFunction(Expansion):
         approximate. At level 0.9 and epsilon = 1 the measured coverage was 0.97 to 0.99 for 10 to 40
         units, 0.92 to 0.93 for 300 and 0.90 for 2000.
         """
-        band = super().band(level, simultaneous, points, kind)
-        if kind == "confidence":
-            at = band.points
-            places = self.grid_points.size
-            return for_population(band, self(at), limits_at(self, at), variance, self.count, places)
-        if variance is not None:
-            raise ParameterError("variance", "be for kind='confidence'", shown(variance))
-        return band
-
-    def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
-        """The band for the function itself; that for the population is made around it."""
-        if kind == "confidence":
-            if self.order:
-                raise ParameterError("kind", "be another for a derivative", repr(kind))
-            kind = "mean"
-        if kind == "mean" and isinstance(self.hierarchy, CurvePrior):
-            return mean_band(self, level, simultaneous, at)
+        if kind == "mean" and self.is_line:
+            return self._mean_band(level, simultaneous, at)
         functions = self.basis.evaluate(at, self.order)
         if kind == "credible":
             line = self.unclipped(at, self.order)
@@ -261,7 +145,15 @@ class ReleasedFunction(Expansion):
             source = self.unshrunk
             line = source.unclipped(at, self.order)
             band = make_band(line, functions, source, level, simultaneous, at)
-        return band if kind in MEASURED else band_around(self, band)
+        return band if kind in MEASURED else self._held(band)
+
+    def _around_population(
+        self, at: Floats, level: float, simultaneous: bool, variance: Variance | None
+    ) -> Band:
+        if self.order:
+            raise ParameterError("kind", "be another for a derivative", repr(CONFIDENCE))
+        band, places = self._around(at, level, simultaneous, "mean"), self.grid_points.size
+        return for_population(band, self(at), self.limits_at(at), variance, self.count, places)
 
     def accuracy(self, level: float = LEVEL) -> Accuracy:
         """How far the default bands reach from the line, simultaneous and pointwise, over the domain."""
@@ -277,17 +169,13 @@ class ReleasedFunction(Expansion):
 
     # Tables, pictures and words.
 
-    def band_points(self) -> Floats:
-        grid = thinned(self.grid_points, ON_LINE)
-        return np.union1d(np.linspace(*self.domain_range, 201), grid)[:, None]
-
     def view(self, level: float | None = LEVEL) -> Curve:
         return self.curve([self.line("released function", level)])
 
     def band_words(self, level: float) -> str:
         what = "derivative" if self.order else "mean"
         meant = f"band meant to hold the {what}, {100 * level:.4g}%"
-        return meant if is_line(self) else super().band_words(level)
+        return meant if self.is_line else super().band_words(level)
 
     @property
     def subject(self) -> str:
@@ -319,7 +207,7 @@ class ReleasedFunction(Expansion):
 
     def _accurate(self) -> list[str]:
         found, units = self.accuracy(), self.value_words
-        if is_line(self):
+        if self.is_line:
             said = verdict(self)
             return [
                 f"{said[:1].upper()}{said[1:]}." if said else "",
@@ -350,7 +238,7 @@ class ReleasedFunction(Expansion):
         units = "standardised" if self.about.get("standardized") else units
         units = f"{units}, {per_axis(self.about, self.order)}" if self.order else units
         within = f"within {number(found.typical)} typically, {number(found.largest)} at most"
-        if not is_line(self):
+        if not self.is_line:
             often = f"with probability {found.level:.0%}"
             return {"noise": f"without it everywhere {within}, {often}; {units}"}
         often = f"{100 * found.level:g} of 100 releases"
@@ -370,3 +258,39 @@ class ReleasedFunction(Expansion):
     def headline(self) -> str:
         derivative = f", derivative of order {self.order}" if self.order else ""
         return f"{super().headline}{derivative}"
+
+
+class OfMeans(Release):
+    """A release made of several means: what all have in common is said of the first."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def means(self) -> Mapping[str, ReleasedFunction]: ...
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of what the means are of."""
+        return tuple(self.means)
+
+    @property
+    def _any(self) -> ReleasedFunction:
+        return next(iter(self.means.values()))
+
+    @property
+    def about(self) -> Mapping[str, object]:
+        """Labels, date and versions."""
+        return self._any.about
+
+    @property
+    def domain_range(self) -> tuple[float, float]:
+        """Ends of the domain."""
+        return self._any.domain_range
+
+    @property
+    def grid_points(self) -> Floats:
+        """Public grid (m,) of the curves."""
+        return self._any.grid_points
+
+    def functions(self, at: Floats) -> dict[str, Floats]:
+        return {name: np.asarray(mean(at[:, 0])) for name, mean in self.means.items()}

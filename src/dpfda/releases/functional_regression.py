@@ -5,32 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self, overload
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpfda.bases.corners import BASELINE, Corners
-from dpfda.bases.grids import check_domain, check_grid, check_points, frozen
+from dpfda.bases.grids import check_domain, check_grid, frozen
 from dpfda.mechanisms.posteriors.effects import Effects
 from dpfda.noise import NoiseLaw
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import choice, label, shown
+from dpfda.numerics.parameters import label
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
-from dpfda.releases.bands import Band, check_level, check_places
+from dpfda.releases.banded import Sampled
+from dpfda.releases.bands import Band, Limits, settled
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.confidence import BOUNDED, STATED, Variance, sampled, stated_variance
-from dpfda.releases.lines import settled
 from dpfda.releases.words import Words, noise_line, without_noise
 from dpfda.views import Curve
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedFunctionalRegression(Release):
+class ReleasedFunctionalRegression(Sampled):
     """Curves explained by covariates: coefficient functions, published with noise.
 
     ``release["age"]`` is the coefficient function of a covariate, ``release.at(age=40, sex="f")`` the
@@ -198,99 +197,53 @@ class ReleasedFunctionalRegression(Release):
         return np.asarray(self.bounds[1] - self.bounds[0]) / 2
 
     @cached_property
-    def _values(self) -> Floats:
+    def _line(self) -> Floats:
         """Values (m,) on the grid."""
         line = self._form @ self._effects.lines
         if self.is_effect:
             return frozen(line * self._half)
         return frozen(self.bounds.mean(axis=0) + np.clip(line, -1.0, 1.0) * self._half)
 
-    @overload
-    def __call__(self, points: float) -> float: ...
+    def _values(self, at: Floats) -> Floats:
+        return np.interp(at, self.grid_points, self._line)
 
-    @overload
-    def __call__(self, points: ArrayLike) -> Floats: ...
-
-    def __call__(self, points: ArrayLike) -> Any:
-        """Values of the curve or of the coefficient function.
-
-        Parameters
-        ----------
-        points : array (q,) or number
-
-        Raises
-        ------
-        ParameterError
-            If a point is outside the domain.
-        """
-        at = check_points(points, self.domain_range)
-        found = np.interp(at, self.grid_points, self._values)
-        return float(found[0]) if np.ndim(points) == 0 else found
-
-    def band(
-        self,
-        level: float = LEVEL,
-        simultaneous: bool = True,
-        points: ArrayLike | None = None,
-        kind: str | None = None,
-        variance: Variance | None = None,
-    ) -> Band:
+    def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
         """Band for what least squares gives without noise: of these records, or of a population.
-
-        Parameters
-        ----------
-        level : float
-            Probability, at least .9 and below 1.
-        simultaneous : bool
-            Whether it is for the whole domain at once, or for each point by itself.
-        points : array (q,), optional
-            By default the grid.
-        kind : {"mean", "confidence"}
-            "mean" is meant to hold what least squares on the same bounded records would have given;
-            "confidence" that of the population of which the units are a sample, where its mean curves
-            are linear in the covariates.
-        variance : float or callable, optional
-            For kind "confidence": variance of a unit's residual, the largest at any covariates, in
-            squared units of the data and known to be public. By default what the bounds allow.
 
         Notes
         -----
-        "mean" is about the privacy noise, in curves and in counts alike
-        (`dpfda.mechanisms.posteriors.effects`). "confidence" adds sampling: with residuals of variance
-        v(t) at most, a combination c of coefficients has at most v(t) c' G^-1 c, G the sums of products
-        of the terms, and the band is widened as that of a mean (`dpfda.releases.confidence`). A unit of
-        several records has the average of what they add, whose square is at most their mean square. How
-        often both hold was measured: docs/effects.md.
+        "mean" is meant to hold what least squares on the same bounded records would have given. It is
+        about the privacy noise, in curves and in counts alike (`dpfda.mechanisms.posteriors.effects`).
 
-        Raises
-        ------
-        ParameterError
-            If the level, kind or variance is unusable, or a point is outside the domain.
+        "confidence" is meant to hold that of the population of which the units are a sample, where its
+        mean curves are linear in the covariates; the variance is that of a unit's residual, the largest
+        at any covariates. With residuals of variance v(t) at most, a combination c of coefficients has
+        at most v(t) c' G^-1 c, G the sums of products of the terms, and the band is widened as that of a
+        mean (`dpfda.releases.confidence`). A unit of several records has the average of what they add,
+        whose square is at most their mean square.
+
+        The level is at least .9; how often both hold was measured: docs/effects.md.
         """
-        level = check_level(level, simultaneous)
-        wide = kind is not None and choice(kind, "kind", self.band_kinds) == "confidence"
-        if variance is not None and not wide:
-            raise ParameterError("variance", "be for kind='confidence'", shown(variance))
-        at = check_points(self.grid_points if points is None else points, self.domain_range)
-        check_places(at)
         half = self._half * self._effects.half_widths(self._form, self._most, level, simultaneous)
-        values, reach = self(at), np.interp(at, self.grid_points, half)
+        values, reach = self._values(at), np.interp(at, self.grid_points, half)
         band = Band(at, values - reach, values + reach, level, simultaneous)
-        limits = None
-        if not self.is_effect:
-            lower, upper = (np.interp(at, self.grid_points, end) for end in self.bounds)
-            limits = lower, upper
-            band = settled(band, values, limits)
-        if not wide:
-            return band
-        residual, stated = (
-            np.interp(at, self.grid_points, self._half) ** 2,
-            stated_variance(variance, at),
-        )
+        return band if self.is_effect else settled(band, values, self._limits(at))
+
+    def _limits(self, at: Floats) -> Limits:
+        lower, upper = (np.interp(at, self.grid_points, end) for end in self.bounds)
+        return lower, upper
+
+    def _around_population(
+        self, at: Floats, level: float, simultaneous: bool, variance: Variance | None
+    ) -> Band:
+        residual = np.interp(at, self.grid_points, self._half) ** 2
+        stated = stated_variance(variance, at)
         if stated is not None:
             residual = np.minimum(residual, stated)
         deviation = np.sqrt(residual * self._effects.sampling(self._form, level))
-        widened = sampled(band, values, deviation, self.grid_points.size, limits)
+        band, limits = self._around(at, level, simultaneous, "mean"), self._limits(at)
+        cut = None if self.is_effect else limits
+        widened = sampled(band, self._values(at), deviation, self.grid_points.size, cut)
         return replace(widened, covers=BOUNDED if stated is None else STATED)
 
     @property

@@ -6,14 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike
 
 from dpfda.bases.cells import CellGrid, Domain, cosines, synthesise
-from dpfda.bases.grids import check_box_points, frozen, product_points
+from dpfda.bases.grids import frozen, product_points
 from dpfda.mechanisms.posteriors.histospline import (
     ADAPTIVE,
     Smoother,
@@ -31,14 +30,8 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number as number_words
 from dpfda.releases import entries as file
-from dpfda.releases.banded import Banded
-from dpfda.releases.bands import (
-    KINDS,
-    MEASURED,
-    Band,
-    band_from_errors,
-    check_level,
-)
+from dpfda.releases.banded import Valued
+from dpfda.releases.bands import KINDS, MEASURED, Band, band_from_errors, check_level, settled
 from dpfda.releases.base import LEVEL
 from dpfda.releases.boxes import BAND_POINTS, FINE, check_drawn
 from dpfda.releases.cell_errors import (
@@ -52,7 +45,7 @@ from dpfda.releases.cell_errors import (
     unit_box,
 )
 from dpfda.releases.costs import certified, sum_costs
-from dpfda.releases.lines import settled
+from dpfda.releases.published import as_given
 from dpfda.releases.report import counted
 from dpfda.releases.words import Words, density_label, noise_line, without_noise
 from dpfda.views import View
@@ -62,7 +55,7 @@ BOUND = "one cell a unit"
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedHistogram(Banded):
+class ReleasedHistogram(Valued):
     """Counts of the cells of a box, published with noise, and a smooth density made of them.
 
     Call it for the smooth function: a linear estimate that may be negative somewhere.
@@ -178,7 +171,7 @@ class ReleasedHistogram(Banded):
         if is_fine(self.cells):
             slopes = edge_values(self.coefficients) / self.cells.volume
         else:
-            slopes = self._values(unit_box(self.cells, edges[:, None])) / self.cells.volume
+            slopes = self._waves(unit_box(self.cells, edges[:, None])) / self.cells.volume
         lower, upper = np.minimum(heights[1:], heights[:-1]), np.maximum(heights[1:], heights[:-1])
         inner = np.minimum(np.clip(slopes[1:-1], lower, upper), 2 * lower)
         ends = np.clip(slopes[[0, -1]], 0.0, 2 * heights[[0, -1]])
@@ -192,35 +185,16 @@ class ReleasedHistogram(Banded):
         """The same noisy counts, smoothed otherwise. Costs no privacy."""
         return replace(self, smoothing=check_smoothing(smoothing, self.cells))
 
-    @overload
-    def __call__(self, points: float) -> float: ...
-
-    @overload
-    def __call__(self, points: ArrayLike) -> Floats: ...
-
-    def __call__(self, points: ArrayLike) -> Any:
-        """Values of the smooth function, per unit of volume.
-
-        Parameters
-        ----------
-        points : array (q, d) or (d,); on an interval also a number or an array (q,)
-
-        Raises
-        ------
-        ParameterError
-            If a point is outside the box or has another number of coordinates.
-        """
-        at, single = check_box_points(points, self.domain_range)
+    def _values(self, at: Floats) -> Floats:
+        """Values of the smooth function, per unit of volume."""
         if self.smoothing == "monotone":
-            values = np.maximum(self._distribution.derivative()(at[:, 0]), 0.0)
-            return float(values[0]) if single else values
+            return np.asarray(np.maximum(self._distribution.derivative()(at[:, 0]), 0.0))
         position = unit_box(self.cells, at)
         rows = max(1, TABLE // self.coefficients.size)
-        parts = [self._values(position[i : i + rows]) for i in range(0, len(position), rows)]
-        values = np.concatenate(parts) / self.cells.volume if parts else np.zeros(0)
-        return float(values[0]) if single else values
+        parts = [self._waves(position[i : i + rows]) for i in range(0, len(position), rows)]
+        return np.concatenate(parts) / self.cells.volume if parts else np.zeros(0)
 
-    def _values(self, position: Floats) -> Floats:
+    def _waves(self, position: Floats) -> Floats:
         if self.coefficients.ndim == 1 and is_fine(self.cells):
             return cosine_sums(self.coefficients, position[:, 0])
         first, *others = self.coefficients.shape
@@ -262,7 +236,7 @@ class ReleasedHistogram(Banded):
         measured coverage was 0.87 to 0.93 (four densities, 500 and 5000 units, epsilon 0.1 and 1).
         Under "monotone" the level is as there.
         """
-        where = at[:, 0] if self.dimensions == 1 else at
+        where = as_given(at)
         if self.smoothing == "monotone":
             cell = self.cells.index(at)
             found = (self.smoother.cell_shares(self.coefficients) / self.cells.shares)[cell]

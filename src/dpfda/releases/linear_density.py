@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
 from dpfda.bases.cells import Domain
-from dpfda.bases.grids import check_box_points, check_points, product_points
+from dpfda.bases.grids import check_points, product_points
 from dpfda.bases.scales import Scale
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import MOST_NUMBERS, reals, seeded, shown, whole, wholes
-from dpfda.releases.banded import Banded
+from dpfda.releases.banded import Valued
 
 
-class LinearDensity(Banded):
+class LinearDensity(Valued):
     """A density by its values at the midpoints of equal cells, linear in each variable between them.
 
     Within half a cell of the edge it is constant, so integrals, quantiles and draws are exactly those of
@@ -52,31 +52,9 @@ class LinearDensity(Banded):
     def _volume(self) -> float:
         return float(np.prod([b - a for a, b in self._own]))
 
-    @overload
-    def __call__(self, points: float) -> float: ...
-
-    @overload
-    def __call__(self, points: ArrayLike) -> Floats: ...
-
-    def __call__(self, points: ArrayLike) -> Any:
-        """Values of the density, per unit of volume.
-
-        Parameters
-        ----------
-        points : array (q, d) or (d,); on an interval also a number or an array (q,)
-
-        Returns
-        -------
-        float or array (q,)
-
-        Raises
-        ------
-        ParameterError
-            If a point is outside the domain or has another number of coordinates.
-        """
-        at, single = check_box_points(points, self.domain_range)
-        values = self._interpolated(self._positions(at)) * self._slopes(at)
-        return float(values[0]) if single else values
+    def _values(self, at: Floats) -> Floats:
+        """Values of the density, per unit of volume."""
+        return self._interpolated(self._positions(at)) * self._slopes(at)
 
     def _positions(self, at: Floats) -> Floats:
         """Points (q, d) where `raw` lives."""

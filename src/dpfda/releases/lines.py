@@ -1,52 +1,35 @@
-"""Lines cut at the public bounds, and bands that hold them: one rule for every kind of release."""
+"""The line of a mean on an interval, cut at the public bounds, and bands that hold it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, Protocol
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases import Basis
 from dpfda.bases.curve_priors import CurvePrior
-from dpfda.bases.grids import piecewise
-from dpfda.mechanisms.posteriors import CurveModel, Widths
+from dpfda.bases.grids import check_points, piecewise
 from dpfda.mechanisms.posteriors.widths import around_lines, around_slopes
+from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.words import number
-from dpfda.releases.bands import Accuracy, Band, check_level, check_places
+from dpfda.releases import entries as file
+from dpfda.releases.banded import Sampled
+from dpfda.releases.bands import Accuracy, Band, Limits, settled
+from dpfda.releases.base import OnBasis
+from dpfda.releases.expansion import Expansion
 
-Limits = tuple[Floats, Floats]
 # Halvings of the distance between two points that find a crossing to the last digits.
 HALVINGS = 50
 
 # Typical errors, as shares of the distance between the bounds, and what they are called.
 VERDICTS = ((0.02, "very good"), (0.05, "good"), (0.1, "fair"), (0.2, "coarse"))
 WORST = "of little use"
-
-
-class Mean(Protocol):
-    """What is asked of a released mean curve, or of a derivative of one."""
-
-    @property
-    def order(self) -> int: ...
-    @property
-    def limits(self) -> Limits | None: ...
-    @property
-    def grid_points(self) -> Floats: ...
-    @property
-    def basis(self) -> Basis: ...
-    @property
-    def hierarchy(self) -> Any: ...
-    @property
-    def curve_model(self) -> CurveModel: ...
-    @property
-    def widths(self) -> Widths: ...
-    def unclipped(self, points: ArrayLike, order: int = 0, /) -> Floats: ...
-    def __call__(self, points: ArrayLike, /) -> Any: ...
 
 
 def limits_of(bound: Mapping[str, object], points: int) -> Limits | None:
@@ -76,132 +59,143 @@ def limits_of(bound: Mapping[str, object], points: int) -> Limits | None:
     return lower, upper
 
 
-def settled(band: Band, values: Floats, limits: Limits | None = None) -> Band:
-    """A band that holds the line: widened where the line leaves it, then cut at public bounds.
+@dataclass(frozen=True, eq=False)
+class MeanLine(Expansion, Sampled, OnBasis):
+    """The values of a released function on an interval, or of a derivative of one.
 
     Parameters
     ----------
-    band : Band
-    values : array (k,)
-        The line at the band's points.
-    limits : (array, array), optional
-        Ends, () or (k,), that the line was cut at. What lay in the band and between them still does.
+    order : int
+        Order of the derivative that this function is of the release. The others: see `Expansion`.
     """
-    lower, upper = np.minimum(band.lower, values), np.maximum(band.upper, values)
-    if limits is not None:
-        lower, upper = np.clip(lower, *limits), np.clip(upper, *limits)
-    return replace(band, lower=lower, upper=upper)
+
+    basis: Basis
+    order: int = 0
+
+    ENTRIES: ClassVar[file.Table] = {"order": file.whole_number(0, 2), **Expansion.ENTRIES}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.limits  # Bounds from a damaged file are refused when it is read.
+
+    @cached_property
+    def limits(self) -> Limits | None:
+        """Public bounds (m,) of its values on the grid; None where no values were bounded."""
+        if isinstance(self.hierarchy, CurvePrior):
+            return self.hierarchy.lower, self.hierarchy.upper
+        points = self.grid_points.shape
+        found = limits_of(self.bound, points[0])
+        return None if found is None else (np.full(points, found[0]), np.full(points, found[1]))
+
+    @property
+    def is_line(self) -> bool:
+        """Whether it is the default line of curves between bounds, or a derivative of it."""
+        return isinstance(self.hierarchy, CurvePrior)
+
+    def unclipped(self, points: ArrayLike, order: int = 0) -> Floats:
+        """Values (k,) of the estimate, or a derivative, before it is cut at public bounds."""
+        at, (order,) = check_points(points, self.domain_range), parameters.orders(order, 1)
+        return np.asarray(self._center(at, order) + self.basis.evaluate(at, order) @ self.coefficients)
+
+    def _center(self, at: Floats, order: int) -> Floats:
+        return piecewise(self.grid_points, self.center, at, order)
+
+    def limits_at(self, at: Floats, order: int = 0) -> Limits | None:
+        """Public bounds (k,) at points, or their derivatives; linear between grid points."""
+        if self.limits is None:
+            return None
+        lower, upper = (piecewise(self.grid_points, end, at, order) for end in self.limits)
+        return lower, upper
+
+    def _values(self, at: Floats) -> Floats:
+        """Values (k,) cut at the public bounds; a derivative there is that of the bound."""
+        values, limits = self.unclipped(at, self.order), self.limits_at(at)
+        slopes = self.limits_at(at, self.order)
+        if limits is None or slopes is None:
+            return values
+        if self.order == 0:
+            return np.clip(values, *limits)
+        line = self.unclipped(at)
+        return np.where(line < limits[0], slopes[0], np.where(line > limits[1], slopes[1], values))
+
+    def cuts(self, points: Floats) -> Floats:
+        """Where the line meets its public bounds, once at most between neighbouring points (k,)."""
+        found = [np.empty(0)]
+        for end in () if self.limits is None else self.limits:
+
+            def above(at: Floats, end: Floats = end) -> Floats:
+                return self.unclipped(at) - piecewise(self.grid_points, end, at)
+
+            gap = above(points)
+            crossed = np.flatnonzero(gap[1:] * gap[:-1] < 0)
+            low, high, rising = points[crossed], points[crossed + 1], gap[crossed] < 0
+            for _ in range(HALVINGS if crossed.size else 0):
+                middle = (low + high) / 2
+                before = (above(middle) < 0) == rising
+                low, high = np.where(before, middle, low), np.where(before, high, middle)
+            found.append(low)
+        return np.concatenate(found)
+
+    def _uncut(self, at: Floats) -> Floats:
+        """Where the middle of a band is: derivatives are not cut."""
+        return self.unclipped(at, self.order) if self.order else self._values(at)
+
+    def _held(self, band: Band) -> Band:
+        """A band made to hold the line between its public bounds."""
+        limits = None if self.order else self.limits_at(band.points)
+        return settled(band, self._values(band.points), limits)
+
+    def _mean_band(self, level: float, simultaneous: bool, at: Floats) -> Band:
+        """The band for the mean itself; see `dpfda.mechanisms.posteriors.widths`."""
+        half, line = _half_widths((self,), level, simultaneous, at), self._uncut(at)
+        return self._held(Band(at, line - half, line + half, level, simultaneous))
+
+    @property
+    def _scale(self) -> Floats:
+        """Distance (m,) between the public bounds."""
+        assert isinstance(self.hierarchy, CurvePrior)  # noqa: S101 - of a line only
+        return self.hierarchy.width
+
+    def _slopes(self, at: Floats) -> Floats:
+        """Takes shares of the bounds at the carrying points to derivatives (k,), in the data's units."""
+        slopes = self.basis.evaluate(at, self.order) @ (self.basis.analysis.T * self._scale)
+        lift = self.curve_model.lift
+        return np.asarray(slopes if lift is None else slopes @ lift)
 
 
-def limits_at(release: Mean, at: Floats, order: int = 0) -> Limits | None:
-    """Public bounds (k,) of a release at points, or their derivatives; linear between grid points."""
-    if release.limits is None:
-        return None
-    lower, upper = (piecewise(release.grid_points, end, at, order) for end in release.limits)
-    return lower, upper
-
-
-def line_at(release: Mean, at: Floats) -> Floats:
-    """Values (k,) of the line cut at its public bounds; a derivative there is that of the bound."""
-    values, limits = release.unclipped(at, release.order), limits_at(release, at)
-    if limits is None:
-        return values
-    if release.order == 0:
-        return np.clip(values, *limits)
-    line, slopes = release.unclipped(at, 0), limits_at(release, at, release.order)
-    assert slopes is not None  # noqa: S101
-    return np.where(line < limits[0], slopes[0], np.where(line > limits[1], slopes[1], values))
-
-
-def cuts(release: Mean, points: Floats) -> Floats:
-    """Where the line meets its public bounds, once at most between neighbouring points (k,)."""
-    found = []
-    for side in (0, 1) if release.limits is not None else ():
-        gap = _above(release, points, side)
-        crossed = np.flatnonzero(gap[1:] * gap[:-1] < 0)
-        low, high, rising = points[crossed], points[crossed + 1], gap[crossed] < 0
-        for _ in range(HALVINGS if crossed.size else 0):
-            middle = (low + high) / 2
-            before = (_above(release, middle, side) < 0) == rising
-            low, high = np.where(before, middle, low), np.where(before, high, middle)
-        found.append(low)
-    return np.concatenate(found) if found else np.empty(0)
-
-
-def _above(release: Mean, at: Floats, side: int) -> Floats:
-    limits = limits_at(release, at)
-    assert limits is not None  # noqa: S101
-    return release.unclipped(at) - limits[side]
-
-
-def band_around(release: Mean, band: Band) -> Band:
-    """A band of a release, made to hold its line between its public bounds."""
-    limits = limits_at(release, band.points) if release.order == 0 else None
-    return settled(band, release(band.points), limits)
-
-
-def mean_band(release: Mean, level: float, simultaneous: bool, at: Floats) -> Band:
-    """The band for the mean itself; see `dpfda.mechanisms.posteriors.widths`."""
-    level = check_level(level, simultaneous)
-    check_places(at)
-    line = release.unclipped(at, release.order) if release.order else release(at)
-    half = _half_widths((release,), level, simultaneous, at)
-    band = Band(at, line - half, line + half, float(level), simultaneous)
-    limits = limits_at(release, at) if release.order == 0 else None
-    return settled(band, release(at) if release.order else line, limits)
-
-
-def difference_band(first: Mean, second: Mean, level: float, simultaneous: bool, at: Floats) -> Band:
+def difference_band(
+    first: MeanLine, second: MeanLine, level: float, simultaneous: bool, at: Floats
+) -> Band:
     """The band for the difference of two means, from what both may be, independently."""
-    lines = [mean.unclipped(at, mean.order) if mean.order else mean(at) for mean in (first, second)]
     half = _half_widths((first, second), level, simultaneous, at)
-    line = lines[0] - lines[1]
-    return around_difference(
-        first, second, Band(at, line - half, line + half, float(level), simultaneous)
-    )
+    line = first._uncut(at) - second._uncut(at)
+    return around_difference(first, second, Band(at, line - half, line + half, level, simultaneous))
 
 
-def around_difference(first: Mean, second: Mean, band: Band) -> Band:
+def around_difference(first: MeanLine, second: MeanLine, band: Band) -> Band:
     """A band made to hold the first line less the second, between what their bounds let it be."""
     at, limits = band.points, None
-    ends = [limits_at(mean, at) for mean in (first, second)]
+    ends = [mean.limits_at(at) for mean in (first, second)]
     if not first.order and ends[0] is not None and ends[1] is not None:
         limits = ends[0][0] - ends[1][1], ends[0][1] - ends[1][0]
     return settled(band, first(at) - second(at), limits)
 
 
-def _half_widths(means: tuple[Mean, ...], level: float, simultaneous: bool, at: Floats) -> Floats:
+def _half_widths(means: tuple[MeanLine, ...], level: float, simultaneous: bool, at: Floats) -> Floats:
     """Half-widths (k,) for a default line, or for the first less the second, in units of the data."""
-    widths = [mean.widths for mean in means]
-    if means[0].order == 0:
-        if len(widths) == 1:
-            half = widths[0].around_line(level, simultaneous)
-        else:
-            half = around_lines(widths, level, simultaneous)
-        half = half * _scale(means[0])
-        return piecewise(means[0].grid_points, half, at)
-    return around_slopes(widths, level, simultaneous, [_slopes(mean, at) for mean in means])
+    widths, first = [mean.widths for mean in means], means[0]
+    if first.order:
+        return around_slopes(widths, level, simultaneous, [mean._slopes(at) for mean in means])
+    alone = len(widths) == 1
+    half = (
+        widths[0].around_line(level, simultaneous)
+        if alone
+        else around_lines(widths, level, simultaneous)
+    )
+    return piecewise(first.grid_points, half * first._scale, at)
 
 
-def _scale(release: Mean) -> Floats:
-    """Distance (m,) between the public bounds."""
-    assert isinstance(release.hierarchy, CurvePrior)  # noqa: S101
-    return release.hierarchy.width
-
-
-def _slopes(release: Mean, at: Floats) -> Floats:
-    """Takes shares of the bounds at the carrying points to derivatives (k,), in units of the data."""
-    slopes = release.basis.evaluate(at, release.order) @ (release.basis.analysis.T * _scale(release))
-    lift = release.curve_model.lift
-    return np.asarray(slopes if lift is None else slopes @ lift)
-
-
-def is_line(release: Mean) -> bool:
-    """Whether a release is the default line of curves between bounds, or a derivative of it."""
-    return isinstance(release.hierarchy, CurvePrior)
-
-
-def verdict(release: Mean) -> str | None:
+def verdict(release: MeanLine) -> str | None:
     """The typical error in one line, from public numbers; None where it is not known.
 
     Examples
@@ -212,7 +206,7 @@ def verdict(release: Mean) -> str | None:
     >>> verdict(PrivateMean(1.0, bounds=(0, 1)).fit(curves).release_)
     'typical error 1 % of your bounds or less: very good'
     """
-    if not is_line(release) or release.order > 0:
+    if not release.is_line or release.order > 0:
         return None
     share = release.widths.typical_error
     word = next((word for limit, word in VERDICTS if share <= limit), WORST)
@@ -220,9 +214,9 @@ def verdict(release: Mean) -> str | None:
     return f"typical error {size}: {word}"
 
 
-def misfit(release: Mean) -> str | None:
+def misfit(release: MeanLine) -> str | None:
     """A warning where what was measured is rougher than its cells can follow; None elsewhere."""
-    if not is_line(release) or not release.widths.misfit:
+    if not release.is_line or not release.widths.misfit:
         return None
     return (
         "What was measured changes from cell to cell by more than the noise does: the mean is rougher "

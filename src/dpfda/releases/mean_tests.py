@@ -25,7 +25,6 @@ from dpfda.releases.bands import DRAWS
 from dpfda.releases.confidence import Variance, stated_variance
 from dpfda.releases.difference import ReleasedDifference
 from dpfda.releases.equality import EqualityTest
-from dpfda.releases.lines import limits_at
 
 FORMS = {"level": 0.8, "slope": 0.1, "bend": 0.1}
 NULLS = ("populations", "samples")
@@ -89,7 +88,7 @@ def _sampling(difference: ReleasedDifference, variance: Variance | None) -> Floa
     """Variance (m,) of the difference of means by sampling, at most."""
     at, total = difference.grid_points, np.zeros(difference.grid_points.shape)
     for release in (difference.first, difference.second):
-        largest, limits = stated_variance(variance, at), limits_at(release, at)
+        largest, limits = stated_variance(variance, at), release.limits_at(at)
         if limits is not None:
             allowed = np.broadcast_to((limits[1] - limits[0]) ** 2 / 4, at.shape)
             largest = allowed if largest is None else np.minimum(largest, allowed)

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases.cells import CellGrid
-from dpfda.bases.grids import check_points
 from dpfda.mechanisms.posteriors.pooled import CORNERS, PooledMean
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
-from dpfda.releases.banded import Banded
-from dpfda.releases.bands import Band
+from dpfda.releases.banded import Valued
+from dpfda.releases.bands import Band, settled
 from dpfda.releases.base import LEVEL, Column
-from dpfda.releases.lines import settled
 from dpfda.releases.report import counted
 from dpfda.releases.shares import NoisyShares
 from dpfda.releases.words import Words
@@ -32,7 +30,7 @@ COVERS = "sampling with the variance from the same noisy numbers"
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedPooledMean(Banded):
+class ReleasedPooledMean(Valued):
     """Mean curve of people who were observed at a few times each, published with noise.
 
     Call it for the mean. The density of the observation times is part of the release: `observed`; where
@@ -94,44 +92,22 @@ class ReleasedPooledMean(Banded):
     def _width(self) -> float:
         return self.bounds[1] - self.bounds[0]
 
-    def _at(self, points: ArrayLike) -> tuple[Floats, bool]:
-        return check_points(points, self.domain_range), np.ndim(points) == 0
+    def _carried(self, values: Floats) -> Callable[[Floats], Floats]:
+        """The function that is linear between values at the points of the grid."""
+        return lambda at: np.interp(at, self.grid_points, values)
 
-    def _carried(self, points: ArrayLike, values: Floats) -> Any:
-        at, single = self._at(points)
-        found = np.interp(at, self.grid_points, values)
-        return float(found[0]) if single else found
-
-    @overload
-    def __call__(self, points: float) -> float: ...
-
-    @overload
-    def __call__(self, points: ArrayLike) -> Floats: ...
-
-    def __call__(self, points: ArrayLike) -> Any:
-        """Values of the mean.
-
-        Parameters
-        ----------
-        points : array (q,) or number
-
-        Raises
-        ------
-        ParameterError
-            If a point is outside the domain.
-        """
-        return self._carried(points, self.bounds[0] + self._width * self._estimate.line)
+    def _values(self, at: Floats) -> Floats:
+        return self._carried(self.bounds[0] + self._width * self._estimate.line)(at)
 
     def deviation(self, points: ArrayLike) -> Any:
         """Standard deviation of a value at a time, between people and within; noisy as the mean is."""
-        return self._carried(points, self._width * np.sqrt(self._estimate.variance))
+        return self._at(self._carried(self._width * np.sqrt(self._estimate.variance)), points)
 
     def observed(self, points: ArrayLike) -> Any:
         """Density of the observation times, per unit of the axis, each unit counting as one."""
-        at, single = self._at(points)
         start, length = self.domain_range[0], np.ptp(self.domain_range)
-        found = np.interp((at - start) / length, self._estimate.inside, self._estimate.times) / length
-        return float(found[0]) if single else found
+        inside, times = self._estimate.inside, self._estimate.times / length
+        return self._at(lambda at: np.interp((at - start) / length, inside, times), points)
 
     def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
         """Band that is meant to hold the mean of the population.
@@ -146,7 +122,7 @@ class ReleasedPooledMean(Banded):
         the band holds was measured: `docs/sparse.md`. What the bounds cut off is not in it.
         """
         half = self._width * self._estimate.half_widths(level, simultaneous)
-        values, reach = self(at), np.interp(at, self.grid_points, half)
+        values, reach = self._values(at), np.interp(at, self.grid_points, half)
         limits = np.array(self.bounds[0]), np.array(self.bounds[1])
         band = Band(at, values - reach, values + reach, level, simultaneous, COVERS)
         return settled(band, values, limits)

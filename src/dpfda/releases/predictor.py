@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -13,21 +13,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfda.bases.grids import frozen, product_points
 from dpfda.bounds import IntegerBall
-from dpfda.noise import KNormNoise, NoiseLaw, law_from_json
+from dpfda.noise import KNormNoise, law_from_json
 from dpfda.noise.protocol import Law
-from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.arrays import Flags, Floats
 from dpfda.numerics.encoding import mapping, sequence
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals
 from dpfda.privacy.certificates import Certificate
-from dpfda.records.features import FeatureMap, InputBox, embedded, feature_ball, features_from_json
+from dpfda.records.features import InputBox, embedded, feature_ball, features_from_json
 from dpfda.releases import entries as file
 from dpfda.releases.bands import KINDS, Band
 from dpfda.releases.base import LEVEL, Column
 from dpfda.releases.boxes import check_drawn
 from dpfda.releases.costs import certified, one_cost, sum_costs
 from dpfda.releases.predictor_words import WordedPredictor
+from dpfda.releases.published import as_given
 from dpfda.releases.weights import deviations, factor
 from dpfda.views import Line, View
 
@@ -89,20 +89,6 @@ class ReleasedPredictor(WordedPredictor):
     >>> machine.fit(x[:, None], np.sin(6 * x)).release_([0.25, 0.75]).shape
     (2,)
     """
-
-    task: str
-    inputs: InputBox
-    features: FeatureMap
-    coefficients: Floats
-    center: float
-    half_width: float
-    classes: tuple[Any, ...]
-    loss: str
-    certificate: Certificate
-    size: int
-    noise: NoiseLaw | SymmetricNoise
-    about: Mapping[str, object] = field(default_factory=dict)
-    spread: Floats | None = None
 
     FORMAT: ClassVar[str] = "dpfda-predictor"
     CALLED: ClassVar[str] = "released predictor"
@@ -213,8 +199,7 @@ class ReleasedPredictor(WordedPredictor):
         if self.task == "regression" and kind == "mean":
             ends = self.center - self.half_width, self.center + self.half_width
             lower, upper = np.clip(lower, *ends), np.clip(upper, *ends)
-        where = at[:, 0] if self.dimensions == 1 else at
-        return Band(where, lower, upper, level, simultaneous, "what noise did to the function")
+        return Band(as_given(at), lower, upper, level, simultaneous, "what noise did to the function")
 
     def predict(self, points: ArrayLike) -> NDArray[Any]:
         """Predicted targets, which are the values; or predicted classes.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,10 @@ from dpfda.noise import KNormNoise, NoiseLaw
 from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import number
+from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number as said
-from dpfda.records.features import FeatureMap
+from dpfda.records.features import FeatureMap, InputBox
 from dpfda.releases.banded import Banded
 from dpfda.releases.base import LEVEL
 from dpfda.releases.weights import deviations, factor
@@ -22,19 +25,23 @@ from dpfda.releases.words import Words
 LONGEST = 8
 
 
+@dataclass(frozen=True, eq=False)
 class WordedPredictor(Banded):
-    """The words of `ReleasedPredictor`, whose entries these are."""
+    """What `ReleasedPredictor` holds, which says what each part is, and its words."""
 
     task: str
+    inputs: InputBox
     features: FeatureMap
     coefficients: Floats
     center: float
     half_width: float
     classes: tuple[Any, ...]
     loss: str
+    certificate: Certificate
     size: int
     noise: NoiseLaw | SymmetricNoise
-    spread: Floats | None
+    about: Mapping[str, object] = field(default_factory=dict)
+    spread: Floats | None = None
 
     @property
     def dimensions(self) -> int:

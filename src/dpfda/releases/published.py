@@ -31,6 +31,11 @@ Column = tuple[Floats, str]
 LEVEL = 0.95
 
 
+def as_given(at: Floats) -> Floats:
+    """Points (q, c) as a function takes them: (q,) where a point is one number."""
+    return at[:, 0] if at.shape[1] == 1 else at
+
+
 class Published(Certified):
     """What a kind of release says of itself, and what follows from it: values, tables, views, words."""
 
@@ -111,8 +116,7 @@ class Published(Certified):
         self, at: Floats, level: float, simultaneous: bool, kind: str | None
     ) -> dict[str, Column]:
         """Values at points (q, c) by name, each with its meaning."""
-        points = at[:, 0] if at.shape[1] == 1 else at
-        line = np.asarray(self(points))  # type: ignore[operator]
+        line = np.asarray(self(as_given(at)))  # type: ignore[operator]
         value = {"value": (line, self.value_label)}
         if not hasattr(self, "band"):
             return value
@@ -146,9 +150,7 @@ class Published(Certified):
 
     def _band_at(self, at: Floats, level: float, simultaneous: bool, **chosen: str) -> Band:
         """The band at points (q, c)."""
-        points = at[:, 0] if at.shape[1] == 1 else at
-        band: Band = self.band(level, simultaneous, points, **chosen)  # type: ignore[attr-defined]
-        return band
+        return self.band(level, simultaneous, as_given(at), **chosen)  # type: ignore[attr-defined,no-any-return]
 
     @property
     def bandless(self) -> str:
@@ -205,8 +207,7 @@ class Published(Certified):
 
     def functions(self, at: Floats) -> dict[str, Floats]:
         """The published functions by name, at points (q, c)."""
-        points = at[:, 0] if at.shape[1] == 1 else at
-        return {self.subject: np.asarray(self(points))}  # type: ignore[operator]
+        return {self.subject: np.asarray(self(as_given(at)))}  # type: ignore[operator]
 
     def view(self, level: float | None = LEVEL) -> View:
         """What a picture shows, with bands of a level where there are any."""

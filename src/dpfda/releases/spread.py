@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfda.bases.grids import check_points, piecewise
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
@@ -65,27 +65,23 @@ class MeanAndVariance(ReleasedFunction):
             Of the pointwise band of the mean square whose upper end is taken, at least .9; by default
             its line.
         """
-        assert self.limits is not None  # noqa: S101
-        at = check_points(points, self.domain_range)
-        lower, upper = (piecewise(self.grid_points, end, at, 0) for end in self.limits)
+        return self._at(lambda at: self._variance(at, level), points)
+
+    def _variance(self, at: Floats, level: float | None) -> Floats:
+        limits = self.limits_at(at)
+        assert limits is not None  # noqa: S101 - bounds on values are asked for
+        lower, upper = limits
         squares = self.squares(at) if level is None else self.squares.band(level, False, at).upper
         line = np.asarray(replace(self, order=0)(at))
         found = squares * (upper - lower) ** 2 / 4 - (line - (lower + upper) / 2) ** 2
-        found = np.clip(found, 0.0, (upper - line) * (line - lower))
-        return float(found[0]) if np.ndim(points) == 0 else found
+        return np.clip(found, 0.0, (upper - line) * (line - lower))
 
-    def band(
-        self,
-        level: float = 0.95,
-        simultaneous: bool = True,
-        points: ArrayLike | None = None,
-        kind: str | None = None,
-        variance: Variance | None = None,
+    def _around_population(
+        self, at: Floats, level: float, simultaneous: bool, variance: Variance | None
     ) -> Band:
-        """As of any mean; the band for the population takes the variance that was released."""
-        if kind != "confidence" or variance is not None:
-            return super().band(level, simultaneous, points, kind, variance)
-        found = super().band(level, simultaneous, points, kind, lambda at: self.variance(at, LEVEL))
+        if variance is not None:
+            return super()._around_population(at, level, simultaneous, variance)
+        found = super()._around_population(at, level, simultaneous, lambda at: self.variance(at, LEVEL))
         return replace(found, covers=RELEASED)
 
     @classmethod

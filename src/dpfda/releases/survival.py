@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy
@@ -22,11 +22,10 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
-from dpfda.releases.banded import Banded
-from dpfda.releases.bands import Band, band_from_errors, check_level
+from dpfda.releases.banded import Valued
+from dpfda.releases.bands import CONFIDENCE, Band, band_from_errors, check_level, settled
 from dpfda.releases.base import LEVEL, Column
 from dpfda.releases.equality import EqualityTest, Estimate
-from dpfda.releases.lines import settled
 from dpfda.releases.report import counted
 from dpfda.releases.shares import NoisyShares
 from dpfda.releases.words import Words, noise_line, without_noise
@@ -39,14 +38,13 @@ RISK_TIMES = 6
 GUARD = 1.4
 # A cumulative hazard is drawn up to here.
 LEAST = 1e-6
-CONFIDENCE = "confidence"
 KINDS = ("mean", CONFIDENCE)
 # What holds every unit in bounds.
 BOUND = "one follow-up a unit"
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedSurvival(Banded):
+class ReleasedSurvival(Valued):
     """Follow-ups counted in cells of time, published with noise, and the survival curve made of them.
 
     Call it for the survival function: the share of persons without an event, monotone and within
@@ -170,44 +168,31 @@ class ReleasedSurvival(Banded):
         hazards = -np.log(np.maximum(survival, LEAST))
         return scipy.interpolate.PchipInterpolator(self.cells.edges, hazards)
 
-    @overload
-    def __call__(self, points: float) -> float: ...
-
-    @overload
-    def __call__(self, points: ArrayLike) -> Floats: ...
-
-    def __call__(self, points: ArrayLike) -> Any:
-        """Share of persons without an event up to times: not increasing, within [0, 1].
-
-        Parameters
-        ----------
-        points : float or array (q,)
-            Times of the domain.
-        """
-        return np.exp(-self.cumulative_hazard(points))
+    def _values(self, at: Floats) -> Floats:
+        """Share of persons without an event up to times: not increasing, within [0, 1]."""
+        return np.asarray(np.exp(-np.maximum(self._cumulative(at), 0.0)))
 
     def cumulative_hazard(self, points: ArrayLike) -> Any:
         """Integral of the hazard up to times."""
-        return self._at(self._cumulative, points)
+        return self._positive(self._cumulative, points)
 
     def hazard(self, points: ArrayLike) -> Any:
         """Rate of events, for one unit of time, of those still without one."""
-        return self._at(self._cumulative.derivative(), points)
+        return self._positive(self._cumulative.derivative(), points)
 
     def incidence(self, points: ArrayLike, cause: str) -> Any:
         """Share of persons with an event of a cause up to times, where other causes compete."""
         place = self.cells.causes.index(choice(cause, "cause", self.cells.causes))
         shares = self._without_noise.incidence[:, place].mean(axis=0)
-        return self._at(scipy.interpolate.PchipInterpolator(self.cells.edges, shares), points)
+        return self._positive(scipy.interpolate.PchipInterpolator(self.cells.edges, shares), points)
 
     def at_risk(self, points: ArrayLike) -> Any:
         """Estimated number of persons followed at times."""
         numbers = self._without_noise.at_risk.mean(axis=0)
-        return self._at(lambda at: np.interp(at, self.cells.edges, numbers), points)
+        return self._positive(lambda at: np.interp(at, self.cells.edges, numbers), points)
 
-    def _at(self, function: Any, points: ArrayLike) -> Any:
-        values = np.maximum(function(check_points(points, self.domain_range)), 0.0)
-        return float(values[0]) if np.ndim(points) == 0 else values
+    def _positive(self, function: Any, points: ArrayLike) -> Any:
+        return self._at(lambda at: np.maximum(function(at), 0.0), points)
 
     def quantile(self, share: float = 0.5, level: float = LEVEL, kind: str = "mean") -> Estimate:
         """Time by which a share of persons had an event; infinite where the last time comes first.

@@ -16,13 +16,13 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Band
 from dpfda.releases.base import LEVEL, Column, Release
-from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.function import OfMeans, ReleasedFunction
 from dpfda.releases.words import Words
 from dpfda.views import Curve
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedVector(Release):
+class ReleasedVector(OfMeans):
     """A function on an interval with d values at every point, published under differential privacy.
 
     Parameters
@@ -60,29 +60,10 @@ class ReleasedVector(Release):
             raise ParameterError("channels", "be released together, at one charge", "others")
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the channels."""
-        return tuple(self.means)
-
-    @property
     def about(self) -> Mapping[str, object]:
         """Labels, date and versions: what is the same for all channels."""
         others = [mean.about for mean in self.means.values()]
         return {k: v for k, v in self._any.about.items() if all(about.get(k) == v for about in others)}
-
-    @property
-    def _any(self) -> ReleasedFunction:
-        return next(iter(self.means.values()))
-
-    @property
-    def domain_range(self) -> tuple[float, float]:
-        """Ends of the domain."""
-        return self._any.domain_range
-
-    @property
-    def grid_points(self) -> Floats:
-        """Public grid (m,) of the curves."""
-        return self._any.grid_points
 
     def __getitem__(self, name: str) -> ReleasedFunction:
         """One channel, as a function of its own; its certificate is its part, or that of all."""
@@ -110,9 +91,6 @@ class ReleasedVector(Release):
         return 1.0 - (1.0 - level) / len(self.means)
 
     # Tables, pictures and words.
-
-    def functions(self, at: Floats) -> dict[str, Floats]:
-        return {name: np.asarray(mean(at[:, 0])) for name, mean in self.means.items()}
 
     def columns(
         self, at: Floats, level: float, simultaneous: bool, kind: str | None
