@@ -6,7 +6,7 @@ import pytest
 from dpfda import Domain, PrivateComparison
 from dpfda.bounds import L2Ball
 from dpfda.errors import ParameterError
-from dpfda.releases import mean_tests
+from dpfda.releases import equality
 from dpfda.releases.comparison import ReleasedComparison
 
 GRID = np.linspace(0, 1, 12)
@@ -25,7 +25,7 @@ def released(
 
 @pytest.fixture
 def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mean_tests, "DRAWS", 1999)
+    monkeypatch.setattr(equality, "DRAWS", 1999)
 
 
 @pytest.mark.usefixtures("few_draws")

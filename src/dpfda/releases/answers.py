@@ -111,7 +111,7 @@ class ReleasedAnswers(Release):
         return {**super().to_entries(), **self.design}
 
     @classmethod
-    def entries(cls, written: dict[str, object], kernel: object) -> dict[str, Any]:
+    def entries(cls, written: dict[str, object], kernel: object) -> file.Held:
         design = {name: part for name, part in written.items() if name not in OWN}
         return super().entries(written, kernel) | {"design": design}
 

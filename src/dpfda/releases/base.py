@@ -96,7 +96,7 @@ class Release(Published):
         return made
 
     @classmethod
-    def entries(cls, written: dict[str, object], kernel: object) -> dict[str, Any]:
+    def entries(cls, written: dict[str, object], kernel: object) -> file.Held:
         """The arguments of the class that its file holds."""
         held, own = file.from_file(written, cls.ENTRIES, kernel), {each.name for each in fields(cls)}  # type: ignore[arg-type]
         if "certificate" in own:
@@ -106,7 +106,7 @@ class Release(Published):
         return held
 
     @classmethod
-    def charged(cls, written: Mapping[str, object], held: Mapping[str, Any]) -> Certificate:
+    def charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
         """The certificate in its file; where the file holds noise, its losses are of no other law."""
         noise = held["shares"].noise if "shares" in held else held.get("noise")
         return certified(written, laws=None if noise is None else [noise])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,9 +21,8 @@ from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.confidence import Variance
 from dpfda.releases.costs import identity_of
 from dpfda.releases.difference import SAMPLING, ReleasedDifference, together
-from dpfda.releases.equality import EqualityTest
+from dpfda.releases.equality import EqualityTest, equal_means
 from dpfda.releases.function import OfMeans, ReleasedFunction
-from dpfda.releases.mean_tests import equal_means
 from dpfda.releases.words import Words
 from dpfda.views import Curve
 
@@ -134,7 +133,7 @@ class ReleasedComparison(OfMeans):
 
         Notes
         -----
-        Looks at the difference's level, slope and bend: see `dpfda.releases.mean_tests`.
+        Looks at the difference's level, slope and bend: see `dpfda.releases.equality`.
 
         Raises
         ------
@@ -163,7 +162,7 @@ class ReleasedComparison(OfMeans):
         return {"composition": self.describe_composition(), **super().to_entries()}
 
     @classmethod
-    def entries(cls, written: dict[str, object], kernel: object) -> dict[str, Any]:
+    def entries(cls, written: dict[str, object], kernel: object) -> file.Held:
         held = super().entries(written, kernel)
         if written["schema_version"] == 1:
             # One charge paid for all; what all groups have in common is the guarantee.

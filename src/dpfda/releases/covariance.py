@@ -308,7 +308,7 @@ class ReleasedCovariance(OnBasis):
     # Its file.
 
     @classmethod
-    def charged(cls, written: Mapping[str, object], held: Mapping[str, Any]) -> Certificate:
+    def charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
         if held["mean"] is not None:
             # A file of version 1 does not say exactly what the mean was given.
             return certified(written)

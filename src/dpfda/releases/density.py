@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -10,14 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfda.bases.cells import Domain, box_domain
+from dpfda.bases.cells import Domain
 from dpfda.bases.grids import frozen, product_points
 from dpfda.bases.scales import Scale
 from dpfda.mechanisms.posteriors.many_cells import nodes_of
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, real, shown, whole
-from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
 from dpfda.releases.bands import KINDS, MEASURED, Band, settled
 from dpfda.releases.base import LEVEL, Column
@@ -26,7 +24,7 @@ from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.histogram import ReleasedHistogram, noise_words
 from dpfda.releases.kinds import kinds
-from dpfda.releases.linear_density import LinearDensity, check_levels, midpoints_of
+from dpfda.releases.linear_density import LinearDensity, RawDensity, check_levels, midpoints_of
 from dpfda.releases.proper import PROPER, levelled_band, probabilities
 from dpfda.releases.published import as_given
 from dpfda.releases.report import counted
@@ -44,9 +42,6 @@ MOST_NODES = {1: 2**16, 2: 1024, 3: 64}
 ON_LINE, IN_SPACE = 201, 1024
 # A picture shows where a density is, if that is less than this part of its interval and so many points.
 SMALL_PART, FEWEST_SHOWN = 0.25, 20
-
-# What a mechanism gives that is made a density.
-RawDensity = ReleasedHistogram | ReleasedFunction | ReleasedField
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,35 +93,6 @@ class ReleasedDensity(LinearDensity):
         "proper": file.entry(lambda proper: choice(proper, "proper", PROPER)),
         "scale": file.itself(Scale.from_json).or_absent,
     }
-
-    raw: RawDensity
-    scale: Scale | None = None
-    proper: str = "nearest"
-
-    @property
-    def domain_range(self) -> Domain:
-        """Ends of the box along each axis."""
-        return box_domain((self.raw if self.scale is None else self.scale).domain_range)
-
-    @property
-    def _own(self) -> Domain:
-        """Ends of the box that `raw` lives on."""
-        return box_domain(self.raw.domain_range)
-
-    @property
-    def certificate(self) -> Certificate:
-        """What it promises to whom, and what it cost."""
-        return self.raw.certificate
-
-    @property
-    def about(self) -> Mapping[str, object]:
-        """Versions, date, labels of the axes."""
-        return self.raw.about
-
-    @property
-    def node_values(self) -> Floats:
-        """Values at the nodes: not negative, of mean one over the box's volume."""
-        return self._nearest[0]
 
     @cached_property
     def _nearest(self) -> tuple[Floats, float | None]:
@@ -278,7 +244,7 @@ class ReleasedDensity(LinearDensity):
         return made(self.raw, axis=axis, place=given)  # type: ignore[no-any-return]
 
     @classmethod
-    def entries(cls, written: dict[str, object], kernel: object) -> dict[str, Any]:
+    def entries(cls, written: dict[str, object], kernel: object) -> file.Held:
         # Before it was written it was always the nearest one.
         return super().entries({"proper": "nearest"} | written, kernel)
 

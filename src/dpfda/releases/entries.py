@@ -57,6 +57,8 @@ class Entry:
 
 
 Table = Mapping[str, Entry]
+# Attributes of any type by their names.
+Held = dict[str, Any]
 
 
 class Written:
@@ -84,7 +86,7 @@ def to_file(made: object, table: Table) -> dict[str, object]:
     }
 
 
-def from_file(written: Mapping[str, object], table: Table, kernel: object = None) -> dict[str, Any]:
+def from_file(written: Mapping[str, object], table: Table, kernel: object = None) -> Held:
     """The attributes again, by name."""
     return {name: _read(written, entry, entry.name or name, kernel) for name, entry in table.items()}
 

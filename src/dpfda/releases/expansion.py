@@ -199,7 +199,7 @@ class Expansion(Banded):
     # Its file.
 
     @classmethod
-    def charged(cls, written: Mapping[str, object], held: Mapping[str, Any]) -> Certificate:
+    def charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
         noise, divisor = held["noise"], held["divisor"]
         return certified(written, partial(sum_costs, noise, divisor), laws=drawn_laws(noise, divisor))
 

@@ -267,7 +267,7 @@ class ReleasedFunctionalRegression(Sampled):
         return self._effects.count
 
     @classmethod
-    def entries(cls, written: dict[str, object], kernel: object) -> dict[str, Any]:
+    def entries(cls, written: dict[str, object], kernel: object) -> file.Held:
         held = super().entries(written, kernel)
         return held | {"domain_range": check_domain(held["domain_range"], held["grid_points"])}
 

@@ -273,7 +273,7 @@ class ReleasedHistogram(Valued):
         return band_from_errors(shares, errors, level, True, edges)
 
     @classmethod
-    def charged(cls, written: Mapping[str, object], held: Mapping[str, Any]) -> Certificate:
+    def charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
         noise = held["noise"]
         tuning = {"name": "histogram", "cells": list(held["cells"].shape), "noise": noise_words(noise)}
         described = {"description": BOUND}, tuning

@@ -171,7 +171,7 @@ class LatticeRelease(Banded):
         return np.ldexp(self.noise.simulate(generator, draws), -self.exponent)
 
     @classmethod
-    def charged(cls, written: Mapping[str, object], held: Mapping[str, Any]) -> Certificate:
+    def charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
         noise, said = KNormNoise((1,), (held["scale"],)), stated_by_caller(readable(held["sensitivity"]))
         described = {"description": said}, {"name": "bernstein"}
         return certified(written, partial(sum_costs, noise, 1.0), lambda: described, [noise])

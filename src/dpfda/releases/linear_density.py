@@ -2,45 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from dpfda.bases.cells import Domain
+from dpfda.bases.cells import Domain, box_domain
 from dpfda.bases.grids import check_points, product_points
 from dpfda.bases.scales import Scale
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import MOST_NUMBERS, reals, seeded, shown, whole, wholes
+from dpfda.privacy.certificates import Certificate
 from dpfda.releases.banded import Valued
+from dpfda.releases.field import ReleasedField
+from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.histogram import ReleasedHistogram
+
+# What a mechanism gives that is made a density.
+RawDensity = ReleasedHistogram | ReleasedFunction | ReleasedField
 
 
+@dataclass(frozen=True, eq=False)
 class LinearDensity(Valued):
     """A density by its values at the midpoints of equal cells, linear in each variable between them.
 
     Within half a cell of the edge it is constant, so integrals, quantiles and draws are exactly those of
     the function that a call evaluates. Where there is a scale, cells are equal there. A kind says in
-    `domain_range`, `_own`, `node_values` and `scale` what it is.
+    `_nearest` how `raw`, which the mechanism gave, is made a density.
     """
 
-    scale: Scale | None
+    raw: RawDensity
+    scale: Scale | None = None
+    proper: str = "nearest"
 
     @property
     def domain_range(self) -> Domain:
         """Ends of the box along each axis."""
-        raise NotImplementedError
+        return box_domain((self.raw if self.scale is None else self.scale).domain_range)
 
     @property
     def _own(self) -> Domain:
-        """Ends of the box along each axis, where the cells are equal."""
-        raise NotImplementedError
+        """Ends of the box that `raw` lives on."""
+        return box_domain(self.raw.domain_range)
+
+    @property
+    def certificate(self) -> Certificate:
+        """What it promises to whom, and what it cost."""
+        return self.raw.certificate
+
+    @property
+    def about(self) -> Mapping[str, object]:
+        """Versions, date, labels of the axes."""
+        return self.raw.about
 
     @property
     def node_values(self) -> Floats:
         """Values at the nodes: not negative, of mean one over the box's volume."""
+        return self._nearest[0]
+
+    @property
+    def _nearest(self) -> tuple[Floats, float | None]:
+        """Values at the nodes, and what was taken from `raw` wherever they are positive, if known."""
         raise NotImplementedError
 
     @property

@@ -242,7 +242,7 @@ class ReleasedPredictor(WordedPredictor):
     # Its file.
 
     @classmethod
-    def entries(cls, written: dict[str, object], kernel: object) -> dict[str, Any]:
+    def entries(cls, written: dict[str, object], kernel: object) -> file.Held:
         held = super().entries(written, kernel)
         count, ends = held["features"].inputs, [held.pop(f"inputs.{end}") for end in ("lower", "upper")]
         if any(end.shape != (count,) for end in ends):
@@ -250,7 +250,7 @@ class ReleasedPredictor(WordedPredictor):
         return held | {"inputs": InputBox.of([frozen(end) for end in ends], count)}
 
     @classmethod
-    def charged(cls, written: Mapping[str, object], held: Mapping[str, Any]) -> Certificate:
+    def charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
         noise, mechanism = held["noise"], mapping(written["mechanism"])
         # A perturbed objective spends epsilon before the noise that the file holds.
         one_sum = mechanism["name"] in ("output", "sums", "means")

@@ -162,7 +162,7 @@ class ReleasedQuantiles(Release):
         return None if self.public_size is None else frozen(spreads(self.law, self.public_size))
 
     @classmethod
-    def entries(cls, written: dict[str, object], kernel: object) -> dict[str, Any]:
+    def entries(cls, written: dict[str, object], kernel: object) -> file.Held:
         held = super().entries(written, kernel)
         levels, epsilon = held.pop("law.levels"), held.pop("law.epsilon")
         if not 1 <= len(levels) <= MOST_LEVELS or list(levels) != sorted(set(levels)):

@@ -85,7 +85,7 @@ class MeanAndVariance(ReleasedFunction):
         return replace(found, covers=RELEASED)
 
     @classmethod
-    def charged(cls, written: Mapping[str, object], held: Mapping[str, Any]) -> Certificate:
+    def charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
         return certified(written)
 
     # Words.

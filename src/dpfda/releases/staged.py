@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from dpfda.noise import NoiseLaw
 from dpfda.numerics.arrays import Floats
@@ -104,7 +104,7 @@ class TwoStageFunction(ReleasedFunction):
         return self.first.unclipped(at, order)
 
     @classmethod
-    def entries(cls, written: dict[str, object], kernel: object) -> dict[str, Any]:
+    def entries(cls, written: dict[str, object], kernel: object) -> file.Held:
         held = super().entries(written, kernel)
         if written.get("schema_version") == 1:
             # The costs of the first stage are the first of the whole's.
@@ -115,7 +115,7 @@ class TwoStageFunction(ReleasedFunction):
         return held
 
     @classmethod
-    def charged(cls, written: Mapping[str, object], held: Mapping[str, Any]) -> Certificate:
+    def charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
         return certified(written, partial(_costs, held["first"], held["selection"]))
 
     # Words.

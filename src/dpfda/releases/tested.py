@@ -15,14 +15,12 @@ from dpfda.mechanisms.design.forms import DESCRIBED, Forms
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import name, sequence
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import choice, probability
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
 from dpfda.releases.base import LEVEL, Release
 from dpfda.releases.confidence import Variance, stated_variance
-from dpfda.releases.equality import EqualityTest
-from dpfda.releases.mean_tests import NULLS
+from dpfda.releases.equality import EqualityTest, check_test
 from dpfda.releases.shares import NoisyShares
 from dpfda.releases.words import Words
 from dpfda.views import Curve
@@ -149,15 +147,13 @@ class ReleasedTest(Release):
         ParameterError
             If a parameter is unusable.
         """
-        chosen, level = choice(null, "null", NULLS), probability(level, "level")
-        if chosen == "samples" and variance is not None:
-            raise ParameterError("variance", "be for null='populations'", "one for samples")
+        level = check_test(level, null, variance)
         stated = stated_variance(variance, self.curve_points)
         if stated is None:
             stated = self.forms.half_widths**2
-        p_value = self._p_value(stated if chosen == "populations" else np.zeros(self.weights.shape))
-        null = f"the {chosen} of {' and '.join(self.names)} have one mean function"
-        return EqualityTest(self.statistic, p_value, level, self.names, null)
+        p_value = self._p_value(stated if null == "populations" else np.zeros(self.weights.shape))
+        said = f"the {null} of {' and '.join(self.names)} have one mean function"
+        return EqualityTest(self.statistic, p_value, level, self.names, said)
 
     def checked(self) -> None:
         if min(self.sizes) < 1 or self.shares.public_size != self.forms.smallest:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dpfda.bases import Basis
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import product_points
 from dpfda.bases.image_priors import ImagePrior
@@ -25,6 +26,7 @@ from dpfda.publication import COUNT_SCALE, MeanPlan, Prepared
 from dpfda.publication.selections import zoomed
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.density import ReleasedDensity
+from dpfda.summaries.arguments import Labels, Records
 from dpfda.summaries.density_plan import DensityPlan
 from dpfda.summaries.mean import PrivateMean
 
@@ -39,7 +41,7 @@ class NotPrivate(np.ndarray[Any, np.dtype[np.float64]]):
 
 
 def simulate_releases(
-    estimator: PrivateMean, X: Any, draws: int, seed: int, groups: Any = None
+    estimator: PrivateMean, X: Records, draws: int, seed: int, groups: Labels = None
 ) -> NotPrivate:
     """Many simulated releases of one mean, with floating-point noise from a seed.
 
@@ -189,7 +191,7 @@ def simulate_density(
     return replace(plan, about=marked).assemble(noisy, plan.certified())
 
 
-def non_private_mean(estimator: PrivateMean, X: Any, groups: Any = None) -> NotPrivate:
+def non_private_mean(estimator: PrivateMean, X: Records, groups: Labels = None) -> NotPrivate:
     """Mean of the clipped, rounded records on the grid: what the noise hides. For studies only."""
     prepared = _checked(estimator).prepare(X, groups)
     if (prepared.plan.public_design or prepared.plan.design(1)).measurement is not None:
@@ -207,13 +209,13 @@ def non_private_mean(estimator: PrivateMean, X: Any, groups: Any = None) -> NotP
     return curve.view(NotPrivate)
 
 
-def _checked(estimator: Any) -> PrivateMean:
+def _checked(estimator: object) -> PrivateMean:
     if not isinstance(estimator, PrivateMean):
         raise ParameterError("estimator", "be a PrivateMean", shown(estimator))
     return estimator
 
 
-def _functions(basis: Any) -> Floats:
+def _functions(basis: Basis | BoxFunctions) -> Floats:
     """Values (m, K) of a basis on its grid."""
     if isinstance(basis, BoxFunctions):
         return np.asarray(basis.evaluate(product_points(basis.grid_points)))
