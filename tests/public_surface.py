@@ -252,12 +252,13 @@ CALLS |= {
 # What the library makes, or hands to itself, in these modules; protocols.
 NOT_FOR_USERS = {
     "Account", "Amount", "Basis", "BodyNorm", "Bound", "CLOSED_FORMS", "CrossValidation", "Cube",
-    "Guarantee", "IntegerBall", "IntegerBody", "KINDS", "LatticeBounds", "Ledger", "Loss",
+    "Guarantee", "IntegerBall", "IntegerBody", "KINDS", "L1Rule", "LatticeBounds", "Ledger", "Loss",
     "MemoryLedger", "Named", "Neighbours", "Norm", "NotPrivate", "OnGrid", "PlugIn", "Record",
     "Released", "Reservation", "Selection", "Stopping", "TemperatureCurves", "View", "added",
     "ball_of", "block_length", "check_law", "check_mechanism", "check_release", "check_summary",
     "checked_guarantee", "exact_totals", "estimated_profile", "filter_charge",
-    "gaussian_delta", "gaussian_epsilon", "gaussian_limit", "gaussian_rho", "laplace_rho",
+    "gaussian_delta", "gaussian_epsilon", "gaussian_limit", "gaussian_rho", "l1_rule", "l1_sum",
+    "laplace_rho",
     "load_temperatures", "loss_from_json", "loss_of", "named_once", "on_grid", "pure_rho",
     "released_coefficients", "simulate_density", "simulated_coefficients", "split", "to_json_lines",
     "pure_part", "within", "zcdp_delta", "zcdp_epsilon",
@@ -270,7 +271,7 @@ MODULES: tuple[ModuleType, ...] = (
 # Methods that the library calls itself, with arrays that it made or files that it read.
 SEAMS = {
     "assemble", "axis_label", "band_columns", "band_words", "checked", "columns", "curve", "entries",
-    "functions",
+    "cuts", "functions", "limits_at",
     "image", "line", "published", "body", "center_on", "charged", "curves_on", "from_json", "fulfilled",
     "of", "on_basis", "paid_with", "part", "prepare", "prepare_counts", "prepare_stages",
     "radius_on", "restrict", "scaled_transform", "to_json", "values_at", "with_prior",

@@ -79,7 +79,7 @@ IN_FILES = (
 @pytest.fixture(autouse=True)
 def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     # What a band holds does not hang on how many draws its width is from.
-    for module in ("bands", "difference", "covariance", "histogram"):
+    for module in ("bands", "difference", "covariance", "cell_errors"):
         monkeypatch.setattr(f"dpfda.releases.{module}.DRAWS", 400)
 
 

@@ -371,3 +371,11 @@ def test_a_plan_of_a_comparison_takes_its_groups():
     named = json.loads(run(*setting, "--level", "a", "--level", "b", "--level", "c").stdout)
     plan = PrivateComparison(1, bounds=(0, 1), levels=["a", "b", "c"]).plan(90)
     assert named["expected_error"] == pytest.approx(plan.error)
+
+
+def test_a_plan_is_made_again_for_a_guarantee_and_no_other_thing() -> None:
+    plan = PrivateMean(1.0, bounds=(0, 1)).plan(500)
+    with pytest.raises(ParameterError, match="guarantee must be a PureDP"):
+        plan.at(guarantee=np.empty(0))
+    with pytest.raises(ParameterError, match="columns must be an integer from 2 to 100000000"):
+        PrivateMean(1.0, bounds=(0, 1)).plan(500, columns=10**13)

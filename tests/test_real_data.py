@@ -16,7 +16,7 @@ from sklearn.gaussian_process.kernels import Matern
 
 from dpfda import PrivateMean, Reading
 from dpfda.bases import KernelBasis
-from dpfda.bounds import L1Ball
+from dpfda.bounds import L1Ball, l1_rule
 from dpfda.errors import RefusedMechanismError
 from dpfda.mechanisms import mechanisms
 from dpfda.mechanisms.iclp import ICLP
@@ -310,8 +310,10 @@ class TestPrintedExperiment:
         assert distances.mean() > 1.7 * printed
 
         release = theirs.fit(curves).release_
-        # Loss on the l1 ball: the width over the smallest scale.
-        width = 2 * math.floor(tau1 * 2**release.exponent)
-        loss = width / min(release.noise.scales)
+        # Loss on the l1 ball: the width over the smallest scale. Its radius is whole in coarser units.
+        ball = l1_rule(L1Ball(tau1), theirs.basis).ball
+        assert ball.exponent == release.exponent
+        assert tau1 * (1 - 1e-8) < ball.radius / 2**ball.exponent <= tau1
+        loss = 2 * ball.radius / min(release.noise.scales)
         assert 1 - 1e-9 < loss <= 1
         assert math.isclose(release.achieved.epsilon, loss, rel_tol=1e-12)

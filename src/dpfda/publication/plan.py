@@ -14,7 +14,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import probability, whole
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee, Neighbours, ZeroConcentratedDP
+from dpfda.privacy.guarantees import Guarantee, Neighbours, ZeroConcentratedDP, checked_guarantee
 from dpfda.privacy.words import number
 from dpfda.publication.needed import (
     EPSILONS,
@@ -198,7 +198,7 @@ class Plan(ABC):
         units = self.n if n is None else whole(n, "n", 2)
         if units is None:
             raise ParameterError("n", "be given", "None", "The number of units is private: expect one.")
-        return self.remade(guarantee or self.guarantee, units)
+        return self.remade(self.guarantee if guarantee is None else checked_guarantee(guarantee), units)
 
     def remade(self, guarantee: Guarantee, n: int) -> Self:
         """The plan for another guarantee and number of units; see `dpfda.publication.again`."""

@@ -15,7 +15,7 @@ from dpfda.bases.kernels import default_kernel, parse_kernel
 from dpfda.bases.protocol import flat_grid
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import DataError, ParameterError
-from dpfda.numerics.parameters import shown, whole
+from dpfda.numerics.parameters import MOST_NUMBERS, shown, whole
 from dpfda.records import Curves, LongCurves, curves_from_array, curves_from_long, standardized, units
 from dpfda.records.arrow import arrow_table
 from dpfda.records.containers import refuse_kinds, shape_of
@@ -147,7 +147,7 @@ def public_basis(settings: Settings, basis: Any, columns: object = POINTS) -> Ba
     if grid is None:
         if isinstance(columns, str) or not np.iterable(columns):
             span = check_domain((0.0, 1.0) if ends is None else ends)
-            grid = equally_spaced(whole(columns, "columns", 2), span)
+            grid = equally_spaced(whole(columns, "columns", 2, MOST_NUMBERS), span)
         else:
             grid = check_grid(columns)
     return _made(settings, basis, grid, check_domain(ends, grid))
