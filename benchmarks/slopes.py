@@ -330,7 +330,7 @@ def draw(panels: list[tuple[str, Times]], path: str) -> None:
 
     figure, axes = plt.subplots(3, 2, figsize=(11, 18), layout="constrained")
     for axis, title, (label, times) in zip(axes.flat, TITLES, panels, strict=True):
-        styles = zip("osD^v*P", colours([*times]), times.items(), strict=False)
+        styles = zip("osD^v*PXh", colours([*times]), times.items(), strict=False)
         for marker, colour, (name, pairs) in styles:
             told = f"{name} ({slope(pairs):.2f})" if len(pairs) > 1 else name
             dashes = "--" if name.split()[0].rstrip(":") in OTHERS else "-"
