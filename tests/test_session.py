@@ -609,6 +609,44 @@ def test_copies_and_moved_files_need_a_word(asked, path, tmp_path):
         assert len(session.answers()) == 2
 
 
+def test_a_backup_that_is_put_back_is_refused_though_its_inode_is_the_same(path):
+    with mean().open_session(CURVES, path):
+        pass
+    backup, inode = path.read_bytes(), path.stat().st_ino
+    with Session.resume(path) as session:
+        told = session.value(0.5)
+    generation = json.loads(backup.split(b"\t")[0])["origin"]["generation"]
+    path.unlink()
+    path.touch(0o600)
+    path.write_bytes(backup)
+    if generation is None and path.stat().st_ino == inode:
+        pytest.skip(
+            "the file system gives a new file the inode of the last one, and tells no generation"
+        )
+    with pytest.raises(SessionError, match="moved=True"):
+        Session.resume(path)
+    # Resumed all the same it is another path: what refusing is for.
+    with Session.resume(path, moved=True) as session:
+        assert session.value(0.5) != told
+
+
+def test_files_that_know_no_generation_are_resumed_and_learn_it(asked, path, tmp_path):
+    told = asked.value(0.5)
+    asked.suspend()
+    opened, records = journal.Journal.open(path)
+    opened.close()
+    older = journal.Journal.create(tmp_path / "older")
+    known = older.origin()
+    records[0]["origin"] = {name: known[name] for name in ("path", "inode")}
+    older.append(records)
+    older.close()
+    with Session.resume(older.path) as session:
+        assert session.value(0.5) == told
+    opened, records = journal.Journal.open(older.path)
+    opened.close()
+    assert [record["moved"] for record in records if "moved" in record] == [known]
+
+
 @pytest.mark.parametrize("loss", ["removed", "replaced", "written"])
 def test_nothing_is_answered_when_the_file_is_lost(asked, path, drawn, loss):
     told = asked.value(0.5)

@@ -7,7 +7,9 @@ a newline, or it holds the zeros of a block that was never written) and cut off.
 wrong digest is damage, and the file is refused: going on without it could mean drawing again.
 
 The file has mode 0600 and is locked by its holder, so that a second process is turned away. It knows its
-own path and inode; a copy at another place is refused unless its owner vouches for it.
+own path, inode and, where the file system tells it, the generation of the inode: a file that is removed
+and put back from a backup mostly gets the inode that was just let go of. A copy is refused unless its
+owner vouches for it.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import hashlib
 import json
 import os
 import stat
+import sys
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
@@ -28,6 +31,8 @@ from dpfda.privacy.ledger import disk
 Record = dict[str, Any]
 
 START = b"dpfda-session"
+# How Linux is asked for the generation of an inode, which is another for every file that has it in turn.
+_GENERATION = 0x80087601
 
 
 class Journal:
@@ -135,7 +140,9 @@ class Journal:
 
     def origin(self) -> Record:
         """Where the file is and which file it is: for its first record."""
-        return {"path": str(self.path), "inode": os.fstat(self._held()).st_ino}
+        descriptor = self._held()
+        inode, generation = os.fstat(descriptor).st_ino, _generation(descriptor)
+        return {"path": str(self.path), "inode": inode, "generation": generation}
 
     def close(self) -> None:
         """Close the file, which unlocks it; it can be opened again."""
@@ -290,6 +297,16 @@ def _locks() -> ModuleType:
             "Sessions need the file locks of POSIX systems, which this one lacks. Use fit() instead."
         ) from None
     return fcntl
+
+
+def _generation(descriptor: int) -> str | None:
+    """Eight digits that tell a file from an earlier one of the same inode; None where nothing does."""
+    number = bytearray(8)
+    try:
+        _locks().ioctl(descriptor, _GENERATION, number)
+    except OSError:
+        return None
+    return f"{int.from_bytes(number[:4], sys.byteorder):08x}"
 
 
 def _line(record: Record, before: bytes) -> tuple[bytes, bytes]:

@@ -54,8 +54,9 @@ def checked_header(records: list[Record], journal: Journal, moved: bool) -> Reco
             f"{str(journal.path)!r} must be a session of schema version {SCHEMA_VERSION}; found "
             f"{header.get('format')!r}, version {header.get('schema_version')!r}."
         )
-    origin = origin_of(records)
-    if origin != journal.origin() and not moved:
+    origin, here = origin_of(records), journal.origin()
+    # What an earlier version did not write is not asked for.
+    if any(here[name] != known for name, known in origin.items()) and not moved:
         raise SessionError(
             f"The session was opened at {origin['path']!r}; {str(journal.path)!r} is a copy, "
             "or was moved or restored. Two copies that answer give two draws of the noise, "
