@@ -95,7 +95,7 @@ def test_what_an_executor_answers_is_a_row_of_integers_or_a_refusal():
     (row,) = Adder(pool, POINTS)(iter(table().to_batches()))
     (answer,) = row.to_pylist()
     assert (answer["part"], answer["units"], answer["refusal"]) == (0, 60, "")
-    assert list(map(int, answer["totals"])) == whole(pool)[0]
+    assert tuple(map(int, answer["totals"])) == whole(pool)[0]
     spoilt = table().set_column(3, "3.0", pa.array([None, *RECORDS[1:, 3]]))
     refused = Adder(pool, POINTS).sum(spoilt.to_batches(), 5)
     with pytest.raises(DataError, match=r"In partition 5: .*\(NaN\) in row 0, column 3"):
@@ -176,6 +176,17 @@ def test_means_and_densities_are_released_from_a_session(session):
     assert [made[name].count for name in ("case", "control")] == sizes
     with pytest.raises(DataError, match="text or integers; found double"):
         fit_on_spark(mean(), frame, COLUMNS[1:], groups=COLUMNS[0], order="day")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_frame_without_a_record_is_released_where_their_number_is_private(session):
+    nobody = session.createDataFrame(table().to_pandas()).where("day < 0")
+    private = mean(neighbours="add-remove", invalid="repair", public_size=10)
+    pool = pool_of(private, COLUMNS, False)
+    assert exact(total_on_spark(pool, nobody, COLUMNS)) == ((0,) * pool.numbers, 0)
+    assert fit_on_spark(private, nobody, COLUMNS).release_.count == 10.0
+    with pytest.raises(DataError, match="at least two privacy units; found 0"):
+        fit_on_spark(mean(), nobody, COLUMNS)
 
 
 def test_spark_is_not_needed_to_import_what_uses_it():

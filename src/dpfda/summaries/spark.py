@@ -29,6 +29,8 @@ from dpfda.summaries.pooled import OneSum, PooledSum, one_sum
 Summed = TypeVar("Summed", bound=OneSum)
 # What a partition answers; integers of any size are text.
 SCHEMA = "part long, totals array<string>, units long, refusal string"
+# Number of the sum over no partition.
+NONE = -1
 # Types of labels that Spark sends to one partition wherever they are equal here.
 LABELS = ("string", "tinyint", "smallint", "int", "bigint")
 
@@ -105,7 +107,9 @@ def total_on_spark(
     # By place: Spark takes a point in a name, such as that of a grid point, for a field.
     chosen = chosen.toDF(*(f"column_{place}" for place in range(len(wanted))))
     adder = Adder(pool, len(columns), groups is not None, y is not None)
-    return summed(joined(_arrived(row) for row in chosen.mapInArrow(adder, SCHEMA).collect()))
+    arrived = map(_arrived, chosen.mapInArrow(adder, SCHEMA).collect())
+    # Where no record is left Spark may leave no partition either.
+    return summed(joined([sent(IntegerSum(pool.numbers), NONE), *arrived]))
 
 
 def _arrived(row: Any) -> PrivateSum:
@@ -141,7 +145,7 @@ class Adder:
 
         context = TaskContext.get()
         made = self.sum(batches, 0 if context is None else context.partitionId())
-        (number,) = made.parts or (-1,)
+        (number,) = made.parts or (NONE,)
         yield pa.RecordBatch.from_pydict(
             {
                 "part": pa.array([number], pa.int64()),
