@@ -1,7 +1,7 @@
 """Summaries that are one exact sum: what a holder of whole units adds up, and what becomes of the total.
 
 A holder is a custodian, a partition, a worker. What it computes depends on its own units and on public
-numbers alone, so totals of holders add up to the integers of one fit on all records, bit for bit.
+numbers alone, so totals of holders add up to the integers of one holder of all records, bit for bit.
 """
 
 from __future__ import annotations

@@ -30,7 +30,9 @@ class MeanStream:
     """A mean whose records come in blocks: rows of an array, a row group of a file, a partition.
 
     The sum is exact, so the result does not depend on how the records are cut into blocks, nor on the
-    order of the blocks: the integers before the noise are those of one fit on all records.
+    order of the blocks: the integers before the noise are those of one block of all records. They are
+    those of one fit, too, but where records are cut to a ball of coefficients (an l1 bound, say), of
+    which the mechanism measures as many as their number calls for: not known yet, so all are cut.
 
     Each record is its own privacy unit: there are no `groups`, because a person whose records lie in
     two blocks would count twice. Average each person's records first, or use `fit`.
@@ -246,9 +248,10 @@ class InBlocks(Estimator):
         """Add a block of records, for data larger than memory; `finish` publishes their mean.
 
         The sum is exact: however the records are cut into blocks, and in whatever order these come, the
-        integers before the noise are those of one `fit` on all records. Each record is its own privacy
-        unit. Nothing is charged or published before `finish`; until then the estimator holds what is
-        private. Sums of several processes are merged by `dpfda.summaries.streams.MeanStream`.
+        integers before the noise are those of one block of all records, and mostly those of one `fit`
+        (see `dpfda.summaries.streams.MeanStream`). Each record is its own privacy unit. Nothing is
+        charged or published before `finish`; until then the estimator holds what is private. Sums of
+        several processes are merged by `dpfda.summaries.streams.MeanStream`.
 
         Parameters
         ----------
