@@ -53,7 +53,13 @@ def to_basis(release: Published, basis: object) -> Any:
     if getattr(basis, "dim_domain", 0) != 1:
         raise ParameterError("basis", "be a basis of scikit-fda of one variable", shown(basis))
     fine = np.linspace(*ends[0], FINE)
-    return to_fdatagrid(release, np.union1d(fine, _axes(release, None)[0])).to_basis(basis)
+    made = to_fdatagrid(release, np.union1d(fine, _axes(release, None)[0]))
+    found = getattr(basis, "dim_codomain", 1)
+    if found != made.dim_codomain:
+        words = f"be a basis of functions with {made.dim_codomain} value(s)"
+        remedy = "For several values: a VectorValuedBasis of one basis each."
+        raise ParameterError("basis", words, f"{found}", remedy)
+    return made.to_basis(basis)
 
 
 def scikit_fda() -> Any:

@@ -14,11 +14,22 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
-from dpfda.releases.bands import Band
+from dpfda.releases.bands import Band, check_level
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.function import OfMeans, ReleasedFunction
 from dpfda.releases.words import Words
 from dpfda.views import Curve
+
+
+def own_level(level: float, channels: int) -> float:
+    """Level of each channel's band where all are to hold together with a probability.
+
+    Raises
+    ------
+    ParameterError
+        If the level is none.
+    """
+    return 1.0 - (1.0 - check_level(level)) / channels
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,18 +95,16 @@ class ReleasedVector(OfMeans):
         points : array (k,), optional
             As in `ReleasedFunction.band`, whose kind "mean" these are.
         """
-        own = self._own_level(level)
+        own = own_level(level, len(self.means))
         return {name: mean.band(own, points=points) for name, mean in self.means.items()}
-
-    def _own_level(self, level: float) -> float:
-        return 1.0 - (1.0 - level) / len(self.means)
 
     # Tables, pictures and words.
 
     def columns(
         self, at: Floats, level: float, simultaneous: bool, kind: str | None
     ) -> dict[str, Column]:
-        own, made = self._own_level(level) if simultaneous else level, {}
+        own, made = check_level(level, simultaneous), dict[str, Column]()
+        own = own_level(own, len(self.means)) if simultaneous else own
         for channel, mean in self.means.items():
             value, *band = Release.columns(mean, at, own, simultaneous, kind).values()
             made[channel] = value
@@ -106,7 +115,7 @@ class ReleasedVector(OfMeans):
         return made
 
     def view(self, level: float | None = LEVEL) -> Curve:
-        own = None if level is None else self._own_level(level)
+        own = None if level is None else own_level(level, len(self.means))
         words = "" if level is None else f"{100 * level:.4g}% bands for the privacy noise, all at once"
         return self.curve(
             [replace(mean.line(name, own), band=words) for name, mean in self.means.items()]
