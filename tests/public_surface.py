@@ -33,6 +33,7 @@ from dpfda import (
     PrivateKernelRegressor,
     PrivateMean,
     PrivateQuantiles,
+    PrivateVectorMean,
     Reading,
 )
 from dpfda.bounds import L2Ball
@@ -274,7 +275,7 @@ SEAMS = {
     "cuts", "functions", "limits_at",
     "image", "line", "published", "body", "center_on", "charged", "curves_on", "from_json", "fulfilled",
     "of", "on_basis", "paid_with", "part", "prepare", "prepare_counts", "prepare_stages",
-    "radius_on", "restrict", "scaled_transform", "to_json", "values_at", "with_prior",
+    "radius_on", "remade", "restrict", "scaled_transform", "to_json", "values_at", "with_prior",
 }  # fmt: skip
 # Methods of scikit-learn, which raise its errors.
 LEARN = {
@@ -322,6 +323,12 @@ OWN: dict[str, dict[str, Any]] = {
     "testing estimator": {"X": CURVES, "y": GROUPS},
     "plan of a test.least_n": {"error": 0.05}, "plan of a test.least_epsilon": {"error": 0.05},
     "quantiles estimator": {"X": POINTS}, "quantiles.to_fdatagrid": {"points": [0.1, 0.5]},
+    "several values": {"name": "x"}, "estimator of several values": {"X": {"x": CURVES, "y": CURVES}},
+    "estimator of several values.plan": {"channels": 2},
+    **{
+        f"plan of several values.{name}": {"error": 0.05}
+        for name in ("between", "least_n", "least_epsilon")
+    },
     "plan of quantiles.between": {"error": 0.05}, "plan of a test.between": {"error": 0.05},
     "plan of quantiles.least_n": {"error": 0.05}, "plan of quantiles.least_epsilon": {"error": 0.05},
     "component estimator.inverse_transform": {"X": np.zeros((2, 1))},
@@ -341,7 +348,8 @@ NEVER = {
     # The fit counts a table, whose edges are the cells: there are none for points in several places.
     "density estimator.pooled_on",
     "memory ledger.raise_budget", "file ledger.raise_budget",
-    "field.to_basis", "covariance.to_basis", "two-dimensional density.to_basis", "machine.to_basis",
+    "several values.to_basis", "field.to_basis", "covariance.to_basis", "machine.to_basis",
+    "two-dimensional density.to_basis",
     "two-dimensional density.quantile_interval", "regression.to_basis", "quantiles.to_basis",
     # Of one variable already, and out of cells in the plane.
     "density.conditional", "conditional density.conditional", "conditional density.quantile_interval",
@@ -362,6 +370,7 @@ def objects() -> dict[str, Any]:
     components = PrivateFPCA(
         1.0, n_components=1, center=Center(0.0, radius=0.5), mechanism=MatrixNoise(functions=3)
     ).fit(CURVES)
+    several = PrivateVectorMean(1.0, bounds=(-1, 1)).fit({"x": CURVES, "y": CURVES[::-1]})
     density = PrivateDensity(1.0, domain=(0, 1), cells=6).fit(POINTS)
     plane = PrivateDensity(1.0, domain=[(0, 1), (0, 1)], cells=3).fit(INPUTS)
     quantiles = PrivateQuantiles(1.0, levels=[0.1, 0.5], domain=(0, 1)).fit(POINTS)
@@ -386,6 +395,9 @@ def objects() -> dict[str, Any]:
         "test of equality": tested.release_,
         "plan of a test": tested.plan(40),
         "testing estimator": tested,
+        "several values": several.release_,
+        "plan of several values": several.plan(40, channels=2),
+        "estimator of several values": several,
         "density": density.release_,
         "quantiles": quantiles.release_,
         "plan of quantiles": quantiles.plan(40),

@@ -17,6 +17,7 @@ from dpfda import (
     PrivateKernelRegressor,
     PrivateMean,
     PrivateSurvival,
+    PrivateVectorMean,
 )
 from dpfda.errors import ParameterError
 from dpfda.front.command import options as o
@@ -41,6 +42,8 @@ PLANNED = {
     "components": PrivateFPCA(1.0, bounds=(0, 1)).plan(60, POINTS),
     "density": PrivateDensity(1.0, domain=(0, 10)).plan(60),
     "comparison": PrivateComparison(1.0, **LAPLACE).plan(60, POINTS),
+    "several values": PrivateVectorMean(1.0, bounds=(0, 1)).plan(60, POINTS, channels=2),
+    "several values, shares": PrivateVectorMean(1.0, **LAPLACE).plan(60, POINTS, channels=2),
 }
 WITHOUT_ERROR = {
     "directions": PrivateFPCA(1.0, bounds=(0, 1), mechanism="exponential").plan(60, POINTS),
@@ -80,7 +83,7 @@ def test_the_least_numbers_are_enough_and_hardly_less_is_not(name):
     assert epsilon == float(f"{epsilon:.3g}")
 
 
-@pytest.mark.parametrize("name", ["line", "gaussian", "covariance", "comparison"])
+@pytest.mark.parametrize("name", ["line", "gaussian", "covariance", "comparison", "several values"])
 def test_the_table_between_has_least_numbers_for_budgets_around(name):
     plan = PLANNED[name]
     wanted = plan.error / 2
@@ -270,7 +273,7 @@ def test_what_cannot_be_reached_is_refused_in_words():
         PrivateMean(rho=0.5, bounds=(0, 1)).plan(60, POINTS).least_epsilon(error=0.1)
 
 
-@pytest.mark.parametrize("name", ["mean", "density", "covariance"])
+@pytest.mark.parametrize("name", ["mean", "density", "covariance", "several values"])
 def test_plans_are_words_numbers_pictures_and_travel(name):
     plan = PLANNED[name]
     assert json.loads(json.dumps(plan.to_json()))["expected_error"] == pytest.approx(plan.error)

@@ -12,6 +12,7 @@ import xarray as xr
 from scipy import integrate, stats
 
 from dpfda import PrivateMean, PrivateVectorMean, Reading, load
+from dpfda.bases import CosineBasis
 from dpfda.errors import BudgetError, DataError, DpfdaError, ParameterError
 from dpfda.mechanisms.posteriors.curves import constant_evidence
 from dpfda.noise import (
@@ -26,9 +27,10 @@ from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication.together import OneDraw, equal_share, gaussian_share, publish_in_one_draw
+from dpfda.summaries.two_stage import TwoStages
 from dpfda.summaries.vector import summed_together
 from dpfda.testing import check_release
-from sample_releases import KINDS
+from sample_releases import KINDS, certificate_of
 from statistical import fits_only_at_its_scale, normal_only_at_its_scale
 
 with warnings.catch_warnings():
@@ -96,9 +98,11 @@ class TestGuarantee:
     def test_what_the_box_costs_is_recomputed(self):
         plans = {name: PrivateMean(1.0, bounds=(0, 1)).prepare(PATHS[..., 0] / 9).plan for name in "ab"}
         draw = OneDraw.best(plans, PureDP(2))
-        cut = BoxNoise(tuple(int(scale / 1.001) for scale in draw.noise.scales))
+        cut = replace(draw, noise=BoxNoise(tuple(int(scale / 1.001) for scale in draw.noise.scales)))
         with pytest.raises(DpfdaError, match="which is more than"):
-            publish_in_one_draw({}, replace(draw, noise=cut), {"bound": "b"})
+            cut.costs()
+        with pytest.raises(DpfdaError, match="which is more than"):
+            publish_in_one_draw({}, cut, certificate_of(PureDP(2)), {})
         assert OneDraw.best(plans, ZeroConcentratedDP(2)) is None
         assert OneDraw.best({"a": plans["a"]}, PureDP(2)) is None
 
@@ -218,6 +222,193 @@ class TestOneGaussian:
         assert release.guarantee == ApproximateDP(3, "1e-6")
 
 
+# Who asks for what: one box, one Gaussian, shares of each kind, numbers public and private.
+ASKED = {
+    "box": {},
+    "box, delta": {"epsilon": 1.0, "delta": 1e-6},
+    "gaussian": {"epsilon": 1.0, "delta": 1e-6, "mechanism": "gaussian"},
+    "rho": {"epsilon": None, "rho": 0.5},
+    "laplace": {"mechanism": "laplace"},
+    "lattice": {"mechanism": "bernstein"},
+    "public size": {"neighbours": "add-remove", "public_size": 60},
+    "private number": {"neighbours": "add-remove"},
+}
+
+
+class TestPlan:
+    @pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED)
+    def test_fit_publishes_what_was_planned(self, asked):
+        ledger, fitted = MemoryLedger(), vector(**asked)
+        plan = fitted.plan(60, 15)
+        ledger.create("paths", plan.certified().guarantee, neighbours=plan.neighbours, unit=plan.unit)
+        release = fitted.set_params(ledger=ledger.of("paths")).fit(PATHS).release_
+        planned, found = plan.certified(), release.certificate
+        # The costs, which hold the laws of the noise, stage by stage.
+        assert (planned.stages, planned.costs) == (found.stages, found.costs)
+        assert (planned.guarantee, planned.unit) == (found.guarantee, found.unit)
+        assert (planned.bound, planned.mechanism) == (found.bound, found.mechanism)
+        assert plan.entry().items() <= ledger.history("paths")[-1].details.items()
+        if plan.size is not None:
+            assert {name: part.planned.noise for name, part in plan.parts.items()} == {
+                name: release[name].noise for name in NAMES
+            }
+        prepared = fitted.prepare(PATHS)
+        assert str(prepared.plan) == str(plan) or plan.size is None
+        assert "content private" in repr(prepared)
+
+    def test_it_says_whether_one_draw_hides_all(self):
+        draws = {name: vector(**asked).plan(60, 15).draw for name, asked in ASKED.items()}
+        apart = {"rho", "laplace", "lattice", "private number"}
+        assert {name for name, draw in draws.items() if draw is None} == apart
+        assert isinstance(draws["box, delta"].noise, BoxNoise)
+        assert isinstance(draws["gaussian"].noise, GaussianNoise)
+        said = [str(vector(**ASKED[name]).plan(60, 15)) for name in ("box", "gaussian", "rho")]
+        assert "cells, one draw for all channels: K-norm noise of a box on" in said[0]
+        assert "gaussian, one draw for all channels: Gaussian noise on 45 coefficients" in said[1]
+        assert "gaussian, with an equal share of the budget for each channel: Gaussian" in said[2]
+        assert all("bound:      x: values clipped to [-1.5, 1.5]; y: " in text for text in said)
+
+    @pytest.mark.parametrize(
+        ("asked", "fits"),
+        [
+            ({"epsilon": 2.0, "mechanism": "laplace"}, 120),
+            ({"epsilon": 1.0, "delta": 1e-6, "mechanism": "gaussian"}, 60),
+        ],
+        ids=["shares", "one gaussian"],
+    )
+    def test_expected_errors_are_those_of_releases(self, asked, fits):
+        """Of means in the middle of the bounds, whose errors are noise, through a linear estimate.
+
+        With 10 coefficients a release the root mean square is within 3.2 per cent of its expectation
+        (Laplace noise; 2 of normal noise): a false alarm once in 10^7, and wrong by sqrt(2) is found.
+        """
+        basis, bounds = CosineBasis.on_grid(5, GRID), [(0, 1), (0, 10)]
+        fitted = PrivateVectorMean(**asked, bounds=bounds, basis=basis)
+        plan, middle = fitted.plan(400, GRID), np.full((400, 15, 2), 0.5) * [1, 10]
+        assert (plan.draw is None) == (asked["mechanism"] == "laplace")
+        wrong = np.square([fitted.fit(middle).release_(GRID) - middle[0] for _ in range(fits)])
+        squares = basis.weights @ wrong.mean(axis=0)
+        expected = np.square(list(plan.errors.values()))
+        assert np.sqrt(np.mean(squares / expected)) == pytest.approx(1, abs=0.18)
+        # Channels are alike but for their units; the whole is the distance of vectors.
+        assert expected[1] / expected[0] == pytest.approx(100)
+        assert plan.error == pytest.approx(np.sqrt(expected.sum()))
+        assert np.sqrt(squares.sum()) == pytest.approx(plan.error, rel=0.25)
+
+    def test_expected_errors_under_one_box_are_those_of_releases(self):
+        """Of two waves between the bounds: the errors of 60 releases have deviations of .4 of their mean
+        square, their root mean square one of 3 per cent."""
+        fitted, grid = PrivateVectorMean(1.0, bounds=[(0, 1), (0, 10)]), np.linspace(0, 1, 24)
+        plan, wrong = fitted.plan(2000, grid), []
+        for height, turns in ((0.2, 1.5), (0.1, 2)):
+            mean = (0.5 + height * np.sin(2 * np.pi * turns * grid))[:, None] * [1, 10]
+            paths = np.repeat(mean[None], 2000, axis=0)
+            wrong += [fitted.fit(paths).release_(grid) - mean for _ in range(30)]
+        found = np.sqrt(np.mean(np.square(wrong), axis=(0, 1)))
+        np.testing.assert_allclose(found / list(plan.errors.values()), 1, atol=0.22)
+
+    def test_one_box_is_as_exact_as_a_channel_alone_at_the_epsilon_of_its_variances(self):
+        plan = PrivateVectorMean(1.0, bounds=(0, 1)).plan(2000, 24, channels=2)
+        own, whole = plan.one.planned.components, plan.draw.noise.components
+        epsilon = np.sqrt((own + 1) * (own + 2) / ((whole + 1) * (whole + 2)))
+        alone = PrivateMean(float(epsilon), bounds=(0, 1)).plan(2000, 24)
+        assert alone.planned.components == own
+        assert plan.errors["1"] == pytest.approx(alone.error, rel=0.03)
+        assert plan.error == pytest.approx(np.sqrt(2) * alone.error, rel=0.03)
+        # Far fewer units are needed than with half of epsilon each.
+        assert plan.error < 0.98 * np.sqrt(2) * PrivateMean(0.5, bounds=(0, 1)).plan(2000, 24).error
+
+    @pytest.mark.parametrize("name", ["box", "box, delta", "gaussian", "rho", "private number"])
+    def test_it_is_made_again_as_the_estimator_would_make_it(self, name):
+        asked = ASKED[name]
+        plan = vector(**asked).plan(60, 15)
+        term = "rho" if "rho" in asked else "epsilon"
+        twice = {**asked, term: 2 * asked.get(term, 3.0)}
+        other, again = vector(**twice).plan(4000, 15), plan.at(n=4000)
+        again = again.at(guarantee=other.guarantee) if term == "rho" else again.at(epsilon=twice[term])
+        assert (again.costs(), again.error) == (other.costs(), other.error)
+        assert again.n == 4000
+        assert again.error < plan.error
+        wanted = plan.error / 2
+        units = plan.least_n(error=wanted)
+        assert plan.at(n=units).error <= wanted < plan.at(n=int(units / 1.1)).error
+
+    def test_least_epsilon_and_bands(self):
+        plan = vector().plan(500, 15)
+        least = plan.least_epsilon(error=plan.error / 3)
+        assert plan.at(epsilon=least).error <= plan.error / 3 < plan.at(epsilon=least / 1.1).error
+        bands = plan.bands(0.9)
+        assert plan.band(0.9) == max(bands.values()) == bands["y"]
+        # All hold together: each is its channel's own at a third of the chance to fail.
+        assert bands["x"] == plan.parts["x"].band(1 - 0.1 / 3)
+        release = vector().fit(np.repeat(PATHS, 9, axis=0)[:500]).release_
+        for name, band in release.bands(0.9).items():
+            found = float(np.mean(band.upper - band.lower)) / 2
+            assert bands[name] == pytest.approx(found, rel=0.3)
+
+    def test_the_size_that_a_private_number_is_expected_to_be_is_in_no_plan_of_fit(self):
+        asked = vector(neighbours="add-remove")
+        plan = asked.plan(400, 15)
+        assert (plan.size, plan.n) == (None, 400)
+        assert plan.error > plan.at(n=4000).error > 0
+        some, fewer = (asked.prepare(each).plan for each in (PATHS, PATHS[:41]))
+        assert some.n is some.error is some.band() is None
+        assert str(some) == str(fewer)
+
+    def test_channels_are_those_stated(self):
+        bare = PrivateVectorMean(1.0, bounds=(0, 1))
+        assert list(bare.plan(50, 15, channels=2).errors) == ["1", "2"]
+        assert list(bare.plan(50, 15, channels=["a", "b"]).errors) == ["a", "b"]
+        assert list(PrivateVectorMean(1.0, bounds=BOUNDS).plan(50, 15).errors) == ["1", "2", "3"]
+        for channels in (None, 3, NAMES):
+            assert list(vector().plan(50, 15, channels=channels).errors) == NAMES
+        one = bare.plan(50, 15, channels=1)
+        assert one.error == PrivateMean(1.0, bounds=(0, 1)).plan(50, 15).error
+
+    @pytest.mark.parametrize(
+        ("asked", "channels", "words"),
+        [
+            ({"channels": None, "bounds": (0, 1)}, None, "neither names nor bounds say how many"),
+            ({"channels": None, "bounds": (0, 1)}, 0, "channels must be an integer from 1 to 10000"),
+            ({"channels": None, "bounds": (0, 1)}, "ab", "channels must be an integer"),
+            ({"channels": None, "bounds": (0, 1)}, ["a", "a"], "2 different names"),
+            ({"bounds": (0, 1)}, 2, "2 different names"),
+            ({"bounds": (0, 1)}, ["z", "y", "x"], "be those stated"),
+            ({"bounds": BOUNDS[:2]}, None, r"one a channel \(3\)"),
+            ({"mechanism": TwoStages()}, None, "have one stage for several channels"),
+            ({"missing": "pooled"}, None, "be 'refuse' or 'complete' for several channels"),
+            ({"ledger": 3}, None, "ledger must be that of a data set"),
+            ({"bounds": None}, None, "bounds must be"),
+            ({"epsilon": -1.0}, None, "epsilon must"),
+        ],
+    )
+    def test_what_cannot_be_planned_is_refused_in_words(self, asked, channels, words):
+        with pytest.raises(ParameterError, match=words):
+            vector(**asked).plan(50, 15, channels=channels)
+
+    def test_a_part_of_one_draw_is_no_plan_by_itself(self):
+        plan = vector().plan(50, 15)
+        with pytest.raises(
+            ParameterError, match="be that of all functions whose noise is drawn at once"
+        ):
+            plan.parts["x"].at(n=100)
+        # A share is.
+        assert vector(mechanism="laplace").plan(50, 15).parts["x"].at(n=100).n == 100
+
+    def test_it_tells_its_channels_and_no_label_of_one_alone(self):
+        plan = vector().plan(500, 15)
+        told = plan.to_json()
+        assert told["errors"] == plan.errors
+        assert told["bands"] == plan.bands()
+        assert told["summary"] == "mean curve with 3 values"
+        assert plan.scale == (np.sqrt(3**2 + 4**2 + 2**2), "the distance between the bounds")
+        from dpfda.bounds import L2Ball
+
+        mixed = vector(bounds=[(-1, 1), L2Ball(1.0), (0, 1)]).plan(500, 15)
+        assert mixed.scale is None
+        assert mixed.error > 0
+
+
 class TestRelease:
     @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
     def test_it_is_a_release_like_others(self, neighbours, tmp_path):
@@ -243,6 +434,21 @@ class TestRelease:
         said = f"y: cells: K-norm noise of a box on {3 * cells} coefficients, of which it has {cells};"
         assert said in str(box)
         assert "mechanism:    x: gaussian: Gaussian noise on" in str(shares)
+
+    def test_levels_and_bases_that_are_none_are_refused_in_words(self):
+        release = vector().fit(PATHS).release_
+        for asked in (release.bands, release.table, release.view):
+            with pytest.raises(ParameterError, match="level"):
+                asked(level="half")
+        with pytest.raises(ParameterError, match="simultaneous must be"):
+            release.table(simultaneous=np.ones(3))
+        basis = skfda.representation.basis.MonomialBasis(n_basis=4)
+        with pytest.raises(ParameterError, match=r"with 3 value\(s\); found 1. For several values"):
+            release.to_basis(basis)
+        # Without noise to speak of it is the curve itself.
+        both = skfda.representation.basis.VectorValuedBasis([basis] * 3)
+        smooth = vector(1e7).fit(PATHS).release_.to_basis(both)(GRID)[0]
+        np.testing.assert_allclose(smooth, PATHS.mean(axis=0), atol=0.05)
 
     def test_parts_of_other_releases_are_refused(self):
         one, other = (vector().fit(PATHS).release_ for _ in range(2))

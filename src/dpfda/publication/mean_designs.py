@@ -85,6 +85,8 @@ class MeanDesign(Plan):
         What was stated, where the mechanism has put something else in its place.
     expected_size : int, optional
         Number of units to expect, where it is private.
+    drawn : Design, optional
+        Where one draw of noise hides several sums: the design, with what this one sees of that noise.
     """
 
     basis: Basis
@@ -100,6 +102,7 @@ class MeanDesign(Plan):
     reading: ReadingRule | None = None
     stated: tuple[Basis, Bound] | None = None
     expected_size: int | None = None
+    drawn: Design | None = None
 
     @classmethod
     def of(
@@ -121,6 +124,9 @@ class MeanDesign(Plan):
         return cls(*worked, guarantee, neighbours, mechanism, size, unit, about, stated=stated, **more)
 
     def remade(self, guarantee: Guarantee, n: int) -> Self:
+        if self.drawn is not None:
+            words, remedy = "be that of all functions whose noise is drawn at once", "Ask that one."
+            raise ParameterError("plan", words, "the plan of one of them", remedy)
         basis, bound = self.stated or (self.basis, self.bound)
         more = {name: getattr(self, name) for name in ("line", "centers", "reading")}
         size, asked = None if self.size is None else n, (self.neighbours, self.mechanism)
@@ -257,7 +263,7 @@ class MeanDesign(Plan):
     @cached_property
     def public_design(self) -> Design | None:
         """The design where the size is public; None where it awaits the count."""
-        return None if self.size is None else self.design(self.size)
+        return self.drawn or (None if self.size is None else self.design(self.size))
 
     def components(self) -> int:
         """How many coefficients are needed: all of them where the design awaits the count."""

@@ -30,6 +30,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Self, cast
 
 from dpfda.mechanisms import Design, Problem
@@ -38,7 +39,7 @@ from dpfda.noise import BoxNoise, GaussianNoise, NoiseLaw, body_noise, cost_of, 
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DpfdaError
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.composition import gaussian_delta
+from dpfda.privacy.composition import Cost, gaussian_delta
 from dpfda.privacy.composition.rounding import root_at_least
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, added, within
 from dpfda.publication.averages import Paid, check, publish
@@ -68,15 +69,32 @@ def gaussian_share(guarantee: ApproximateDP, parts: int) -> ZeroConcentratedDP:
     return ZeroConcentratedDP(gaussian_ratio(guarantee) ** 2 / (2 * parts))
 
 
+def costs_together(plans: Mapping[str, MeanPlan]) -> dict[str, Cost]:
+    """What each stage of each plan costs."""
+    return {
+        stage: cost
+        for name, plan in plans.items()
+        for stage, cost in zip(_stages(name, plan), plan.costs().values(), strict=True)
+    }
+
+
 def publish_together(
-    parts: Mapping[str, tuple[IntegerSum, MeanPlan]], entry: Mapping[str, object], paying: Paying = NAMED
+    totals: Mapping[str, IntegerSum],
+    plans: Mapping[str, MeanPlan],
+    whole: Certificate,
+    entry: Mapping[str, object],
+    paying: Paying = NAMED,
 ) -> tuple[dict[str, Any], Certificate]:
     """Release several sums over the same privacy units; the ledger is charged once, before any noise.
 
     Parameters
     ----------
-    parts : mapping from str to (IntegerSum, MeanPlan)
-        Private sums and the public sides of their releases, by name.
+    totals : mapping from str to IntegerSum
+        Private sums, by name.
+    plans : mapping from str to MeanPlan
+        Public sides of their releases.
+    whole : Certificate
+        Of all together, with the costs of `costs_together`.
     entry : mapping
         Public description for the ledger's history.
     paying
@@ -92,22 +110,11 @@ def publish_together(
     BudgetError
         If the ledger refuses; no noise was drawn.
     """
-    plans = {name: plan for name, (_, plan) in parts.items()}
-    named = {
-        name: {f"{name}: {stage}": cost for stage, cost in plan.costs().items()}
-        for name, plan in plans.items()
-    }
-    first = next(iter(plans.values()))
-    bound = {"description": entry["bound"]}
-    costs = {stage: cost for stages in named.values() for stage, cost in stages.items()}
-    whole = Certificate.charged(costs, first.neighbours, first.unit, bound, first.tuning)
-    own = {name: whole.part(*stages) for name, stages in named.items()}
+    own = {name: whole.part(*_stages(name, plan)) for name, plan in plans.items()}
     for name, plan in plans.items():
         check(plan, own[name])
     charge(paying, whole, entry)
-    released = {
-        name: publish(total, plan, certificate=own[name]) for name, (total, plan) in parts.items()
-    }
+    released = {name: publish(totals[name], plan, certificate=own[name]) for name, plan in plans.items()}
     return released, whole.fulfilled(added([each.achieved for each in released.values()]))
 
 
@@ -227,18 +234,29 @@ class OneDraw:
             )
         return achieved
 
+    def costs(self) -> dict[str, Cost]:
+        """What the one stage costs."""
+        return {ALL: cost_of(self.noise, self.achieved(), self.guarantee)}
+
+    @cached_property
+    def seen(self) -> dict[str, MeanPlan]:
+        """Each plan with what it sees of the noise, under the guarantee of all."""
+        return {
+            name: replace(self.plans[name], guarantee=self.guarantee, drawn=design)
+            for name, design in self.designs.items()
+        }
+
     def paid(self, certificate: Certificate) -> dict[str, Paid]:
         """All but the outputs; each part's law is recomputed and must keep the guarantee of all."""
-        made = {}
-        for name, design in self.designs.items():
-            spent = replace(self.plans[name], guarantee=self.guarantee)
-            size = cast("int", spent.size)
-            made[name] = Paid(design, spent.around(size, design, float(size), certificate))
-        return made
+        return {name: cast("Paid", check(plan, certificate)) for name, plan in self.seen.items()}
 
 
 def publish_in_one_draw(
-    totals: Mapping[str, IntegerSum], draw: OneDraw, entry: Mapping[str, object], paying: Paying = NAMED
+    totals: Mapping[str, IntegerSum],
+    draw: OneDraw,
+    whole: Certificate,
+    entry: Mapping[str, object],
+    paying: Paying = NAMED,
 ) -> tuple[dict[str, Any], Certificate]:
     """Release several sums over the same units with one draw of noise, at one charge.
 
@@ -247,6 +265,8 @@ def publish_in_one_draw(
     totals : mapping from str to IntegerSum
         Private sums of what the plans of the draw measure.
     draw : OneDraw
+    whole : Certificate
+        Of all together, with the costs of the draw.
     entry, paying
         As in `publish_together`.
 
@@ -262,17 +282,18 @@ def publish_in_one_draw(
     BudgetError
         If the ledger refuses; no noise was drawn.
     """
-    achieved, first = draw.achieved(), next(iter(draw.plans.values()))
-    costs = {ALL: cost_of(draw.noise, achieved, draw.guarantee)}
-    bound = {"description": entry["bound"]}
-    whole = Certificate.charged(costs, first.neighbours, first.unit, bound, first.tuning)
-    paid = draw.paid(whole)
+    achieved, paid = draw.achieved(), draw.paid(whole)
     charge(paying, whole, entry)
     noise, released = draw.parted(draw.noise.draw()), {}
     for name, plan in draw.plans.items():
         sums = plan.measure(totals[name], paid[name].design)
         released[name] = paid[name].release(sums.with_noise(noise[name]))
     return released, whole.fulfilled(achieved)
+
+
+def _stages(name: str, plan: MeanPlan) -> list[str]:
+    """Names of a plan's stages that tell them from those of other plans."""
+    return [f"{name}: {stage}" for stage in plan.costs()]
 
 
 def _under(share: Guarantee, plans: Mapping[str, MeanPlan]) -> dict[str, MeanPlan]:

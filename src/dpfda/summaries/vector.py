@@ -9,11 +9,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.gridsums import SideBySide, grid_sum
 from dpfda.numerics.native_arrays import is_native, is_plain
-from dpfda.numerics.parameters import shown
-from dpfda.publication.together import OneDraw, equal_share, publish_in_one_draw, publish_together
+from dpfda.numerics.parameters import shown, whole
+from dpfda.publication import Prepared
+from dpfda.publication.together import equal_share
 from dpfda.records.containers import shape_of
 from dpfda.records.dask_arrays import is_dask
 from dpfda.records.doors import door_of
@@ -21,6 +23,7 @@ from dpfda.records.labels import read_keys
 from dpfda.releases.vector import ReleasedVector
 from dpfda.summaries.arguments import (
     Bounds,
+    Columns,
     Functions,
     Labels,
     Noise,
@@ -30,10 +33,17 @@ from dpfda.summaries.arguments import (
     Protected,
     Records,
 )
+from dpfda.summaries.choices import check_choices
+from dpfda.summaries.curves import POINTS
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.mean import PrivateMean
 from dpfda.summaries.settings import Reading
 from dpfda.summaries.sums import Summed
+from dpfda.summaries.two_stage import TwoStages
+from dpfda.summaries.vector_plan import VectorPlan, publish_vector
+
+# That are planned, at most.
+MOST_CHANNELS = 10_000
 
 
 class PrivateVectorMean(Estimator):
@@ -128,42 +138,102 @@ class PrivateVectorMean(Estimator):
         BudgetError
             If the ledger refuses.
         """
+        prepared = self.prepare(X, groups)
+        self.release_ = publish_vector(prepared, self.paying())
+        self.n_features_in_ = int(prepared.plan.one.basis.weights.size)
+        return self
+
+    def plan(
+        self, n: int, columns: Columns = POINTS, channels: int | Sequence[str] | None = None
+    ) -> VectorPlan:
+        """What `fit` would publish of n units, from public numbers alone. No data are read.
+
+        Parameters
+        ----------
+        n, columns
+            As in `PrivateMean.plan`; the grid is the same for all channels.
+        channels : int or sequence of str, optional
+            Number of channels, or their names. By default the `channels` of the estimator, else as many
+            as it has bounds.
+
+        Raises
+        ------
+        ParameterError
+            If a public parameter is unusable, as in `fit`, or nothing says how many channels there are.
+
+        Examples
+        --------
+        >>> plan = PrivateVectorMean(1.0, bounds=(0, 1)).plan(n=500, columns=48, channels=2)
+        >>> plan.errors["1"] < plan.error
+        True
+        >>> plan.at(n=plan.least_n(error=0.01)).error <= 0.01
+        True
+        """
+        names = self._planned_channels(channels)
+        shares: Any = [mean.plan(n, columns) for mean in self._means(len(names))]
+        return VectorPlan(dict(zip(names, shares, strict=True)), self.asked())
+
+    def prepare(
+        self, X: Records, groups: Labels = None
+    ) -> Prepared[VectorPlan, Mapping[str, IntegerSum]]:
+        """Everything before the noise: check, embed, clip, round, add up. The sums are private.
+
+        Parameters
+        ----------
+        X, groups
+            As in `fit`.
+        """
         parts = _channels(X, self.channels)
-        bounds = _bounds(self.bounds, len(parts))
-        whole = self.asked()
-        share = equal_share(whole, len(parts))
-        budget = {key: value for key, value in vars(share).items() if key in ("epsilon", "delta", "rho")}
+        means = self._means(len(parts))
         if groups is not None and not isinstance(groups, str):
             # Read once: it may be a stream.
             groups = read_keys(groups, "groups", self.settings.reading.invalid)
-        means = [
-            PrivateMean(
-                **budget, bounds=bound, basis=self.basis, mechanism=self.mechanism,
-                domain=self.domain, unit=self.unit, reading=self.reading,
-            )
-            for bound in bounds
-        ]  # fmt: skip
         made = summed_together(means, X) if groups is None else None
         if made is None:
             pairs = zip(means, parts.values(), strict=True)
             made = [mean.summed(values, groups) for mean, values in pairs]
-        plans = {name: sums.summation.plan for name, sums in zip(parts, made, strict=True)}
-        _check_same({plan.size for plan in plans.values()})
-        draw = OneDraw.best(plans, whole)
-        plans = plans if draw is None else dict(draw.plans)
-        prepared = {name: sums.prepared(plans[name]) for name, sums in zip(parts, made, strict=True)}
-        first = next(iter(plans.values()))
-        bound = "; ".join(f"{name}: {plan.bound.describe()}" for name, plan in plans.items())
-        entry = {**first.entry(), "bound": bound}
-        totals = {name: each.total for name, each in prepared.items()}
-        if draw is None:
-            sums = {name: (totals[name], plan) for name, plan in plans.items()}
-            released, certificate = publish_together(sums, entry, self.paying())
-        else:
-            released, certificate = publish_in_one_draw(totals, draw, entry, self.paying())
-        self.release_ = ReleasedVector(released, certificate)
-        self.n_features_in_ = int(first.basis.weights.size)
-        return self
+        shares = {name: sums.summation.plan for name, sums in zip(parts, made, strict=True)}
+        _check_same({share.size for share in shares.values()})
+        plan = VectorPlan(shares, self.asked())
+        totals = {
+            name: sums.prepared(part).total
+            for (name, part), sums in zip(plan.parts.items(), made, strict=True)
+        }
+        return Prepared(plan, totals)
+
+    def _means(self, count: int) -> list[PrivateMean]:
+        """The mean of each channel, with its share of the budget."""
+        reading = self.settings.reading
+        if isinstance(self.mechanism, TwoStages):
+            raise self.mechanism.refusal("several channels")
+        if reading.missing == "pooled":
+            words = "be 'refuse' or 'complete' for several channels"
+            raise ParameterError("missing", words, repr(reading.missing))
+        share = equal_share(check_choices(self), count)
+        budget = {key: value for key, value in vars(share).items() if key in ("epsilon", "delta", "rho")}
+        return [
+            PrivateMean(
+                **budget, bounds=bound, basis=self.basis, mechanism=self.mechanism,
+                domain=self.domain, unit=self.unit, reading=self.reading,
+            )
+            for bound in _bounds(self.bounds, count)
+        ]  # fmt: skip
+
+    def _planned_channels(self, channels: int | Sequence[str] | None) -> list[str]:
+        """Names of the channels that are planned, by what was stated of them."""
+        stated: Any = self.channels if channels is None else channels
+        if stated is None and _is_several(self.bounds):
+            stated = len(self.bounds)
+        if stated is None:
+            words = "be given where neither names nor bounds say how many there are"
+            raise ParameterError("channels", words, "None", "Plan for a number: plan(n, channels=3).")
+        if not _is_listed(stated):
+            count = whole(stated, "channels", 1, MOST_CHANNELS)
+            return _named(self.channels, [str(i + 1) for i in range(count)])
+        names = _named(stated, list(stated))
+        if self.channels is not None and names != list(self.channels):
+            raise ParameterError("channels", f"be those stated, {shown(self.channels)}", shown(names))
+        return names
 
 
 def _channels(X: object, names: Sequence[str] | None) -> dict[str, Any]:
@@ -181,14 +251,23 @@ def _channels(X: object, names: Sequence[str] | None) -> dict[str, Any]:
             "mapping from names of channels to curves; found something else."
         )
     found, parts = [str(name) for name, _ in parted], [part for _, part in parted]
-    listed = names is None or isinstance(names, list | tuple | np.ndarray)
-    labels = found if names is None else list(names) if listed else []
-    fits = len(labels) == len(parts) == len(set(labels)) and len(labels) > 0
-    if not fits or not all(isinstance(label, str) and label for label in labels):
-        raise ParameterError("channels", f"be {len(parts)} different names", shown(names))
+    labels = _named(names, found)
     # Of Dask's blocks the rows are not counted here: that would bring them into memory.
     _check_same({shape_of(part)[:1] for part in parts if not is_dask(part)})
     return dict(zip(labels, parts, strict=True))
+
+
+def _named(names: Any, found: list[str]) -> list[str]:
+    """Stated names of so many channels, or those found."""
+    labels = found if names is None else list(names) if _is_listed(names) else []
+    worded = all(isinstance(label, str) and label for label in labels)
+    if not (worded and len(labels) == len(found) == len(set(labels)) and labels):
+        raise ParameterError("channels", f"be {len(found)} different names", shown(names))
+    return labels
+
+
+def _is_listed(names: object) -> bool:
+    return isinstance(names, list | tuple) or (isinstance(names, np.ndarray) and names.ndim == 1)
 
 
 def _check_same(rows: AbstractSet[object]) -> None:
@@ -197,12 +276,16 @@ def _check_same(rows: AbstractSet[object]) -> None:
 
 
 def _bounds(bounds: Any, count: int) -> list[Any]:
-    several = isinstance(bounds, list | tuple) and any(not np.isscalar(bound) for bound in bounds)
-    if not several:
+    if not _is_several(bounds):
         return [bounds] * count
     if len(bounds) != count:
         raise ParameterError("bounds", f"be one a channel ({count}), or one for all", f"{len(bounds)}")
     return list(bounds)
+
+
+def _is_several(bounds: Any) -> bool:
+    """Whether there is a bound for each channel."""
+    return isinstance(bounds, list | tuple) and any(not np.isscalar(bound) for bound in bounds)
 
 
 def summed_together(means: Sequence[PrivateMean], X: Any) -> list[Summed] | None:
