@@ -1,4 +1,4 @@
-"""Habits that hold of all files: tests use no private name, classes are not explained at length."""
+"""Habits that hold of all files: tests use no private name, nothing is explained at length."""
 
 import ast
 import re
@@ -51,6 +51,13 @@ def _of_itself(node: ast.Attribute) -> bool:
     return isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
 
 
+def explained_at_length(tree: ast.AST) -> set[str]:
+    """Classes and functions whose docstrings have more than 60 lines."""
+    kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    named = [node for node in ast.walk(tree) if isinstance(node, kinds)]
+    return {each.name for each in named if (ast.get_docstring(each) or "").count("\n") >= 60}
+
+
 @pytest.mark.parametrize("path", sorted(HERE.rglob("*.py")), ids=lambda path: path.name)
 def test_no_private_name_is_used(path: Path) -> None:
     assert sorted(private_names(ast.parse(path.read_text(encoding="utf-8")))) == []
@@ -90,11 +97,16 @@ def test_what_is_public_or_the_file_s_own_is_let_be(line: str) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.name)
-def test_a_class_says_what_it_does_in_sixty_lines_and_leaves_proofs_to_the_pages(path: Path) -> None:
-    classes = (
-        n for n in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(n, ast.ClassDef)
-    )
-    assert {n.name for n in classes if (ast.get_docstring(n) or "").count("\n") >= 60} == set()
+def test_docstrings_have_sixty_lines_and_leave_proofs_to_the_pages(path: Path) -> None:
+    assert explained_at_length(ast.parse(path.read_text(encoding="utf-8"))) == set()
+
+
+@pytest.mark.parametrize("kind", ["class Made:", "def made():", "async def made():"])
+def test_a_longer_docstring_would_be_found(kind: str) -> None:
+    for lines, found in ((60, set()), (61, {"made"})):
+        body = "\n    ".join(["line"] * lines)
+        text = f'{kind}\n    """{body}"""'
+        assert {name.lower() for name in explained_at_length(ast.parse(text))} == found
 
 
 def test_editors_know_the_release_of_every_summary_and_every_kind() -> None:

@@ -46,8 +46,7 @@ def release_function(
 ) -> LatticeRelease:
     """Release a function of private data, of one or several variables, under pure privacy.
 
-    The function is evaluated on the lattice {0..k}^d / k of its domain, each value gets Laplace noise,
-    and Bernstein polynomials of degree k in each variable join the noisy values.
+    Its values on the lattice {0..k}^d / k get Laplace noise and are joined by Bernstein polynomials.
 
     **YOU PROVE THE SENSITIVITY.** The library sees the function on one data set and cannot know how far
     another data set would move it. If `sensitivity` is smaller than the truth, the release is NOT
@@ -93,24 +92,14 @@ def release_function(
 
     Notes
     -----
-    **Guarantee.** Pure epsilon, if |f_D - f_D'| <= Delta on the lattice: each of the (k + 1)^d values,
-    rounded to integers, gets Laplace noise of scale Delta (k + 1)^d / epsilon, rounded up; proof and
-    error on the page on privacy. Values are taken exactly, whatever their type (integers of any size,
-    fractions, decimals, floats). Where the target computes in floats, its own rounding belongs to the
-    function whose sensitivity is stated.
-
-    References
-    ----------
-    Alda & Rubinstein (2017), "The Bernstein mechanism: function release under differential privacy".
+    **Guarantee.** Pure epsilon, if |f_D - f_D'| <= `sensitivity` on the lattice (Alda & Rubinstein
+    2017): proof, error and what becomes of rounding are on the page on privacy.
 
     Examples
     --------
-    The share of 500 people of whom both numbers are below (s, t). One person in place of another moves
-    it by at most 1/500.
-
     >>> import numpy as np
     >>> people = np.random.default_rng(1).uniform(size=(500, 2))
-    >>> def share(points):
+    >>> def share(points):  # of people with both numbers below: one of them moves it by 1/500
     ...     return np.mean(np.all(people <= points[:, None, :], axis=2), axis=1)
     >>> release = release_function(share, 1 / 500, epsilon=1, degree=4, domain_range=[(0, 1), (0, 1)])
     >>> release([[0.5, 0.5], [1.0, 1.0]]).shape

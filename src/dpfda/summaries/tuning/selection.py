@@ -78,9 +78,8 @@ def private_selection(
         attributes `guarantee` (pure, at most the `epsilon` it was given), `neighbours` and `unit`. Each
         call must use fresh noise and nothing of the calls before it. It must not charge a ledger.
     score : callable
-        `score(output)` is the larger the better. It may use the output and public numbers, and nothing
-        else of the private data: a score that looks at them voids the guarantee. NaN counts as the
-        worst.
+        `score(output)` is the larger the better, NaN the worst. It may use the output and public
+        numbers: one that looks at the private data otherwise voids the guarantee.
     epsilon : number or decimal text
         Privacy loss of the whole selection, from 1e-9 to 1e9. One run gets epsilon / (2 + eta).
     eta : number
@@ -105,20 +104,13 @@ def private_selection(
     BudgetError
         If the ledger refuses. Nothing was run.
     DpfdaError
-        If a run's own guarantee is not what was asked for; nothing is published, the charge stays.
+        If a run's guarantee is not what was asked for; nothing is published, the charge stays.
 
     Notes
     -----
-    **Guarantee.** Pure (2 + eta) e for runs of pure e, for any number of candidates and any expected
-    number of runs (Liu & Talwar 2019 for eta = 1; Papernot & Steinke 2022). The proof, and why only pure
-    runs are accepted, are on the page "Choosing tuning".
-
-    The number of runs must stay secret: given K = k the loss is up to k e. It is drawn exactly, it is
-    neither returned nor recorded, and no progress is shown, but **the time that a selection takes tells
-    something of it**, and so does what `fit` writes to disk or prints. An error that `fit` raises on a
-    value of the data stands outside the guarantee; the charge stays.
-
-    The band of a selected release is too narrow: the best of many runs is not a typical one.
+    **Guarantee.** Pure (2 + eta) e for runs of pure e (Liu & Talwar 2019; Papernot & Steinke 2022), by
+    the proof on the page "Choosing tuning". The number of runs must stay secret: **the time that a
+    selection takes tells something of it**, and so does what `fit` writes to disk or prints.
 
     Examples
     --------
