@@ -66,12 +66,9 @@ class TypedFile:
 
         Parameters
         ----------
-        numbers, labels : sequences of int
-            Positions of the columns to read as numbers and as labels.
-        dated : sequence of int
-            Columns of numbers that hold dates.
-        stated : Stated
-            Where a cell is no number all numbers of its row are infinite, unless it is refused.
+        numbers, labels, dated, stated
+            As in `dpfda.records.csv_tables.TextFile.read`; a row with a cell that is no number counts as
+            one that cannot be read.
 
         Raises
         ------

@@ -13,6 +13,7 @@ from dpfda.bases import Basis
 from dpfda.bases.corners import Corners
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import ValueBounds
+from dpfda.mechanisms.cells import cell_labels
 from dpfda.mechanisms.design.lines import number_of_cells
 from dpfda.mechanisms.posteriors.effects import expected_table
 from dpfda.numerics.aggregate import IntegerSum
@@ -201,10 +202,9 @@ def effects_plan(
         chosen = number_of_cells(grid.size, stated_size(designed, "cells") * USUAL / noisier)
     else:
         chosen = whole(cells, "cells", 1, grid.size, f"be from 1 to {grid.size} grid points")
-    labels = (2 * np.arange(grid.size) + 1) * chosen // (2 * grid.size)
     about = {"summary": SUMMARY, **read_labels(settings.domain.labels)}
     return EffectsPlan(
         table_of(chosen, beside + chosen), corners, grid, basis.domain_range, bound,
-        tuple(np.bincount(labels).tolist()), size,
+        tuple(np.bincount(cell_labels(grid.size, chosen)).tolist()), size,
         size if settings.reading.invalid == "refuse" else None, about,
     )  # fmt: skip
