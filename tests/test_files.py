@@ -220,6 +220,22 @@ class TestOrientation:
         # Unattended, nothing may depend on values.
         assert read_curves(path, invalid="repair").data.shape == (30, 5)
 
+    GROWTH = np.cumsum(np.random.default_rng(5).uniform(2, 9, (40, 8)), axis=1).round(3) + 70
+
+    def test_missing_header_where_columns_are_chosen_by_a_pattern(self, write: Write) -> None:
+        """A pattern that the refusal of mixed labels suggests does not say that there is a header."""
+        median = self.GROWTH[np.argsort(self.GROWTH[:, -1])[20]]
+        rows = [f"P{i}," + ",".join(map(str, row)) for i, row in enumerate([median, *self.GROWTH])]
+        path = write("\n".join(rows))
+        for columns in ("[0-9]*", ["[0-9]*"], ["*.*", str(median[0])]):
+            message = refused(
+                OrientationError, path, "looks like the increasing curves", "--grid", columns=columns
+            )
+            assert not any(str(value) in message for value in median)
+        labels = [str(value) for value in median]
+        assert read_curves(path, columns=labels).data.shape == (40, 8)
+        assert read_curves(path, columns="[0-9]*", grid=median).data.shape == (40, 8)
+
     def test_increasing_curves_below_a_true_grid_are_read(self, write: Write) -> None:
         ages = np.arange(1, 19)
         heights = 75 + 6 * ages + np.arange(20)[:, None]

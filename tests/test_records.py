@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -118,6 +119,36 @@ class TestFrames:
         words = "found words in column 1 and numbers in columns 2-8. Select the columns"
         with pytest.raises(OrientationError, match=words):
             mean().fit(frame)
+
+    @pytest.mark.parametrize("kind", [pd.DataFrame, pa.Table.from_pandas])
+    def test_a_record_in_the_place_of_labels_is_no_grid(self, kind: Any) -> None:
+        """What pandas.read_csv and pyarrow make of growth curves without a header line."""
+        rows = np.cumsum(np.random.default_rng(5).uniform(2, 9, (40, 8)), axis=1) + 70
+        first = rows[np.argsort(rows[:, -1])[20]]
+        heights = mean(bounds=(50, 200))
+        frame = kind(pd.DataFrame(rows, columns=[str(value) for value in first]))
+        with pytest.raises(OrientationError, match="looks like the increasing curves below it") as e:
+            heights.fit(frame)
+        assert not any(str(value)[:5] in str(e.value) for value in first)
+        # Stated points, and labels that are numbers and not text, were chosen by somebody.
+        ages = mean(bounds=(50, 200), grid_points=np.arange(8)).fit(frame)
+        assert ages.release_.domain_range == (0, 7)
+        chosen = mean(bounds=(50, 200)).fit(pd.DataFrame(rows, columns=first))
+        assert np.array_equal(chosen.release_.grid_points, first)
+
+    @pytest.mark.parametrize("labels", [range(1, 9), np.linspace(71, 74, 8)])
+    def test_increasing_curves_under_a_grid_are_read(self, labels: Any) -> None:
+        """Points below the range of the values, or of which most lie outside what is usual there."""
+        rows = np.cumsum(np.random.default_rng(5).uniform(2, 9, (40, 8)), axis=1) + 70
+        frame = pd.DataFrame(rows, columns=[str(label) for label in labels])
+        release = mean(bounds=(50, 200)).fit(frame).release_
+        np.testing.assert_allclose(release.grid_points, labels)
+
+    def test_a_repaired_fit_does_not_compare_labels_with_values(self) -> None:
+        """Whether it is refused would depend on records."""
+        rows = np.tile(np.arange(8.0), (40, 1))
+        frame = pd.DataFrame(rows, columns=[str(j) for j in range(8)])
+        assert mean(invalid="repair").fit(frame).release_.domain_range == (0, 7)
 
     def test_unsorted_labels_are_refused(self) -> None:
         frame = pd.DataFrame(CURVES, columns=[0, 1, 2, 4, 3, 5, 6, 7])

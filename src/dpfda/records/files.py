@@ -16,19 +16,22 @@ import numpy as np
 
 from dpfda.bases.grids import check_grid
 from dpfda.numerics.arrays import Cells, Floats, Integers
-from dpfda.numerics.errors import DataError, OrientationError, ParameterError, needed
+from dpfda.numerics.errors import DataError, ParameterError, needed
 from dpfda.numerics.parameters import choice
 from dpfda.numerics.private import Private
 from dpfda.records.cells import OUTSIDE
 from dpfda.records.csv_tables import Progress, Stated, Table, TextFile
 from dpfda.records.dates import Dates
 from dpfda.records.headers import (
+    INSPECTED,
     check_labels,
     curve_columns,
     date_grid,
     find_column,
     grid_points,
+    refuse_record_as_grid,
     same_grid,
+    says_header,
 )
 from dpfda.records.lines import Notation
 from dpfda.records.long import LongCurves
@@ -38,7 +41,11 @@ from dpfda.records.standard_input import NAME, StandardInput, standard_input
 TEXT = (".csv", ".tsv", ".txt")
 PARQUET = (".parquet", ".pq")
 ARROW = (".feather", ".arrow", ".arrows", ".ipc")
-INSPECTED = 100
+# How to say that there is a header line, where it looks like a record.
+HEADER = (
+    "Add a header line; or say that it is one, by columns='*' (--columns '*'), by the columns' labels "
+    "one by one, or by stating the grid (--grid)."
+)
 # What columns are for, and their labels.
 Uses = Sequence[tuple[str, str]]
 COUNTED_FROM_0 = re.compile(r"\b(?:[Rr]ow (\d+)(?:, column (\d+))?)")
@@ -229,9 +236,10 @@ def read_curves(
     Notes
     -----
     Under "repair" nothing depends on the values of other rows: which columns are read, and whether
-    the file is refused, follows from the header alone. Under "refuse" a file without `columns` is
-    also refused where its header looks like one of its records (increasing, like them, and within
-    their range), since it would be published as the grid.
+    the file is refused, follows from the header alone. Under "refuse" a file is also refused where its
+    header looks like one of its records (increasing, like them, and within their range), since it would
+    be published as the grid; but not where `columns` is "*" or labels without wildcards, or the grid is
+    stated.
     """
     long = _long_layout(id, time, value, columns)
     if since is not None and dates is None:
@@ -339,8 +347,8 @@ def _read_wide(
     numbers, labels = beside
     table = source.read([*chosen, *numbers], [*group, *labels])
     values = np.ascontiguousarray(table.numbers[:, : len(chosen)])
-    if source.stated.invalid == "refuse" and columns is None and axis == "header" and grid is not None:
-        _refuse_record_as_grid(grid, values[:INSPECTED])
+    if source.stated.invalid == "refuse" and not says_header(columns) and axis == "header":
+        refuse_record_as_grid(grid, values[:INSPECTED], HEADER)
     named = [objects(column) for column in table.labels]
     return TableCurves(
         data=values, grid_points=grid, groups=named[0] if group else None, axis=axis,
@@ -385,21 +393,6 @@ def _read_long(
     curves = LongCurves(ids, times, values, units[0] if units else None)
     named = (id, time, value)
     return TableCurves(data=curves, axis=axis, lines=table.lines, header=source.labels, columns=named)
-
-
-def _refuse_record_as_grid(grid: Floats, rows: Floats) -> None:
-    """Refuse a header that looks like one of the increasing curves below it."""
-    finite = rows[np.isfinite(rows).all(axis=1)]
-    if len(finite) < 2:
-        return
-    increasing = (np.diff(finite, axis=1) > 0).all(axis=1)
-    within = (finite.min(axis=0) <= grid) & (grid <= finite.max(axis=0))
-    if increasing.mean() >= 0.5 and within.mean() >= 0.5:
-        raise OrientationError(
-            "A numeric header is the grid; found one that looks like the increasing curves below it. "
-            "Perhaps the header line is missing: then one person's curve would be published as the "
-            f"grid. Add a header line, or say that it is one with columns='*' (--columns '*'). {OUTSIDE}"
-        )
 
 
 def objects(labels: Sequence[object]) -> Cells:

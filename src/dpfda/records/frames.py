@@ -9,27 +9,38 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from dpfda.numerics.arrays import Cells
+from dpfda.numerics.arrays import Cells, Floats
 from dpfda.numerics.errors import OrientationError
+from dpfda.numerics.native_arrays import doubles
 from dpfda.records.arrow import arrow_table
-from dpfda.records.containers import column_labels, taken_out
+from dpfda.records.containers import column_labels, matrix_of, shape_of, take, taken_out
 from dpfda.records.dates import moments
 from dpfda.records.doors import door_of
 from dpfda.records.handed import Handed
 from dpfda.records.headers import (
+    INSPECTED,
     check_labels,
     curve_columns,
     find_column,
     grid_points,
     identifiers,
     increasing_dates,
+    refuse_record_as_grid,
+)
+
+# How to say that a frame's labels are the grid, where they look like a record.
+LABELS = (
+    "Read the file as one without a header line; or say that it has one, by grid_points with the points."
 )
 
 
-def curves_handed(X: object, groups: object = None, stated: object = None) -> Handed:
+def curves_handed(
+    X: object, groups: object = None, stated: object = None, invalid: str = "refuse"
+) -> Handed:
     """Curves, their privacy units, and the grid that they are labelled with.
 
     Parameters
@@ -40,11 +51,15 @@ def curves_handed(X: object, groups: object = None, stated: object = None) -> Ha
     stated : array (m,), tuple of d arrays, or None
         The grid, where it is stated elsewhere. It then goes before labels, and all columns but the
         unit's are taken to be the curve.
+    invalid : {"refuse", "repair"}
+        Whether labels of text that look like one of the increasing curves below them are refused. Under
+        "repair" nothing depends on values.
 
     Raises
     ------
     OrientationError
-        If it cannot be told from the labels which columns are the curve, or which way it lies.
+        If it cannot be told from the labels which columns are the curve, or which way it lies; or if
+        they look like a record.
     ParameterError
         If there is no column called `groups`.
     """
@@ -70,11 +85,20 @@ def curves_handed(X: object, groups: object = None, stated: object = None) -> Ha
     except OrientationError as refused:
         found = str(refused)
     else:
+        written = grid is not None and all(isinstance(label, str) for label in labels)
+        if written and dated is None and invalid == "refuse":
+            refuse_record_as_grid(grid, _first_rows(values), LABELS)
         return Handed(values, own, grid)
     raise OrientationError(
         f"{found} For a data frame: pass X[[...]] with the columns of the curve alone, or "
         "grid_points with one point for each of them."
     )
+
+
+def _first_rows(values: Any) -> Floats:
+    """The first records; what cannot be read is not finite. Private."""
+    count = min(INSPECTED, shape_of(values)[0])
+    return doubles(matrix_of(take(values, np.arange(count)), "repair"))
 
 
 def cells_handed(X: object, groups: object = None) -> Handed:

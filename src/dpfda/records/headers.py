@@ -17,7 +17,7 @@ import numpy as np
 
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import OrientationError, ParameterError
-from dpfda.records.cells import NUMBER, UnreadableCellError
+from dpfda.records.cells import NUMBER, OUTSIDE, UnreadableCellError
 from dpfda.records.dates import Dates
 from dpfda.records.lines import DECIMAL_COMMA
 
@@ -35,6 +35,9 @@ IDENTIFIER = re.compile(
     re.IGNORECASE,
 )
 SHOWN = 8
+WILDCARDS = frozenset("*?[")
+# Records that a header is compared with.
+INSPECTED = 100
 
 
 def as_number(label: str | float) -> float | None:
@@ -150,6 +153,45 @@ def grid_points(labels: Sequence[str], positions: Sequence[int]) -> Floats | Non
     return grid
 
 
+def says_header(columns: str | Sequence[str] | None) -> bool:
+    """Whether it was said that there is a header line: all columns were asked for, or each by its label.
+
+    A pattern such as ``'[0-9]*'`` says nothing: it also selects one person's values.
+    """
+    patterns = [columns] if isinstance(columns, str) else columns or ["?"]
+    return all(pattern == "*" or not WILDCARDS & set(pattern) for pattern in patterns)
+
+
+def refuse_record_as_grid(grid: Floats | None, rows: Floats, remedy: str) -> None:
+    """Refuse a header that looks like one of the increasing curves below it.
+
+    Parameters
+    ----------
+    grid : array (m,) or None
+        The numbers in the header, if it holds numbers.
+    rows : array (n, m)
+        The first records, at most `INSPECTED`. Private.
+    remedy : str
+        How to say that the header is one.
+
+    Raises
+    ------
+    OrientationError
+        Outside the privacy guarantee.
+    """
+    finite = rows[np.isfinite(rows).all(axis=1)]
+    if grid is None or len(finite) < 2:
+        return
+    increasing = (np.diff(finite, axis=1) > 0).all(axis=1)
+    within = (finite.min(axis=0) <= grid) & (grid <= finite.max(axis=0))
+    if increasing.mean() >= 0.5 and within.mean() >= 0.5:
+        raise OrientationError(
+            "A numeric header is the grid; found one that looks like the increasing curves below it. "
+            "Perhaps the header line is missing: then one person's curve would be published as the "
+            f"grid. {remedy} {OUTSIDE}"
+        )
+
+
 def date_grid(labels: Sequence[str], dates: Dates) -> Floats:
     """The grid that labels which are dates spell, in days.
 
@@ -248,7 +290,7 @@ def _selected(labels: Sequence[str], columns: str | Sequence[str], groups: str |
         if pattern in labels:
             chosen.add(find_column(labels, pattern, "columns"))
             continue
-        if not set(pattern) & set("*?["):
+        if not WILDCARDS & set(pattern):
             find_column(labels, pattern, "columns")
         matches = {i for i, x in enumerate(labels) if x != groups and fnmatchcase(x, pattern)}
         if not matches:

@@ -52,7 +52,8 @@ def read_curves(
         If the public side of the data does not fit.
     """
     first = settings.domain.grid_points
-    handed = handed_curves(X, groups, basis.grid_points if is_basis(basis) else first)
+    known = basis.grid_points if is_basis(basis) else first
+    handed = handed_curves(X, groups, known, settings.reading.invalid)
     if is_basis(basis):
         if first is None:
             check_same_grid(basis, handed)
@@ -68,7 +69,9 @@ def read_curves(
     return handed.values, _made(settings, basis, grid, check_domain(ends, grid)), handed.groups
 
 
-def handed_curves(X: object, groups: object = None, stated: object = None) -> Handed:
+def handed_curves(
+    X: object, groups: object = None, stated: object = None, invalid: str = "refuse"
+) -> Handed:
     """The values with the grid, the domain and the units' labels that come with them.
 
     Parameters
@@ -77,12 +80,14 @@ def handed_curves(X: object, groups: object = None, stated: object = None) -> Ha
         As in `PrivateMean.fit`. Private.
     stated : array (m,), or several, optional
         The grid, where it is known without them.
+    invalid : {"refuse", "repair"}
+        As of `Reading`.
     """
     if isinstance(X, LongCurves):
         return Handed(X, groups)
     X = arrow_table(X)
     refuse_kinds(X)
-    return curves_handed(X, groups, stated)
+    return curves_handed(X, groups, stated, invalid)
 
 
 def check_same_grid(basis: Basis, handed: Handed) -> None:

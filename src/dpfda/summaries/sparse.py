@@ -228,7 +228,7 @@ def _observations(
 ) -> tuple[Observations, tuple[float, float], bool]:
     """The observations, the public ends of their times, and whether units are groups."""
     domain, invalid = settings.domain, settings.reading.invalid
-    handed = handed_curves(X, groups, domain.grid_points)
+    handed = handed_curves(X, groups, domain.grid_points, invalid)
     given = domain.domain_range if domain.domain_range is not None else handed.domain_range
     if isinstance(handed.values, LongCurves):
         ends = _interval(stated_ends(given))
