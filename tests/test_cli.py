@@ -979,7 +979,9 @@ def test_dates_in_the_header(days, folder):
     dates = [str(np.datetime64("2024-02-20") + day) for day in range(24)]
     lines = days.read_text().splitlines()
     (folder / "dated.csv").write_text("\n".join([",".join(dates), *lines[1:]]))
-    result = mean_of("dated.csv", "--dates", "iso")
+    untold = mean_of("dated.csv", "--overwrite")
+    assert "although the header holds dates; have them read with --dates iso" in untold.stderr
+    result = mean_of("dated.csv", "--dates", "iso", "--overwrite")
     assert result.exit_code == 0, result.stderr
     expected = "note: axis: 24 points from 0 to 23, the dates in the header, as days since 2024-02-20"
     assert notes(result) == [expected]
@@ -991,7 +993,7 @@ def test_dates_in_the_header(days, folder):
     assert load("out.json").domain_range == (0.0, 30.0)
     np.testing.assert_array_equal(load("out.json").grid_points, POINTS + 1)
     assert "days since 2024-02-19" in result.stderr
-    for form, words in (("%d.%m.%Y", "be a date as stated"), ("isoo", "be 'iso' or a format")):
+    for form, words in (("%d.%m.%Y", "found another in column 1"), ("isoo", "be 'iso' or a format")):
         assert words in mean_of("dated.csv", "--dates", form, "--overwrite").stderr
 
 

@@ -242,6 +242,23 @@ class TestOrientation:
         lines = [",".join(map(str, row)) for row in [ages, *heights]]
         assert read_curves(write("\n".join(lines))).data.shape == (20, 18)
 
+    def test_a_header_that_is_no_date_is_not_shown(self, write: Write) -> None:
+        """Where the header line is missing it is somebody's values."""
+        path = write("37.4375,38.5625\n36,37\n")
+        message = refused(OrientationError, path, "column 1 of the curve", dates="iso")
+        assert "4375" not in message
+
+    def test_dates_in_the_place_of_numbers_are_to_be_stated(self, write: Write) -> None:
+        path = write("who,t,y\na,2024-03-01,1\n")
+        long = {"id": "who", "time": "t", "value": "y"}
+        message = refused(DataError, path, "Line 2, column 't'", "--dates iso", **long)
+        assert "2024" not in message
+        assert "--dates" not in refused(DataError, write("who,t,y\na,soon,1\n"), "Line 2", **long)
+
+    def test_one_column_names_the_delimiters_that_there_may_be(self, write: Write) -> None:
+        refused(DataError, write("a\n1\n"), "must be a comma, a semicolon or a tab")
+        refused(DataError, write("a\n1\n"), "must be a semicolon or a tab", decimal=",")
+
     def test_labels_twice(self, write: Write) -> None:
         refused(OrientationError, write("a1,a2,a1\n1,2,3\n"), "same label in columns 1 and 3")
         message = refused(OrientationError, write("0.4375,2,0.4375\n1,2,3\n"), "columns 1 and 3")
@@ -310,6 +327,7 @@ class TestFilesAndLabels:
     def test_bytes_that_are_no_text(self, write: Write) -> None:
         refused(DataError, write("0,1\n1,2\n".encode("utf-16")), "UTF-8")
         refused(DataError, write("0,1\n1,2\n".encode("utf-16-le")), "UTF-8")
+        refused(DataError, write("0,1\r\n1,2\r\n".encode("utf-16")), "UTF-8")
         refused(DataError, write("gr\u00f6\u00dfe1,gr\u00f6\u00dfe2\n1,2\n".encode("latin-1")), "UTF-8")
         refused(DataError, write(b"0,1\n1,2\n3,\xff\xfe\n"), "Line 3, column '1'", "not UTF-8")
         refused(

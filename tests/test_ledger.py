@@ -413,7 +413,9 @@ def every_use(ledger):
 def test_a_missing_file_is_not_made_by_a_charge(path):
     for use in every_use(Ledger(path)):
         with pytest.raises(
-            LedgerError, match=r"must be an existing file; found none.*Make it with create"
+            LedgerError,
+            match=r"must be an existing file; found none.*Make it with create.*if nothing was released.*"
+            "One that was lost must come back from a backup",
         ):
             use()
     assert not path.exists()

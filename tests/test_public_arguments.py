@@ -11,7 +11,7 @@ import pytest
 from matplotlib import pyplot
 
 import dpfda
-from dpfda.errors import DpfdaError
+from dpfda.errors import DpfdaError, UnreadLabelsWarning
 from odd_values import POOL, complaint
 from public_surface import (
     CALLS,
@@ -70,11 +70,17 @@ def wrong_answers(tried, seed, count):
     return "\n".join(f"{name} = {key}: {found}" for name, key, found in answers if found is not None)
 
 
+# Any y but None is pointed out, and not read.
+NOT_READ = pytest.mark.filterwarnings("ignore::dpfda.errors.UnreadLabelsWarning")
+
+
+@NOT_READ
 @pytest.mark.parametrize("share", range(3))
 def test_odd_arguments_work_or_are_refused_in_our_words(share):
     assert wrong_answers(arguments(), 2026 + share, 200) == ""
 
 
+@NOT_READ
 @pytest.mark.parametrize("share", range(2))
 def test_odd_arguments_of_methods_work_or_are_refused_in_our_words(share, tmp_path, monkeypatch):
     # Odd paths are files, too.
@@ -84,6 +90,7 @@ def test_odd_arguments_of_methods_work_or_are_refused_in_our_words(share, tmp_pa
 
 def main(only: str) -> None:
     warnings.simplefilter("error")
+    warnings.simplefilter("ignore", UnreadLabelsWarning)
     count = bad = 0
     for name, call in (*questions(), *arguments()):
         if only not in name:

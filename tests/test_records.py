@@ -1,6 +1,7 @@
 """Records as they come in: layouts, missing values, units, standardising; each row on its own."""
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +12,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
-from dpfda import PrivateMean, Reading
+from dpfda import (
+    PrivateCovariance,
+    PrivateDensity,
+    PrivateFPCA,
+    PrivateMean,
+    PrivateQuantiles,
+    PrivateVectorMean,
+    Reading,
+)
 from dpfda.bases import KernelBasis
 from dpfda.bases.grids import quadrature_weights
-from dpfda.errors import DataError, DpfdaError, OrientationError, ParameterError
+from dpfda.errors import (
+    DataError,
+    DpfdaError,
+    OrientationError,
+    ParameterError,
+    UnreadLabelsWarning,
+)
 from dpfda.records import Curves, LongCurves, curves_from_array, curves_from_long, standardized, units
 from dpfda.records.labels import label_key, unit_codes
 from dpfda.testing import exact_totals
@@ -268,6 +284,30 @@ class TestMissing:
 
 
 class TestUnits:
+    @pytest.mark.parametrize(
+        "summary",
+        [
+            PrivateMean(1.0, bounds=(-10, 10)),
+            PrivateCovariance(1.0, bounds=(-10, 10)),
+            PrivateFPCA(1.0, bounds=(-10, 10)),
+            PrivateDensity(1.0, domain=(-10, 10)),
+            PrivateQuantiles(1.0, domain=(-10, 10)),
+            PrivateVectorMean(1.0, bounds=(-10, 10)),
+        ],
+        ids=lambda summary: type(summary).__name__,
+    )
+    def test_labels_in_the_place_of_y_protect_nobody_and_are_pointed_out(self, summary: Any) -> None:
+        vector = isinstance(summary, PrivateVectorMean)
+        points = isinstance(summary, PrivateDensity | PrivateQuantiles)
+        X = np.stack([CURVES] * 2, axis=2) if vector else CURVES[:, 0] if points else CURVES
+        person = np.arange(len(X)) // 3
+        with pytest.warns(UnreadLabelsWarning, match="y is not read.*pass it as groups"):
+            assert clone(summary).fit(X, person).release_.unit == "record"
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert clone(summary).fit(X, groups=person).release_.unit == "group"
+            clone(summary).fit(X)
+
     def test_records_of_a_unit_are_averaged(self) -> None:
         groups = ["a", "b", "a", "c", "b", "a", "c", "c", "d", "d", "d", "e"]
         averaged = units(curves_from_array(CURVES, GRID), unit_codes(groups, 12))

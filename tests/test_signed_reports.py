@@ -132,6 +132,18 @@ def test_the_command_adds_up_names_the_row_and_hashes(two, tmp_path):
     assert written["deployment"]["deployment_model"]["release_type"] == "Many releases"
 
 
+def test_a_row_says_what_is_spent_and_left_of_the_budget_in_force(two, tmp_path):
+    """Of a budget that was raised since the release, and of another release since."""
+    ledger, out = Ledger(tmp_path / "l.ledger"), tmp_path / "r.html"
+    ledger.raise_budget("waves", PureDP(5), "second wave")
+    PrivateMean(0.25, bounds=(0, 1), ledger=ledger.of("waves")).fit(CURVES)
+    assert run("report", two[0], "--out", out, "--ledger", tmp_path / "l.ledger").exit_code == 0
+    words = " ".join(said(out.read_text(encoding="utf-8")).split())
+    assert "data set 'waves': epsilon 1 charged. By row 4 epsilon 1.25 is spent in all, and " in words
+    assert "epsilon 3.75 left of 5-differential privacy (pure), replace-one" in words
+    assert "3-differential" not in words
+
+
 def test_a_report_replaces_nothing_and_counts_no_file_twice(two, tmp_path):
     out = tmp_path / "r.html"
     assert run("report", two[0], "--out", out).exit_code == 0

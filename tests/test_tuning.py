@@ -491,7 +491,8 @@ class TestPrivateSelection:
         def fit(estimator: Any, epsilon: Fraction) -> Any:
             records = CURVES[: len(labels)]
             rows = records[:, 0] if isinstance(estimator, PrivateDensity) else records
-            return estimator.set_params(epsilon=epsilon).fit(rows, labels).release_
+            beside = [labels] if isinstance(estimator, PrivateComparison) else []
+            return estimator.set_params(epsilon=epsilon).fit(rows, *beside).release_
 
         chosen = private_selection([estimators[kind]], fit, lambda out: 1.0, whole, expected_runs=2)
         release = load(chosen.release.save(tmp_path / "best.json"))

@@ -18,6 +18,7 @@ from dpfda.numerics.errors import (
     SessionError,
     StorageError,
     UnknownDatasetError,
+    UnreadLabelsWarning,
 )
 
 __all__ = [
@@ -38,4 +39,5 @@ __all__ = [
     "MissingExtraError",
     "RepeatedReleaseWarning",
     "FittedStepWarning",
+    "UnreadLabelsWarning",
 ]

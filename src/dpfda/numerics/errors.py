@@ -167,6 +167,10 @@ class RepeatedReleaseWarning(UserWarning):
     """The same private data are released again and again, and no ledger adds the losses up."""
 
 
+class UnreadLabelsWarning(UserWarning):
+    """Labels were passed as y, which the summary does not read: nobody is protected by them."""
+
+
 class FittedStepWarning(UserWarning):
     """A step of a pipeline was fitted on private data: what it does to records is not accounted for."""
 

@@ -25,7 +25,7 @@ from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
 from dpfda.numerics.errors import DataError, OrientationError
 from dpfda.records import plain_lines as plain
 from dpfda.records.cells import NUMBER, OUTSIDE, UnreadableCellError
-from dpfda.records.dates import Dates
+from dpfda.records.dates import MOMENT, Dates
 from dpfda.records.lines import (
     BYTE_ORDER_MARK,
     Notation,
@@ -42,6 +42,7 @@ Progress = Callable[[int, int], None]
 
 CHUNK_BYTES = 1 << 23
 BROKEN_FILE = (OSError, EOFError, zlib.error)
+DATED = " Where the column holds times, state how they are written, as in dates='iso' (--dates iso)."
 COMMAS = " If commas are decimal signs, use decimal=',' (--decimal ',')."
 
 
@@ -135,7 +136,8 @@ class TextFile:
             raise _broken(path) from None
         if not raw:
             raise DataError(f"{path.name} must hold a header line and records; found an empty file.")
-        if b"\r" in raw:
+        # A null byte is half of a character of UTF-16, whose lines do not end in bytes CR LF.
+        if b"\r" in raw and b"\0" not in raw:
             raise DataError("Lines must end with LF or CR LF; found CR alone. Save the file again.")
         line = decoded(raw)
         if undecodable(line) or "\0" in line:
@@ -400,6 +402,8 @@ def _line_numbers(cells: list[str], columns: Columns, wrong: str) -> list[float]
         except UnreadableCellError as kind:
             what = "date" if position in columns.dated else "number"
             written = COMMAS if "decimal comma" in str(kind) else ""
+            if what == "number" and MOMENT.fullmatch(cells[position].strip()):
+                written = DATED
             raise DataError(
                 f", column {header[position]!r} must hold a {what} or be empty; found {kind}."
                 f"{written} Correct the cell, name another column, or use invalid='repair' "

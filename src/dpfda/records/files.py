@@ -339,9 +339,10 @@ def _read_wide(
     group = source.places([] if groups is None else [("groups", groups)])
     chosen = curve_columns(source.labels, columns, groups)
     if len(chosen) < 2:
+        delimiters = "a semicolon" if source.stated.notation.decimal == "," else "a comma, a semicolon"
         raise DataError(
             f"A curve must have at least two columns; found {len(chosen)}. The header's delimiter must "
-            "be a comma, a semicolon or a tab."
+            f"be {delimiters} or a tab."
         )
     grid, axis = _grid(source, chosen, since, stated)
     numbers, labels = beside
@@ -364,6 +365,8 @@ def _grid(
     """The grid, and where it came from."""
     labels = [source.labels[i] for i in chosen]
     if source.stated.dates is not None:
+        # What is no date is refused by its column first: a first label may be somebody's value.
+        date_grid(labels, source.stated.dates)
         dates = source.stated.dates.since(labels[0] if since is None else since)
         return date_grid(labels, dates), dates.describe()
     found = grid_points(source.labels, chosen)

@@ -42,7 +42,7 @@ from dpfda.summaries.choices import check_choices, mean_plan, public_size
 from dpfda.summaries.clusters import total_on_cluster
 from dpfda.summaries.curves import POINTS, public_basis, read_curves, unit_curves
 from dpfda.summaries.deviations import Deviations, Paired, lengths, outer_sum
-from dpfda.summaries.estimator import Estimator
+from dpfda.summaries.estimator import Estimator, warn_of_labels
 from dpfda.summaries.matrix_noise import Center, Exponential, MatrixNoise, open_share, subspace_shares
 from dpfda.summaries.pooled import PooledCovariance
 from dpfda.summaries.settings import Reading, Settings, read_labels
@@ -234,7 +234,7 @@ class PrivateCovariance(SecondMoments):
         X : array (n, m), DataFrame, FDataGrid or LongCurves
             One curve a row, in the units of the data; NaN marks a missing value. Private.
         y : None
-            Ignored.
+            Not read; where there are no `groups` a warning says so.
         groups : array (n,), optional
             Privacy unit of each record. Private.
 
@@ -248,6 +248,7 @@ class PrivateCovariance(SecondMoments):
         ParameterError, DataError, BudgetError
             As `PrivateMean.fit`.
         """
+        warn_of_labels(y, groups)
         if is_dask(X):
             return self._fit_on_cluster(X, groups)
         stage, total, certificate = self._charged(X, groups)

@@ -25,7 +25,7 @@ from dpfda.summaries.choices import check_choices
 from dpfda.summaries.clusters import total_on_cluster
 from dpfda.summaries.density_kernel import DensityKernel
 from dpfda.summaries.density_plan import DensityPlan, density_plan, publish_density
-from dpfda.summaries.estimator import Estimator
+from dpfda.summaries.estimator import Estimator, warn_of_labels
 from dpfda.summaries.pooled import PooledDensity
 from dpfda.summaries.settings import Reading
 
@@ -120,7 +120,7 @@ class PrivateDensity(Estimator):
         X : array (n, d), or (n,) on an interval
             One point a row, in the units of the domain. Private.
         y : None
-            Ignored.
+            Not read; where there are no `groups` a warning says so.
         groups : array (n,), optional
             Privacy unit of each point, for example the person: each counts as one, spread over its
             points. Private.
@@ -135,6 +135,7 @@ class PrivateDensity(Estimator):
         ParameterError, DataError, BudgetError
             As `PrivateMean.fit`.
         """
+        warn_of_labels(y, groups)
         return self._publish(self.prepare(X, groups))
 
     def fit_counts(self, counts: object, edges: object, multiplier: int = 1) -> Self:

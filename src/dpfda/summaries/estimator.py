@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from difflib import get_close_matches
 from inspect import Signature, signature
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.errors import ParameterError, UnreadLabelsWarning
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.budgets import asked
 from dpfda.privacy.guarantees import Guarantee
@@ -50,6 +51,20 @@ else:
 
 # Whether an estimator is made that scikit-learn will never see.
 _ALONE = ContextVar("_ALONE", default=False)
+
+
+def warn_of_labels(y: object, groups: object = None) -> None:
+    """Warn of labels in the place of y where there are no groups: nobody is protected by them.
+
+    ``fit(X, person)`` reads as if each person counted as one, and each record would be protected alone.
+    """
+    if y is not None and groups is None:
+        warnings.warn(
+            "y is not read. Where it says whose each record is, pass it as groups: without groups each "
+            "record is protected by itself, and a person of several records less.",
+            UnreadLabelsWarning,
+            stacklevel=3,
+        )
 
 
 class Estimator(_Base):  # type: ignore[misc]

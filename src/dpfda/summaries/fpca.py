@@ -33,6 +33,7 @@ from dpfda.summaries.arguments import (
 )
 from dpfda.summaries.covariance import SecondMoments, Sought
 from dpfda.summaries.curves import check_same_grid, handed_curves
+from dpfda.summaries.estimator import warn_of_labels
 from dpfda.summaries.matrix_noise import Exponential, MatrixNoise
 from dpfda.summaries.settings import Reading
 
@@ -157,7 +158,7 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
         X : array (n, m), DataFrame, FDataGrid or LongCurves
             One curve a row, in the units of the data; NaN marks a missing value. Private.
         y : None
-            Ignored.
+            Not read; where there are no `groups` a warning says so.
         groups : array (n,), optional
             Privacy unit of each record. Private.
 
@@ -171,6 +172,7 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
         ParameterError, RefusedMechanismError, DataError, BudgetError
             As `PrivateMean.fit`.
         """
+        warn_of_labels(y, groups)
         stage, total, certificate = self._charged(X, groups)
         self.covariance_: ReleasedCovariance | None = None
         if stage.plan.subspace is not None:

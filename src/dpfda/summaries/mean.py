@@ -40,6 +40,7 @@ from dpfda.summaries.arguments import (
 from dpfda.summaries.choices import check_choices, mean_plan, public_size
 from dpfda.summaries.clusters import total_on_cluster
 from dpfda.summaries.curves import POINTS, public_basis, read_curves, unit_curves
+from dpfda.summaries.estimator import warn_of_labels
 from dpfda.summaries.pooled import PooledMean
 from dpfda.summaries.public_curves import read_public_curves
 from dpfda.summaries.settings import Reading, Settings
@@ -156,7 +157,7 @@ class PrivateMean(InBlocks):
             columns, or the coordinate of a DataArray, are the grid. Observations of `LongCurves` are
             pooled unless ``missing="complete"``: `dpfda.summaries.sparse`. Private.
         y : None
-            Ignored.
+            Not read; where there are no `groups` a warning says so.
         groups : array (n,) or str, optional
             Privacy unit of each record, for example the person. Private. Where X is a data frame also
             the label of one of its columns, which is then no part of the curve.
@@ -175,6 +176,7 @@ class PrivateMean(InBlocks):
         BudgetError
             If the ledger refuses.
         """
+        warn_of_labels(y, groups)
         made: Any
         if isinstance(self.mechanism, TwoStages):
             staged = self.prepare_stages(X, groups)

@@ -34,7 +34,7 @@ from dpfda.releases.quantiles import ReleasedQuantiles
 from dpfda.summaries.arguments import Labels, Number, Payer, Place, Protected, Records
 from dpfda.summaries.choices import check_choices, public_size
 from dpfda.summaries.density_plan import check_lengths
-from dpfda.summaries.estimator import Estimator
+from dpfda.summaries.estimator import Estimator, warn_of_labels
 from dpfda.summaries.settings import Reading, read_labels
 
 
@@ -125,7 +125,7 @@ class PrivateQuantiles(Estimator):
         X : array (n,) or (n, 1)
             One point a row, in the units of the domain. Private.
         y : None
-            Ignored.
+            Not read; where there are no `groups` a warning says so.
         groups : array (n,), optional
             Privacy unit of each point, for example the person. Private.
 
@@ -139,6 +139,7 @@ class PrivateQuantiles(Estimator):
         ParameterError, DataError, BudgetError
             As `PrivateMean.fit`.
         """
+        warn_of_labels(y, groups)
         self.release_ = publish_plan(self.prepare(X, groups), self.paying())
         self.n_features_in_ = 1
         return self

@@ -19,7 +19,7 @@ from dpfda.records.containers import column_labels
 from dpfda.summaries.arguments import Labels, Records
 from dpfda.summaries.choices import check_count
 from dpfda.summaries.curves import check_same_grid, handed_curves
-from dpfda.summaries.estimator import Estimator, read_ledger
+from dpfda.summaries.estimator import Estimator, read_ledger, warn_of_labels
 from dpfda.summaries.sums import Summation, Summed
 
 # Numbers of units by which it is checked that the basis does not depend on it.
@@ -259,7 +259,7 @@ class InBlocks(Estimator):
             One curve a row; its columns are those of the first block. For example the row groups of a
             Parquet file, or slices of a Zarr array. Private.
         y : None
-            Ignored.
+            Not read; a warning says so.
 
         Raises
         ------
@@ -276,6 +276,7 @@ class InBlocks(Estimator):
         >>> mean.finish().release_.count
         100.0
         """
+        warn_of_labels(y)
         X = arrow_table(X)
         stream: MeanStream | None = self.__dict__.get("_stream")
         shape = tuple(getattr(X, "shape", ()))

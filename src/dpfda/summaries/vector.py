@@ -35,7 +35,7 @@ from dpfda.summaries.arguments import (
 )
 from dpfda.summaries.choices import check_choices
 from dpfda.summaries.curves import POINTS
-from dpfda.summaries.estimator import Estimator
+from dpfda.summaries.estimator import Estimator, warn_of_labels
 from dpfda.summaries.mean import PrivateMean
 from dpfda.summaries.settings import Reading
 from dpfda.summaries.sums import Summed
@@ -120,7 +120,7 @@ class PrivateVectorMean(Estimator):
             One curve a row, in the units of the data. A mapping has a container (n, m) of any kind a
             channel, by name, with the same rows in the same order. Private.
         y : None
-            Ignored.
+            Not read; where there are no `groups` a warning says so.
         groups : array (n,), optional
             Privacy unit of each record, for example the person. Private.
 
@@ -138,6 +138,7 @@ class PrivateVectorMean(Estimator):
         BudgetError
             If the ledger refuses.
         """
+        warn_of_labels(y, groups)
         prepared = self.prepare(X, groups)
         self.release_ = publish_vector(prepared, self.paying())
         self.n_features_in_ = int(prepared.plan.one.basis.weights.size)

@@ -325,13 +325,15 @@ def _check_layout(given: Given, layout: dict[str, str]) -> None:
 
 def _axis(given: Given, table: TableCurves, domain: tuple[float, float]) -> str:
     """Where the axis came from."""
+    from dpfda.records.dates import moments
+
     points = table.grid_points
     if points is None and table.axis == "words":
         low, high = domain
-        return (
-            f"axis: {len(table.columns)} points, equally spaced from {low:g} to {high:g}, "
-            "because the header holds words; state others with --grid START:STOP:STEP"
-        )
+        why = "because the header holds words; state others with --grid START:STOP:STEP"
+        if moments(table.columns) is not None:
+            why = "although the header holds dates; have them read with --dates iso"
+        return f"axis: {len(table.columns)} points, equally spaced from {low:g} to {high:g}, {why}"
     if points is None:
         how = "" if table.axis == "time" else f", as {table.axis}"
         return f"axis: column {given.time!r}{how}"

@@ -27,6 +27,8 @@ SET_BY = {
     "domain_range": ("--domain", "--column", "--top"),
     "domain": ("--domain", "--column", "--top"),
     "grid_points": ("--grid",),
+    "since": ("--domain",),
+    "guarantee": ("--epsilon",),
     "kernel": ("--kernel",),
     "bounds": ("--input",),
     "column": ("--column",),
