@@ -400,6 +400,7 @@ class TestPlan:
         told = plan.to_json()
         assert told["errors"] == plan.errors
         assert told["bands"] == plan.bands()
+        assert "of the 90% bands that hold together, of the widest" in plan.describe(0.9)
         assert told["summary"] == "mean curve with 3 values"
         assert plan.scale == (np.sqrt(3**2 + 4**2 + 2**2), "the distance between the bounds")
         from dpfda.bounds import L2Ball

@@ -78,6 +78,8 @@ class Plan(ABC):
     expected_size: int | None = None
     # Whether expected errors are those of few simulated releases, and of fewer where it is to be quick.
     simulated: ClassVar[bool] = False
+    # What the band is called, where there are several.
+    band_called: ClassVar[str] = "band"
 
     @property
     @abstractmethod
@@ -308,7 +310,9 @@ class Plan(ABC):
         lines = [f"Plan: {self.summary}, {units}; no data were read."]
         facts, band = self.facts() | {"error": self._told_error}, self.band(level)
         if band is not None:
-            facts["band"] = f"half-width {number(band)} to be expected of the {100 * level:g}% band"
+            facts["band"] = (
+                f"half-width {number(band)} to be expected of the {100 * level:g}% {self.band_called}"
+            )
         return "\n".join(lines + [f"  {name + ':':<11} {fact}" for name, fact in facts.items()])
 
     __str__ = describe

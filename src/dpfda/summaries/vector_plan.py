@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.composition import Cost
@@ -47,6 +48,7 @@ class VectorPlan(PlanOfMeans):
 
     shares: Mapping[str, MeanPlan]
     whole: Guarantee
+    band_called: ClassVar[str] = "bands that hold together, of the widest"
 
     @cached_property
     def draw(self) -> OneDraw | None:
