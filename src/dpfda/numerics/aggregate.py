@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NoReturn, SupportsInt
+from typing import TYPE_CHECKING, NoReturn, SupportsInt
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-from dpfda.numerics.arrays import Integers
+from dpfda.numerics.arrays import Cells, Integers
 from dpfda.numerics.errors import CustodyError, DpfdaError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 class IntegerSum:
@@ -72,7 +74,7 @@ class IntegerSum:
         self._count += rows
         return self
 
-    def through(self, matrix: Any) -> IntegerSum:
+    def through(self, matrix: Integers | csr_array) -> IntegerSum:
         """The sum of all rows times a public integer matrix (K, components), exactly: a new sum."""
         product = IntegerSum(matrix.shape[0])
         product._total = exact_product(matrix, self._total)
@@ -162,7 +164,7 @@ class IntegerSum:
         raise DpfdaError("An IntegerSum is private and cannot be pickled or copied.")
 
 
-def exact_product(matrix: Any, vector: Sequence[int]) -> list[int]:
+def exact_product(matrix: Integers | csr_array, vector: Sequence[int]) -> list[int]:
     """Matrix (K, m) of integers times a vector of integers of any size, exactly.
 
     Both are cut into digits of so few bits that a row's products add up below 2^62. A sparse matrix is
@@ -176,7 +178,7 @@ def exact_product(matrix: Any, vector: Sequence[int]) -> list[int]:
     return [int(value) for value in total]
 
 
-def _parts(matrix: Any, bits: int) -> list[Any]:
+def _parts(matrix: Integers | csr_array, bits: int) -> Sequence[Integers | csr_array]:
     """Digits of a matrix, each in its own form."""
     if isinstance(matrix, np.ndarray):
         return _digits(matrix, bits)
@@ -185,7 +187,7 @@ def _parts(matrix: Any, bits: int) -> list[Any]:
     return [scipy.sparse.csr_array((part, made.indices, made.indptr), made.shape) for part in parts]
 
 
-def _digits(numbers: NDArray[Any], bits: int) -> list[Integers]:
+def _digits(numbers: Cells, bits: int) -> list[Integers]:
     """Integers d_0, d_1, .. of size at most 2^bits with sum_i d_i 2^(i bits) = numbers."""
     digits = []
     while np.any((numbers >= 1 << bits) | (numbers < -(1 << bits))):

@@ -11,14 +11,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib.util import find_spec
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Flags, Floats, Integers, Numbers
 from dpfda.numerics.native_arrays import doubles, is_direct
-
-Floats = NDArray[np.float64]
 
 # Fewer numbers than this are not worth a second thread.
 NUMBERS_A_THREAD = 2**20
@@ -69,7 +67,7 @@ def worthwhile(numbers: int) -> bool:
     return numbers >= WORTHWHILE and available()
 
 
-def clip_round_sum(values: NDArray[Any], rule: Rule) -> tuple[Floats, int]:
+def clip_round_sum(values: Numbers, rule: Rule) -> tuple[Floats, int]:
     """Sum of the integers of at most 2^22 records, in one pass over the data.
 
     Parameters
@@ -93,7 +91,7 @@ def clip_round_sum(values: NDArray[Any], rule: Rule) -> tuple[Floats, int]:
     # As much as stays in the processor's cache: the data are read once, at their own width.
     step = len(values) if direct else max(1, NUMBERS_AT_ONCE // rule.center.size)
 
-    def work(rows: NDArray[Any]) -> tuple[Floats, int]:
+    def work(rows: Numbers) -> tuple[Floats, int]:
         totals, bad = np.zeros(rule.center.size), 0
         # Here, because a thread does not inherit it: a warning of an overflow tells something of values.
         with np.errstate(all="ignore"):
@@ -111,12 +109,12 @@ def clip_round_sum(values: NDArray[Any], rule: Rule) -> tuple[Floats, int]:
 
 
 def read_and_sum(
-    values: NDArray[Any],
+    values: Numbers,
     rule: Rule,
     reading: tuple[bool, bool, Floats, float, float],
-    units: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
-    unusable: NDArray[np.bool_],
-) -> tuple[NDArray[np.int64], int, int]:
+    units: tuple[Integers, Integers, Integers],
+    unusable: Flags,
+) -> tuple[Integers, int, int]:
     """Sum of the integers of units, each an average of records that are filled or standardised first.
 
     Parameters
@@ -150,7 +148,7 @@ def read_and_sum(
 
     complete, standardize = reading[:2]
 
-    def work(first: int, last: int) -> tuple[NDArray[np.int64], int, int]:
+    def work(first: int, last: int) -> tuple[Integers, int, int]:
         if not starts.size:
             if not standardize:
                 return _fill_part(values[first:last], rule, reading[2])
@@ -171,7 +169,7 @@ def read_and_sum(
     return np.sum(totals, axis=0), sum(refused), sum(found)
 
 
-def _fill_part(values: NDArray[Any], rule: Rule, grid: Floats) -> tuple[NDArray[np.int64], int, int]:
+def _fill_part(values: Numbers, rule: Rule, grid: Floats) -> tuple[Integers, int, int]:
     """`read_and_sum` of records whose gaps are filled: those with gaps are copied, and they alone."""
     from dpfda.numerics import numba_units
 
@@ -191,11 +189,11 @@ def _fill_part(values: NDArray[Any], rule: Rule, grid: Floats) -> tuple[NDArray[
 
 
 def _average_part(
-    values: NDArray[Any],
+    values: Numbers,
     rule: Rule,
-    units: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
-    unusable: NDArray[np.bool_],
-) -> tuple[NDArray[np.int64], int, int]:
+    units: tuple[Integers, Integers, Integers],
+    unusable: Flags,
+) -> tuple[Integers, int, int]:
     """`read_and_sum` of averages of records as they are, each read once, where it lies."""
     from dpfda.numerics import numba_units
 
@@ -219,23 +217,23 @@ def _loop_of(rule: Rule) -> Callable[..., int]:
     from dpfda.numerics import numba_loops
 
     shrinks = math.isfinite(rule.limit)
-    loop = numba_loops.shrink_and_add if shrinks else numba_loops.clip_and_add
+    loop: Callable[..., int] = numba_loops.shrink_and_add if shrinks else numba_loops.clip_and_add
     scale = rule.scale if shrinks else np.full(rule.center.size, rule.scale)
     numbers = (rule.center, rule.half_widths, rule.weights, scale, rule.limit)
 
-    def add(rows: NDArray[Any], totals: Floats, usable: NDArray[np.bool_] = UNMARKED) -> int:
+    def add(rows: Numbers, totals: Floats, usable: Flags = UNMARKED) -> int:
         return int(loop(rows, *numbers, totals, usable))
 
     return add
 
 
 def _read_part(
-    values: NDArray[Any],
+    values: Numbers,
     rule: Rule,
     reading: tuple[bool, bool, Floats, float, float],
-    units: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
-    unusable: NDArray[np.bool_],
-) -> tuple[NDArray[np.int64], int, int]:
+    units: tuple[Integers, Integers, Integers],
+    unusable: Flags,
+) -> tuple[Integers, int, int]:
     """`read_and_sum` in one thread, as much at a time as stays in the processor's cache.
 
     Loop by loop, called from here: together in one function they are not made vectors.
@@ -256,7 +254,7 @@ def _read_part(
     for first in range(0, records, step):
         some = min(step, records - first)
         block, good = values[first : first + some], usable[:some]
-        places: Any = slice(first, first + some)
+        places: slice | Integers = slice(first, first + some)
         if order.size:
             places, block = order[first : first + some], gathered[:some]
             # Clipping places, none of which is outside, lets it copy to where it is told.
@@ -283,7 +281,7 @@ def _read_part(
     return totals.astype(np.int64), refused, found
 
 
-def sorted_order(codes: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
+def sorted_order(codes: Integers, starts: Integers) -> Integers:
     """Rows by the number of their unit, in the order of the rows within it; units start at `starts`."""
     from dpfda.numerics import numba_units
 

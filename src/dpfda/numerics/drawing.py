@@ -21,7 +21,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from dpfda.numerics import enclosures, exactness, twofold
-from dpfda.numerics.arrays import Flags, Integers
+from dpfda.numerics.arrays import Flags, Integers, Objects
 from dpfda.numerics.enclosures import Enclosed
 from dpfda.numerics.errors import DpfdaError
 from dpfda.numerics.exactness import GUARD_BITS, INITIAL_BITS, nearest_integer, precision, uniform_ball
@@ -101,7 +101,7 @@ class _Enclosures:
     def __init__(self, known: _Known, bits: int) -> None:
         self._known, self._bits = known, bits
 
-    def uniforms(self, places: Places) -> Any:
+    def uniforms(self, places: Places) -> Objects:
         return _objects([uniform_ball(n, self._bits) for n in self._known.at(places, self._bits)])
 
     def integers(self, values: Sequence[int]) -> Any:
@@ -134,7 +134,7 @@ class _Integers:
         return _objects([arb(self._values[place]) for place in places.tolist()])
 
 
-def _objects(values: list[arb]) -> NDArray[Any]:
+def _objects(values: list[arb]) -> Objects:
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array

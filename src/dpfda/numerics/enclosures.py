@@ -53,8 +53,10 @@ _COSINE_TERMS: Final = tuple((-1) ** k / math.factorial(2 * k) for k in range(8,
 # So many factors of a product keep it above the smallest normal number.
 FACTORS: Final = 8
 
+Radius = TypeVar("Radius", float, Floats)
 
-def outward(radius: Any) -> Any:
+
+def outward(radius: Radius) -> Radius:
     """A radius that also covers the roundings made in computing it."""
     return radius * _RELATIVE + _ABSOLUTE
 

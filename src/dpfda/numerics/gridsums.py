@@ -12,19 +12,16 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.numerics import compiled
+from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
 from dpfda.numerics.native_arrays import doubles
 from dpfda.numerics.one_thread import one_thread
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Mend = Callable[[Floats], None]
-Shape = Callable[[Floats, Floats], NDArray[np.bool_]]
+Shape = Callable[[Floats, Floats], Flags]
 
 # Bits of an integer, so that 2^23 of them add up below 2^53.
 BITS = 30
@@ -128,7 +125,7 @@ class SideBySide:
         return self._together([np.full(rule.center.size, rule.scale) for rule in self.channels])
 
 
-def integers(values: NDArray[Any], rule: GridRule) -> Integers:
+def integers(values: Cells, rule: GridRule) -> Integers:
     """The integers (n, m) of each record; row i is a function of ``values[i]`` alone.
 
     A record with NaN, infinity or an integer of 2^53 or more becomes the zero vector: the center.
@@ -137,7 +134,7 @@ def integers(values: NDArray[Any], rule: GridRule) -> Integers:
 
 
 def grid_sum(
-    values: NDArray[Any],
+    values: Cells,
     rule: GridRule | SideBySide,
     compile: bool | None = None,
     mend: Mend | None = None,
@@ -178,7 +175,7 @@ def grid_sum(
 
 
 def _blocked(
-    values: NDArray[Any], rule: GridRule | SideBySide, mend: Mend | None, shape: Shape | None
+    values: Cells, rule: GridRule | SideBySide, mend: Mend | None, shape: Shape | None
 ) -> tuple[Integers, int]:
     made, unusable = BlockSum(rule, len(values), mend=mend, shape=shape), 0
     with one_thread() if len(values) > made.step else nullcontext():
@@ -233,14 +230,14 @@ class BlockSum:
             self._high = np.tile(half_widths, self._times)
         self._low = -self._high
 
-    def add(self, values: NDArray[Any]) -> Integers:
+    def add(self, values: Cells) -> Integers:
         """Add a block (n, m) of any real type; returns the places of unusable records, not added."""
         made, unusable = self.integers(values)
         # Integers below 2^53: exact in any order, so BLAS may take its own.
         self.totals += (self._ones[: len(made)] @ made).astype(np.int64)
         return unusable
 
-    def integers(self, values: NDArray[Any]) -> tuple[Floats, Integers]:
+    def integers(self, values: Cells) -> tuple[Floats, Integers]:
         """Integers of a block, held in float64, and the places of unusable records: zeros there."""
         # Here, because a thread does not inherit it: a warning of an overflow tells something of values.
         with np.errstate(all="ignore"):
@@ -250,7 +247,7 @@ class BlockSum:
             made[unusable] = 0.0
         return made, unusable
 
-    def _read(self, values: NDArray[Any]) -> tuple[Floats, Integers]:
+    def _read(self, values: Cells) -> tuple[Floats, Integers]:
         """Records as float64, mended and shaped, and the places of those that are not usable."""
         room = self._spare[0, : values.size].reshape(values.shape)
         rows = values if values.dtype == np.float64 else doubles(values, room)

@@ -5,12 +5,9 @@ Here the type leaves no choice: every content is read as `dpfda.records.cells` r
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from dpfda.numerics.arrays import Floats
+from dpfda.numerics.arrays import Cells, Floats
 
 # From here on float64 does not hold every integer: such an entry is a label, or would be rounded unseen.
 TOO_LARGE = 2.0**53
@@ -27,7 +24,7 @@ def is_native(dtype: object) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind in "biuf" and dtype.itemsize <= WIDEST
 
 
-def doubles(values: NDArray[Any], out: Floats | None = None) -> Floats:
+def doubles(values: Cells, out: Floats | None = None) -> Floats:
     """Copy of a native array as float64; infinite where an integer is of 2^53 or more in size.
 
     Whoever adds records up takes those that are not finite for unusable. The copy is put into `out`,
@@ -42,7 +39,7 @@ def doubles(values: NDArray[Any], out: Floats | None = None) -> Floats:
     return numbers
 
 
-def is_direct(values: NDArray[Any]) -> bool:
+def is_direct(values: Cells) -> bool:
     """Whether the compiled loops can read an array where it lies."""
     return (
         values.dtype in (np.float64, np.float32) and values.dtype.isnative and values.flags.c_contiguous

@@ -5,12 +5,20 @@ Imported only where numba is installed.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import llvmlite.binding
 from llvmlite import ir
+from llvmlite.ir import Value
 from numba.core import cgutils, types
+from numba.core.types import Type
+from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
+
+Values = Sequence[Value]
+# The types of an instruction, and what writes it.
+Instruction = tuple[Signature, Callable[[Any, ir.IRBuilder, Signature, Values], Value]]
 
 LANES = 32
 # Columns of the matrix of `head_products`.
@@ -19,13 +27,13 @@ HEAD = 16
 _FETCH = "llvm.prefetch.p0" if llvmlite.binding.llvm_version_info[0] > 15 else "llvm.prefetch.p0i8"
 
 
-def _fetch(context: Any, array: Any, place: Any) -> Any:
+def _fetch(context: object, array: Type, place: Type) -> Instruction:
     """Have the processor bring an entry of a contiguous array near, while it does something else.
 
     It changes nothing else, and no place, not even one outside, is an error to it.
     """
 
-    def write(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def write(context: Any, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> Value:
         kind, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         there = builder.bitcast(builder.gep(data, [arguments[1]]), kind)
@@ -39,23 +47,23 @@ def _fetch(context: Any, array: Any, place: Any) -> Any:
     return types.void(array, types.intp), write
 
 
-def _lowest(context: Any, word: Any) -> Any:
+def _lowest(context: object, word: Type) -> Instruction:
     """The place of the lowest bit of a 64-bit integer; 64 for zero."""
 
-    def write(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def write(context: Any, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> Value:
         return builder.cttz(arguments[0], ir.IntType(1)(0))
 
     return types.int64(types.int64), write
 
 
-def _lane_sum(context: Any, terms: Any) -> Any:
+def _lane_sum(context: object, terms: Type) -> Instruction:
     """The sum of doubles, as many as a multiple of 32, in an order that is the same on all machines.
 
     Term k goes to lane k mod 32. Each lane of the first half then takes one of the second, again and
     again. Written for vectors, so that lanes stay in registers.
     """
 
-    def write(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def write(context: Any, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> Value:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
         word, vector = array.nitems.type, ir.VectorType(ir.DoubleType(), LANES)
         nothing = ir.Constant(vector, [0.0] * LANES)
@@ -77,7 +85,9 @@ def _lane_sum(context: Any, terms: Any) -> Any:
     return types.float64(terms), write
 
 
-def _head_products(context: Any, rows: Any, matrix: Any, mirrored: Any, products: Any) -> Any:
+def _head_products(
+    context: object, rows: Type, matrix: Type, mirrored: Type, products: Type
+) -> Instruction:
     """Products of rows (n, m) with a matrix (m, 16), for n a multiple of 4; all contiguous doubles.
 
     If `mirrored`, the first eight columns are even and the others odd about the middle row, and sums and
@@ -85,7 +95,7 @@ def _head_products(context: Any, rows: Any, matrix: Any, mirrored: Any, products
     sums stay in registers. In any order, and with fused operations: for integers.
     """
 
-    def write(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def write(context: Any, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> Value:
         kinds = signature.args
         first, second, made = (
             context.make_array(kinds[place])(context, builder, arguments[place]) for place in (0, 1, 3)
@@ -98,14 +108,14 @@ def _head_products(context: Any, rows: Any, matrix: Any, mirrored: Any, products
         fused = known[name] if name in known else ir.Function(builder.module, form, name)
         sums = [cgutils.alloca_once(builder, vector) for _ in range(4)]  # type: ignore[no-untyped-call]
 
-        def load(data: Any, place: Any) -> Any:
+        def load(data: Value, place: Value) -> Value:
             return builder.load(builder.gep(data, [place]))
 
-        def whole(data: Any, place: Any) -> Any:
+        def whole(data: Value, place: Value) -> Value:
             there = builder.gep(data, [builder.mul(place, word(HEAD))])
             return builder.bitcast(there, vector.as_pointer())
 
-        def add(total: Any, even: Any, odd: Any, column: Any) -> None:
+        def add(total: Value, even: Value, odd: Value, column: Value) -> None:
             pair = ir.Constant(ir.VectorType(ir.DoubleType(), 2), ir.Undefined)
             pair = builder.insert_element(pair, even, numbers(0))
             pair = builder.insert_element(pair, odd, numbers(1))
@@ -113,14 +123,14 @@ def _head_products(context: Any, rows: Any, matrix: Any, mirrored: Any, products
             spread = builder.shuffle_vector(pair, pair, halves)
             builder.store(builder.call(fused, [spread, column, builder.load(total)]), total)
 
-        def alone(begun: Any, place: Any) -> None:
+        def alone(begun: Value, place: Value) -> None:
             column = builder.load(whole(second.data, place), align=8)
             for row, total in enumerate(sums):
                 start = builder.mul(builder.add(begun, word(row)), points)
                 number = load(first.data, builder.add(start, place))
                 add(total, number, number, column)
 
-        def paired(begun: Any, place: Any) -> None:
+        def paired(begun: Value, place: Value) -> None:
             column = builder.load(whole(second.data, place), align=8)
             other = builder.sub(builder.sub(points, place), word(1))
             for row, total in enumerate(sums):

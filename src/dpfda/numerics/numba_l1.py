@@ -6,17 +6,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Flags, Floats, Integers, Numbers
 from dpfda.numerics.numba_instructions import HEAD, head_products, lane_sum
 from dpfda.numerics.numba_loops import LARGEST, UNSIGNED, compiled, in_any_order, room_for_lanes
-
-Floats = NDArray[np.float64]
-Numbers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 # Bits of a float64 without its sign, and those of infinity.
 SIZE, INFINITE = np.int64(2**63 - 1), np.int64(0x7FF << 52)
@@ -32,7 +28,7 @@ CHUNK = 16
 
 @compiled
 def place(
-    rows: NDArray[Any], weights: Floats, scale: float, integers: Floats, squares: Floats, terms: Floats
+    rows: Numbers, weights: Floats, scale: float, integers: Floats, squares: Floats, terms: Floats
 ) -> None:
     """Rows as integers of the public grid, and their weighted square lengths by lanes."""
     for i in range(rows.shape[0]):
@@ -45,7 +41,7 @@ def place(
 
 
 @compiled
-def _largest_word(row: NDArray[Any]) -> Any:
+def _largest_word(row: Numbers) -> np.int64:
     """The largest entry in size, as its bits: floats are ordered as these are, and NaN is behind all."""
     largest = np.int64(0)
     for k in range(UNSIGNED(row.size)):
@@ -54,7 +50,7 @@ def _largest_word(row: NDArray[Any]) -> Any:
 
 
 @compiled
-def _round_times(row: NDArray[Any], factor: float, made: Floats) -> None:
+def _round_times(row: Numbers, factor: float, made: Floats) -> None:
     for k in range(UNSIGNED(row.size)):
         made[k] = np.rint(np.float64(row[k]) * factor)
 
@@ -67,7 +63,7 @@ def _square_terms(row: Floats, weights: Floats, terms: Floats) -> None:
 
 @compiled
 def place_long(
-    rows: NDArray[Any],
+    rows: Numbers,
     weights: Floats,
     exponent: int,
     bits: int,
@@ -75,7 +71,7 @@ def place_long(
     integers: Floats,
     squares: Floats,
     terms: Floats,
-    exponents: Numbers,
+    exponents: Integers,
     near: Flags,
 ) -> int:
     """Make rows whose square length is above the limit again, each with an exponent of its own.
@@ -107,7 +103,7 @@ def place_long(
 
 
 @in_any_order
-def _measures(row: Floats) -> Any:
+def _measures(row: Floats) -> tuple[float, float]:
     """The sums of the sizes of the numbers of a head, and of their squares."""
     total, square = 0.0, 0.0
     # A number of terms that is known when this is compiled: the loop becomes a few instructions.
@@ -118,7 +114,7 @@ def _measures(row: Floats) -> Any:
 
 
 @in_any_order
-def _head_above(sizes: Floats, level: float) -> Any:
+def _head_above(sizes: Floats, level: float) -> tuple[float, float]:
     """`_above` of a head."""
     total, count = 0.0, 0.0
     for k in range(HEAD):
@@ -160,7 +156,7 @@ def _rounded_up(row: Floats, factor: float) -> float:
 
 
 @in_any_order
-def _floors(row: Floats, factor: float, sizes: Floats) -> Any:
+def _floors(row: Floats, factor: float, sizes: Floats) -> tuple[np.int64, float]:
     """Sizes of a row in whole grid units, the bits of the largest one before that, and their sum."""
     largest, total = np.int64(0), 0.0
     for k in range(UNSIGNED(row.size)):
@@ -172,7 +168,7 @@ def _floors(row: Floats, factor: float, sizes: Floats) -> Any:
 
 
 @in_any_order
-def _above(sizes: Floats, level: float) -> Any:
+def _above(sizes: Floats, level: float) -> tuple[float, float]:
     """By how much integers are above a level, together, and how many of them."""
     total, count = 0.0, 0.0
     for k in range(UNSIGNED(sizes.size)):
@@ -183,7 +179,7 @@ def _above(sizes: Floats, level: float) -> Any:
 
 
 @compiled
-def _level(sizes: Floats, limit: float, total: float) -> Any:
+def _level(sizes: Floats, limit: float, total: float) -> float:
     """The least whole number by which integers are to be lowered for a sum of at most `limit`.
 
     What is left is a convex function of the level, and a step of Newton's, rounded up, leads from a
@@ -199,7 +195,9 @@ def _level(sizes: Floats, limit: float, total: float) -> Any:
 
 
 @compiled
-def _lowered(row: Floats, factor: float, limit: float, sizes: Floats, words: NDArray[np.int64]) -> Any:
+def _lowered(
+    row: Floats, factor: float, limit: float, sizes: Floats, words: Integers
+) -> tuple[float, float]:
     """Whole sizes of a row, all lowered to at most the limit, their sum, and the largest size before."""
     words[0], total = _floors(row, factor, sizes)
     largest = words.view(np.float64)[0]
@@ -214,7 +212,7 @@ def _lowered(row: Floats, factor: float, limit: float, sizes: Floats, words: NDA
 def settle(
     heads: Floats,
     squares: Floats,
-    exponents: Numbers,
+    exponents: Integers,
     near: Flags,
     public: tuple[float, float, float, int, float],
     inside: Flags,
@@ -285,13 +283,13 @@ def add_inside(integers: Floats, inside: Flags, totals: Floats) -> None:
 
 @compiled
 def take(
-    values: NDArray[Any],
+    values: Numbers,
     begin: int,
     weights: Floats,
     grid: tuple[int, float, int, float],
     head: tuple[Floats, bool],
     public: tuple[float, float, float, int, float],
-    kept: tuple[Floats, Floats, Numbers, Flags, Numbers],
+    kept: tuple[Floats, Floats, Integers, Flags, Integers],
     totals: tuple[Floats, Floats],
 ) -> tuple[int, int, int]:
     """Take rows until no more can be kept; returns which is next, how many were kept, and unusable ones.
@@ -331,7 +329,7 @@ def take(
 @compiled
 def add_left(
     coefficients: Floats,
-    exponents: Numbers,
+    exponents: Integers,
     near: Flags,
     shift: int,
     radius: int,
@@ -372,7 +370,7 @@ def add_left(
 @compiled
 def fold(rows: Floats, folded: Floats) -> None:
     """Sums of mirrored entries and that in the middle, and behind them differences."""
-    size: Any = UNSIGNED(rows.shape[1])
+    size = UNSIGNED(rows.shape[1])
     half = size // UNSIGNED(2)
     behind = size - half
     for i in range(rows.shape[0]):

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Flags, Floats, Numbers
 from dpfda.numerics.numba_instructions import LANES, lane_sum
 
-Floats = NDArray[np.float64]
+Given = ParamSpec("Given")
+Made = TypeVar("Made")
 
 LARGEST = float(np.finfo(np.float64).max)
 UNSIGNED = np.uintp
@@ -25,16 +27,17 @@ WIDE, WORTHWHILE = 1024, 256
 FAR = 2.0**900
 
 
-def _compile(function: Callable[..., Any], **settings: Any) -> Any:
+def _compile(function: Callable[Given, Made], **settings: Any) -> Callable[Given, Made]:
     """Compile on first use, without the interpreter's lock, so that threads run at once.
 
     What is made is kept on disk, where a folder for it can be written.
     """
     settings |= {"nogil": True, "error_model": "numpy"}
     try:
-        return numba.njit(cache=True, **settings)(function)
+        made: Callable[Given, Made] = numba.njit(cache=True, **settings)(function)
     except RuntimeError:
-        return numba.njit(**settings)(function)
+        made = numba.njit(**settings)(function)
+    return made
 
 
 compiled = _compile
@@ -50,9 +53,7 @@ def room_for_lanes(size: int) -> Floats:
 
 
 @compiled
-def square_lengths(
-    rows: NDArray[Any], weights: Floats, scale: float, squares: Floats, terms: Floats
-) -> None:
+def square_lengths(rows: Numbers, weights: Floats, scale: float, squares: Floats, terms: Floats) -> None:
     """Sums of w_k y_k^2, y = scale * row, by lanes; `terms` has room for them."""
     # Unsigned counters: numba then need not provide for negative ones, and the loops become vectors.
     # They also do so only with all rows of a chunk in one call.
@@ -65,7 +66,7 @@ def square_lengths(
 
 
 @compiled
-def _hard_factors(row: NDArray[Any], weights: Floats, limit: float, terms: Floats) -> Any:
+def _hard_factors(row: Numbers, weights: Floats, limit: float, terms: Floats) -> tuple[float, float]:
     """Two factors that shrink a row whose squares overflow; zeros if it is not finite."""
     largest = 0.0
     for number in row:
@@ -80,7 +81,7 @@ def _hard_factors(row: NDArray[Any], weights: Floats, limit: float, terms: Float
 
 
 @in_any_order
-def is_finite(row: NDArray[Any]) -> bool:
+def is_finite(row: Numbers) -> bool:
     """Whether all numbers of a row are finite."""
     total = 0.0
     for k in range(row.size):
@@ -90,7 +91,7 @@ def is_finite(row: NDArray[Any]) -> bool:
 
 @fusing
 def _clip_rows(
-    values: NDArray[Any],
+    values: Numbers,
     chosen: NDArray[np.intp],
     shift: Floats,
     half_widths: Floats,
@@ -122,7 +123,7 @@ def _clip_rows(
 
 @compiled
 def _clip_far_rows(
-    values: NDArray[Any],
+    values: Numbers,
     chosen: NDArray[np.intp],
     center: Floats,
     half_widths: Floats,
@@ -145,9 +146,7 @@ def _tiled(numbers: Floats, times: int) -> Floats:
 
 
 @compiled
-def _finite_rows(
-    values: NDArray[Any], start: int, stop: int, chosen: NDArray[np.intp], usable: NDArray[np.bool_]
-) -> int:
+def _finite_rows(values: Numbers, start: int, stop: int, chosen: NDArray[np.intp], usable: Flags) -> int:
     """Choose finite rows, and mark which they are where `usable` has room; returns how many."""
     count = 0
     for i in range(start, stop):
@@ -160,13 +159,13 @@ def _finite_rows(
 
 @compiled
 def _clip_wide_rows(
-    values: NDArray[Any],
+    values: Numbers,
     times: int,
     shift: Floats,
     half_widths: Floats,
     scales: Floats,
     totals: Floats,
-    usable: NDArray[np.bool_],
+    usable: Flags,
 ) -> tuple[int, int]:
     """Rows taken so many at a time as one, where all of them are finite: long loops are faster.
 
@@ -204,14 +203,14 @@ def _clip_wide_rows(
 
 @compiled
 def clip_and_add(
-    values: NDArray[Any],
+    values: Numbers,
     center: Floats,
     half_widths: Floats,
     weights: Floats,
     scales: Floats,
     limit: float,
     totals: Floats,
-    usable: NDArray[np.bool_],
+    usable: Flags,
 ) -> int:
     """Clip, round and add entry by entry; returns the number of unusable rows.
 
@@ -242,14 +241,14 @@ def clip_and_add(
 
 @compiled
 def shrink_and_add(
-    values: NDArray[Any],
+    values: Numbers,
     center: Floats,
     half_widths: Floats,
     weights: Floats,
     scale: float,
     limit: float,
     totals: Floats,
-    usable: NDArray[np.bool_],
+    usable: Flags,
 ) -> int:
     """Shrink each row to a length, round toward zero and add; returns the number of unusable rows.
 

@@ -7,11 +7,10 @@ only where numba is installed.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpfda.numerics.arrays import Flags, Floats, Integers, Numbers
 from dpfda.numerics.numba_instructions import fetch, lane_sum, lowest
 from dpfda.numerics.numba_loops import (
     LARGEST,
@@ -21,8 +20,6 @@ from dpfda.numerics.numba_loops import (
     room_for_lanes,
     square_lengths,
 )
-
-Floats = NDArray[np.float64]
 
 # Integers of one bit each, from the lowest on.
 BITS = np.left_shift(np.int64(1), np.arange(64))
@@ -82,7 +79,7 @@ def _line(row: Floats, grid: Floats, first: int, end: int) -> None:
 
 
 @compiled
-def _means(records: NDArray[Any], weights: Floats, whole: float, means: Floats, terms: Floats) -> None:
+def _means(records: Numbers, weights: Floats, whole: float, means: Floats, terms: Floats) -> None:
     for i in range(records.shape[0]):
         record = records[i]
         for k in range(UNSIGNED(record.size)):
@@ -91,7 +88,7 @@ def _means(records: NDArray[Any], weights: Floats, whole: float, means: Floats, 
 
 
 @compiled
-def _differences(records: NDArray[Any], means: Floats, rows: Floats) -> None:
+def _differences(records: Numbers, means: Floats, rows: Floats) -> None:
     for i in range(records.shape[0]):
         record, row, mean = records[i], rows[i], means[i]
         for k in range(UNSIGNED(row.size)):
@@ -108,7 +105,7 @@ def _products(factors: Floats, rows: Floats) -> None:
 
 @compiled
 def _center(
-    records: NDArray[Any],
+    records: Numbers,
     rows: Floats,
     weights: Floats,
     whole: float,
@@ -124,7 +121,7 @@ def _center(
 
 @compiled
 def standardize(
-    records: NDArray[Any], rows: Floats, usable: Any, weights: Floats, whole: float, flat: float
+    records: Numbers, rows: Floats, usable: Flags, weights: Floats, whole: float, flat: float
 ) -> int:
     """Each record minus its own mean, over its own norm; those without a shape become NaN.
 
@@ -172,7 +169,7 @@ def standardize(
 
 
 @compiled
-def sorted_order(codes: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
+def sorted_order(codes: Integers, starts: Integers) -> Integers:
     """Rows by their unit, in the order of the rows within it."""
     order, next_place = np.empty(codes.size, dtype=np.int64), starts.copy()
     for i in range(codes.size):
@@ -182,7 +179,7 @@ def sorted_order(codes: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray
 
 
 @compiled
-def fill(records: NDArray[Any], grid: Floats, rows: Floats, usable: Any) -> int:
+def fill(records: Numbers, grid: Floats, rows: Floats, usable: Flags) -> int:
     """Copy records, fill their gaps and mark those that are finite then.
 
     Parameters
@@ -212,7 +209,7 @@ def fill(records: NDArray[Any], grid: Floats, rows: Floats, usable: Any) -> int:
 
 
 @compiled
-def fill_others(records: NDArray[Any], grid: Floats, rows: Floats, usable: Any) -> int:
+def fill_others(records: Numbers, grid: Floats, rows: Floats, usable: Flags) -> int:
     """Copy those records alone that are not usable, one after another, and fill their gaps.
 
     Returns how many there are.
@@ -229,7 +226,7 @@ def fill_others(records: NDArray[Any], grid: Floats, rows: Floats, usable: Any) 
 
 
 @compiled
-def finite(records: NDArray[Any], usable: Any) -> int:
+def finite(records: Numbers, usable: Flags) -> int:
     """Mark records that are finite; returns the number of the others."""
     refused = 0
     for n in range(usable.size):
@@ -240,11 +237,11 @@ def finite(records: NDArray[Any], usable: Any) -> int:
 
 @compiled
 def average(
-    rows: NDArray[Any],
-    usable: Any,
+    rows: Numbers,
+    usable: Flags,
     first: int,
-    starts: NDArray[np.int64],
-    sizes: NDArray[np.int64],
+    starts: Integers,
+    sizes: Integers,
     unit: int,
     units: Floats,
 ) -> int:
@@ -289,13 +286,13 @@ def average(
 
 
 @compiled
-def _first(row: NDArray[Any], share: float, mean: Floats) -> None:
+def _first(row: Numbers, share: float, mean: Floats) -> None:
     for k in range(UNSIGNED(mean.size)):
         mean[k] = np.float64(row[k]) * share
 
 
 @compiled
-def _next(row: NDArray[Any], share: float, mean: Floats) -> None:
+def _next(row: Numbers, share: float, mean: Floats) -> None:
     for k in range(UNSIGNED(mean.size)):
         mean[k] += np.float64(row[k]) * share
 
@@ -309,11 +306,11 @@ def _limited(mean: Floats) -> None:
 
 @compiled
 def average_where_they_lie(
-    values: NDArray[Any],
-    order: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    unusable: Any,
+    values: Numbers,
+    order: Integers,
+    starts: Integers,
+    sizes: Integers,
+    unusable: Flags,
     units: Floats,
 ) -> int:
     """Averages of the usable records of units, read wherever they are in memory.

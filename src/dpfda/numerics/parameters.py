@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -40,7 +39,7 @@ def shown(value: object) -> str:
     return text if len(text) <= 120 else f"{text[:100]}... ({type(value).__name__})"
 
 
-def real(value: Any, name: str, low: float, high: float, words: str = "") -> float:
+def real(value: object, name: str, low: float, high: float, words: str = "") -> float:
     """A real number between two ends, which may be infinite.
 
     Raises
@@ -54,7 +53,7 @@ def real(value: Any, name: str, low: float, high: float, words: str = "") -> flo
     try:
         found = float(exact(value, name))
     except OverflowError:
-        found = math.inf if value > 0 else -math.inf
+        found = math.inf if exact(value, name) > 0 else -math.inf
     except ParameterError:
         if not (isinstance(value, float | np.floating) and math.isinf(low)):
             raise ParameterError(name, constraint, shown(value)) from None
@@ -72,7 +71,7 @@ def length(value: object, name: str) -> float:
     return real(value, name, SMALLEST, LARGEST, "lie between 1e-100 and 1e100")
 
 
-def whole(value: Any, name: str, low: int = 1, high: int = LARGEST_COUNT, words: str = "") -> int:
+def whole(value: object, name: str, low: int = 1, high: int = LARGEST_COUNT, words: str = "") -> int:
     """An integer between two ends; True and False are none.
 
     Raises
@@ -80,8 +79,7 @@ def whole(value: Any, name: str, low: int = 1, high: int = LARGEST_COUNT, words:
     ParameterError
         If it is something else or outside.
     """
-    integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not integer or not low <= value <= high:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not low <= value <= high:
         raise ParameterError(name, words or f"be an integer from {low} to {high}", shown(value))
     return int(value)
 
@@ -106,7 +104,14 @@ def label(value: object, name: str, labels: Sequence[str]) -> str:
     return choice(written, name, labels)
 
 
-def pair(value: Any, name: str) -> tuple[float, float]:
+def entries(value: object) -> list[object]:
+    """Entries of a list, tuple, array or the like; a `TypeError` of anything else."""
+    if not isinstance(value, Iterable):
+        raise TypeError
+    return list(value)
+
+
+def pair(value: object, name: str) -> tuple[float, float]:
     """Two finite numbers (a, b) of size at most 1e100.
 
     Raises
@@ -115,7 +120,7 @@ def pair(value: Any, name: str) -> tuple[float, float]:
         If they are something else.
     """
     try:
-        first, second = value
+        first, second = entries(value)
     except (TypeError, ValueError):
         raise ParameterError(name, "be two numbers (a, b)", shown(value)) from None
     words = f"be two numbers of size at most {LARGEST:g}"
@@ -176,7 +181,7 @@ def probability(value: object, name: str) -> float:
 
 
 def wholes(
-    value: Any, name: str, count: int, low: int = 1, high: int = MOST_NUMBERS, words: str = ""
+    value: object, name: str, count: int, low: int = 1, high: int = MOST_NUMBERS, words: str = ""
 ) -> tuple[int, ...]:
     """So many integers, one a variable, of a product of at most 10^8.
 
@@ -187,7 +192,7 @@ def wholes(
     """
     words = words or f"be {count} integers from {low} to {high}"
     try:
-        given = () if isinstance(value, str | bytes | dict | set | frozenset) else tuple(value)
+        given = [] if isinstance(value, str | bytes | dict | set | frozenset) else entries(value)
         if len(given) != count:
             raise TypeError
         found = tuple(whole(entry, name, low, high) for entry in given)
@@ -265,9 +270,8 @@ def values_at(function: object, name: str, points: Floats) -> Floats:
     words = "take an array of points and return their values"
     if not callable(function):
         raise ParameterError(name, words, shown(function))
-    called: Callable[[Floats], Any] = function
     try:
-        told = np.asanyarray(called(points))
+        told = np.asanyarray(function(points))
     except ParameterError:
         raise
     except Exception as error:

@@ -39,7 +39,7 @@ def exact(value: Any, parameter: str) -> Fraction:
         raise ParameterError(parameter, "be a finite number", repr(value)) from None
 
 
-def positive(value: Any, parameter: str, remedy: str = "") -> Fraction:
+def positive(value: object, parameter: str, remedy: str = "") -> Fraction:
     """Read a number above 0."""
     number = exact(value, parameter)
     if number <= 0:
@@ -47,7 +47,7 @@ def positive(value: Any, parameter: str, remedy: str = "") -> Fraction:
     return number
 
 
-def below_one(value: Any, parameter: str, remedy: str = "") -> Fraction:
+def below_one(value: object, parameter: str, remedy: str = "") -> Fraction:
     """Read a number between 0 and 1, and neither."""
     number = exact(value, parameter)
     if not 0 < number < 1:

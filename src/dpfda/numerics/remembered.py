@@ -7,12 +7,12 @@ before. What is remembered is shared, so its arrays become read-only.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
-from functools import lru_cache, wraps
-from typing import Any, ParamSpec, TypeVar
+from functools import lru_cache, partial, wraps
+from typing import Generic, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -31,10 +31,9 @@ class _UnknownError(TypeError):
 
 
 @dataclass(frozen=True)
-class _Call:
+class _Call(Generic[Result]):
     content: bytes
-    arguments: tuple[Any, ...] = field(compare=False)
-    named: Mapping[str, Any] = field(compare=False)
+    made: Callable[[], Result] = field(compare=False)
 
 
 def remembered(
@@ -59,8 +58,8 @@ def remembered(
 
     def decorate(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
         @lru_cache(calls)
-        def make(call: _Call) -> Any:
-            made = function(*call.arguments, **call.named)
+        def make(call: _Call[Result]) -> Result:
+            made = call.made()
             _freeze(made)
             return made
 
@@ -70,8 +69,7 @@ def remembered(
                 content = _digest((arguments, named))
             except _UnknownError:
                 return function(*arguments, **named)
-            made: Result = make(_Call(content, arguments, named))
-            return made
+            return make(_Call(content, partial(function, *arguments, **named)))
 
         return answer
 
@@ -88,7 +86,7 @@ def _digest(arguments: object) -> bytes:
     return hashed.digest()
 
 
-def _parts(value: Any) -> Iterator[bytes]:
+def _parts(value: object) -> Iterator[bytes]:
     """The content of an argument, without ambiguity: every part says its kind and its length."""
     kind = type(value)
     if isinstance(value, np.ndarray) and kind is np.ndarray and value.dtype.kind in "biuf":
@@ -99,14 +97,14 @@ def _parts(value: Any) -> Iterator[bytes]:
         yield f"{kind.__name__} {len(written)} ".encode() + written
     elif isinstance(value, float | np.generic) and kind.__module__ in ("builtins", "numpy"):
         yield f"{kind.__name__} ".encode() + np.asarray(value).tobytes()
-    elif kind in (tuple, list):
+    elif isinstance(value, tuple | list) and kind in (tuple, list):
         yield f"{kind.__name__} {len(value)} ".encode()
         if all(type(each) is int for each in value):
             yield repr(value).encode()
             return
         for each in value:
             yield from _parts(each)
-    elif kind is dict:
+    elif isinstance(value, dict) and kind is dict:
         yield f"dict {len(value)} ".encode()
         for item in value.items():
             yield from _parts(item)
@@ -119,7 +117,7 @@ def _parts(value: Any) -> Iterator[bytes]:
         raise _UnknownError
 
 
-def _fields(value: object) -> Any:
+def _fields(value: object) -> object:
     if isinstance(value, Enum):
         return value.name
     if isinstance(value, tuple):
