@@ -10,12 +10,13 @@ from typing import Any, Protocol
 
 import numpy as np
 import scipy
+from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import check_domain, frozen
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.encoding import check_grid_size, floats, integers, mapping, sequence
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import reals, shown
+from dpfda.numerics.parameters import entries, reals, shown
 
 Domain = tuple[tuple[float, float], ...]
 
@@ -78,7 +79,7 @@ class CellGrid:
         return cls(tuple(frozen(np.linspace(a, b, int(count) + 1)) for (a, b), count in ends))
 
     @classmethod
-    def from_edges(cls, edges: Any) -> CellGrid:
+    def from_edges(cls, edges: ArrayLike | Sequence[ArrayLike]) -> CellGrid:
         """Cells between given edges: an array for an interval, a tuple of d arrays for a box.
 
         Raises
@@ -87,7 +88,7 @@ class CellGrid:
             If the edges of an axis are not finite and strictly increasing.
         """
         several = isinstance(edges, tuple | list) and len(edges) > 0 and np.ndim(edges[0]) > 0
-        axes = tuple(_check_edges(axis) for axis in (edges if several else (edges,)))
+        axes = tuple(_check_edges(axis) for axis in (entries(edges) if several else (edges,)))
         if len(axes) > LARGEST_DIMENSION:
             raise ParameterError("edges", "be for one to three axes", f"{len(axes)} axes")
         return cls(axes)
@@ -179,7 +180,7 @@ class CellGrid:
         return cls.regular(integers(written["shape"]), [(start, stop) for start, stop in ends])
 
 
-def box_domain(domain_range: Any) -> Domain:
+def box_domain(domain_range: object) -> Domain:
     """Read the ends of a box: one pair of numbers for an interval, or one to three pairs.
 
     Raises
@@ -190,7 +191,7 @@ def box_domain(domain_range: Any) -> Domain:
     several = isinstance(domain_range, list | tuple) or (
         isinstance(domain_range, np.ndarray) and domain_range.ndim > 0
     )
-    pairs = list(domain_range) if several else []
+    pairs = entries(domain_range) if several else []
     if len(pairs) == 2 and not any(isinstance(end, list | tuple | np.ndarray) for end in pairs):
         return (check_domain(tuple(pairs)),)
     if not 1 <= len(pairs) <= LARGEST_DIMENSION:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import scipy
@@ -27,7 +26,7 @@ _UNEVEN = 1e-12
 LARGEST_STATE = 2**25
 
 
-def gram_product(kernel: Any, grid: Floats) -> Product | None:
+def gram_product(kernel: object, grid: Floats) -> Product | None:
     """The product V -> C V with the Gram matrix on a grid; None where no fast one is known.
 
     Parameters

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import floats, number, sequence
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import LARGEST, SMALLEST, reals, shown
+from dpfda.numerics.parameters import LARGEST, SMALLEST, entries, reals, shown
 
 # Widths of grid cells are differences of numbers of the size of the ends, with this relative error.
 _ROUNDED = 2.0**-50
@@ -80,7 +79,7 @@ def check_grid(grid_points: object, shown: bool = True) -> Floats:
     return frozen(grid)
 
 
-def check_domain(domain_range: Any, grid: Floats | None = None) -> tuple[float, float]:
+def check_domain(domain_range: object, grid: Floats | None = None) -> tuple[float, float]:
     """Read a domain (a, b), by default the span of the grid.
 
     Raises
@@ -93,7 +92,7 @@ def check_domain(domain_range: Any, grid: Floats | None = None) -> tuple[float, 
             return (0.0, 1.0)
         return (float(grid[0]), float(grid[-1]))
     try:
-        first, last = domain_range
+        first, last = entries(domain_range)
         start, end = (float(reals(value, "domain_range")) for value in (first, last))
     except (TypeError, ValueError):
         raise ParameterError("domain_range", "be two numbers (a, b)", shown(domain_range)) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from dpfda.bases.matern import MaternSum, MaternTerm, is_scikit_learn_kernel, ma
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import mapping, number
 from dpfda.numerics.errors import ParameterError
+
+if TYPE_CHECKING:
+    from sklearn.gaussian_process.kernels import Kernel
 
 KernelFunction = Callable[[Floats, Floats], Floats]
 
@@ -34,7 +37,7 @@ def _parameters() -> dict[type[object], tuple[str, ...]]:
     }
 
 
-def parse_kernel(text: str, domain_range: tuple[float, float]) -> Any:
+def parse_kernel(text: str, domain_range: tuple[float, float]) -> Kernel:
     """Read ``matern:RANGE:NU``, ``rbf:RANGE`` or ``exponential:RANGE``.
 
     RANGE is in units of the domain, or a percentage of its length (``matern:10%:1.5``).
@@ -72,7 +75,7 @@ def default_kernel(domain_range: tuple[float, float]) -> MaternSum:
     return MaternSum((MaternTerm(1.0, width, 2.5), MaternTerm(0.01, width, 1.5)))
 
 
-def kernel_function(kernel: Any) -> KernelFunction:
+def kernel_function(kernel: object) -> KernelFunction:
     """Turn a scikit-learn kernel or a callable k(s, t) into a function of two point arrays.
 
     Raises
@@ -162,7 +165,7 @@ def kernel_to_json(kernel: object) -> dict[str, object] | None:
     return written
 
 
-def kernel_from_json(written: object) -> Any:
+def kernel_from_json(written: object) -> Kernel:
     """Build a kernel from its name and numbers, from a closed list of names."""
     by_name = {kind.__name__: kind for kind in _parameters()}
     entries = mapping(written)
@@ -172,7 +175,7 @@ def kernel_from_json(written: object) -> Any:
     return kind(**{name: _value_from_json(name, entries[name]) for name in _parameters()[kind]})
 
 
-def _value_from_json(name: str, value: object) -> Any:
+def _value_from_json(name: str, value: object) -> Kernel | float:
     if isinstance(value, dict):
         return kernel_from_json(value)
     # A Matern kernel may be infinitely smooth; no other number of a kernel is infinite.

@@ -59,7 +59,7 @@ class LifeCells:
     power: float = 1.0
 
     @classmethod
-    def of(cls, domain_range: Any, count: Any, **more: Any) -> Self:
+    def of(cls, domain_range: Any, count: object, **more: Any) -> Self:
         """Read domain and number of cells.
 
         Raises

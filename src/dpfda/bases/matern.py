@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.numerics.arrays import Floats
+
+if TYPE_CHECKING:
+    from sklearn.gaussian_process.kernels import Kernel
 
 # Matern kernels as exp(-r) times a polynomial in r = (2 nu)^(1/2) |s - t| / length_scale.
 POLYNOMIALS = {0.5: (1.0,), 1.5: (1.0, 1.0), 2.5: (1.0, 1.0, 1 / 3)}
@@ -92,13 +95,13 @@ def _read(written: object) -> tuple[MaternTerm, ...] | None:
     return None
 
 
-def is_scikit_learn_kernel(kernel: Any) -> bool:
+def is_scikit_learn_kernel(kernel: object) -> TypeGuard[Kernel]:
     """Whether it is one: before that module is loaded nothing is."""
     kernels = sys.modules.get("sklearn.gaussian_process.kernels")
     return kernels is not None and isinstance(kernel, kernels.Kernel)
 
 
-def matern_terms(kernel: Any) -> tuple[MaternTerm, ...] | None:
+def matern_terms(kernel: object) -> tuple[MaternTerm, ...] | None:
     """Read a kernel as a sum of Matern kernels of the three orders; None where it is another one."""
     if isinstance(kernel, MaternSum):
         return kernel.terms

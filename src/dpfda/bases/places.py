@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,7 +39,7 @@ class PublicPoints:
     count: int
 
     @classmethod
-    def on(cls, scale: object, domain_range: Any, count: int) -> PublicPoints:
+    def on(cls, scale: object, domain_range: object, count: int) -> PublicPoints:
         """So many, equal on "linear", "log", a scale of public points or a function.
 
         Raises
@@ -53,7 +52,7 @@ class PublicPoints:
         return cls(Scale(frozen(np.array([a, b]))) if made is None else made, count)
 
     @classmethod
-    def every(cls, step: Any, domain_range: Any, most: int = 2**28) -> PublicPoints:
+    def every(cls, step: object, domain_range: object, most: int = 2**28) -> PublicPoints:
         """The multiples of a step from the lower end to the upper one.
 
         Raises

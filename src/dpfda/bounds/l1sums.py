@@ -28,7 +28,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -247,11 +246,11 @@ def placed(values: Floats, rule: L1Rule) -> tuple[Floats, Integers, Floats, Flag
     return integers, exponents, squares, near, unusable
 
 
-def proved(integers: Floats, squares: Floats, rule: L1Rule) -> Any:
+def proved(integers: Floats, squares: Floats, rule: L1Rule) -> Flags:
     """Rows that are inside the ball by their head and their length."""
     if not rule.head:
         return np.zeros(len(integers), dtype=np.bool_)
     square, root, room = rule.tail
     heads = integers @ rule.matrix[:, : rule.head]
     rest = np.maximum(square * squares - (heads * heads).sum(axis=1), 0.0)
-    return np.abs(heads).sum(axis=1) + root * np.sqrt(rest) * OUTWARD <= room
+    return np.asarray(np.abs(heads).sum(axis=1) + root * np.sqrt(rest) * OUTWARD <= room)

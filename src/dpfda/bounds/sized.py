@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -66,7 +67,7 @@ class BoxBound(_OnCoefficients):
     '3 coefficients clipped one by one, the first to 2, the last to 0.5'
     """
 
-    half_widths: Any
+    half_widths: float | Sequence[float] | Floats
     norm: ClassVar[BodyNorm] = "box"
 
     def __post_init__(self) -> None:
@@ -127,7 +128,7 @@ class Ellipsoid(_OnCoefficients):
     (2.0, 1.0, 0.5)
     """
 
-    semi_axes: Any = None
+    semi_axes: Sequence[float] | Floats | None = None
     radius: float | None = None
     power: float = 1.0
     norm: ClassVar[BodyNorm] = "ellipsoid"
@@ -150,7 +151,7 @@ class Ellipsoid(_OnCoefficients):
         if self.radius is not None:
             axes = self.radius * np.asarray(eigenvalues, dtype=np.float64) ** (self.power / 2)
             return type(self)(tuple(axes.tolist()))
-        return type(self)(self.semi_axes[: eigenvalues.size])
+        return type(self)(self._stated_sizes()[: eigenvalues.size])
 
     def _stated_sizes(self) -> tuple[float, ...]:
         if self.semi_axes is None:
@@ -169,16 +170,16 @@ class Ellipsoid(_OnCoefficients):
         return {"kind": "ellipsoid", "semi_axes": list(self.semi_axes)}
 
 
-def _counted(sizes: tuple[float, ...]) -> str:
+def _counted(sizes: Sequence[float] | Floats) -> str:
     return f"{len(sizes)} coefficient" + ("s" if len(sizes) > 1 else "")
 
 
-def _ends(sizes: tuple[float, ...], what: str = "") -> str:
+def _ends(sizes: Sequence[float] | Floats, what: str = "") -> str:
     to = "" if what else "to "
     return f"the first {what}{to}{sizes[0]:g}, the last {to}{sizes[-1]:g}"
 
 
-def _without_basis(bound: Any) -> ParameterError:
+def _without_basis(bound: BoxBound | Ellipsoid) -> ParameterError:
     return ParameterError(
         "bounds",
         "be put on a basis before its sizes are asked for",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, get_args
 
@@ -59,8 +60,8 @@ class ValueBounds:
         If they are not finite, or lower is not below upper, or their shapes do not fit the grid.
     """
 
-    lower: Any
-    upper: Any
+    lower: float | Sequence[float] | Floats
+    upper: float | Sequence[float] | Floats
     norm: ClassVar[Norm] = "l2"
 
     def __post_init__(self) -> None:
@@ -247,5 +248,5 @@ def ball_of(
     return IntegerBall.of(norm, radius, components)
 
 
-def _numbers(value: ArrayLike, name: str) -> Any:
+def _numbers(value: ArrayLike, name: str) -> float | Floats:
     return curve(value, f"{name} bound")

@@ -2,7 +2,7 @@
 
 from dpfda.mechanisms import COUNT_SCALE
 from dpfda.publication.again import PlanAgain, planner
-from dpfda.publication.averages import check, pay, publish, publish_parallel
+from dpfda.publication.averages import check, pay, publish, publish_curve, publish_parallel
 from dpfda.publication.charging import (
     NAMED,
     Paying,
@@ -35,6 +35,7 @@ __all__ = [
     "planner",
     "publish",
     "publish_integers",
+    "publish_curve",
     "publish_parallel",
     "recomputed",
     "stamp",

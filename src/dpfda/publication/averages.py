@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from dpfda.mechanisms import COUNT_SCALE, Design
 from dpfda.noise import KNormNoise
@@ -17,7 +16,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.publication.charging import NAMED, Paying, charge
-from dpfda.publication.means import MeanPlan, released_mean
+from dpfda.publication.means import MeanPlan, ReleasedMean, released_mean
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.function import ReleasedFunction
 
@@ -41,7 +40,7 @@ class Paid:
     design: Design
     public: Mapping[str, object]
 
-    def release(self, noisy_sum: tuple[int, ...], noisy_count: int | None = None) -> Any:
+    def release(self, noisy_sum: tuple[int, ...], noisy_count: int | None = None) -> ReleasedMean:
         """The released function around the mechanism's output: on an interval or on a box.
 
         The number of units is in that output where it has the last coordinate of the noise.
@@ -54,7 +53,7 @@ def publish(
     plan: MeanPlan,
     paying: Paying = NAMED,
     certificate: Certificate | None = None,
-) -> Any:
+) -> ReleasedMean:
     """Charge, draw, add: turn a private sum into a released function.
 
     Parameters
@@ -82,6 +81,18 @@ def publish(
     if not design.counts:
         return paid.release(noisy)
     return paid.release(noisy, sums.count_with_noise(noise[-1], design.counts))
+
+
+def publish_curve(
+    total: IntegerSum,
+    plan: MeanPlan,
+    paying: Paying = NAMED,
+    certificate: Certificate | None = None,
+) -> ReleasedFunction:
+    """As `publish`, of a plan for functions on an interval."""
+    made = publish(total, plan, paying, certificate)
+    assert isinstance(made, ReleasedFunction)  # noqa: S101
+    return made
 
 
 def pay(
@@ -154,7 +165,7 @@ def _counted(plan: MeanPlan, count: NoisyCount, certificate: Certificate) -> Pai
 def publish_parallel(
     parts: Sequence[tuple[IntegerSum, MeanPlan]], entry: Mapping[str, object], paying: Paying = NAMED
 ) -> list[ReleasedFunction]:
-    """Release several sums over disjoint sets of privacy units, at the cost of one.
+    """Release several sums of curves over disjoint sets of privacy units, at the cost of one.
 
     Neighbouring data sets differ in one unit, which belongs to one of the sums. The releases are
     independent, so the density ratio of all together is that of this one: the loss is the largest of
@@ -189,7 +200,7 @@ def publish_parallel(
     for _, plan in parts:
         check(plan, certificate)
     charge(paying, certificate, entry)
-    return [publish(total, plan, certificate=certificate) for total, plan in parts]
+    return [publish_curve(total, plan, certificate=certificate) for total, plan in parts]
 
 
 def _paid(

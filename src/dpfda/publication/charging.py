@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from types import FrameType
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from dpfda.noise import AnyNorm, NoiseLaw, Width, achieved_guarantee
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric
@@ -25,7 +25,10 @@ from dpfda.numerics.errors import (
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, within
-from dpfda.privacy.ledger import AnyLedger, Reservation, named_ledger
+from dpfda.privacy.ledger import Reservation, named_ledger
+
+if TYPE_CHECKING:
+    from dpfda.privacy.ledger.dataset import Chargeable
 
 # What fits an estimator again and again on parts of the same data.
 _REPEATING = ("model_selection", "ensemble", "calibration", "feature_selection", "inspection")
@@ -97,7 +100,7 @@ class Paying(NamedTuple):
         Name of the data set in it.
     """
 
-    ledger: AnyLedger | Reservation | None = None
+    ledger: Chargeable | Reservation | None = None
     dataset: str | None = None
 
 
@@ -119,7 +122,6 @@ def charge(paying: Paying, certificate: Certificate, entry: Mapping[str, object]
     LedgerError
         If the fit is one of many and its ledger is no reservation.
     """
-    account: Any
     account, dataset = paying
     if account is None and _CHARGED.get():
         return

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from dpfda.publication.plan import Plan
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
+
+# On an interval, or on a box.
+ReleasedMean: TypeAlias = ReleasedFunction | ReleasedField
 
 # Releases that are simulated for an expected band.
 EXAMPLES = 8
@@ -121,7 +124,7 @@ class MeanPlan(MeanDesign):
         made = [release.band(level) for release in self.examples(EXAMPLES)]
         return float(np.median([np.mean(band.upper - band.lower) / 2 for band in made]))
 
-    def examples(self, count: int) -> list[Any]:
+    def examples(self, count: int) -> list[ReleasedMean]:
         """Releases of made-up means with simulated noise, to look at; no data are in them."""
         design, size = self.planned, self.n
         if design is None or size is None:
@@ -213,7 +216,7 @@ def released_mean(
     design: Design,
     noisy_sum: tuple[int, ...],
     noisy_count: int | None = None,
-) -> Any:
+) -> ReleasedMean:
     """The released function around a mechanism's output: on an interval or on a box.
 
     Parameters

@@ -50,3 +50,5 @@ PublicCurves: TypeAlias = PublicCurve | Sequence[PublicCurve] | None
 Middle: TypeAlias = PublicCurve | settings.Gathered | None
 # How many equally spaced points, or the points.
 Columns: TypeAlias = ArrayLike
+# Edges of cells on an interval, or along each axis of a box.
+Edges: TypeAlias = ArrayLike | Sequence[ArrayLike]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from dpfda.bases import Basis
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.bounds import Bound
@@ -140,7 +142,7 @@ def check_count(neighbours: Neighbours, count: int, invalid: str = "refuse") -> 
         )
 
 
-def is_basis(basis: object) -> bool:
+def is_basis(basis: object) -> TypeGuard[Basis]:
     """Whether functions are given, rather than a kernel whose eigenfunctions are taken."""
     made = not isinstance(basis, type) and all(hasattr(basis, name) for name in _BASIS)
     return isinstance(basis, BoxFunctions) or made

@@ -275,7 +275,7 @@ class PrivateComparison(Estimator):
             settings = replace(settings, domain=settings.domain.but(labels=words))
         reading, neighbours = settings.reading, settings.unit.relation
         # One basis for all, from the public side of X: it may not depend on who is in a group.
-        values, basis, groups = read_curves(settings, self.basis, X, groups)
+        values, basis, labels = read_curves(settings, self.basis, X, groups)
         if isinstance(values, LongCurves) and values is not X:
             raise DataError(
                 "A comparison needs the group of each observation; found irregular curves without. Pass "
@@ -286,8 +286,8 @@ class PrivateComparison(Estimator):
         if not isinstance(values, LongCurves):
             # Read once, as a whole, record by record: a group's records are rows of it.
             values = matrix_on(values, basis, reading.missing, reading.invalid)
-        count = X.times.size if isinstance(X, LongCurves) else len(values)
-        own = unit_keys(X, groups, reading.invalid)
+        count = values.times.size if isinstance(values, LongCurves) else len(values)
+        own = unit_keys(X, labels, reading.invalid)
         memberships = read_memberships(y, count, own, reading.invalid)
         levels = read_levels(self.levels, memberships, y, neighbours)
         rows = [rows_of_level(memberships, level) for level in levels]
@@ -302,7 +302,7 @@ class PrivateComparison(Estimator):
         if neighbours is Neighbours.REPLACE_ONE and 0 in counts:
             empty = str(levels[counts.index(0)])
             raise DataError(f"The group {empty!r} must have at least two units; found none.")
-        named_units = values.groups if isinstance(values, LongCurves) else groups
+        named_units = values.groups if isinstance(values, LongCurves) else labels
         # Under add/remove nobody may be in a group, and that is private.
         counted = {level: count or 2 for level, count in zip(levels, counts, strict=True)}
         plan = self._planned(basis, counted, settings, named_units)
@@ -310,7 +310,7 @@ class PrivateComparison(Estimator):
         with np.errstate(all="ignore"):
             for part, chosen in zip(plan.parts.values(), rows, strict=True):
                 one, none = PooledMean(settings, Summation.of(part)), not chosen.any()
-                total = one.summation.empty() if none else one.total(*_part(values, groups, chosen))
+                total = one.summation.empty() if none else one.total(*_part(values, labels, chosen))
                 parts.append(one.summation.prepared(total))
         return names, parts
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 
 from dpfda.bases import Basis
+from dpfda.bases.protocol import Functions
 from dpfda.bounds import Bound
 from dpfda.mechanisms import AdaptingMechanism, Design, Problem, read_mechanism
 from dpfda.mechanisms.design import choose
@@ -235,7 +236,7 @@ class PooledComparison(PooledSum):
         return self.one.thresholds
 
     @property
-    def stated_basis(self) -> Any:
+    def stated_basis(self) -> Functions | None:
         return self.one.stated_basis
 
     @cached_property

@@ -16,7 +16,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
-from dpfda.publication import MeanPlan, Prepared, charge, check, planner, publish
+from dpfda.publication import MeanPlan, Prepared, charge, check, planner, publish_curve
 from dpfda.publication.covariances import Stage, release_covariance, released_count
 from dpfda.publication.moments import MEAN, CovariancePlan, Shares
 from dpfda.records import Curves, LongCurves
@@ -394,5 +394,4 @@ def _released_mean(
             counted = plan
         plan = counted
     prepared = Summation.of(plan).over(curves)
-    released: ReleasedFunction = publish(prepared.total, plan, certificate=certificate)
-    return released
+    return publish_curve(prepared.total, plan, certificate=certificate)

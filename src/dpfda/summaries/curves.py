@@ -21,6 +21,7 @@ from dpfda.records.arrow import arrow_table
 from dpfda.records.containers import refuse_kinds, shape_of
 from dpfda.records.frames import Handed, curves_handed
 from dpfda.records.labels import unit_codes
+from dpfda.summaries.arguments import Functions
 from dpfda.summaries.choices import is_basis
 from dpfda.summaries.settings import Settings
 from dpfda.summaries.sums import matrix_on
@@ -32,8 +33,8 @@ CLOSE = 1e-9
 
 
 def read_curves(
-    settings: Settings, basis: Any, X: object, groups: object = None, boxes: bool = False
-) -> tuple[Any, Basis, Any]:
+    settings: Settings, basis: Functions, X: object, groups: object = None, boxes: bool = False
+) -> tuple[object, Basis, object]:
     """The values as they are, the public basis for them, and the units' labels.
 
     Parameters
@@ -116,7 +117,7 @@ def check_same_grid(basis: Basis, handed: Handed) -> None:
         )
 
 
-def _box(settings: Settings, kernel: Any, axes: tuple[Floats, ...]) -> Any:
+def _box(settings: Settings, kernel: object, axes: tuple[Floats, ...]) -> Any:
     """Cosines on the box of which these equally spaced points are the midpoints of cells."""
     words = "be a BoxBasis for functions of several variables"
     if kernel is not None:
@@ -135,7 +136,7 @@ def _box(settings: Settings, kernel: Any, axes: tuple[Floats, ...]) -> Any:
     return BoxBasis.on_grid("cosine", [axis.size for axis in axes], box)
 
 
-def public_basis(settings: Settings, basis: Any, columns: object = POINTS) -> Basis:
+def public_basis(settings: Settings, basis: Functions, columns: object = POINTS) -> Basis:
     """The basis that `read_curves` would make for records with these columns.
 
     Parameters
@@ -146,15 +147,13 @@ def public_basis(settings: Settings, basis: Any, columns: object = POINTS) -> Ba
         Number of equally spaced points, or the points, where the domain has no grid.
     """
     if is_basis(basis):
-        made: Basis = basis
-        return made
-    grid, ends = settings.domain.grid_points, settings.domain.domain_range
-    if grid is None:
-        if isinstance(columns, str) or not np.iterable(columns):
-            span = check_domain((0.0, 1.0) if ends is None else ends)
-            grid = equally_spaced(whole(columns, "columns", 2, MOST_NUMBERS), span)
-        else:
-            grid = check_grid(columns)
+        return basis
+    given, ends = settings.domain.grid_points, settings.domain.domain_range
+    if given is None and (isinstance(columns, str) or not np.iterable(columns)):
+        span = check_domain((0.0, 1.0) if ends is None else ends)
+        grid = equally_spaced(whole(columns, "columns", 2, MOST_NUMBERS), span)
+    else:
+        grid = check_grid(columns if given is None else given)
     return _made(settings, basis, grid, check_domain(ends, grid))
 
 
@@ -189,7 +188,7 @@ def grid_of(settings: Settings, handed: Handed) -> Floats:
     return equally_spaced(shape[1], domain)
 
 
-def stated_ends(ends: Any) -> Any:
+def stated_ends(ends: object) -> object:
     """The public ends of the domain of irregular curves.
 
     Raises
@@ -205,7 +204,7 @@ def stated_ends(ends: Any) -> Any:
     return ends
 
 
-def _made(settings: Settings, kernel: Any, grid: Floats, domain: tuple[float, float]) -> Basis:
+def _made(settings: Settings, kernel: object, grid: Floats, domain: tuple[float, float]) -> Basis:
     if kernel is None:
         kernel = default_kernel(domain)
     elif isinstance(kernel, str):
@@ -221,7 +220,7 @@ def unit_curves(
     values: object,
     groups: object,
     progress: Callable[[Iterator[object]], Iterator[object]] = iter,
-) -> tuple[Curves, Any]:
+) -> tuple[Curves, object]:
     """One curve a privacy unit, on the grid of the basis, and the units' labels. Private.
 
     Parameters

@@ -7,14 +7,14 @@ parameters; each custodian sends its masked part. See `docs/custodians.md` for w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dpfda.numerics.errors import CustodyError, DataError, ParameterError, StorageError
 from dpfda.numerics.parameters import shown
 from dpfda.publication.custody import Agreement, Card, Keys, Part, joined, masked
 from dpfda.publication.custody.agreements import MOST_UNITS
 from dpfda.records import LongCurves
-from dpfda.summaries.arguments import Labels, Records
+from dpfda.summaries.arguments import Columns, Labels, Records
 from dpfda.summaries.comparison import PrivateComparison
 from dpfda.summaries.covariance import PrivateCovariance
 from dpfda.summaries.density import PrivateDensity
@@ -22,6 +22,9 @@ from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.mean import PrivateMean
 from dpfda.summaries.pooled import PooledSum, one_sum
 from dpfda.summaries.written import estimator_from, written_parameters
+
+if TYPE_CHECKING:
+    from dpfda.releases.base import Release
 
 SUMMARIES: dict[str, type[Estimator]] = {
     "mean": PrivateMean,
@@ -35,7 +38,7 @@ SHOWN = 60
 
 
 def agree(
-    estimator: Estimator, custodians: Sequence[Card], coordinator: Keys, columns: object = None
+    estimator: Estimator, custodians: Sequence[Card], coordinator: Keys, columns: Columns | None = None
 ) -> Agreement:
     """Write and sign what custodians agree on: every public parameter, their keys, and a new session.
 
@@ -133,7 +136,9 @@ def part(agreement: Agreement, keys: Keys, X: Records, groups: Labels = None, y:
     return masked(agreement, keys, total)
 
 
-def merge(agreement: Agreement, parts: Iterable[Part], coordinator: Keys, ledger: object = None) -> Any:
+def merge(
+    agreement: Agreement, parts: Iterable[Part], coordinator: Keys, ledger: object = None
+) -> Release:
     """Open the total of all parts, charge, draw the noise and release. The keys are used up.
 
     Parameters
@@ -172,7 +177,7 @@ def merge(agreement: Agreement, parts: Iterable[Part], coordinator: Keys, ledger
     return release
 
 
-def pooled(estimator: Estimator, n: int, columns: Any = None) -> PooledSum:
+def pooled(estimator: Estimator, n: int, columns: Columns | None = None) -> PooledSum:
     """How an estimator's summary is pooled, from public numbers alone.
 
     Parameters

@@ -20,7 +20,17 @@ from dpfda.records.dask_arrays import is_dask, rows_of
 from dpfda.records.frames import cells_handed
 from dpfda.records.labels import units_of
 from dpfda.records.points import PlacedPoints, points_from_array, whole_counts
-from dpfda.summaries.arguments import Columns, Labels, Noise, Number, Payer, Place, Protected, Records
+from dpfda.summaries.arguments import (
+    Columns,
+    Edges,
+    Labels,
+    Noise,
+    Number,
+    Payer,
+    Place,
+    Protected,
+    Records,
+)
 from dpfda.summaries.choices import check_choices
 from dpfda.summaries.clusters import total_on_cluster
 from dpfda.summaries.density_kernel import DensityKernel
@@ -138,7 +148,7 @@ class PrivateDensity(Estimator):
         warn_of_labels(y, groups)
         return self._publish(self.prepare(X, groups))
 
-    def fit_counts(self, counts: object, edges: object, multiplier: int = 1) -> Self:
+    def fit_counts(self, counts: object, edges: Edges, multiplier: int = 1) -> Self:
         """Release the density of people who were counted in public cells.
 
         Parameters
@@ -174,7 +184,7 @@ class PrivateDensity(Estimator):
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.atleast_1d(self.release_(X))))
 
-    def plan(self, n: int, edges: object = None) -> DensityPlan:
+    def plan(self, n: int, edges: Edges | None = None) -> DensityPlan:
         """What `fit` would publish of n units, from public numbers alone. No data are read.
 
         Parameters
@@ -236,7 +246,7 @@ class PrivateDensity(Estimator):
         return PooledDensity(self.settings, plan)
 
     def prepare_counts(
-        self, counts: object, edges: object, multiplier: int = 1
+        self, counts: object, edges: Edges, multiplier: int = 1
     ) -> Prepared[DensityPlan, IntegerSum]:
         """Everything before the noise, for counts. The result is private."""
         cells = self._cells_of(edges)
@@ -246,7 +256,7 @@ class PrivateDensity(Estimator):
         plan = self._plan(sum(people), None, cells)
         return Prepared(plan, IntegerSum.of(plan.total([count << EXPONENT for count in people])))
 
-    def _cells_of(self, edges: object) -> CellGrid:
+    def _cells_of(self, edges: Edges) -> CellGrid:
         cells, ends = CellGrid.from_edges(edges), self.settings.domain.domain_range
         if ends is not None and box_domain(ends) != cells.domain_range:
             raise ParameterError(

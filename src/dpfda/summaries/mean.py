@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -125,8 +125,6 @@ class PrivateMean(InBlocks):
     """
 
     gathered: ClassVar = {**InBlocks.gathered, "mechanism": (TwoStages,)}
-    # A field where the basis is one of functions on a box.
-    release_: ReleasedFunction | ReleasedField | ReleasedPooledMean
 
     def __init__(
         self,
@@ -177,7 +175,7 @@ class PrivateMean(InBlocks):
             If the ledger refuses.
         """
         warn_of_labels(y, groups)
-        made: Any
+        made: ReleasedFunction | ReleasedField | ReleasedPooledMean
         if isinstance(self.mechanism, TwoStages):
             staged = self.prepare_stages(X, groups)
             made, self.plan_ = fit_stages(staged, self.paying()), staged.plan
@@ -189,9 +187,8 @@ class PrivateMean(InBlocks):
             prepared = self.prepare(X, groups)
             made = publish(prepared.total, prepared.plan, self.paying())
         self.release_ = made
-        self.n_features_in_ = int(
-            made.grid_points.size if is_pooled(self, X) else made.basis.weights.size
-        )
+        weights = made.grid_points if isinstance(made, ReleasedPooledMean) else made.basis.weights
+        self.n_features_in_ = weights.size
         self._set_feature_names(X, groups)
         return self
 
@@ -263,10 +260,11 @@ class PrivateMean(InBlocks):
         """Check, plan and read the records, for two stages: what is summed follows from the first."""
         with np.errstate(all="ignore"):
             check_choices(self)
+            strategy = TwoStages.of(self.mechanism)
             if is_dask(X):
-                raise self.mechanism.refusal("Dask arrays")
+                raise strategy.refusal("Dask arrays")
             single, curves = self._read(X, groups)
-            return Prepared(staged_plan(single, self.mechanism), curves)
+            return Prepared(staged_plan(single, strategy), curves)
 
     def prepare(
         self,
@@ -315,12 +313,12 @@ class PrivateMean(InBlocks):
             raise ParameterError(
                 "variance", "be None for one sum of several holders", shown(self.variance)
             )
-        if self.settings.reading.missing == "pooled":
+        plan = self.plan(n, columns)
+        if isinstance(plan, PooledPlan):
             words = "be 'refuse' or 'complete' for one sum of several holders"
             raise ParameterError("missing", words, "'pooled'")
-        plan = self.plan(n, columns)
-        if not isinstance(plan, MeanPlan):
-            raise self.mechanism.refusal("one sum of several holders")
+        if isinstance(plan, StagedPlan):
+            raise plan.strategy.refusal("one sum of several holders")
         return PooledMean(self.settings, Summation.of(plan))
 
     def pooled_on(self, X: Records, groups: Labels = None) -> PooledMean:

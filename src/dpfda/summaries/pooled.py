@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from dpfda.bases.protocol import Functions
 from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Integers
@@ -22,6 +23,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import MeanPlan, Plan, Prepared, charge, publish
+from dpfda.publication.means import ReleasedMean
 from dpfda.records import Curves, LongCurves, units
 from dpfda.records.frames import cells_handed
 from dpfda.records.labels import units_of
@@ -39,7 +41,10 @@ if TYPE_CHECKING:
     from dpfda.bases.cells import CellGrid
     from dpfda.publication.covariances import Stage
     from dpfda.publication.moments import CovariancePlan
+    from dpfda.releases.base import Release
     from dpfda.releases.counts import NoisyCount
+    from dpfda.releases.covariance import ReleasedCovariance
+    from dpfda.releases.density import ReleasedDensity
     from dpfda.summaries.density_plan import DensityPlan
 
 Rows = tuple[Cells, ...]
@@ -100,7 +105,7 @@ class PooledSum(ABC):
             return self.add_up(rows, units_of(groups, len(rows[0]), self.invalid)[0])
 
     @abstractmethod
-    def publish(self, total: IntegerSum, ledger: object = None) -> object:
+    def publish(self, total: IntegerSum, ledger: object = None) -> Release:
         """Charge, draw and release the total of all holders; the ledger as an estimator takes it."""
 
     def describe(self) -> str:
@@ -119,7 +124,7 @@ class PooledSum(ABC):
         return [reading.missing, reading.invalid, bool(reading.standardize)]
 
     @property
-    def stated_basis(self) -> Any:
+    def stated_basis(self) -> Functions | None:
         """The functions that were asked for; None where there are none."""
         return None
 
@@ -183,7 +188,7 @@ class PooledMean(PooledSum):
         return self.summation.plan
 
     @property
-    def stated_basis(self) -> Any:
+    def stated_basis(self) -> Functions | None:
         return (self.plan.stated or (self.plan.basis,))[0]
 
     @property
@@ -234,13 +239,13 @@ class PooledMean(PooledSum):
             codes = units_of(groups, len(matrix), self.invalid, in_order=False)[0]
             return self.summation.of_records(matrix, codes)
 
-    def _handed(self, X: object) -> Any:
+    def _handed(self, X: object) -> object:
         return read_curves(self.settings, self.plan.basis, X, boxes=True)[0]
 
     def _curves(self, values: object, groups: object = None) -> Curves:
         return unit_curves(self.settings, self.plan.basis, values, groups)[0]
 
-    def publish(self, total: IntegerSum, ledger: object = None) -> Any:
+    def publish(self, total: IntegerSum, ledger: object = None) -> ReleasedMean:
         if self.plan.neighbours is Neighbours.ADD_REMOVE:
             # Whether there are two units is not looked at: only the released number tells.
             prepared = self.summation.prepared(total)
@@ -297,7 +302,7 @@ class PooledDensity(PooledSum):
             plan = replace(plan, size=count, designed=count)
         return Prepared(plan, total)
 
-    def publish(self, total: IntegerSum, ledger: object = None) -> Any:
+    def publish(self, total: IntegerSum, ledger: object = None) -> ReleasedDensity:
         from dpfda.summaries.density_plan import publish_density
 
         return publish_density(self.prepared(total), read_ledger(ledger))
@@ -337,7 +342,7 @@ class PooledCovariance(PooledSum):
         return cls(settings, plan)
 
     @property
-    def stated_basis(self) -> Any:
+    def stated_basis(self) -> Functions | None:
         return self.plan.basis
 
     @cached_property
@@ -371,7 +376,7 @@ class PooledCovariance(PooledSum):
         curves = units(Curves(*rows), codes)
         return outer_sum(curves, self._stage(1.0, self.plan), self.functions).triangle()
 
-    def publish(self, total: IntegerSum, ledger: object = None) -> Any:
+    def publish(self, total: IntegerSum, ledger: object = None) -> ReleasedCovariance:
         from dpfda.publication.covariances import release_covariance, released_count
 
         plan = self.plan

@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import reals
+from dpfda.numerics.parameters import entries, reals
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +99,7 @@ class PublicCurve:
         return np.interp(at, self.points, self.values)
 
 
-def read_public_curves(prior: Any, grid: Floats) -> Floats | None:
+def read_public_curves(prior: object, grid: Floats) -> Floats | None:
     """Values (C, m) on the grid of one public curve or several; None without any.
 
     Parameters
@@ -123,7 +122,7 @@ def read_public_curves(prior: Any, grid: Floats) -> Floats | None:
     if prior is None:
         return None
     several = isinstance(prior, list | tuple) and any(callable(one) or np.ndim(one) > 0 for one in prior)
-    rows = [_values(one, grid) for one in (prior if several else [prior])]
+    rows = [_values(one, grid) for one in (entries(prior) if several else [prior])]
     return np.concatenate(rows)
 
 

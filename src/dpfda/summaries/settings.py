@@ -11,11 +11,13 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dpfda.bases.cells import box_domain
 from dpfda.bases.grids import check_domain, check_grid, frozen, quadrature_weights
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import choice, flag, real, reals, shown, whole
+from dpfda.numerics.parameters import choice, entries, flag, real, reals, shown, whole
 from dpfda.privacy.guarantees import Neighbours
 
 
@@ -26,7 +28,7 @@ class Gathered:
     shorthand: ClassVar[str] = ""
 
     @classmethod
-    def of(cls, value: object) -> Any:
+    def of(cls, value: object) -> Self:
         """Read a parameter: the object, its shorthand, or None for the defaults.
 
         Raises
@@ -109,9 +111,9 @@ class Domain(Gathered):
     Domain(grid_points=5 numbers, labels={'domain': 'hour of the day'})
     """
 
-    grid_points: Any = None
+    grid_points: ArrayLike | None = None
     domain_range: object = None
-    quadrature: Any = "trapezoid"
+    quadrature: ArrayLike = "trapezoid"
     labels: Mapping[str, str] | None = None
     shorthand: ClassVar[str] = "domain_range"
 
@@ -242,14 +244,14 @@ class Settings:
     reading: Reading
 
 
-def _ends(given: Any) -> Any:
+def _ends(given: object) -> tuple[float, float] | tuple[tuple[float, float], ...]:
     """One pair of ends, or one a variable."""
     box = box_domain(given)
-    nested = any(isinstance(part, list | tuple | np.ndarray) for part in given)
+    nested = any(isinstance(part, list | tuple | np.ndarray) for part in entries(given))
     return box if nested else box[0]
 
 
-def _rule(given: object) -> Any:
+def _rule(given: object) -> str | Floats:
     words = "be 'trapezoid', 'uniform' or an array of weights"
     if isinstance(given, str):
         if given not in ("trapezoid", "uniform"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,16 +29,15 @@ from dpfda.records.observations import (
 from dpfda.releases.pooled import ReleasedPooledMean
 from dpfda.summaries.choices import check_choices, sizes_for, stated_size
 from dpfda.summaries.curves import grid_of, handed_curves, stated_ends
+from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.settings import Settings, read_labels
-
-if TYPE_CHECKING:
-    from dpfda.summaries.mean import PrivateMean
+from dpfda.summaries.streams import InBlocks
 
 NOISES = ("auto", "laplace", "gaussian")
 REMEDY = "For the estimate that fills each person's gaps first: missing='complete'."
 
 
-def is_pooled(estimator: PrivateMean, X: object) -> bool:
+def is_pooled(estimator: Estimator, X: object) -> bool:
     """Whether a mean is pooled: by what was asked for, else by the layout of the input. Both public."""
     missing = estimator.settings.reading.missing
     door = door_of(X)
@@ -47,7 +45,7 @@ def is_pooled(estimator: PrivateMean, X: object) -> bool:
     return missing == "pooled" or (missing == "refuse" and irregular)
 
 
-def refuse_pooled(estimator: PrivateMean, X: object) -> None:
+def refuse_pooled(estimator: Estimator, X: object) -> None:
     """Refuse what would be pooled where one sum of functions is wanted, by its layout.
 
     Raises
@@ -70,9 +68,7 @@ def publish_pooled(
     return ReleasedPooledMean(noisy, plan.ends, plan.bounds, certificate, about)
 
 
-def prepare_pooled(
-    estimator: PrivateMean, X: object, groups: object
-) -> Prepared[PooledPlan, IntegerSum]:
+def prepare_pooled(estimator: InBlocks, X: object, groups: object) -> Prepared[PooledPlan, IntegerSum]:
     """Everything before the noise. The result is private.
 
     A unit has the weight one, divided among its observations: what each adds is
@@ -87,14 +83,14 @@ def prepare_pooled(
         As in `PrivateMean.fit`. Private.
     """
     check_choices(estimator)
-    bounds = _bounds(estimator)
+    bounds, noise = _asked(estimator)
     settings = estimator.settings_for(X, groups)
     # Whether arithmetic overflows depends on values: it may neither warn nor raise.
     with np.errstate(all="ignore"):
         found, ends, labelled = _observations(settings, X, groups)
         unit = settings.unit.called(labelled or None)
         plan = pooled_plan(
-            estimator.asked(), found.units, settings=settings, noise=estimator.mechanism, unit=unit,
+            estimator.asked(), found.units, settings=settings, noise=noise, unit=unit,
             ends=ends, bounds=bounds,
         )  # fmt: skip
         cells = CellGrid.regular(plan.table.cells // CORNERS, ends)
@@ -158,15 +154,15 @@ class PooledPlan(TablePlan):
         return self.table.described
 
 
-def plan_pooled(estimator: PrivateMean, n: int) -> PooledPlan:
+def plan_pooled(estimator: InBlocks, n: int) -> PooledPlan:
     """What would be published of n units, from public numbers alone."""
-    bounds, settings = _bounds(estimator), estimator.settings
+    (bounds, noise), settings = _asked(estimator), estimator.settings
     given = settings.domain.domain_range
     if given is None and settings.domain.grid_points is not None:
-        given = check_domain(None, settings.domain.grid_points)
+        given = check_domain(None, np.asarray(settings.domain.grid_points))
     ends = _interval((0.0, 1.0) if given is None else given)
     return pooled_plan(
-        estimator.asked(), n, settings=settings, noise=estimator.mechanism,
+        estimator.asked(), n, settings=settings, noise=noise,
         unit=settings.unit.called(None), ends=ends, bounds=bounds, planned=True,
     )  # fmt: skip
 
@@ -203,8 +199,8 @@ def pooled_plan(
     return PooledPlan(table, ends, bounds, about, designed)
 
 
-def _bounds(estimator: PrivateMean) -> tuple[float, float]:
-    """The public bounds; and everything that a pooled mean has no use for is refused."""
+def _asked(estimator: InBlocks) -> tuple[tuple[float, float], str]:
+    """The public bounds and the noise; and everything that a pooled mean has no use for is refused."""
     reading = estimator.settings.reading
     for name, given, default in (
         ("basis", estimator.basis, None),
@@ -213,14 +209,16 @@ def _bounds(estimator: PrivateMean) -> tuple[float, float]:
     ):
         if given is not default:
             raise ParameterError(name, f"be {default} for a pooled mean", shown(given), REMEDY)
-    if estimator.mechanism not in NOISES:
+    noise = estimator.mechanism
+    if not isinstance(noise, str) or noise not in NOISES:
         words = "be 'auto', 'laplace' or 'gaussian' for a pooled mean"
-        raise ParameterError("mechanism", words, shown(estimator.mechanism), REMEDY)
+        raise ParameterError("mechanism", words, shown(noise), REMEDY)
     bound = read_bounds(estimator.bounds, False)
-    if not isinstance(bound, ValueBounds) or np.ndim(bound.lower) or np.ndim(bound.upper):
+    ends = (bound.lower, bound.upper) if isinstance(bound, ValueBounds) else (None, None)
+    if not (isinstance(ends[0], float) and isinstance(ends[1], float)):
         words = "be two numbers (lower, upper) for a pooled mean"
         raise ParameterError("bounds", words, shown(estimator.bounds), REMEDY)
-    return float(bound.lower), float(bound.upper)
+    return (ends[0], ends[1]), noise
 
 
 def _observations(

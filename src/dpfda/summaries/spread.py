@@ -19,7 +19,7 @@ from dpfda.numerics.parameters import real, shown
 from dpfda.numerics.rationals import exact
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import added, split
-from dpfda.publication import NAMED, MeanPlan, Paying, charge, check, publish
+from dpfda.publication import NAMED, MeanPlan, Paying, charge, check, publish_curve
 from dpfda.records import Curves
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.spread import MEAN, VARIANCE, MeanAndVariance
@@ -90,8 +90,8 @@ def publish_both(
     for plan in plans:
         check(plan, charged)
     charge(paying, charged, mean.entry() | {"summary": "mean curve and variance"})
-    made: dict[str, ReleasedFunction] = {
-        name: publish(totals[name], plan, certificate=charged.part(name))
+    made = {
+        name: publish_curve(totals[name], plan, certificate=charged.part(name))
         for name, plan in stages.items()
     }
     first, second = made[MEAN], made[VARIANCE]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, NoReturn, Self
+from typing import NoReturn, Self
 
 import numpy as np
 
@@ -13,10 +13,14 @@ from dpfda.numerics.errors import DataError, DpfdaError, ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import MeanPlan, Plan, Prepared, publish
+from dpfda.publication.means import ReleasedMean
 from dpfda.records import LongCurves
 from dpfda.records.arrow import arrow_table, blocks_of
 from dpfda.records.containers import column_labels
-from dpfda.summaries.arguments import Labels, Records
+from dpfda.releases.field import ReleasedField
+from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.pooled import ReleasedPooledMean
+from dpfda.summaries.arguments import Bounds, Functions, Labels, Noise, Number, PublicCurves, Records
 from dpfda.summaries.choices import check_count
 from dpfda.summaries.curves import check_same_grid, handed_curves
 from dpfda.summaries.estimator import Estimator, read_ledger, warn_of_labels
@@ -128,7 +132,7 @@ class MeanStream:
             raise DataError("X must hold at least two curves; no block was added.")
         return finished(self._summation, self._total)
 
-    def release(self) -> Any:
+    def release(self) -> ReleasedMean:
         """Charge the ledger, draw the noise and publish the mean; the stream is closed.
 
         Returns
@@ -238,7 +242,15 @@ def counted(
 
 
 class InBlocks(Estimator):
-    """A mean that is fitted on blocks, or in one go."""
+    """A mean that is fitted on blocks, or in one go, and its parameters."""
+
+    bounds: Bounds
+    basis: Functions
+    mechanism: Noise
+    prior: PublicCurves
+    variance: Number
+    # A field where the basis is one of functions on a box.
+    release_: ReleasedFunction | ReleasedField | ReleasedPooledMean
 
     @abstractmethod
     def _planned_on(self, X: object, groups: object = None) -> MeanPlan:

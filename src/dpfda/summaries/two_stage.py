@@ -61,7 +61,7 @@ from dpfda.publication import (
     Prepared,
     charge,
     check,
-    publish,
+    publish_curve,
     recomputed,
     stamp,
 )
@@ -315,11 +315,11 @@ def released(prepared: Prepared[StagedPlan, Curves], certificate: Certificate) -
     plan, curves = prepared.plan, prepared.total
     if not plan.two_stages:
         one = Summation.of(plan.whole).over(curves)
-        release: ReleasedFunction = publish(one.total, one.plan, certificate=certificate)
+        release = publish_curve(one.total, one.plan, certificate=certificate)
         tuning = {**release.mechanism, "stages": 1, "why": plan.shares.describe()}
         return replace(release, certificate=release.certificate.fulfilled(release.achieved, tuning))
     rough = Summation.of(plan.rough).over(curves)
-    first: ReleasedFunction = publish(rough.total, rough.plan, certificate=certificate.part(FIRST))
+    first = publish_curve(rough.total, rough.plan, certificate=certificate.part(FIRST))
     squares = plan.differences(first)
     selection = None
     if plan.chosen_privately:

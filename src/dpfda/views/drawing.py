@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from dpfda.views.shapes import Curve, Image, Line, View
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
 
 # Okabe & Ito (2008): eight colours that people without full colour vision tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
@@ -224,9 +225,9 @@ def _(view: Image, axis: Axes) -> None:
     (left, right), (bottom, top) = view.extent
     largest = float(np.abs(view.values).max()) or 1.0
     low, high = (-largest, largest) if view.signed else (view.floor, None)
-    colours: Any = "RdBu_r" if view.signed else "viridis"
+    colours: str | Colormap = "RdBu_r" if view.signed else "viridis"
     if view.names:
-        colours = colormaps[colours].resampled(len(view.names))
+        colours = colormaps.get_cmap(colours).resampled(len(view.names))
         low, high = -0.5, len(view.names) - 0.5
     # Of rows the first one is on top, as in any picture; the numbers at the axis run down with them.
     ends = (bottom, top, right, left) if view.rows else (left, right, bottom, top)

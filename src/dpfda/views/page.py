@@ -7,11 +7,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dpfda.numerics.errors import needed
 from dpfda.views.drawing import draw
 from dpfda.views.shapes import View
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 # Package with the templates that others include.
 HERE = "dpfda.views"
@@ -149,7 +152,7 @@ class _Pictures:
     def __init__(self) -> None:
         self._count = 0
 
-    def svg(self, view: View, size: tuple[float, float] | None = None) -> Any:
+    def svg(self, view: View, size: tuple[float, float] | None = None) -> Markup:
         """A view as SVG; on a figure of another size in inches, such as for a narrow page."""
         from markupsafe import Markup
         from matplotlib import pyplot

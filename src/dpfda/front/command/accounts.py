@@ -13,7 +13,7 @@ from dpfda.numerics.errors import DpfdaError, LedgerError, ParameterError
 
 if TYPE_CHECKING:
     from dpfda.privacy.composition import Cost
-    from dpfda.privacy.ledger import DatasetLedger, Ledger, Record
+    from dpfda.privacy.ledger import Amount, DatasetLedger, Ledger, Record
     from dpfda.releases.base import Release
 
 
@@ -29,6 +29,10 @@ class Account:
         """Charge, and remember the row."""
         self.row = self.ledger.charge(dataset, costs, entry)
         return self.row
+
+    def remaining(self, dataset: str) -> Amount:
+        """What is left of the budget."""
+        return self.ledger.remaining(dataset)
 
     def payer(self) -> DatasetLedger:
         """What an estimator charges."""

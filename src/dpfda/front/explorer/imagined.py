@@ -122,7 +122,7 @@ class Setting:
             If the estimator refuses the choices.
         """
         from dpfda.publication import already_charged
-        from dpfda.publication.averages import publish
+        from dpfda.publication.averages import publish_curve
         from dpfda.summaries.mean import PrivateMean
         from dpfda.summaries.settings import Domain, PrivacyUnit
         from dpfda.summaries.sums import Summation
@@ -146,7 +146,7 @@ class Setting:
             rest.merge(everyone)
         with already_charged():
             # Nobody's data are in it: no ledger is theirs.
-            release = publish(summation.finish(rest, plan), plan)
+            release = publish_curve(summation.finish(rest, plan), plan)
         return Imagined(self, shape, plan, release, curves)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases import Basis, CosineBasis
+from dpfda.bases.grids import check_domain
 from dpfda.front.interop.spaces import one_unit, shape
 from dpfda.noise import GaussianNoise, KNormNoise
 from dpfda.numerics.errors import ParameterError
@@ -117,7 +118,11 @@ def as_release(
     exponent = PLACES - math.floor(math.log2(float(scales.min()) * count))
     sums = [round(math.ldexp(float(mean) * count, exponent)) for mean in means]
     widths = tuple(round(math.ldexp(float(each) * count, exponent)) for each in scales)
-    functions = CosineBasis.on_grid(grid.size, grid, given.domain_range) if basis is None else basis
+    functions = (
+        CosineBasis.on_grid(grid.size, grid, check_domain(given.domain_range, grid))
+        if basis is None
+        else basis
+    )
     guarantee = guarantee_of(measurement, one_unit(measurement, neighbours) if d_in is None else d_in)
     certificate = Certificate.charged(
         {WHOLE: Cost(guarantee)},

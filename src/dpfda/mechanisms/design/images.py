@@ -53,12 +53,12 @@ def public_images(basis: object, bound: Bound) -> ImagePrior | None:
     """
     if not isinstance(basis, BoxBasis) or type(bound) is not ValueBounds or basis.dimensions < 2:
         return None
-    if np.ndim(bound.lower) or np.ndim(bound.upper):
+    if not (isinstance(bound.lower, float) and isinstance(bound.upper, float)):
         return None
     default = BoxBasis.on_grid("cosine", basis.shape, basis.domain_range)
     if default.to_json() != basis.to_json():
         return None
-    return ImagePrior(float(bound.lower), float(bound.upper), basis.shape, basis.shape)
+    return ImagePrior(bound.lower, bound.upper, basis.shape, basis.shape)
 
 
 def image_cells(shape: tuple[int, ...], strength: float) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import ClassVar, Protocol, Self, runtime_checkable
 
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.exactness import enclosed, precision
@@ -103,7 +103,7 @@ def _dimension(value: object, name: str) -> int:
     return value
 
 
-def _read(value: object, name: str) -> Any:
+def _read(value: object, name: str) -> object:
     if name == "dimension":
         return value
     if not isinstance(value, str) or not _EXACT.fullmatch(value):

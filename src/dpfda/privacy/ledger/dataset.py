@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
-from dpfda.privacy.ledger.accounts import checked_name
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.ledger.accounts import Amount, checked_name
+from dpfda.privacy.ledger.history import Record
+
+
+class Chargeable(Protocol):
+    """What releases are charged to: a ledger, or what stands before one."""
+
+    def charge(self, dataset: str, costs: Sequence[Cost], entry: Mapping[str, object]) -> Record:
+        """Charge a release, durably, or raise and charge nothing."""
+
+    def remaining(self, dataset: str) -> Amount:
+        """What is left of the budget."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +40,12 @@ class DatasetLedger:
     epsilon 1
     """
 
-    ledger: Any
+    ledger: Chargeable
     dataset: str
 
     def __post_init__(self) -> None:
         checked_name(self.dataset, "dataset")
 
-    def remaining(self) -> Any:
+    def remaining(self) -> Amount:
         """What is left of the budget."""
         return self.ledger.remaining(self.dataset)

@@ -158,6 +158,7 @@ class Session(Certified):
             nothing = [0] * noise.components
             # The exact sum: it goes to the secret state and leaves it with noise alone.
             frame = paid.release(tuple(nothing))
+            assert isinstance(frame, ReleasedFunction)  # noqa: S101 - by `check_plan`
 
             def kept() -> tuple[int, ...]:
                 total = prepared.total.with_noise(nothing, paid.design.thresholds)
