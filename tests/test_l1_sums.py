@@ -1,6 +1,7 @@
 """Sums of records in an l1 ball: the same integers by every way, moved by none further than the ball."""
 
 import math
+import tracemalloc
 from dataclasses import replace
 from fractions import Fraction
 
@@ -114,6 +115,22 @@ def test_hostile_records_become_the_same_integers_by_both_roads(components, cell
     usable = records[np.isfinite(records).all(axis=1)]
     parts = [l1_sum(part, rule, compile=True)[0] for part in (usable[:3], usable[3:][::-1])]
     assert [a + b for a, b in zip(*parts, strict=True)] == made[0][0]
+
+
+@needs_numba
+def test_memory_does_not_tell_how_many_records_are_far_outside():
+    rule, peaks = l1_rule(L1Ball(1.0), BASES["matern"]), []
+    signs = np.where(np.arange(60) % 2, 1.0, -1.0)
+    for size in (0.01, 1.7e308):
+        records = np.tile(size * signs, (60_000, 1))
+        one = l1_sum(records[:1], rule, compile=True)[0]
+        tracemalloc.start()
+        made = l1_sum(records, rule, compile=True)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert made == ([60_000 * integer for integer in one], 0)
+    # All of them in one block take 60 MB for one copy.
+    assert max(peaks) < min(peaks) + 8e6
 
 
 @pytest.mark.parametrize("kind", ["matern", "uneven", "hours"])

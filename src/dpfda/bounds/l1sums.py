@@ -197,12 +197,15 @@ def l1_sum(values: Cells, rule: L1Rule, compile: bool | None = None) -> tuple[li
     chosen = compiled.worthwhile(values.size) if compile is None else compile and compiled.available()
     points, size = rule.matrix.shape
     inside, projected = np.zeros(points, dtype=object), np.zeros(size, dtype=object)
-    step, unusable = ROWS_AT_ONCE if chosen else max(1, NUMBERS_AT_ONCE // points), 0
+    few = max(1, NUMBERS_AT_ONCE // points)
+    step, unusable = ROWS_AT_ONCE if chosen else few, 0
     for start in range(0, values.shape[0], step):
         block = values[start : start + step]
         parts = compiled_l1.sums(block, rule) if chosen else _sums(doubles(block), rule)
         unusable += parts.unusable
-        for part in (parts, _sums(doubles(block[parts.careful]), rule)):
+        # A few at a time: how many there are is private, and memory is not to tell it.
+        left = np.split(parts.careful, range(few, parts.careful.size, few))
+        for part in (parts, *(_sums(doubles(block[rows]), rule) for rows in left)):
             inside += part.grid
             projected += part.projected
     taken = exact_product(rule.matrix.T.astype(np.int64), inside.tolist())
