@@ -1,6 +1,8 @@
 """Shared fixtures: real curves from a local folder that the environment names."""
 
+import atexit
 import csv
+import gc
 import os
 import sys
 from pathlib import Path
@@ -16,9 +18,19 @@ from hypothesis import HealthCheck, settings  # noqa: E402
 
 from dpfda.releases.kinds import kinds  # noqa: E402
 
+# What is imported and collected lives to the end: looking through it for garbage is in vain.
+gc.disable()
+
 # How long an example takes says how busy the machine is; that it is right is what is tested.
 settings.register_profile("dpfda", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("dpfda")
+
+
+def pytest_collection_finish() -> None:
+    """From here on garbage is looked for among what tests make, and among all once more at the exit."""
+    gc.freeze()
+    gc.enable()
+    atexit.register(gc.unfreeze)
 
 
 @pytest.fixture(scope="session")
