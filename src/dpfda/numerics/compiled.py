@@ -173,7 +173,7 @@ def _fill_part(values: Numbers, rule: Rule, grid: Floats) -> tuple[Integers, int
     """`read_and_sum` of records whose gaps are filled: those with gaps are copied, and they alone."""
     from dpfda.numerics import numba_units
 
-    add, points = _loop_of(rule), rule.center.size
+    add, points, grid = _loop_of(rule), rule.center.size, np.array(grid)
     totals, refused = np.zeros(points), 0
     step = min(len(values), max(1, MORE_AT_ONCE // points))
     usable, filled = np.empty(step, dtype=np.bool_), np.empty((0, points))
@@ -219,7 +219,9 @@ def _loop_of(rule: Rule) -> Callable[..., int]:
     shrinks = math.isfinite(rule.limit)
     loop: Callable[..., int] = numba_loops.shrink_and_add if shrinks else numba_loops.clip_and_add
     scale = rule.scale if shrinks else np.full(rule.center.size, rule.scale)
-    numbers = (rule.center, rule.half_widths, rule.weights, scale, rule.limit)
+    # Copies are all contiguous and may be written to: a loop is compiled anew for arrays of another kind.
+    public = (np.array(each) for each in (rule.center, rule.half_widths, rule.weights))
+    numbers = (*public, scale, rule.limit)
 
     def add(rows: Numbers, totals: Floats, usable: Flags = UNMARKED) -> int:
         return int(loop(rows, *numbers, totals, usable))
@@ -242,6 +244,7 @@ def _read_part(
 
     complete, standardize, grid, whole, flat = reading
     order, starts, sizes = units
+    grid, weights = np.array(grid), np.array(rule.weights)
     add, totals, points = _loop_of(rule), np.zeros(rule.center.size), rule.center.size
     records = order.size or values.shape[0]
     step = min(records, max(1, NUMBERS_AT_ONCE // points))
@@ -265,7 +268,7 @@ def _read_part(
             bad = numba_units.fill(block, grid, filled, good)
             block = filled[:some]
         if standardize:
-            bad = numba_units.standardize(block, shapes[:some], good, rule.weights, whole, flat)
+            bad = numba_units.standardize(block, shapes[:some], good, weights, whole, flat)
             block = shapes[:some]
         refused += bad
         if not good.all():

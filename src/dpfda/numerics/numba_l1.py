@@ -282,6 +282,13 @@ def add_inside(integers: Floats, inside: Flags, totals: Floats) -> None:
 
 
 @compiled
+def _copy(row: Floats, made: Floats) -> None:
+    # Entry by entry: an assignment of arrays takes longer to compile than the rest of a loop.
+    for k in range(UNSIGNED(row.size)):
+        made[k] = row[k]
+
+
+@compiled
 def take(
     values: Numbers,
     begin: int,
@@ -319,7 +326,8 @@ def take(
             add_inside(integers, inside[:size], totals[0])
         for n in range(many):
             i, place_of = left[n], count + n
-            kept[0][place_of], kept[1][place_of] = integers[i], heads[i]
+            _copy(integers[i], kept[0][place_of])
+            _copy(heads[i], kept[1][place_of])
             kept[2][place_of], kept[3][place_of], kept[4][place_of] = exponents[i], near[i], begin + i
         count += many
         begin += size

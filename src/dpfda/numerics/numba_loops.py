@@ -140,8 +140,10 @@ def _clip_far_rows(
 @compiled
 def _tiled(numbers: Floats, times: int) -> Floats:
     made = np.empty(times * numbers.size)
+    # Entry by entry: an assignment of arrays takes longer to compile than all of this loop.
     for place in range(times):
-        made[place * numbers.size : (place + 1) * numbers.size] = numbers
+        for k in range(numbers.size):
+            made[place * numbers.size + k] = numbers[k]
     return made
 
 
