@@ -72,9 +72,10 @@ class Basis(Functions, Protocol):
 
 def flat_grid(basis: Basis | BoxFunctions) -> Floats:
     """One number (m,) for each grid point: its place on an interval, its index in C order on a box."""
-    if isinstance(basis, BoxFunctions):
-        return np.arange(math.prod(axis.size for axis in basis.grid_points), dtype=np.float64)
-    return basis.grid_points
+    points = basis.grid_points
+    if isinstance(points, tuple):
+        return np.arange(math.prod(axis.size for axis in points), dtype=np.float64)
+    return points
 
 
 def volume(basis: Basis | BoxFunctions) -> float:

@@ -127,7 +127,6 @@ class L1Rule:
         )
 
 
-@remembered(16)
 def l1_rule(bound: Bound, basis: OnInterval) -> L1Rule | None:
     """The rule for a bound and the functions of a basis.
 
@@ -137,7 +136,12 @@ def l1_rule(bound: Bound, basis: OnInterval) -> L1Rule | None:
         None for other bounds, for functions on boxes, and for numbers near the ends of the range of
         floats: then records are embedded and clipped one by one.
     """
-    if type(bound) is not L1Ball or isinstance(basis, OwnTransform):
+    return _l1_rule(bound, basis) if type(bound) is L1Ball else None
+
+
+@remembered(16)
+def _l1_rule(bound: L1Ball, basis: OnInterval) -> L1Rule | None:
+    if isinstance(basis, OwnTransform):
         return None
     analysis, weights = np.asarray(basis.analysis), np.asarray(basis.weights, dtype=np.float64)
     if not (np.all(weights > 2.0**-WEIGHT_RANGE) and np.all(weights < 2.0**WEIGHT_RANGE)):

@@ -143,7 +143,6 @@ class OnBox(OnPoints, OwnTransform, Protocol):
     """Functions on the grid of a box, whose transform stands for the matrix."""
 
 
-@remembered(16)
 def on_grid(bound: Bound, basis: OnInterval | OnBox, coefficients: bool = True) -> OnGrid | None:
     """Enforce a bound on the grid, where that costs no noise.
 
@@ -164,10 +163,17 @@ def on_grid(bound: Bound, basis: OnInterval | OnBox, coefficients: bool = True) 
         orthonormal under the weights, transforms whose matrix would be large, numbers near the ends of
         the range of floats.
     """
-    weights = np.asarray(basis.weights, dtype=np.float64)
     # Classes derived from these bound something else (lattice values, say).
     if not isinstance(bound, ValueBounds | L2Ball) or type(bound) not in (ValueBounds, L2Ball):
         return None
+    return _on_grid(bound, basis, coefficients)
+
+
+@remembered(16)
+def _on_grid(
+    bound: ValueBounds | L2Ball, basis: OnInterval | OnBox, coefficients: bool
+) -> OnGrid | None:
+    weights = np.asarray(basis.weights, dtype=np.float64)
     if not (np.all(weights > 2.0**-WEIGHT_RANGE) and np.all(weights < 2.0**WEIGHT_RANGE)):
         return None
     made = _matrix(basis, weights) if coefficients else _no_matrix(weights.size)

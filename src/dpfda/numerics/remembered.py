@@ -7,12 +7,12 @@ before. What is remembered is shared, so its arrays become read-only.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
-from functools import lru_cache, partial, wraps
-from typing import Generic, ParamSpec, TypeVar
+from functools import lru_cache, wraps
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -31,9 +31,10 @@ class _UnknownError(TypeError):
 
 
 @dataclass(frozen=True)
-class _Call(Generic[Result]):
+class _Call:
     content: bytes
-    made: Callable[[], Result] = field(compare=False)
+    arguments: tuple[Any, ...] = field(compare=False)
+    named: Mapping[str, Any] = field(compare=False)
 
 
 def remembered(
@@ -58,8 +59,8 @@ def remembered(
 
     def decorate(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
         @lru_cache(calls)
-        def make(call: _Call[Result]) -> Result:
-            made = call.made()
+        def make(call: _Call) -> Any:
+            made = function(*call.arguments, **call.named)
             _freeze(made)
             return made
 
@@ -69,7 +70,8 @@ def remembered(
                 content = _digest((arguments, named))
             except _UnknownError:
                 return function(*arguments, **named)
-            return make(_Call(content, partial(function, *arguments, **named)))
+            made: Result = make(_Call(content, arguments, named))
+            return made
 
         return answer
 
@@ -77,53 +79,68 @@ def remembered(
 
 
 def _digest(arguments: object) -> bytes:
-    hashed, size = hashlib.blake2b(digest_size=32), 0
-    for part in _parts(arguments):
-        size += len(part)
-        if size > LARGEST:
-            raise _UnknownError
-        hashed.update(part)
-    return hashed.digest()
+    parts: list[bytes] = []
+    _write(arguments, parts)
+    content = b"".join(parts)
+    if len(content) > LARGEST:
+        raise _UnknownError
+    return hashlib.blake2b(content, digest_size=32).digest()
 
 
-def _parts(value: object) -> Iterator[bytes]:
-    """The content of an argument, without ambiguity: every part says its kind and its length."""
-    kind = type(value)
-    if isinstance(value, np.ndarray) and kind is np.ndarray and value.dtype.kind in "biuf":
-        yield f"array {value.dtype.str} {value.shape} ".encode()
-        yield value.tobytes()
-    elif kind in _PLAIN:
+def _write(value: Any, parts: list[bytes]) -> None:
+    """Write the content of an argument, without ambiguity: every part says its kind and its length."""
+    kind: Any = type(value)
+    if kind in _PLAIN:
         written = repr(value).encode()
-        yield f"{kind.__name__} {len(written)} ".encode() + written
-    elif isinstance(value, float | np.generic) and kind.__module__ in ("builtins", "numpy"):
-        yield f"{kind.__name__} ".encode() + np.asarray(value).tobytes()
-    elif isinstance(value, tuple | list) and kind in (tuple, list):
-        yield f"{kind.__name__} {len(value)} ".encode()
-        if all(type(each) is int for each in value):
-            yield repr(value).encode()
-            return
-        for each in value:
-            yield from _parts(each)
-    elif isinstance(value, dict) and kind is dict:
-        yield f"dict {len(value)} ".encode()
-        for item in value.items():
-            yield from _parts(item)
-    elif isinstance(value, type) and value.__module__.startswith(_KNOWN):
-        yield f"class {value.__module__}.{value.__qualname__} ".encode()
-    elif kind.__module__.startswith(_KNOWN):
-        yield f"{kind.__module__}.{kind.__qualname__} ".encode()
-        yield from _parts(_fields(value))
+        parts.append(f"{kind.__name__} {len(written)} ".encode() + written)
+    elif kind in (tuple, list, dict):
+        _write_all(value, parts)
+    elif kind is np.ndarray and value.dtype.kind in "biuf":
+        if value.nbytes > LARGEST:
+            raise _UnknownError
+        parts.append(f"array {value.dtype.str} {value.shape} ".encode() + value.tobytes())
+    elif kind is float or (isinstance(value, np.generic) and kind.__module__ == "numpy"):
+        parts.append(f"{kind.__name__} ".encode() + np.asarray(value).tobytes())
+    elif (name := _name(kind)) is not None:
+        parts.append(name)
+        _write(_fields(value), parts)
+    elif isinstance(value, type) and (name := _name(value)) is not None:
+        parts.append(b"class " + name)
     else:
         raise _UnknownError
 
 
-def _fields(value: object) -> object:
+def _write_all(values: Any, parts: list[bytes]) -> None:
+    parts.append(f"{type(values).__name__} {len(values)} ".encode())
+    if type(values) is dict:
+        values = values.items()
+    elif all(type(each) is int for each in values):
+        parts.append(repr(values).encode())
+        return
+    for each in values:
+        _write(each, parts)
+
+
+@lru_cache
+def _name(kind: type) -> bytes | None:
+    """A class by its name, where all that it holds is in its fields."""
+    if not kind.__module__.startswith(_KNOWN):
+        return None
+    return f"{kind.__module__}.{kind.__qualname__} ".encode()
+
+
+@lru_cache
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind))
+
+
+def _fields(value: object) -> Any:
     if isinstance(value, Enum):
         return value.name
     if isinstance(value, tuple):
         return tuple(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return [getattr(value, each.name) for each in fields(value)]
+        return [getattr(value, name) for name in _names(type(value))]
     if hasattr(value, "get_params"):
         return value.get_params(deep=False)
     raise _UnknownError
