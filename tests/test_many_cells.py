@@ -207,7 +207,7 @@ class TestManyCells:
         errors = errors_at(raw, at[:, None])
         np.testing.assert_allclose(errors.std(axis=0), moved.std(axis=0), rtol=0.3)
 
-    def test_a_release_keeps_what_all_keep(self, tmp_path: Path) -> None:
+    def test_a_release_keeps_what_all_keep(self, tmp_path: Path, few_draws: None) -> None:
         points = np.random.default_rng(10).exponential(0.1, 4000)
         density = PrivateDensity(2.0, domain=(0, 1), cells=10_000, scale="linear", bandwidth="monotone")
         release = density.fit(points).release_
@@ -223,7 +223,7 @@ class TestManyCells:
         assert np.all(lower <= release.quantile([0.25, 0.5, 0.9]) + 0.02)
         assert np.all(upper >= release.quantile([0.25, 0.5, 0.9]) - 0.02)
 
-    def test_a_distribution_that_falls_is_levelled_with_a_band(self) -> None:
+    def test_a_distribution_that_falls_is_levelled_with_a_band(self, few_draws: None) -> None:
         # Everybody at two places: the smooth function is far below zero beside them.
         points = np.repeat([0.3, 0.30005], [3000, 3000])
         density = PrivateDensity(2.0, domain=(0, 1), cells=8192, scale="linear")
@@ -249,7 +249,7 @@ class TestManyCells:
         # Far above five deviations; a width wrong by sqrt(2) is off by .29 or more.
         assert abs(shares - 1) < 0.15
 
-    def test_a_plane_of_many_cells(self) -> None:
+    def test_a_plane_of_many_cells(self, few_draws: None) -> None:
         points = np.random.default_rng(11).beta(2, 5, (20_000, 2))
         density = PrivateDensity(4.0, domain=((0, 1), (0, 1)), cells=(640, 512), noise="laplace")
         release = density.fit(points).release_

@@ -15,6 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -144,9 +145,13 @@ def gaussian_ratio(guarantee: Guarantee, calibration: str = "exact") -> Fraction
         return root_at_most(2 * guarantee.rho, 60)
     if calibration == "classical":
         return _classical_ratio(guarantee)
-    epsilon, delta = guarantee.epsilon, guarantee.delta
-    if delta < SMALLEST_DELTA:
+    if guarantee.delta < SMALLEST_DELTA:
         raise ParameterError("delta", "be at least 1e-300 for Gaussian noise", f"{guarantee}")
+    return _exact_ratio(guarantee.epsilon, guarantee.delta)
+
+
+@lru_cache(maxsize=256)
+def _exact_ratio(epsilon: Fraction, delta: Fraction) -> Fraction:
     ceiling = 1 + 2 * Fraction(math.isqrt(int(2 * epsilon) + 1) + 1) + 40
     return turning(lambda mu: gaussian_delta(epsilon, mu) <= delta, ceiling)[0]
 
