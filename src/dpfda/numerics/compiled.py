@@ -219,7 +219,7 @@ def _loop_of(rule: Rule) -> Callable[..., int]:
     shrinks = math.isfinite(rule.limit)
     loop: Callable[..., int] = numba_loops.shrink_and_add if shrinks else numba_loops.clip_and_add
     scale = rule.scale if shrinks else np.full(rule.center.size, rule.scale)
-    # Copies are all contiguous and may be written to: a loop is compiled anew for arrays of another kind.
+    # Copies are all contiguous and may be written to: for another kind a loop is compiled anew.
     public = (np.array(each) for each in (rule.center, rule.half_widths, rule.weights))
     numbers = (*public, scale, rule.limit)
 

@@ -16,6 +16,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import array_to_json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
+from dpfda.numerics.remembered import remembered
 from dpfda.records.features.blocks import by_blocks, count, padded, product
 from dpfda.records.features.inputs import InputBox, inputs_words
 
@@ -204,6 +205,7 @@ class LandmarkFeatures:
         return cls(clone(kernel), frozen(places), frozen(matrix))
 
     @classmethod
+    @remembered(8)
     def on_grid(
         cls, kernel: object, inputs: int, points: int, components: int | None = None
     ) -> LandmarkFeatures:
