@@ -7,12 +7,12 @@ before. What is remembered is shared, so its arrays become read-only.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
-from functools import lru_cache, wraps
-from typing import Any, ParamSpec, TypeVar
+from functools import lru_cache, partial, wraps
+from typing import Generic, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -31,10 +31,9 @@ class _UnknownError(TypeError):
 
 
 @dataclass(frozen=True)
-class _Call:
+class _Call(Generic[Result]):
     content: bytes
-    arguments: tuple[Any, ...] = field(compare=False)
-    named: Mapping[str, Any] = field(compare=False)
+    made: Callable[[], Result] = field(compare=False)
 
 
 def remembered(
@@ -59,8 +58,8 @@ def remembered(
 
     def decorate(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
         @lru_cache(calls)
-        def make(call: _Call) -> Any:
-            made = function(*call.arguments, **call.named)
+        def make(call: _Call[Result]) -> Result:
+            made = call.made()
             _freeze(made)
             return made
 
@@ -70,8 +69,7 @@ def remembered(
                 content = _digest((arguments, named))
             except _UnknownError:
                 return function(*arguments, **named)
-            made: Result = make(_Call(content, arguments, named))
-            return made
+            return make(_Call(content, partial(function, *arguments, **named)))
 
         return answer
 
@@ -87,19 +85,19 @@ def _digest(arguments: object) -> bytes:
     return hashlib.blake2b(content, digest_size=32).digest()
 
 
-def _write(value: Any, parts: list[bytes]) -> None:
+def _write(value: object, parts: list[bytes]) -> None:
     """Write the content of an argument, without ambiguity: every part says its kind and its length."""
-    kind: Any = type(value)
+    kind = type(value)
     if kind in _PLAIN:
         written = repr(value).encode()
         parts.append(f"{kind.__name__} {len(written)} ".encode() + written)
-    elif kind in (tuple, list, dict):
+    elif isinstance(value, tuple | list | dict) and kind in (tuple, list, dict):
         _write_all(value, parts)
-    elif kind is np.ndarray and value.dtype.kind in "biuf":
+    elif isinstance(value, np.ndarray) and kind is np.ndarray and value.dtype.kind in "biuf":
         if value.nbytes > LARGEST:
             raise _UnknownError
         parts.append(f"array {value.dtype.str} {value.shape} ".encode() + value.tobytes())
-    elif kind is float or (isinstance(value, np.generic) and kind.__module__ == "numpy"):
+    elif isinstance(value, float | np.generic) and kind.__module__ in ("builtins", "numpy"):
         parts.append(f"{kind.__name__} ".encode() + np.asarray(value).tobytes())
     elif (name := _name(kind)) is not None:
         parts.append(name)
@@ -110,37 +108,31 @@ def _write(value: Any, parts: list[bytes]) -> None:
         raise _UnknownError
 
 
-def _write_all(values: Any, parts: list[bytes]) -> None:
+def _write_all(
+    values: tuple[object, ...] | list[object] | dict[object, object], parts: list[bytes]
+) -> None:
     parts.append(f"{type(values).__name__} {len(values)} ".encode())
-    if type(values) is dict:
-        values = values.items()
-    elif all(type(each) is int for each in values):
+    if not isinstance(values, dict) and all(type(each) is int for each in values):
         parts.append(repr(values).encode())
         return
-    for each in values:
+    for each in values.items() if isinstance(values, dict) else values:
         _write(each, parts)
 
 
-@lru_cache
-def _name(kind: type) -> bytes | None:
+def _name(kind: type[object]) -> bytes | None:
     """A class by its name, where all that it holds is in its fields."""
     if not kind.__module__.startswith(_KNOWN):
         return None
     return f"{kind.__module__}.{kind.__qualname__} ".encode()
 
 
-@lru_cache
-def _names(kind: type) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(kind))
-
-
-def _fields(value: object) -> Any:
+def _fields(value: object) -> object:
     if isinstance(value, Enum):
         return value.name
     if isinstance(value, tuple):
         return tuple(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return [getattr(value, name) for name in _names(type(value))]
+        return [getattr(value, each.name) for each in fields(value)]
     if hasattr(value, "get_params"):
         return value.get_params(deep=False)
     raise _UnknownError
