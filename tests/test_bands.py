@@ -267,6 +267,10 @@ class TestShape:
         assert not band.contains(np.array([0.0, 0.5, 1.1]))
         assert not band.contains(np.array([-0.1, 0.5, 0.5]))
 
+    def test_a_band_is_shown_in_a_line(self) -> None:
+        band = Band(np.arange(500.0), np.full(500, -2.5), np.linspace(1, 7.25, 500), 0.9, False)
+        assert repr(band) == "Band(0.9, at each point: lower and upper at 500 points, from -2.5 to 7.25)"
+
     @pytest.mark.parametrize("level", [0, 1, -0.1, 95, math.nan])
     def test_levels_are_probabilities(self, level: float) -> None:
         with pytest.raises(ParameterError, match="level must lie strictly between 0 and 1; found"):

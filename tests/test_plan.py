@@ -278,6 +278,8 @@ def test_plans_are_words_numbers_pictures_and_travel(name):
     plan = PLANNED[name]
     assert json.loads(json.dumps(plan.to_json()))["expected_error"] == pytest.approx(plan.error)
     assert "no data were read" in str(plan)
+    shown = f"<{type(plan).__name__}: {plan.summary}, {plan.n} {plan.unit}s, {plan.guarantee}; print"
+    assert repr(plan).startswith(shown)
     assert "<table>" in plan._repr_html_()
     line = plan.view().lines[0]
     assert np.all(np.diff(line.values) < 0)

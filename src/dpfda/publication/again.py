@@ -17,7 +17,7 @@ Given = TypeVar("Given", bound=Guarantee)
 Made = TypeVar("Made", bound="PlanAgain")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PlanAgain(Plan):
     """A plan that a function marked by `planner` made, and can make for other public numbers.
 

@@ -54,7 +54,7 @@ class ReadingRule(Protocol):
     def standardize(self) -> bool: ...
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MeanDesign(Plan):
     """Basis and bound of a mean, and from them what is summed, the design and its noise.
 

@@ -36,7 +36,7 @@ ReleasedMean: TypeAlias = ReleasedFunction | ReleasedField
 EXAMPLES = 8
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MeanPlan(MeanDesign):
     """Plan of a mean: parameters as of `dpfda.publication.mean_designs.MeanDesign`.
 

@@ -146,7 +146,7 @@ class SubspaceShares:
         return {stage: str(cost.guarantee) for stage, cost in self.costs().items()}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CovariancePlan(PlanAgain):
     """Plan of a covariance, or of components by either strategy.
 

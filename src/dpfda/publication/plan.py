@@ -306,8 +306,7 @@ class Plan(ABC):
 
     def describe(self, level: float = LEVEL) -> str:
         """The plan in words."""
-        units = f"{self.n} {self.unit}s" if self.n else f"{self.unit}s, whose number is private"
-        lines = [f"Plan: {self.summary}, {units}; no data were read."]
+        lines = [f"Plan: {self.summary}, {self._units}; no data were read."]
         facts, band = self.facts() | {"error": self._told_error}, self.band(level)
         if band is not None:
             facts["band"] = (
@@ -316,6 +315,14 @@ class Plan(ABC):
         return "\n".join(lines + [f"  {name + ':':<11} {fact}" for name, fact in facts.items()])
 
     __str__ = describe
+
+    def __repr__(self) -> str:
+        what = f"{self.summary}, {self._units}, {self.guarantee}"
+        return f"<{type(self).__name__}: {what}; print it for more>"
+
+    @property
+    def _units(self) -> str:
+        return f"{self.n} {self.unit}s" if self.n else f"{self.unit}s, whose number is private"
 
     @property
     def _told_error(self) -> str:

@@ -36,7 +36,7 @@ class HasNoise(Protocol):
         """Simulated errors (draws, M) of the coefficients."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Band:
     """A band around a released function.
 
@@ -60,6 +60,11 @@ class Band:
     level: float
     simultaneous: bool
     covers: str = ""
+
+    def __repr__(self) -> str:
+        lowest, highest = (f"{end:.6g}" for end in (self.lower.min(), self.upper.max()))
+        what = f"{self.level:g}, {'everywhere at once' if self.simultaneous else 'at each point'}"
+        return f"Band({what}: lower and upper at {len(self.lower)} points, from {lowest} to {highest})"
 
     def contains(self, values: Floats) -> bool:
         """Whether a curve on the same points lies in the band everywhere."""

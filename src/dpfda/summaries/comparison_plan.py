@@ -37,7 +37,7 @@ def design_size(asked: int | None, sizes: Sequence[int]) -> int:
     return max(1, min(sizes, default=DESIGN_SIZE)) if asked is None else asked
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ComparisonPlan(PlanOfMeans):
     """Plan of the means of disjoint groups, of which each has the whole budget.
 

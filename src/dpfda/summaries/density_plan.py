@@ -43,7 +43,7 @@ from dpfda.summaries.settings import Settings, read_labels
 SHORTEST = 2.0**-40
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DensityPlan(PlanAgain):
     """Plan of a density.
 

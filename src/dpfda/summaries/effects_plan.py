@@ -33,7 +33,7 @@ TRIAL, USUAL = 10, math.sqrt(4 * 11 * 12 / 3)
 TABLES, QUICK = 6, 2
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class EffectsPlan(TablePlan):
     """Plan of a regression of curves.
 

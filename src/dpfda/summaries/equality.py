@@ -210,7 +210,7 @@ class FineSums:
         return Cells(min(FINE, problem.cube.weights.size)).design(problem)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TestPlan(PlanOfMeans):
     """Plan of a test that groups have one mean function.
 

@@ -123,7 +123,7 @@ class Solving(Gathered):
     shorthand: ClassVar[str] = "solver"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MachinePlan(PlanAgain):
     """Plan of a regression or classification function.
 

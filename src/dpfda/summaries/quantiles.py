@@ -219,7 +219,7 @@ class PrivateQuantiles(Estimator):
         return PublicPoints.every(self.step, ends, MOST_POINTS)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class QuantilesPlan(PlanAgain):
     """Plan of quantiles.
 

@@ -97,7 +97,7 @@ def prepare_pooled(estimator: InBlocks, X: object, groups: object) -> Prepared[P
         return Prepared(plan, IntegerSum.of(found.shares(cells, bounds, UNIT)))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PooledPlan(TablePlan):
     """Plan of a pooled mean.
 

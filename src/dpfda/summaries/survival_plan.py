@@ -33,7 +33,7 @@ LEFT, CENSORED = 0.2, 1 / 3
 TABLES, QUICK = 8, 3
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SurvivalPlan(TablePlan):
     """Plan of a survival curve.
 

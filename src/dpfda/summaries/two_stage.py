@@ -163,7 +163,7 @@ def staged_plan(whole: MeanPlan, strategy: TwoStages) -> StagedPlan:
     return plan
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class StagedPlan(PlanOfMeans):
     """Plan of a mean in two stages, or in one where two are not expected to be better.
 

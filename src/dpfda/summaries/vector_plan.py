@@ -24,7 +24,7 @@ from dpfda.publication.together import (
 from dpfda.releases.vector import ReleasedVector, own_level
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class VectorPlan(PlanOfMeans):
     """Plan of the means of several channels of the same records.
 
