@@ -34,6 +34,7 @@ from dpfda.noise.wishart import CoupledNoise, WishartDifferenceNoise
 from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
 from dpfda.privacy.ledger import MemoryLedger
+from dpfda.privacy.words import number
 from dpfda.publication.radii import RadiusChoice, bin_counts
 from dpfda.records import LongCurves
 from dpfda.records.second_moments import LARGEST, OuterSum, outer_ball
@@ -1108,6 +1109,18 @@ class TestEigenvalues:
         # True levels of .93 and .38: ten standard errors or more beyond the limits.
         assert inside(1 / math.sqrt(2))[0] > level + slack
         assert inside(math.sqrt(2))[1] < level - slack
+
+    def test_an_estimate_that_is_drawn_to_zero_is_not_told_as_a_small_covariance(self):
+        """The noise is drawn to zero with it: what is left of that says nothing of the covariance."""
+        release = released(epsilon=0.1)
+        nothing = replace(release, noisy_sum=(0,) * len(release.noisy_sum))
+        high = nothing.eigenvalue_intervals()[0, 1]
+        assert nothing.noise_floor() < high / 1000
+        largest = f"between 0 and {number(high)}, with"
+        assert largest in nothing.highlights()["largest"]
+        words = " ".join(nothing.describe().split())
+        assert f"the largest variance of these bounded curves lies {largest}" in words
+        assert "small numbers are then no finding" in words
 
     def test_with_little_noise_both_components_of_the_waves_are_found(self):
         release = released(waves(400), epsilon=1e5, functions=6)

@@ -284,9 +284,11 @@ def second_order(release: Release, what: str, found: ReleasedComponents) -> Word
     variances = ", ".join(number(float(value)) for value in found.variances)
     accurate = (
         [
-            "With a probability of 95% the noise alone has no eigenvalue above "
+            "With a probability of 95% the noise that is left in it has no eigenvalue above "
             f"{number(found.floor)}. The released variances are {variances}; {above} of them "
-            f"{'lies' if above == 1 else 'lie'} above that, and others may be noise.",
+            f"{'lies' if above == 1 else 'lie'} above that, and others may be noise. Where noise is "
+            "large, estimate and noise are drawn towards zero together: small numbers are then no "
+            "finding.",
             "This is about the privacy noise. Clipping, the choice of functions and sampling add "
             "errors of their own.",
         ]

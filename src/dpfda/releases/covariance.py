@@ -22,6 +22,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, whole
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
+from dpfda.privacy.words import number
 from dpfda.releases import entries as file
 from dpfda.releases.bands import (
     DRAWS,
@@ -398,9 +399,17 @@ class ReleasedCovariance(OnBasis):
         return f"{what} of {super().value_label}, squared units"
 
     def words(self) -> Words:
+        what = "Second moments" if self.is_moment else "A covariance function"
+        words = second_order(self, f"{what} of pairs of points", self.components())
+        if self.bandless == "":
+            low, high = map(number, self.eigenvalue_intervals()[0])
+            exact = (
+                f"Without noise the largest variance of these bounded curves lies between {low} and "
+                f"{high}, with a probability of 95%."
+            )
+            words = replace(words, accurate=[*words.accurate[:1], exact, *words.accurate[1:]])
         if not self.is_moment:
-            return second_order(self, "A covariance function of pairs of points", self.components())
-        words = second_order(self, "Second moments of pairs of points", self.components())
+            return words
         larger = (
             "They are around the middle of the bound, and larger than the covariance by the product of "
             "the mean's distances from there. A release with --center private is about the mean."
@@ -425,4 +434,8 @@ class ReleasedCovariance(OnBasis):
         }
 
     def highlights(self) -> dict[str, str]:
-        return self.components().highlights()
+        found = self.components().highlights()
+        if self.bandless:
+            return found
+        low, high = map(number, self.eigenvalue_intervals()[0])
+        return {**found, "largest": f"without noise between {low} and {high}, with probability 95%"}
