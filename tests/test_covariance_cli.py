@@ -57,6 +57,14 @@ def test_what_is_said_of_the_center(run, table):
         assert words in said
 
 
+def test_a_column_that_is_not_there_is_named_by_its_own_option(run, table):
+    given = ("compare", table, "--columns", "p_*", "--bounds", -1, 1, "--epsilon", 1, "--out", "c.json")
+    for by, person, flag in (("groop", "person", "--by"), ("group", "persn", "--groups")):
+        refused = run(*given, "--by", by, "--groups", person)
+        assert refused.exit_code == 2
+        assert f"{flag} must be the label of a column of the file; found" in refused.stderr
+
+
 def test_a_test_is_on_the_axis_of_its_curves(run, table):
     result = run("test", table, "--columns", "p_*", "--groups", "person", "--by", "group",
                  "--epsilon", 4, "--bounds", -1, 1, "--domain", 0, 24, "--out", "t.json")  # fmt: skip

@@ -205,4 +205,4 @@ class ReleasedPooledMean(Valued):
         }
 
     def lines(self) -> dict[str, str]:
-        return {"estimate": "pooled", "cells": self.cells.describe()}
+        return {"cells": self.cells.describe()}

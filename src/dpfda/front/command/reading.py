@@ -207,7 +207,15 @@ class ComparedCurves(Curves):
         return super().settings(given) | {"levels": given.levels or None}
 
     def read(self, given: Given) -> TableCurves:
-        return self._read(given, given.by, labels=[("groups", given.groups)] if given.groups else ())
+        try:
+            return self._read(
+                given, given.by, labels=[("--groups", given.groups)] if given.groups else ()
+            )
+        except ParameterError as error:
+            if error.parameter != "groups":
+                raise
+            # The reader calls so whatever column is not of the curve.
+            raise ParameterError("--by", error.constraint, error.found, error.remedy) from None
 
     def labels(self, given: Given, table: TableCurves) -> dict[str, str]:
         return {**super().labels(given, table), "group": given.by}
