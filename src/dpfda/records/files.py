@@ -235,11 +235,10 @@ def read_curves(
 
     Notes
     -----
-    Under "repair" nothing depends on the values of other rows: which columns are read, and whether
-    the file is refused, follows from the header alone. Under "refuse" a file is also refused where its
-    header looks like one of its records (increasing, like them, and within their range), since it would
-    be published as the grid; but not where `columns` is "*" or labels without wildcards, or the grid is
-    stated.
+    Under "repair" nothing depends on other rows: which columns are read, and whether the file is
+    refused, follows from the header alone. Under "refuse" a header that looks like a record (increasing,
+    like the others, and within their range) is refused too, unless `columns` is "*" or labels without
+    wildcards, or the grid is stated: it would be published as the grid.
     """
     long = _long_layout(id, time, value, columns)
     if since is not None and dates is None:
