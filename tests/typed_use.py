@@ -30,10 +30,15 @@ from dpfda import (
     load,
     release_function,
 )
+from dpfda.bases.cells import CellGrid
 from dpfda.bounds import L2Ball
 from dpfda.front.interop.opendp import as_release, guarantee_of, make_mean
+from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import Guarantee
+from dpfda.privacy.ledger import Amount
+from dpfda.publication.custody import Agreement, Keys, Part
 from dpfda.records import LongCurves
+from dpfda.records.features import LinearFeatures
 from dpfda.releases.answers import ReleasedAnswers
 from dpfda.releases.base import Release
 from dpfda.releases.comparison import ReleasedComparison
@@ -55,6 +60,9 @@ from dpfda.releases.staged import TwoStageFunction
 from dpfda.releases.survival import ReleasedSurvival
 from dpfda.releases.tested import ReleasedTest
 from dpfda.releases.vector import ReleasedVector
+from dpfda.summaries.custodians import merge
+from dpfda.summaries.streams import MeanStream
+from dpfda.summaries.tuning import private_selection
 from dpfda.summaries.two_stage import TwoStages
 from dpfda.views import Table
 
@@ -117,6 +125,22 @@ def files() -> None:
     assert_type(ReleasedVector.load("f"), ReleasedVector)
 
 
+def found(candidate: str, epsilon: Fraction) -> ReleasedDensity:
+    """One run of a selection."""
+    return PrivateDensity(epsilon, noise=candidate).fit(Y).release_
+
+
+def seams(ledger: Ledger, agreement: Agreement, parts: list[Part], keys: Keys) -> None:
+    """What is chosen, joined, streamed or left is known, too."""
+    chosen = private_selection(["laplace", "gaussian"], found, lambda release: release(0.5), 1.0)
+    assert_type(chosen.release, ReleasedDensity)
+    assert_type(merge(agreement, parts, keys), Release)
+    assert_type(MeanStream(PrivateMean(1.0).plan(9)).release(), ReleasedFunction | ReleasedField)
+    assert_type(PrivateMean(1.0).pooled(9).publish(IntegerSum(8)), ReleasedFunction | ReleasedField)
+    assert_type(ledger.of("scans").remaining(), Amount)
+    assert_type(Domain.of((0, 24)), Domain)
+
+
 def with_opendp(domain: InputDomain, metric: Metric) -> None:
     """Measurements are OpenDP's, and what is made of their outputs is a release."""
     measurement = make_mean(domain, metric, PrivateMean(1.0))
@@ -135,6 +159,12 @@ def arguments(frame: pd.DataFrame, curves: LongCurves, ledger: Ledger) -> None:
     PrivateMean(1.0, bounds=[np.zeros(8), np.ones(8)], grid_points=range(8)).fit([[0.0] * 8] * 20)
     PrivateMean(1.0, bounds=(np.zeros(8), 1), unit=PrivacyUnit("day"), ledger=ledger.of("scans")).fit(X)
     PrivateComparison(1.0, levels=["a", 7]).fit(X, ["a", 7, None], groups=("p1", "p2"))
+    PrivateQuantiles(1.0, levels=(0.25, 0.75), step=0.5, scale=np.log).fit(Y)
+    PrivateDensity(1.0, cells=(8, 8), domain=[(0, 1), (0, 1)]).fit_counts(X, (Y, Y))
+    PrivateKernelRegressor(1.0, loss="huber", features=LinearFeatures.of_columns(8)).fit(X, Y)
+    CellGrid.from_edges(range(9))
+    PrivateDensity(1.0, bandwidth=[0.1])  # type: ignore[arg-type]
+    PrivateKernelRegressor(1.0, loss=1)  # type: ignore[arg-type]
     PrivateMean("1.0")  # type: ignore[arg-type]
     PrivateMean(1.0, bounds=3)  # type: ignore[arg-type]
     PrivateMean(1.0, unit=4)  # type: ignore[arg-type]

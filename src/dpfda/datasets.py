@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +34,7 @@ class TemperatureCurves:
 
     values: Floats
     grid_points: Floats
-    dates: NDArray[Any]
+    dates: NDArray[np.datetime64]
     provenance: str
     path: Path
 

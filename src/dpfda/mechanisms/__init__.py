@@ -23,10 +23,7 @@ from dpfda.numerics.scan import classes_in
 
 def mechanisms() -> dict[str, type[Any]]:
     """Names of all mechanisms, with their classes."""
-    return {
-        kind.name: kind
-        for kind in sorted(classes_in(__name__, __path__, "name"), key=attrgetter("name"))
-    }
+    return {kind.name: kind for kind in sorted(classes_in(__name__, "name"), key=attrgetter("name"))}
 
 
 def read_mechanism(mechanism: object) -> Mechanism:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import dpfda.noise
 from dpfda.noise.protocol import Law, VectorLaw
 from dpfda.numerics.encoding import mapping, text
 from dpfda.numerics.scan import classes_in
@@ -12,7 +11,7 @@ from dpfda.numerics.scan import classes_in
 
 def laws_of(kind: type[Law] = VectorLaw) -> dict[str, type[Any]]:
     """Names of all laws of a kind in the files of this folder, with their classes."""
-    laws = classes_in(dpfda.noise.__name__, dpfda.noise.__path__, "law")
+    laws = classes_in(__name__.rpartition(".")[0], "law")
     return {law.law: law for law in laws if issubclass(law, kind)}
 
 

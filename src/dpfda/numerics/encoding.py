@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import math
 from dataclasses import fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from dpfda.numerics.errors import ParameterError
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+# Values of any type by their names, as JSON's objects have them.
+Json = dict[str, Any]
 # Integers are in units of 2^-exponent; a double's own exponents reach from -1074 to 1023.
 LARGEST_EXPONENT = 4096
 # Cells of a grid, or functions, that a file may ask for by a number alone: half a gigabyte.

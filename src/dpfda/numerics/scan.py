@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
 
-def classes_in(package: str, path: Iterable[str], attribute: str) -> tuple[type[Any], ...]:
+def classes_in(package: str, attribute: str) -> tuple[type[Any], ...]:
     """Classes of the files in a package's folders that say an attribute of their own.
 
     Parameters
     ----------
     package : str
-        Its name.
-    path : iterable of str
-        Its folders; packages within are left out.
+        Its name; packages within are left out.
     attribute : str
         By which the classes are known.
     """
-    return _scanned(package, tuple(path), attribute)
+    return _scanned(package, tuple(importlib.import_module(package).__path__), attribute)
 
 
 @cache

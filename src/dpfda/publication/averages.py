@@ -84,13 +84,10 @@ def publish(
 
 
 def publish_curve(
-    total: IntegerSum,
-    plan: MeanPlan,
-    paying: Paying = NAMED,
-    certificate: Certificate | None = None,
+    total: IntegerSum, plan: MeanPlan, certificate: Certificate | None = None
 ) -> ReleasedFunction:
     """As `publish`, of a plan for functions on an interval."""
-    made = publish(total, plan, paying, certificate)
+    made = publish(total, plan, certificate=certificate)
     assert isinstance(made, ReleasedFunction)  # noqa: S101
     return made
 

@@ -18,6 +18,7 @@ from dpfda.mechanisms import COUNT_SCALE, Design
 from dpfda.mechanisms.design import ExpectedError, expected_error, least_error, least_error_of_any
 from dpfda.mechanisms.design.expectation import DRAWS, made_up_sums, volume
 from dpfda.mechanisms.posteriors import CountNoise
+from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
 from dpfda.privacy.certificates import Certificate
@@ -45,7 +46,7 @@ class MeanPlan(MeanDesign):
 
     def around(
         self, size: int, design: Design, divisor: float | NoisyCount, certificate: Certificate
-    ) -> dict[str, Any]:
+    ) -> Json:
         """All that the released function holds beside the mechanism's output, made before the noise.
 
         Raises

@@ -37,6 +37,7 @@ from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.design import counted_power
 from dpfda.noise import BoxNoise, GaussianNoise, NoiseLaw, body_noise, cost_of, gaussian_ratio, parts_of
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import DpfdaError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, gaussian_delta
@@ -84,7 +85,7 @@ def publish_together(
     whole: Certificate,
     entry: Mapping[str, object],
     paying: Paying = NAMED,
-) -> tuple[dict[str, Any], Certificate]:
+) -> tuple[Json, Certificate]:
     """Release several sums over the same privacy units; the ledger is charged once, before any noise.
 
     Parameters
@@ -204,7 +205,7 @@ class OneDraw:
             laws |= {name: GaussianNoise(tuple(own)) for name, own in scales.items()}
         return {name: replace(_design(plan), noise=laws[name]) for name, plan in self.plans.items()}
 
-    def parted(self, values: Any) -> dict[str, Any]:
+    def parted(self, values: Any) -> Json:
         """One value a coordinate, dealt to the plans."""
         made, start = {}, 0
         for name, size in self.sizes.items():
@@ -257,7 +258,7 @@ def publish_in_one_draw(
     whole: Certificate,
     entry: Mapping[str, object],
     paying: Paying = NAMED,
-) -> tuple[dict[str, Any], Certificate]:
+) -> tuple[Json, Certificate]:
     """Release several sums over the same units with one draw of noise, at one charge.
 
     Parameters

@@ -7,13 +7,17 @@ What a column's type is, the container says as it is handed over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from dpfda.numerics.arrays import Cells
 from dpfda.numerics.errors import DataError, MissingExtraError, needed
 from dpfda.records.rows import NamedRows, blocks_of_rows, is_cursor, labels_of, rows_of
+
+if TYPE_CHECKING:
+    from pyarrow import ChunkedArray, Table
 
 NUMERIC = frozenset(
     {
@@ -43,7 +47,10 @@ def is_arrow_array(values: object) -> bool:
     )
 
 
-def arrow_column(table: Any, place: int) -> Any:
+Read = TypeVar("Read")
+
+
+def arrow_column(table: Table, place: int) -> ChunkedArray | Cells:
     """A column: an array, with nulls masked, where its type is numeric; else the cells as they are."""
     column = table.column(place)
     if str(getattr(column, "type", "")) in NUMERIC:
@@ -95,7 +102,7 @@ def arrow_array(values: object) -> Any:
     return values
 
 
-def names_in(values: object) -> list[Any] | None:
+def names_in(values: object) -> Sequence[object] | None:
     """Labels of the columns of something tabular, without reading it; None where it does not say."""
     if hasattr(values, "collect_schema"):
         return list(values.collect_schema().names())
@@ -144,7 +151,7 @@ def _blocks(source: Any) -> Any:
     return source if hasattr(source, "__next__") else None
 
 
-def _guarded(read: Callable[[], Any]) -> Any:
+def _guarded(read: Callable[[], Read]) -> Read:
     try:
         return read()
     except MissingExtraError:

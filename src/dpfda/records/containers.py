@@ -39,7 +39,7 @@ def is_frame(values: object) -> bool:
     return hasattr(values, "iloc") and hasattr(values, "columns")
 
 
-def column_labels(values: Any) -> list[Any] | None:
+def column_labels(values: Any) -> Sequence[object] | None:
     """Labels of the columns of a frame or a table; None where there are none. Public."""
     if is_arrow_table(values):
         return list(values.column_names)
@@ -381,7 +381,7 @@ def take(values: Any, rows: Integers) -> Any:
     return values.take(rows) if is_arrow_table(values) else values[rows]
 
 
-def taken_out(values: Any, places: Sequence[int]) -> tuple[Any, list[Any]]:
+def taken_out(values: Any, places: Sequence[int]) -> tuple[object, list[object]]:
     """A frame or an Arrow table without the columns at these positions, and these columns."""
     others = [i for i in range(len(column_labels(values) or ())) if i not in places]
     if is_frame(values):

@@ -15,7 +15,7 @@ from dpfda.records.containers import cells_in, column_labels, is_frame, opened, 
 from dpfda.records.headers import find_column
 
 
-def columns_named(Z: Any, names: Sequence[str]) -> list[Any]:
+def columns_named(Z: Any, names: Sequence[str]) -> list[object]:
     """The columns of covariates: of a frame or mapping by name, of an array (n, q) in order.
 
     Raises
@@ -47,7 +47,7 @@ def columns_named(Z: Any, names: Sequence[str]) -> list[Any]:
     return [[row[i] for row in rows] for i in range(len(names))]
 
 
-def columns_apart(X: object, names: Sequence[str]) -> tuple[Any, list[Any]]:
+def columns_apart(X: object, names: Sequence[str]) -> tuple[object, list[object]]:
     """A frame without the columns of these names, and these columns.
 
     Raises
@@ -67,7 +67,9 @@ def columns_apart(X: object, names: Sequence[str]) -> tuple[Any, list[Any]]:
     return _columns_out(X, labels, names)
 
 
-def _columns_out(table: object, labels: Sequence[object], names: Sequence[str]) -> tuple[Any, list[Any]]:
+def _columns_out(
+    table: object, labels: Sequence[object], names: Sequence[str]
+) -> tuple[object, list[object]]:
     words = [str(label) for label in labels]
     return taken_out(table, [find_column(words, name, "covariates") for name in names])
 

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from dpfda.records.csv_tables import Stated, Table
 from dpfda.records.dates import Dates
 from dpfda.records.lines import Notation, cell_label
 from dpfda.records.standard_input import StandardInput
+
+if TYPE_CHECKING:
+    from pyarrow import Array, DataType, RecordBatch, Schema
 
 BATCH_ROWS = 8192
 Label = str | int | float | None
@@ -50,9 +53,9 @@ class TypedFile:
         Blocks of these columns.
     """
 
-    schema: Any
+    schema: Schema
     rows: int
-    batches: Callable[[Sequence[str]], Iterable[Any]]
+    batches: Callable[[Sequence[str]], Iterable[RecordBatch]]
 
     @property
     def header(self) -> tuple[str, ...]:
@@ -152,21 +155,21 @@ def open_arrow(path: Path | StandardInput) -> TypedFile:
     return TypedFile(file.schema, rows, lambda names: _blocks(batches, names))
 
 
-def _blocks(batches: Sequence[Any], names: Sequence[str]) -> Iterator[Any]:
+def _blocks(batches: Sequence[RecordBatch], names: Sequence[str]) -> Iterator[RecordBatch]:
     """Blocks of at most so many rows of these columns."""
     for batch in batches:
         for start in range(0, batch.num_rows, BATCH_ROWS):
             yield batch.slice(start, BATCH_ROWS).select(list(names))
 
 
-def _value_type(kind: Any) -> Any:
+def _value_type(kind: DataType) -> DataType:
     """The type of a column's values; that of its categories, if it has some."""
     from pyarrow import types
 
     return kind.value_type if types.is_dictionary(kind) else kind
 
 
-def _check_types(schema: Any, numbers: Sequence[int], labels: Sequence[int], dated: set[int]) -> None:
+def _check_types(schema: Schema, numbers: Sequence[int], labels: Sequence[int], dated: set[int]) -> None:
     from pyarrow import types
 
     for position in numbers:
@@ -206,7 +209,9 @@ def _is_native(kind: object) -> bool:
     )
 
 
-def _read_numbers(column: Any, notation: Notation, dates: Dates | None) -> tuple[Floats, dict[int, str]]:
+def _read_numbers(
+    column: Array, notation: Notation, dates: Dates | None
+) -> tuple[Floats, dict[int, str]]:
     """The numbers of a column, and which rows hold none, with the kind of offence.
 
     Which way is taken depends on the column's type alone. Where `dates` are given they are dates.
@@ -231,7 +236,7 @@ def _number(cell: Any, notation: Notation, dates: Dates | None, ticks_a_day: int
     return dates.days_of_ticks(cell, ticks_a_day)
 
 
-def _ticks(column: Any) -> tuple[list[Any], int]:
+def _ticks(column: Array) -> tuple[list[object], int]:
     """The cells of a column; moments as whole numbers of ticks since 1970, with the ticks in a day.
 
     Python's dates end in the year 9999: a cell beyond it would make the conversion of all fail.
@@ -251,7 +256,7 @@ def _ticks(column: Any) -> tuple[list[Any], int]:
     return column.cast(int64()).to_pylist(), 86400 * TICKS_A_SECOND[unit]
 
 
-def _native(column: Any) -> tuple[Floats, dict[int, str]]:
+def _native(column: Array) -> tuple[Floats, dict[int, str]]:
     """Cells of a numeric type, all at once, as the rule for a cell reads each."""
     from pyarrow import float32, float64, types, uint8
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from dpfda.releases.kinds import KINDS, SCHEMA_VERSION, read
 from dpfda.releases.plain import ON_LINE, plain, thinned
 from dpfda.releases.published import LEVEL, Column, Published
 from dpfda.releases.report import report
+
+if TYPE_CHECKING:
+    from skfda import FDataBasis, FDataGrid
 
 
 class Release(Published):
@@ -114,7 +117,7 @@ class Release(Published):
     def checked(self) -> None:
         """Refuse, by a `ValueError`, what can be wrong with a release in a file alone."""
 
-    def to_fdatagrid(self, points: object = None) -> Any:
+    def to_fdatagrid(self, points: object = None) -> FDataGrid:
         """The published functions as a ``skfda.FDataGrid`` (extra `fda`).
 
         Domain, names of variables and values, and names of the functions are taken over.
@@ -133,7 +136,7 @@ class Release(Published):
         """
         return to_fdatagrid(self, points)
 
-    def to_basis(self, basis: object) -> Any:
+    def to_basis(self, basis: object) -> FDataBasis:
         """The published functions of one variable as a ``skfda.FDataBasis``: a least squares fit.
 
         Parameters

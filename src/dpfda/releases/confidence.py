@@ -18,9 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
@@ -28,7 +28,7 @@ from dpfda.numerics.parameters import real, values_at
 from dpfda.releases.bands import Band, Limits, settled
 
 # A variance that is known to be public: one for all points, or a function of points.
-Variance = float | Callable[[Floats], Any]
+Variance = float | Callable[[Floats], ArrayLike]
 STATED = "sampling with the variance that was stated"
 BOUNDED = "sampling with the largest variance that the bounds allow"
 

@@ -12,6 +12,7 @@ import numpy as np
 from dpfda.bases.reading import basis_from_json, interval_basis
 from dpfda.noise import NoiseLaw, law_from_json, laws_of
 from dpfda.numerics import encoding
+from dpfda.numerics.encoding import Json
 from dpfda.releases.counts import divisor_from_json, divisor_to_json
 from dpfda.releases.kinds import part_from_json
 from dpfda.releases.published import Published
@@ -58,7 +59,7 @@ class Entry:
 
 Table = Mapping[str, Entry]
 # Attributes of any type by their names.
-Held = dict[str, Any]
+Held = Json
 
 
 class Written:

@@ -309,7 +309,7 @@ class Expansion(Banded):
 
     @property
     def _kernel_words(self) -> str:
-        kernel: Any = getattr(self.basis, "kernel", None)
+        kernel: object = getattr(self.basis, "kernel", None)
         words = str(self.basis.describe())
         written = None if kernel is None else kernel_to_json(kernel)
         if written is not None and set(written) <= {"name", "length_scale", "nu"}:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,13 +13,16 @@ from dpfda.numerics.errors import MissingExtraError, ParameterError
 from dpfda.numerics.parameters import reals, shown
 from dpfda.releases.published import Published
 
+if TYPE_CHECKING:
+    from skfda import FDataBasis, FDataGrid
+
 # Points of each variable where a release has no grid of its own.
 POINTS = 101
 # Points, beside those of the grid, on which a function is projected onto a basis.
 FINE = 1001
 
 
-def to_fdatagrid(release: Published, points: object = None) -> Any:
+def to_fdatagrid(release: Published, points: object = None) -> FDataGrid:
     """The functions of a release on a grid; see `Release.to_fdatagrid`."""
     skfda = scikit_fda()
     axes = _axes(release, points)
@@ -32,7 +36,7 @@ def to_fdatagrid(release: Published, points: object = None) -> Any:
             names,
             (release.subject,),
         )
-    return skfda.FDataGrid(
+    made: FDataGrid = skfda.FDataGrid(
         matrix,
         grid_points=list(axes),
         domain_range=_ends(release),
@@ -41,9 +45,10 @@ def to_fdatagrid(release: Published, points: object = None) -> Any:
         sample_names=names,
         dataset_name=release.title,
     )
+    return made
 
 
-def to_basis(release: Published, basis: object) -> Any:
+def to_basis(release: Published, basis: Any) -> FDataBasis:
     """The functions of a release in a basis of scikit-fda; see `Release.to_basis`."""
     ends = _ends(release)
     if len(ends) != 1:
@@ -62,7 +67,7 @@ def to_basis(release: Published, basis: object) -> Any:
     return made.to_basis(basis)
 
 
-def scikit_fda() -> Any:
+def scikit_fda() -> ModuleType:
     """The package.
 
     Raises

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -158,7 +158,7 @@ class ReleasedHistogram(Valued):
         return frozen(self.smoother.coefficients(self.counts / self.size))
 
     @cached_property
-    def _distribution(self) -> Any:
+    def _distribution(self) -> scipy.interpolate.CubicHermiteSpline:
         """Monotone distribution function through the shares of cells in the adaptive estimate.
 
         Its slopes at the edges, values of the density, are those of the adaptive estimate, brought

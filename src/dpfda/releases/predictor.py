@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -15,8 +15,8 @@ from dpfda.bases.grids import frozen, product_points
 from dpfda.bounds import IntegerBall
 from dpfda.noise import KNormNoise, law_from_json
 from dpfda.noise.protocol import Law
-from dpfda.numerics.arrays import Flags, Floats
-from dpfda.numerics.encoding import mapping, sequence
+from dpfda.numerics.arrays import Cells, Flags, Floats
+from dpfda.numerics.encoding import Json, mapping, sequence
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals
 from dpfda.privacy.certificates import Certificate
@@ -201,7 +201,7 @@ class ReleasedPredictor(WordedPredictor):
             lower, upper = np.clip(lower, *ends), np.clip(upper, *ends)
         return Band(as_given(at), lower, upper, level, simultaneous, "what noise did to the function")
 
-    def predict(self, points: ArrayLike) -> NDArray[Any]:
+    def predict(self, points: ArrayLike) -> Cells:
         """Predicted targets, which are the values; or predicted classes.
 
         Parameters
@@ -289,7 +289,7 @@ class ReleasedPredictor(WordedPredictor):
             )
             return self.curve(lines, 0.0 if decision else None)
         values = self(self._cells).reshape(CELLS, CELLS)
-        drawn: dict[str, Any] = {"signed": True, "contour": 0.0} if decision else {}
+        drawn: Json = {"signed": True, "contour": 0.0} if decision else {}
         if self._followed and level is not None:
             drawn["faded"] = self._lost(self._cells, level).reshape(CELLS, CELLS)
         first, second = self.domain_range

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -35,7 +34,7 @@ class WordedPredictor(Banded):
     coefficients: Floats
     center: float
     half_width: float
-    classes: tuple[Any, ...]
+    classes: tuple[object, ...]
     loss: str
     certificate: Certificate
     size: int

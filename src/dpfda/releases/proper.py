@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.mechanisms.posteriors.histospline import monotone_probabilities, nearest_probabilities
-from dpfda.numerics.arrays import Floats
+from dpfda.numerics.arrays import Cells, Floats
 from dpfda.releases.cell_errors import is_fine, node_errors
 from dpfda.releases.histogram import ReleasedHistogram, simulated_errors
 
@@ -71,9 +68,7 @@ def _levelled_finely(
     return _reached(errors, made, level, simultaneous)
 
 
-def _reached(
-    errors: NDArray[Any], made: NDArray[Any], level: float, simultaneous: bool
-) -> tuple[Floats, Floats]:
+def _reached(errors: Cells, made: Cells, level: float, simultaneous: bool) -> tuple[Floats, Floats]:
     """Bounds (m,) for functions (draws, m) of which the errors before levelling are known."""
     if not simultaneous:
         tails = [(1 - level) / 2, (1 + level) / 2]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -160,10 +160,10 @@ class ReleasedSurvival(Valued):
         return self._of_population if choice(kind, "kind", KINDS) == CONFIDENCE else self._of_persons
 
     @cached_property
-    def _cumulative(self) -> Any:
+    def _cumulative(self) -> scipy.interpolate.PchipInterpolator:
         return self._interpolated(self._without_noise.survival.mean(axis=0))
 
-    def _interpolated(self, survival: Floats) -> Any:
+    def _interpolated(self, survival: Floats) -> scipy.interpolate.PchipInterpolator:
         """Monotone cumulative hazards through survival (count + 1, ..) at the edges."""
         hazards = -np.log(np.maximum(survival, LEAST))
         return scipy.interpolate.PchipInterpolator(self.cells.edges, hazards)
@@ -191,7 +191,7 @@ class ReleasedSurvival(Valued):
         numbers = self._without_noise.at_risk.mean(axis=0)
         return self._positive(lambda at: np.interp(at, self.cells.edges, numbers), points)
 
-    def _positive(self, function: Any, points: ArrayLike) -> Any:
+    def _positive(self, function: Callable[[Floats], Floats], points: ArrayLike) -> Any:
         return self._at(lambda at: np.maximum(function(at), 0.0), points)
 
     def quantile(self, share: float = 0.5, level: float = LEVEL, kind: str = "mean") -> Estimate:

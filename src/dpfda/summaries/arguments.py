@@ -48,6 +48,8 @@ Payer: TypeAlias = DatasetLedger | Reservation | str | None
 PublicCurve: TypeAlias = ArrayLike | Callable[..., object]
 PublicCurves: TypeAlias = PublicCurve | Sequence[PublicCurve] | None
 Middle: TypeAlias = PublicCurve | settings.Gathered | None
+# What cells or points are equal on: its name, public points of the axis, or an increasing function.
+AxisScale: TypeAlias = ArrayLike | Callable[..., object]
 # How many equally spaced points, or the points.
 Columns: TypeAlias = ArrayLike
 # Edges of cells on an interval, or along each axis of a box.

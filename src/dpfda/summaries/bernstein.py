@@ -17,7 +17,7 @@ from dpfda.noise import knorm_noise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Floats
 from dpfda.numerics.errors import DataError, ParameterError
-from dpfda.numerics.parameters import choice, shown
+from dpfda.numerics.parameters import choice, entries, shown
 from dpfda.numerics.rationals import exact, readable
 from dpfda.privacy.budgets import budget
 from dpfda.privacy.guarantees import Neighbours, PureDP
@@ -142,10 +142,10 @@ def release_function(
     return LatticeRelease(noisy, whole, domain, exponent, noise.scales[0], move, certificate, stamp())
 
 
-def _domain(domain_range: Any) -> Domain:
+def _domain(domain_range: object) -> Domain:
     """Ends for each variable; one pair of numbers is a domain of one variable."""
     several = isinstance(domain_range, list | tuple) or getattr(domain_range, "ndim", 0) > 0
-    pairs = list(domain_range) if several else []
+    pairs = entries(domain_range) if several else []
     if len(pairs) == 2 and not any(isinstance(end, list | tuple | np.ndarray) for end in pairs):
         return (check_domain(pairs),)
     if not pairs:

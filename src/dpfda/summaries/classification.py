@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -14,16 +14,17 @@ from sklearn.utils.metaestimators import available_if
 
 from dpfda.numerics.arrays import Cells, Floats
 from dpfda.numerics.errors import DataError, ParameterError
-from dpfda.numerics.parameters import shown
+from dpfda.numerics.parameters import entries, shown
 from dpfda.privacy.budgets import asked
 from dpfda.records.containers import cells_in
+from dpfda.records.features.inputs import FeatureMap
 from dpfda.records.labels import Key, key_order, label_key, plain_label
 from dpfda.releases.predictor import deciding
 from dpfda.summaries.arguments import Bounds, Labels, Number, Payer, Place, Protected, Records
 from dpfda.summaries.defaults import descends
-from dpfda.summaries.machine_plan import Solving
+from dpfda.summaries.machine_plan import Features, Solving
 from dpfda.summaries.machines import KernelMachine, column
-from dpfda.summaries.minimiser import read_loss
+from dpfda.summaries.minimiser import Loss, read_loss
 from dpfda.summaries.settings import Reading
 
 LOSSES = ("auto", "hinge", "logistic", "squared")
@@ -125,9 +126,9 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         rho: Number = None,
         bounds: Bounds = None,
         classes: object = None,
-        loss: Any = "auto",
+        loss: str | Loss = "auto",
         solver: str | Solving = "auto",
-        features: Any = "auto",
+        features: str | Features | FeatureMap = "auto",
         domain: Place = None,
         unit: Protected = None,
         reading: Reading | None = None,
@@ -243,9 +244,9 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         return tags
 
 
-def _listed(classes: Any) -> list[Any]:
+def _listed(classes: object) -> list[object]:
     try:
-        return list(classes)
+        return entries(classes)
     except TypeError:
         raise ParameterError("classes", "be the public classes", shown(classes)) from None
 

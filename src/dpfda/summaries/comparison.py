@@ -321,8 +321,8 @@ class PrivateComparison(Estimator):
         return [*counts]
 
 
-def _sizes(public_size: Any, levels: list[Any]) -> list[Any]:
-    if not hasattr(public_size, "keys"):
+def _sizes(public_size: object, levels: list[object]) -> list[Any]:
+    if not isinstance(public_size, Mapping):
         return [public_size] * len(levels)
     if set(public_size) != set(levels):
         raise ParameterError("public_size", "have one number a level", f"{len(public_size)} numbers")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, ClassVar, Required, Self, TypedDict
+from typing import ClassVar, Required, Self, TypedDict
 
 import numpy as np
 
@@ -62,9 +62,9 @@ class SecondMoments(Estimator):
 
     gathered: ClassVar = {**Estimator.gathered, "center": (Center,)}
 
-    bounds: Any
-    center: Any
-    basis: Any
+    bounds: Bounds
+    center: Middle
+    basis: Functions
 
     def plan(self, n: int, columns: Columns = POINTS) -> CovariancePlan:
         """What `fit` would publish of n units, from public numbers alone. No data are read.

@@ -7,13 +7,13 @@ parameters; each custodian sends its masked part. See `docs/custodians.md` for w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from dpfda.numerics.errors import CustodyError, DataError, ParameterError, StorageError
 from dpfda.numerics.parameters import shown
 from dpfda.publication.custody import Agreement, Card, Keys, Part, joined, masked
 from dpfda.publication.custody.agreements import MOST_UNITS
 from dpfda.records import LongCurves
+from dpfda.releases.base import Release
 from dpfda.summaries.arguments import Columns, Labels, Records
 from dpfda.summaries.comparison import PrivateComparison
 from dpfda.summaries.covariance import PrivateCovariance
@@ -22,9 +22,6 @@ from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.mean import PrivateMean
 from dpfda.summaries.pooled import PooledSum, one_sum
 from dpfda.summaries.written import estimator_from, written_parameters
-
-if TYPE_CHECKING:
-    from dpfda.releases.base import Release
 
 SUMMARIES: dict[str, type[Estimator]] = {
     "mean": PrivateMean,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Self
 
@@ -21,6 +22,7 @@ from dpfda.records.frames import cells_handed
 from dpfda.records.labels import units_of
 from dpfda.records.points import PlacedPoints, points_from_array, whole_counts
 from dpfda.summaries.arguments import (
+    AxisScale,
     Columns,
     Edges,
     Labels,
@@ -110,10 +112,10 @@ class PrivateDensity(Estimator):
         *,
         rho: Number = None,
         mechanism: Noise = "histogram",
-        cells: Any = None,
-        scale: Any = "auto",
+        cells: int | Sequence[int] | None = None,
+        scale: AxisScale = "auto",
         noise: str = "auto",
-        bandwidth: Any = None,
+        bandwidth: str | float | None = None,
         domain: Place = None,
         unit: Protected = None,
         reading: Reading | None = None,

@@ -21,11 +21,13 @@ from dpfda.bases.grids import product_points
 from dpfda.bounds import Norm
 from dpfda.noise import NoiseLaw, gaussian_noise, knorm_noise
 from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, real, whole
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
+from dpfda.summaries.arguments import Kernel
 
 # Public points along an axis, by dimension, to which points are moved.
 GRID = {1: 512, 2: 48, 3: 14}
@@ -69,7 +71,7 @@ class DensityKernel:
 
     eta: float = 1.05
     noise: str = "iclp"
-    kernel: Any = None
+    kernel: Kernel | None = None
     bandwidth: float | None = None
     components: int | None = None
 
@@ -110,7 +112,7 @@ class DensityKernel:
         return Elements(basis, integers, exponent, scales, self.noise)
 
     def release(
-        self, elements: Elements, noisy: tuple[int, ...], exponent: int, public: dict[str, Any]
+        self, elements: Elements, noisy: tuple[int, ...], exponent: int, public: Json
     ) -> ReleasedFunction | ReleasedField:
         """The released function around the noisy sum of elements.
 

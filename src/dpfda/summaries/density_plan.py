@@ -17,6 +17,7 @@ from dpfda.mechanisms.design.shares import EXPONENT, share_noise
 from dpfda.mechanisms.design.zoom import Zoom, far_enough, zoom_for, zooms
 from dpfda.mechanisms.posteriors.histospline import check_smoothing, expected_error
 from dpfda.noise import NoiseLaw, cost_of
+from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.privacy.certificates import WHOLE, Certificate
@@ -85,7 +86,7 @@ class DensityPlan(PlanAgain):
     unit: str
     size: int | None
     designed: int | None
-    smoothing: Any
+    smoothing: str | float
     about: Mapping[str, object]
     kernel: DensityKernel | None = None
     elements: Elements | None = None
@@ -226,7 +227,7 @@ class DensityPlan(PlanAgain):
         scale = scale or self.public_scale
         # Where none was chosen, cells are equal on the domain.
         regular = scale is None and self.zoom is not None
-        shared: dict[str, Any] = {
+        shared: Json = {
             "public_size": self.size,
             "noise": self.noises[regular],
             "certificate": certificate,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from dpfda.publication.moments import CovariancePlan
 from dpfda.records import Curves
 from dpfda.records.labels import key_order, read_keys
 from dpfda.records.second_moments import OuterSum
+from dpfda.summaries.arguments import Bounds
 from dpfda.summaries.matrix_noise import (
     PAIRED,
     SCORES_SHARE,
@@ -71,14 +72,14 @@ class Deviations:
 
     Parameters
     ----------
-    bounds : Any
+    bounds : pair or Bound
         As an estimator takes it.
     given : Center
     standardize : bool
         Whether curves are standardised.
     """
 
-    bounds: Any
+    bounds: Bounds
     given: Center
     standardize: bool
 
@@ -174,7 +175,7 @@ class Deviations:
         ParameterError
             If it does not fit the grid, is not finite, or a released function has another domain.
         """
-        center = self.given.curve
+        center: object = self.given.curve
         if self.word == "private":
             return None
         if isinstance(center, str):

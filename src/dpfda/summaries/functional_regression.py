@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from dpfda.bounds import ValueBounds, read_bounds
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Flags
 from dpfda.numerics.errors import DataError, ParameterError
-from dpfda.numerics.parameters import choice, pair, shown, whole
+from dpfda.numerics.parameters import choice, entries, pair, shown, whole
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared
 from dpfda.publication.tables import NOISES, VALUE, WEIGHT
@@ -219,7 +219,7 @@ class PrivateFunctionalRegression(Estimator):
             total.add_totals((parts.T @ found).ravel(), len(found))
         return Prepared(plan, total)
 
-    def _read(self, corners: Corners, columns: list[Any], count: int) -> tuple[list[Cells], Flags]:
+    def _read(self, corners: Corners, columns: list[object], count: int) -> tuple[list[Cells], Flags]:
         """Scaled numbers, or places of levels, and which records have all of them."""
         made, usable = [], np.ones(count, dtype=np.bool_)
         assert self.covariates is not None  # noqa: S101
@@ -286,13 +286,13 @@ class PrivateFunctionalRegression(Estimator):
         return Corners(tuple(_covariate(name, known) for name, known in given.items()))
 
 
-def _covariate(name: Any, known: Any) -> Covariate:
+def _covariate(name: object, known: object) -> Covariate:
     """One covariate: two numbers are its bounds, anything else its levels."""
     if not isinstance(name, str) or not name.isprintable() or not name.strip():
         raise ParameterError("covariates", "be named by words", shown(name))
-    numbers = isinstance(known, list | tuple | np.ndarray) and len(known) == 2
-    if numbers and all(isinstance(end, int | float | np.number | Fraction) for end in known):
-        return Covariate(name, pair(tuple(known), name))
+    ends = entries(known) if isinstance(known, list | tuple | np.ndarray) else []
+    if len(ends) == 2 and all(isinstance(end, int | float | np.number | Fraction) for end in ends):
+        return Covariate(name, pair(tuple(ends), name))
     levels = tuple(str(level) for level in public_labels(known, name, 2))
     if not all(level.isprintable() for level in levels):
         raise ParameterError(name, "have levels that can be printed", shown(known))

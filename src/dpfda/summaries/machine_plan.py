@@ -31,6 +31,7 @@ from dpfda.records.features import (
 from dpfda.records.features.quadratic import SHARE, quadratic_count
 from dpfda.releases.predictor import BOUND, ReleasedPredictor
 from dpfda.releases.weights import factor
+from dpfda.summaries.arguments import Kernel
 from dpfda.summaries.defaults import (
     SOLVERS,
     default_components,
@@ -85,7 +86,7 @@ class Features(Gathered):
     """
 
     kind: str = "auto"
-    kernel: Any = None
+    kernel: Kernel | None = None
     components: int | None = None
     seed: int = 0
     shorthand: ClassVar[str] = "kind"

@@ -12,7 +12,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from dpfda.numerics.arrays import Floats
+from dpfda.numerics.arrays import Flags, Floats, Numbers
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import whole
 from dpfda.privacy.certificates import Certificate
@@ -21,10 +21,11 @@ from dpfda.records import Curves, curves_from_array
 from dpfda.records.arrow import arrow_table
 from dpfda.records.containers import cells_in, column_of, opened, refuse_kinds, shape_of
 from dpfda.records.features import InputBox, embedded
+from dpfda.records.features.inputs import FeatureMap
 from dpfda.records.frames import cells_handed
 from dpfda.records.labels import unit_codes
 from dpfda.releases.predictor import ReleasedPredictor
-from dpfda.summaries.arguments import Labels, Records
+from dpfda.summaries.arguments import Bounds, Labels, Records
 from dpfda.summaries.choices import check_choices, public_size
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.machine_plan import Features, MachinePlan, Solving, machine_plan
@@ -42,10 +43,10 @@ class KernelMachine(Estimator):
     gathered: ClassVar = {**Estimator.gathered, "features": (Features,), "solver": (Solving,)}
 
     release_: ReleasedPredictor
-    bounds: Any
-    loss: Any
-    solver: Any
-    features: Any
+    bounds: Bounds
+    loss: str | Loss
+    solver: str | Solving
+    features: str | Features | FeatureMap
     takes_labels = True
     # Losses that the task has.
     losses: ClassVar[tuple[str, ...]]
@@ -190,7 +191,7 @@ def publish_machine(
     return plan.solver.publish(prepared.total, plan.entry(), plan.tuning, paying)
 
 
-def _rows(plan: MachinePlan, values: Floats, usable: NDArray[np.bool_]) -> NDArray[np.integer[Any]]:
+def _rows(plan: MachinePlan, values: Floats, usable: Flags) -> Numbers:
     """Features (n, K) of records (n, d) as integers of the solver's ball, a block at a time."""
     ball, small = plan.solver.ball, plan.solver.ball.radius < 2**31
     rows = np.empty((values.shape[0], plan.features.components), dtype=np.int32 if small else np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from dpfda.numerics.parameters import choice, shown, whole
 from dpfda.numerics.rationals import exact
 from dpfda.privacy.guarantees import PureDP, pure_part
 from dpfda.publication.moments import Shares, SubspaceShares
+from dpfda.summaries.arguments import Number, PublicCurve
 from dpfda.summaries.settings import Gathered
 
 # Below this number of units times epsilon half of the records are better than a share for a mean.
@@ -63,10 +64,10 @@ class Center(Gathered):
     Center(curve='private', radius=0.12)
     """
 
-    curve: Any = None
+    curve: PublicCurve | None = None
     radius: float | str | None = None
-    mean_share: Any = None
-    radius_share: Any = None
+    mean_share: Number = None
+    radius_share: Number = None
     shorthand: ClassVar[str] = "curve"
 
 
@@ -92,7 +93,7 @@ class MatrixNoise(Gathered):
     MatrixNoise(law='gaussian', functions=8)
     """
 
-    law: Any = "auto"
+    law: str = "auto"
     functions: int | None = None
     shrinkage: str = "prior"
     shorthand: ClassVar[str] = "law"
@@ -119,7 +120,7 @@ class Exponential(Gathered):
     """
 
     functions: int | None = None
-    direction_share: Any = 0.5
+    direction_share: float | Fraction = 0.5
 
     @property
     def share(self) -> Fraction:

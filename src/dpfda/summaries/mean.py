@@ -17,11 +17,10 @@ from dpfda.numerics.arrays import Cells, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.publication import MeanPlan, Prepared, publish
+from dpfda.publication.means import ReleasedMean
 from dpfda.records import Curves, LongCurves
 from dpfda.records.dask_arrays import is_dask, sample
 from dpfda.records.labels import units_of
-from dpfda.releases.field import ReleasedField
-from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.pooled import ReleasedPooledMean
 from dpfda.releases.spread import MeanAndVariance
 from dpfda.summaries.arguments import (
@@ -175,7 +174,7 @@ class PrivateMean(InBlocks):
             If the ledger refuses.
         """
         warn_of_labels(y, groups)
-        made: ReleasedFunction | ReleasedField | ReleasedPooledMean
+        made: ReleasedMean | ReleasedPooledMean
         if isinstance(self.mechanism, TwoStages):
             staged = self.prepare_stages(X, groups)
             made, self.plan_ = fit_stages(staged, self.paying()), staged.plan

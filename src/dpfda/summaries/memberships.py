@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.numerics.arrays import Integers
 from dpfda.numerics.errors import DataError, ParameterError
-from dpfda.numerics.parameters import shown
+from dpfda.numerics.parameters import entries, shown
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.records import LongCurves
 from dpfda.records.cells import read_cell
@@ -100,12 +99,12 @@ def names_of_levels(levels: list[object]) -> list[str]:
     return names
 
 
-def _declared(given: Any) -> list[Any]:
+def _declared(given: object) -> list[object]:
     """Names of groups as the caller lists them; each can be compared and counted."""
     try:
         if isinstance(given, str | bytes):
             raise TypeError
-        levels = list(given)
+        levels = entries(given)
         set(levels)
     except TypeError:
         words = "be a list of the groups, such as ['a', 'b']"
@@ -113,9 +112,9 @@ def _declared(given: Any) -> list[Any]:
     return levels
 
 
-def _found(memberships: list[Key], y: object) -> dict[Key, Any]:
+def _found(memberships: list[Key], y: object) -> dict[Key, object]:
     """The groups that occur: words and numbers in one form for one value, others as they are."""
-    found: dict[Key, Any] = {}
+    found: dict[Key, object] = {}
     occur = set(memberships)
     for label in cells_in(y, "y"):
         key = label_key(label)
@@ -138,10 +137,10 @@ def count_units(chosen: NDArray[np.bool_], own: list[Key] | None) -> int:
     return len({unit for unit, inside in zip(own, chosen, strict=True) if inside})
 
 
-def public_labels(given: Any, name: str, least: int) -> list[Any]:
+def public_labels(given: object, name: str, least: int) -> list[object]:
     """Public labels, each different from the others."""
     try:
-        labels = [] if isinstance(given, str | bytes) else list(given)
+        labels = [] if isinstance(given, str | bytes) else entries(given)
     except TypeError:
         labels = []
     keys = [level_key(label) for label in labels]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Self
+from typing import Self
+
+from numpy.typing import ArrayLike
 
 from dpfda.bases.cells import box_domain
 from dpfda.bases.places import PublicPoints
@@ -31,7 +33,7 @@ from dpfda.records.frames import cells_handed
 from dpfda.records.labels import units_of
 from dpfda.records.points import PlacedPoints, points_from_array
 from dpfda.releases.quantiles import ReleasedQuantiles
-from dpfda.summaries.arguments import Labels, Number, Payer, Place, Protected, Records
+from dpfda.summaries.arguments import AxisScale, Labels, Number, Payer, Place, Protected, Records
 from dpfda.summaries.choices import check_choices, public_size
 from dpfda.summaries.density_plan import check_lengths
 from dpfda.summaries.estimator import Estimator, warn_of_labels
@@ -106,10 +108,10 @@ class PrivateQuantiles(Estimator):
         delta: float | Fraction = 0.0,
         *,
         rho: Number = None,
-        levels: Any = 0.5,
+        levels: ArrayLike = 0.5,
         domain: Place = None,
-        step: Any = None,
-        scale: Any = "linear",
+        step: Number = None,
+        scale: AxisScale = "linear",
         unit: Protected = None,
         reading: Reading | None = None,
         ledger: Payer = None,

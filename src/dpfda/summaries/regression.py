@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -13,10 +13,12 @@ from sklearn.utils import Tags
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import pair, shown
+from dpfda.records.features.inputs import FeatureMap
 from dpfda.releases.predictor import ReleasedPredictor
 from dpfda.summaries.arguments import Bounds, Labels, Number, Payer, Place, Protected, Records
-from dpfda.summaries.machine_plan import Solving
+from dpfda.summaries.machine_plan import Features, Solving
 from dpfda.summaries.machines import KernelMachine, column, numbers
+from dpfda.summaries.minimiser import Loss
 from dpfda.summaries.settings import Reading
 
 LOSSES = ("squared", "huber")
@@ -86,9 +88,9 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         rho: Number = None,
         bounds: Bounds = None,
         target_bounds: Bounds = None,
-        loss: Any = "huber",
+        loss: str | Loss = "huber",
         solver: str | Solving = "auto",
-        features: Any = "auto",
+        features: str | Features | FeatureMap = "auto",
         domain: Place = None,
         unit: Protected = None,
         reading: Reading | None = None,

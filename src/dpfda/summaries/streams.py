@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NoReturn, Self
 
 import numpy as np
@@ -17,8 +17,6 @@ from dpfda.publication.means import ReleasedMean
 from dpfda.records import LongCurves
 from dpfda.records.arrow import arrow_table, blocks_of
 from dpfda.records.containers import column_labels
-from dpfda.releases.field import ReleasedField
-from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.pooled import ReleasedPooledMean
 from dpfda.summaries.arguments import Bounds, Functions, Labels, Noise, Number, PublicCurves, Records
 from dpfda.summaries.choices import check_count
@@ -71,7 +69,7 @@ class MeanStream:
         self._summation = open_summation(plan)
         self._paying = read_ledger(ledger)
         self._total: IntegerSum | None = None
-        self._labels: list[object] | None = None
+        self._labels: Sequence[object] | None = None
         self._open = True
 
     def add(self, X: object) -> Self:
@@ -249,8 +247,7 @@ class InBlocks(Estimator):
     mechanism: Noise
     prior: PublicCurves
     variance: Number
-    # A field where the basis is one of functions on a box.
-    release_: ReleasedFunction | ReleasedField | ReleasedPooledMean
+    release_: ReleasedMean | ReleasedPooledMean
 
     @abstractmethod
     def _planned_on(self, X: object, groups: object = None) -> MeanPlan:

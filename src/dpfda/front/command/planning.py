@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -11,6 +11,7 @@ from dpfda.front.command.checks import kernel_on
 from dpfda.front.command.declared import REQUIRED, Given
 from dpfda.front.command.options import POINTS
 from dpfda.front.command.running import print_json, warn
+from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
 
@@ -24,7 +25,6 @@ MOST_POINTS = 2000
 EPSILON, UNITS = "1", 100
 # Options that not every verb has.
 NOT_GIVEN = dict.fromkeys(("rho", "public_size", "edges", "points", "late", "levels", "columns"))
-Found = dict[str, Any]
 # Whose numbers of units are those of each group.
 GROUPED = ("compare", "test")
 
@@ -84,7 +84,7 @@ def planned(publication: Publication, given: Given) -> Plan:
     check_size(said)
     estimator = publication.estimator(said)
     # Where the estimator has no such parameter, nothing is said of it.
-    further: dict[str, Any] = {} if given.late is None else {"late": given.late}
+    further: Json = {} if given.late is None else {"late": given.late}
     if given.points is not None:
         if not 2 <= given.points <= MOST_POINTS:
             raise ParameterError("--points", f"lie between 2 and {MOST_POINTS}", given.points)
@@ -114,7 +114,7 @@ def _as_if_for_a_file(publication: Publication, given: Given) -> Given:
     return Given(**said)
 
 
-def _wanted(given: Given, made: Plan) -> Found:
+def _wanted(given: Given, made: Plan) -> Json:
     """What is wanted, in the units of the function."""
     if given.error is not None and given.band is not None:
         raise ParameterError("--error", "be given, or --band, and not both", "both")
@@ -132,7 +132,7 @@ def _wanted(given: Given, made: Plan) -> Found:
     return {name: value, **({"level": given.band_level} if name == "band" else {})}
 
 
-def needed(given: Given, made: Plan, wanted: Found) -> Found:
+def needed(given: Given, made: Plan, wanted: Json) -> Json:
     """The least epsilon, the least number of units, and the table between."""
     if given.curves is None and given.epsilon is None and given.rho is None:
         raise ParameterError("--curves or --epsilon", "be given with --error or --band", "neither")
@@ -140,7 +140,7 @@ def needed(given: Given, made: Plan, wanted: Found) -> Found:
         raise ParameterError(
             "--curves", "be left out with --rho", given.curves, "Of rho no least one is looked for."
         )
-    found: Found = {}
+    found: Json = {}
     if given.curves is not None:
         found["least_epsilon"] = made.least_epsilon(**wanted)
     if given.epsilon is not None or given.rho is not None:
@@ -151,7 +151,7 @@ def needed(given: Given, made: Plan, wanted: Found) -> Found:
     return {**found, "between": middle.between(**wanted)}
 
 
-def _told(given: Given, made: Plan, wanted: Found, found: Found, of: str) -> str:
+def _told(given: Given, made: Plan, wanted: Json, found: Json, of: str) -> str:
     from dpfda.privacy.words import number
     from dpfda.views import aligned
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from dpfda.front.explorer.shapes import SHAPES, Shape
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, real, shown, whole
 from dpfda.numerics.rationals import exact
@@ -84,7 +85,7 @@ class Setting:
             If a choice cannot be used.
         """
         known = {field.name: sent[field.name].strip() for field in fields(cls) if field.name in sent}
-        made: dict[str, Any] = {**known}
+        made: Json = {**known}
         for name, limits in (("curves", UNITS), ("points", POINTS)):
             if name in known:
                 text = known[name]

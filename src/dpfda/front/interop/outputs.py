@@ -118,11 +118,8 @@ def as_release(
     exponent = PLACES - math.floor(math.log2(float(scales.min()) * count))
     sums = [round(math.ldexp(float(mean) * count, exponent)) for mean in means]
     widths = tuple(round(math.ldexp(float(each) * count, exponent)) for each in scales)
-    functions = (
-        CosineBasis.on_grid(grid.size, grid, check_domain(given.domain_range, grid))
-        if basis is None
-        else basis
-    )
+    ends = check_domain(given.domain_range, grid)
+    functions = CosineBasis.on_grid(grid.size, grid, ends) if basis is None else basis
     guarantee = guarantee_of(measurement, one_unit(measurement, neighbours) if d_in is None else d_in)
     certificate = Certificate.charged(
         {WHOLE: Cost(guarantee)},

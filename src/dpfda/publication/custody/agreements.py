@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import CustodyError, ParameterError
 from dpfda.publication.custody.canonical import digest, verified
 from dpfda.publication.custody.keys import Card, Keys, opened
@@ -68,7 +69,7 @@ class Agreement:
 
     custodians: Sequence[Card]
     coordinator: Card
-    summary: Mapping[str, Any]
+    summary: Json
     rule: str
     numbers: int
     largest: int
@@ -101,7 +102,7 @@ class Agreement:
             )
 
     @property
-    def content(self) -> dict[str, Any]:
+    def content(self) -> Json:
         """All that is signed, as JSON types."""
         return {
             "format": self.FORMAT,
@@ -169,7 +170,7 @@ class Agreement:
         return made
 
     @classmethod
-    def _read(cls, content: dict[str, Any], coordinator: Card, signature: str) -> Agreement:
+    def _read(cls, content: Json, coordinator: Card, signature: str) -> Agreement:
         whole = {name: int(content[name]) for name in ("numbers", "largest", "bits")}
         return cls(
             custodians=[Card.from_json(card) for card in content["custodians"]],

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any
 
+from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import CustodyError, needed
 
 with needed("cryptography", "custodians", "A release of several custodians"):
@@ -24,12 +24,12 @@ def digest(content: Mapping[str, object]) -> bytes:
     return hashlib.sha256(canonical(content)).digest()
 
 
-def signed(content: Mapping[str, object], key: Ed25519PrivateKey) -> dict[str, Any]:
+def signed(content: Mapping[str, object], key: Ed25519PrivateKey) -> Json:
     """The content with a signature of all of it."""
     return {**content, "signature": key.sign(canonical(content)).hex()}
 
 
-def verified(written: Mapping[str, Any], key: bytes, whose: str) -> dict[str, Any]:
+def verified(written: Json, key: bytes, whose: str) -> Json:
     """The content of a signed file, without its signature.
 
     Raises

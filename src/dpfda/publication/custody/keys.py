@@ -7,13 +7,14 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn, Self
+from typing import ClassVar, NoReturn, Self
 
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import CustodyError, ParameterError, StorageError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.publication.custody.canonical import signed, verified
@@ -52,13 +53,13 @@ class Card:
         if {len(self.exchange), len(self.signing)} != {KEY_BYTES}:
             raise ParameterError("A public key", f"have {KEY_BYTES} bytes", "another length")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """The card as JSON types."""
         keys = {"exchange": self.exchange.hex(), "signing": self.signing.hex()}
         return {"name": self.name, **keys, "units": self.units}
 
     @classmethod
-    def from_json(cls, written: Any) -> Card:
+    def from_json(cls, written: Json) -> Card:
         """The card that `to_json` wrote."""
         exchange, signing = bytes.fromhex(written["exchange"]), bytes.fromhex(written["signing"])
         return cls(written["name"], exchange, signing, written["units"])
@@ -154,7 +155,7 @@ class Keys:
         return built(lambda: cls._read(written, Path(path)), path)
 
     @classmethod
-    def _read(cls, written: Any, file: Path) -> Self:
+    def _read(cls, written: Json, file: Path) -> Self:
         secret = {name: bytes.fromhex(value) for name, value in written["secret"].items()}
         exchange = X25519PrivateKey.from_private_bytes(secret["exchange"])
         signing = Ed25519PrivateKey.from_private_bytes(secret["signing"])
@@ -190,7 +191,7 @@ class Keys:
         info = f"dpfda custody 1 {purpose} ".encode() + ends
         return HKDF(hashes.SHA256(), length, salt, info).derive(agreed)
 
-    def sign(self, content: dict[str, Any]) -> dict[str, Any]:
+    def sign(self, content: Json) -> Json:
         """The content with a signature."""
         return signed(content, self._signing)
 
@@ -241,7 +242,7 @@ class Keys:
         raise CustodyError("Keys are secret and cannot be pickled or copied.")
 
 
-def opened(path: str | Path, kind: str) -> dict[str, Any]:
+def opened(path: str | Path, kind: str) -> Json:
     """The content of a file of a known format.
 
     Raises

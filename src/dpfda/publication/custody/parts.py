@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers import Cipher
@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import CustodyError
 from dpfda.publication.custody.agreements import Agreement
 from dpfda.publication.custody.canonical import verified
@@ -43,7 +44,7 @@ class Part:
         The file's content.
     """
 
-    written: Mapping[str, Any]
+    written: Json
     FORMAT: ClassVar[str] = "dpfda-custodian-part"
 
     @property
@@ -151,7 +152,7 @@ def joined(agreement: Agreement, keys: Keys, parts: Iterable[Part]) -> IntegerSu
     """
     if keys.card != agreement.coordinator:
         raise CustodyError("The keys must be those of the coordinator in the agreement; found others.")
-    kept: dict[str, dict[str, Any]] = {}
+    kept: dict[str, Json] = {}
     for part in parts:
         content = _checked(agreement, part)
         if kept.setdefault(part.custodian, content) != content:
@@ -173,7 +174,7 @@ def joined(agreement: Agreement, keys: Keys, parts: Iterable[Part]) -> IntegerSu
     return IntegerSum.modulo(totals[:-1], totals[-1], agreement.modulus)
 
 
-def _checked(agreement: Agreement, part: Part) -> dict[str, Any]:
+def _checked(agreement: Agreement, part: Part) -> Json:
     card = agreement.card(part.custodian)
     content = verified(part.written, card.signing, f"The part of {card.name}")
     if content.get("agreement") != agreement.digest.hex():
@@ -184,7 +185,7 @@ def _checked(agreement: Agreement, part: Part) -> dict[str, Any]:
     return content
 
 
-def _check_pairs(agreement: Agreement, kept: Mapping[str, Mapping[str, Any]]) -> None:
+def _check_pairs(agreement: Agreement, kept: Mapping[str, Json]) -> None:
     """Both ends of every pair must have derived the same secrets, or their masks do not cancel."""
     said: Counter[tuple[str, ...]] = Counter()
     for name, content in kept.items():
@@ -200,7 +201,7 @@ def _check_pairs(agreement: Agreement, kept: Mapping[str, Mapping[str, Any]]) ->
         )
 
 
-def _opened(agreement: Agreement, keys: Keys, card: Card, content: Mapping[str, Any]) -> Sequence[int]:
+def _opened(agreement: Agreement, keys: Keys, card: Card, content: Json) -> Sequence[int]:
     key = keys.shared(card, agreement.digest, "envelope")
     size = agreement.bits // 8
     try:

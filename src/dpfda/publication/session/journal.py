@@ -22,13 +22,14 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Self
+from typing import Self
 
 from dpfda.numerics import parameters
+from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import SessionError, StorageError
 from dpfda.privacy.ledger import disk
 
-Record = dict[str, Any]
+Record = Json
 
 START = b"dpfda-session"
 # How Linux is asked for the generation of an inode, which is another for every file that has it in turn.

@@ -26,7 +26,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NoReturn, Protocol, Self
+from typing import NoReturn, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,6 +35,7 @@ from dpfda.noise import NoiseLaw
 from dpfda.numerics import parameters
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError, SessionError, StorageError
 from dpfda.numerics.parameters import flag, reals, shown, whole
 from dpfda.privacy.certificates import Certificate, Certified
@@ -272,7 +273,7 @@ class Session(Certified):
         """All answers so far, in order. Public."""
         return list(self._answers.values())
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """The public side as JSON types: guarantee, neighbours, unit, bound and every answer."""
         return public_side(self._frame, self.answers()).to_json()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from dpfda.bounds import IntegerBall
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.embedding import Rows
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import LARGEST, SMALLEST, reals, shown
+from dpfda.numerics.parameters import LARGEST, SMALLEST, entries, reals, shown
 
 
 class FeatureMap(Protocol):
@@ -50,7 +50,7 @@ class InputBox:
     upper: Floats
 
     @classmethod
-    def of(cls, bounds: Any, inputs: int) -> InputBox:
+    def of(cls, bounds: object, inputs: int) -> InputBox:
         """Read (lower, upper), numbers or one number a column.
 
         Raises
@@ -67,7 +67,7 @@ class InputBox:
                 "and never from these data.",
             )
         try:
-            first, last = bounds
+            first, last = entries(bounds)
             lower, upper = (reals(end, "bounds") for end in (first, last))
         except (TypeError, ValueError):
             raise ParameterError("bounds", "be (lower, upper)", shown(bounds)) from None

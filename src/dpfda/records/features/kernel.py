@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy
@@ -19,6 +19,9 @@ from dpfda.numerics.parameters import whole
 from dpfda.numerics.remembered import remembered
 from dpfda.records.features.blocks import by_blocks, count, padded, product
 from dpfda.records.features.inputs import InputBox, inputs_words
+
+if TYPE_CHECKING:
+    from sklearn.gaussian_process.kernels import Kernel
 
 # Eigenvalues of the landmarks' Gram matrix below this share of the largest are left out.
 RELATIVE_RANK = 1e-6
@@ -54,7 +57,7 @@ class FourierFeatures:
     kernel: str
 
     @classmethod
-    def drawn(cls, kernel: Any, inputs: int, components: int, seed: int = 0) -> FourierFeatures:
+    def drawn(cls, kernel: Kernel, inputs: int, components: int, seed: int = 0) -> FourierFeatures:
         """Draw frequencies with a public seed.
 
         Parameters
@@ -138,7 +141,7 @@ class LandmarkFeatures:
     (6, (1, 6))
     """
 
-    kernel: Any
+    kernel: Kernel
     landmarks: Floats
     matrix: Floats
 

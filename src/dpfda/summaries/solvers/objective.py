@@ -6,14 +6,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.noise import KNormNoise, cost_of, knorm_loss, knorm_noise
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Floats
+from dpfda.numerics.arrays import Floats, Numbers
 from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import PureDP, ZeroConcentratedDP
@@ -230,7 +229,7 @@ def _quotient(numerator: int, denominator: int) -> float:
         return math.copysign(1e308, numerator)
 
 
-def _exact_products(rows: NDArray[np.integer[Any]], vector: list[int]) -> list[int]:
+def _exact_products(rows: Numbers, vector: list[int]) -> list[int]:
     """Products of integer rows with a vector of integers of any size, exactly.
 
     The vector is cut into pieces of 21 bits. A row of the ball has sum |z_k| <= K^(1/2) R < 2^31, so

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bounds import Norm
 from dpfda.noise import NoiseLaw, gaussian_noise, knorm_noise
-from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.arrays import Floats, Integers, Numbers
 from dpfda.numerics.parameters import real
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.summaries.minimiser import Examples, Loss
@@ -39,7 +37,7 @@ class Labelled:
         Number n of privacy units.
     """
 
-    rows: NDArray[np.integer[Any]]
+    rows: Numbers
     targets: Floats
     codes: Integers
     units: int

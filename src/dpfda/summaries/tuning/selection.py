@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import scipy
 from flint import arb
@@ -31,9 +31,12 @@ SELECTION = "selection"
 MOST_RUNS, LARGEST_SHAPE, SMALLEST_SHAPE = 10**6, 100, Fraction(1, 10**6)
 SMALLEST_GAMMA = 1e-12
 
+Candidate = TypeVar("Candidate")
+Output = TypeVar("Output")
+
 
 @dataclass(frozen=True, eq=False)
-class Selection(Certified):
+class Selection(Certified, Generic[Output]):
     """What a private selection publishes. How often it ran is secret and is not kept.
 
     Parameters
@@ -49,16 +52,16 @@ class Selection(Certified):
         Public law of the number of runs.
     """
 
-    release: object
+    release: Output
     index: int
     certificate: Certificate
     stopping: Stopping
 
 
 def private_selection(
-    candidates: Sequence[object],
-    fit: Callable[[Any, Fraction], Any],
-    score: Callable[[Any], float],
+    candidates: Sequence[Candidate],
+    fit: Callable[[Candidate, Fraction], Output],
+    score: Callable[[Output], float],
     epsilon: object,
     *,
     eta: object = 1,
@@ -66,7 +69,7 @@ def private_selection(
     neighbours: str = "replace-one",
     unit: str = "record",
     ledger: object = None,
-) -> Selection:
+) -> Selection[Output]:
     """Run private mechanisms with candidates drawn at random, a random number of times; keep the best.
 
     Parameters
@@ -144,7 +147,7 @@ def private_selection(
     # The best of several runs does not have the law of one run's noise.
     certificate = certified_entry({SELECTION: Cost(whole)}, entry)
     charge(account, certificate, entry)
-    best: tuple[float, int, Any] | None = None
+    best: tuple[float, int, Output] | None = None
     for _ in range(stopping.draw()):
         index = _any_of(len(candidates))
         with already_charged():
@@ -198,7 +201,7 @@ def _verify(output: Any, part: PureDP, relation: Neighbours, unit: str) -> None:
         )
 
 
-def _ranked(value: Any) -> float:
+def _ranked(value: float) -> float:
     """The score as a number that can be compared: NaN is the worst."""
     number = float(value)
     return -math.inf if math.isnan(number) else number

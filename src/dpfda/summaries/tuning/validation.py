@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfda.numerics.arrays import Floats
+from dpfda.numerics.arrays import Cells, Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.native_arrays import doubles
 from dpfda.numerics.parameters import flag, whole
@@ -149,7 +148,7 @@ def _check(candidates: Sequence[PrivateMean], folds: int) -> None:
     whole(folds, "folds", 2, words="be an integer of at least 2")
 
 
-def _splits(values: Floats, labels: Any, folds: int, seed: int) -> Iterator[tuple[Any, Any]]:
+def _splits(values: Floats, labels: Cells | None, folds: int, seed: int) -> Iterator[Sequence[Integers]]:
     units_ = values.shape[0] if labels is None else np.unique(labels).size
     if units_ < 2 * folds:
         raise ParameterError("folds", "leave at least two units in each part", f"{folds} of {units_}")
@@ -162,7 +161,12 @@ def _splits(values: Floats, labels: Any, folds: int, seed: int) -> Iterator[tupl
 
 
 def _score(
-    candidate: PrivateMean, values: Floats, labels: Any, rest: Any, left: Any, private: bool
+    candidate: PrivateMean,
+    values: Floats,
+    labels: Cells | None,
+    rest: Integers,
+    left: Integers,
+    private: bool,
 ) -> float:
     """Expected squared distance of one release of the rest to the curves left out."""
     kept = None if labels is None else labels[rest]

@@ -27,7 +27,11 @@ COVARIATE = Option(
 )  # fmt: skip
 
 
-def read_covariates(texts: Sequence[str]) -> dict[str, Any]:
+# Bounds, or levels.
+Known = tuple[float, float] | list[str]
+
+
+def read_covariates(texts: Sequence[str]) -> dict[str, Known]:
     """Bounds or levels of covariates by name, from what was typed.
 
     Raises
@@ -35,7 +39,7 @@ def read_covariates(texts: Sequence[str]) -> dict[str, Any]:
     ParameterError
         If one has another form, or a name comes twice.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, Known] = {}
     for text in texts:
         name, _, rest = text.partition(":")
         ends = rest.split(":")
@@ -43,7 +47,7 @@ def read_covariates(texts: Sequence[str]) -> dict[str, Any]:
             # The name itself has colons.
             name, *ends = text.rsplit(":", 2)
         try:
-            known: Any = (float(ends[0]), float(ends[1])) if len(ends) == 2 else rest.split(",")
+            known: Known = (float(ends[0]), float(ends[1])) if len(ends) == 2 else rest.split(",")
         except ValueError:
             known = []
         if not name or name in found or len(known) < 2:

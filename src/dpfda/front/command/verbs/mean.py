@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import DOCSTRING, Given, Option
@@ -20,7 +19,7 @@ PRIOR = Option(
 )  # fmt: skip
 
 
-def read_prior(files: Sequence[Path] | None) -> list[Callable[..., Any]] | None:
+def read_prior(files: Sequence[Path] | None) -> list[Callable[..., object]] | None:
     """The public curves that files hold; None without any.
 
     Raises
@@ -35,7 +34,7 @@ def read_prior(files: Sequence[Path] | None) -> list[Callable[..., Any]] | None:
     from dpfda.releases.function import ReleasedFunction
     from dpfda.summaries.public_curves import PublicCurve
 
-    made: list[Callable[..., Any]] = []
+    made: list[Callable[..., object]] = []
     for file in files:
         if not file.is_file():
             raise ParameterError("--prior", "name the file of a release or of a table", str(file))
