@@ -2,11 +2,11 @@
 
 `tests/golden/v1` holds a file of every kind in the first format, made from simulated data, and
 `readings.json` what the version that wrote them read out of each. `tests/golden/v2` holds means between
-bounds in the second format, whose lines follow from the first version of their constants, and one whose
-private number of units had its noise in one with the sums; and a histogram, a difference of groups, a
-session's answers, a survival curve, a regression of curves, a conditional density and a test of
-equality, which are kinds of their own from this format on; classifiers of three classes, one of
-them found by descent; a density on a scale; and quantiles.
+bounds in the second format, whose lines follow from the first version of their constants, one whose
+private number of units had its noise in one with the sums, and one found by the law of the box; and a
+histogram, a difference of groups, a session's answers, a survival curve, a regression of curves, a
+conditional density and a test of equality, which are kinds of their own from this format on; classifiers
+of three classes, one of them found by descent; a density on a scale; and quantiles.
 """
 
 import json

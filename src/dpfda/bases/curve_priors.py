@@ -15,8 +15,9 @@ from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.encoding import array_from_json, array_to_json, check_version, integer, integers
 from dpfda.numerics.errors import ParameterError
 
-# Since the second version a mean may be a constant, and the law of box noise is exact for it.
-VERSION = 2
+# Since the second version a mean may be a constant, and the law of box noise is exact for it. Since the
+# third that law is not taken as normal for any mean.
+VERSION = 3
 KIND = "curves between bounds"
 
 

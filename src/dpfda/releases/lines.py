@@ -235,7 +235,7 @@ def promise(found: Accuracy, units: str, order: int = 0) -> list[str]:
     measured = (
         "held it in 80 to 90 of 100 releases: less often than meant"
         if order
-        else "held the mean in 88 to 96 of 100 releases, by the number of units, and in 94 over all"
+        else "held the mean in 87 to 98 of 100 releases, by the number of units, and in 93 over all"
     )
     return [
         f"The band around the published curve reaches typically {number(found.typical)}, and at most "

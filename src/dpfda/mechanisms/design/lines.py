@@ -11,8 +11,9 @@ on an l2 ball around the box has three times the noise power.
 
 With a delta, or under zCDP, the expected error of the line follows the noise variance *per function*:
 sigma^2 / M of averages over M cells, sigma^2 of coefficients of orthonormal functions. Where it is
-equal, so are the errors: over 24 to 200 points, n epsilon from 200 to 80,000 and four means those from
-a block were .95 of those from cells, and at most 1.2; the bands were .2 to 1.0 times as wide, as
+equal, so nearly are the errors: over 24 to 200 points, n epsilon from 200 to 80,000 and four means those
+from a block were .95 of those from cells, and at most 1.2, before the law of the box was known to the
+estimate, which takes .02 to .05 from the latter; the bands were .2 to 1.0 times as wide, as
 nothing falls between cells. The design with the least is taken, and one that spends delta only if it is
 better by a hundredth. Where every point is a cell other noise of the same variance has a band 1.2 to 1.4
 times as wide, as that of the box has no tails but its largest coordinate's: there it must be better by

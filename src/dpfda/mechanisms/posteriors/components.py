@@ -92,6 +92,10 @@ class Part:
         """Half the log determinant (S,) of `power`."""
         return np.asarray(0.5 * np.log(self.power).sum(axis=1))
 
+    def left(self, weight: Floats) -> Floats:
+        """What the mean leaves (M, M) of observations, under weights (S,) of the scales."""
+        return np.asarray((self.vectors * (weight @ (1 / self.power[: weight.size]))) @ self.vectors.T)
+
     def loadings(self, rotated: Floats) -> Floats:
         """Loadings (K,) on the functions of the curve that `back` makes of observations (M,)."""
         loadings = (self.vectors @ rotated) @ self.seen
@@ -120,6 +124,11 @@ class Fit:
     def power(self) -> Floats:
         """Variances (S, M) of rotated observations at each scale."""
         return self.part.power[: self.scales.size]
+
+    def moved(self, measured: Floats) -> Fit:
+        """The same evidence, and means given something else (M,), less what is seen of the centre."""
+        rotated = measured @ self.part.vectors
+        return Fit(self.part, self.center, self.public, rotated, self.scales, self.evidence)
 
     def kept(self, weight: Floats) -> Floats:
         """What is kept (M,) of the rotated observations under weights (S,) of the scales."""

@@ -2,9 +2,9 @@
 
 In shares u of the distance between the bounds, the mean is a curve around 1/2, or around a public curve
 if one is given. What is seen is A u plus noise. Given a component of the prior and a scale s, u - centre
-is normal with covariance s R R', and the noise is treated as normal with its known variances; with D the
-noise deviations and D^-1 A R (D^-1 A R)' = U L U' the likelihood of a scale, and the mean given it, cost
-O(M) after one factorisation. Components and scales are weighted by their evidence.
+is normal with covariance s R R', and the noise is first taken as normal with its known variances; with D
+the noise deviations and D^-1 A R (D^-1 A R)' = U L U' the likelihood of a scale, and the mean given it,
+cost O(M) after one factorisation. Components and scales are weighted by their evidence.
 
 **Components.** On eigenfunctions phi_j of a kernel whose first is nearly constant, variances
 (1 + (r j)^2)^(-e/2) of sum 1/4, r in {.1, .3, 1}: smooth for e in {4, 6, 8}, rough for e in {2, 3}; each
@@ -12,8 +12,14 @@ also with 10^4 times the first variance, a level of its own. Then one *local* co
 first estimate f: u'' is white noise whose power follows f''^2, averaged over neighbours, with a floor;
 level and slope are free. It uses the release twice, and its evidence decides how much it counts.
 
-**A constant.** From the second version on, the mean may also be one level c. For that alone the law of
-box noise is not taken as normal: its likelihood exp(-max_j |y_j - c| / b) is that of a Laplace law about
+**The law of a box.** From the third version on the means are not those under normal noise, where the
+noise is of a box: a mean that varies little from cell to cell is told by the cells that lie farthest out
+better than by all of them together. Components keep the weights that they have under normal noise. Then
+what is seen is replaced by what normal noise would have to show for the mean that the law of the box
+gives (`dpfda.mechanisms.posteriors.box_law`).
+
+**A constant.** From the second version on, the mean may also be one level c. For that alone the evidence
+too is by the law of the box: its likelihood exp(-max_j |y_j - c| / b) is that of a Laplace law about
 the midrange of the cells. The error is about 2^(1/2) b whatever the number M of cells, where the mean
 over the cells would have (M / 3)^(1/2) b.
 
@@ -34,6 +40,7 @@ import numpy as np
 import scipy
 
 from dpfda.bases.curve_priors import CurvePrior
+from dpfda.mechanisms.posteriors.box_law import as_normal
 from dpfda.mechanisms.posteriors.components import (
     KEPT,
     LINE,
@@ -64,6 +71,8 @@ LARGEST_GRID = 600
 ALL_FUNCTIONS = 200
 # Factors for at most so many cells are kept for releases that come after.
 MOST_SHARED = 256
+# Components that weigh more than this make the prior for the law of the box.
+CONSIDERED = 1e-3
 # Cells that see a level alike do so up to the rounding of the noise's scales.
 ALIKE = 1e-3
 
@@ -220,7 +229,8 @@ class CurveModel:
     def first_means(self, noisy: Floats) -> Floats:
         """Posterior means (n, m) of u on the grid before the local component, for many outcomes (n, M).
 
-        For studies of the expected error: what the local component and a constant gain is left out.
+        For studies of the expected error: what the local component, a constant and the law of a box
+        gain is left out.
         """
         center = self.centers[0]
         scaled = noisy / self.deviations - self.seen @ (center - 0.5)
@@ -267,7 +277,7 @@ class CurvePosterior:
 
     @cached_property
     def fits(self) -> list[Fit]:
-        """Every component around every centre; the local one last."""
+        """Every component around every centre, the noise being taken as normal; the local one last."""
         model = self.model
         root = local_root(self._before[0], model.times, model.resolution)
         local = Part.of("local", root, model.seen @ root)
@@ -285,7 +295,11 @@ class CurvePosterior:
 
     def _measured(self, center: Floats) -> Floats:
         """What was measured, less what is seen of a centre."""
-        return np.asarray(self.noisy - self.model.seen @ (center - 0.5))
+        return np.asarray(self.noisy - self._seen(center))
+
+    def _seen(self, center: Floats) -> Floats:
+        """What is seen of a centre minus 1/2."""
+        return np.asarray(self.model.seen @ (center - 0.5))
 
     @cached_property
     def _before(self) -> tuple[Floats, float]:
@@ -294,24 +308,53 @@ class CurvePosterior:
         return mixed_mean(self._first, weights), evidence
 
     @cached_property
-    def _after(self) -> tuple[Floats, float]:
-        """The same with the local one, which does not change what they weigh among each other."""
-        local = self.fits[-1:]
-        weights, alone = normalised(log_weights(local, LINE, PUBLIC))
-        mean, before = self._before
-        evidence = float(np.logaddexp(before, alone))
-        share = math.exp(alone - evidence)
-        return (1 - share) * mean + share * mixed_mean(local, weights), evidence
+    def _after(self) -> float:
+        """Log evidence with the local one, which does not change what others weigh among each other."""
+        return float(np.logaddexp(self._before[1], self._local))
+
+    @cached_property
+    def _local(self) -> float:
+        """Log evidence of the local component."""
+        return normalised(log_weights(self.fits[-1:], LINE, PUBLIC))[1]
 
     @cached_property
     def mean(self) -> Floats:
         """Posterior mean (N,) at the carrying points, in shares of the distance between the bounds."""
-        (mean, others), constant = self._after, self.constant
+        mean, constant = self._mixed, self.constant
         if constant is None:
             return mean
         evidence, level = constant
-        share = scipy.special.expit(np.log(CONSTANT * self.noisy.size) + evidence - others)
+        share = scipy.special.expit(np.log(CONSTANT * self.noisy.size) + evidence - self._after)
         return np.asarray((1 - share) * mean + share * level)
+
+    @property
+    def _mixed(self) -> Floats:
+        """The same without a constant."""
+        noise, local = self.model.noise, self.fits[-1:]
+        if self.model.prior.version >= 3 and isinstance(noise, InBox):
+            return self._through_box(noise)
+        share = math.exp(self._local - self._after)
+        return (1 - share) * self._before[0] + share * mixed_mean(local)
+
+    def _through_box(self, noise: InBox) -> Floats:
+        """The same under the law of a box: what is seen becomes what normal noise would show for it.
+
+        Components keep the weights that they have under normal noise.
+        """
+        fits, weights, cells = self.fits, weights_of(self.fits, LINE), self.noisy.size
+        left, pulled = np.zeros((cells, cells)), np.zeros(cells)
+        for fit, weight in zip(fits, weights, strict=True):
+            if weight.sum() > CONSIDERED:
+                part = fit.part.left(weight)
+                left += part
+                pulled += part @ self._seen(fit.center)
+        scale = math.sqrt(3 / ((noise.sides + 1) * (noise.sides + 2)))
+        shown = as_normal(left, pulled, self.noisy, scale, noise.sides - cells)
+        moved = [
+            fit.moved(shown - self._seen(fit.center)) if weight.sum() > NEGLIGIBLE else fit
+            for fit, weight in zip(fits, weights, strict=True)
+        ]
+        return mixed_mean(moved, weights)
 
     @one_thread()
     def coefficients(self, analysis: Floats) -> Floats:
@@ -343,7 +386,7 @@ class CurvePosterior:
     @property
     def evidence(self) -> float:
         """Log density of the release, up to a constant, under the mixture for the line."""
-        return float(self._after[1] - np.log(self.model.deviations).sum())
+        return float(self._after - np.log(self.model.deviations).sum())
 
     @property
     def response(self) -> Floats:

@@ -2,8 +2,9 @@
 
 Two mixtures are put in place of the line's, both rougher than what it takes for likely: *rich*, all
 components alike, and *Brownian*, with variances that fall like j^-2 only. Under each, components are
-drawn by their posterior weights, and for each a curve and the *true* noise given it: deviations of the
-mean from the line. With s(t) their root mean square and q the level's quantile of max_t |deviation| / s
+drawn by their posterior weights, and for each a curve and the *true* noise given it, as far as normal
+noise of its variance tells: deviations of the mean from the line, which knows more where the noise is of
+a box. With s(t) their root mean square and q the level's quantile of max_t |deviation| / s
 the half-width is q s(t). What bends within a cell is not measured at all: D(t) is the largest second
 difference of the line over one cell, within a cell of t, and zero where every point was measured. The
 band's half-width is
@@ -12,7 +13,7 @@ band's half-width is
 
 **What it promises.** Noise is known exactly; how a mean wiggles between cells is assumed. On 39 sets of
 real curves, which were in view when the constant was set, the band for 95 % held the whole clipped mean
-in .88 to .96 of releases, by the number of units times epsilon (50 to 80,000), .94 over all. Spikes,
+in .87 to .98 of releases, by the number of units times epsilon (50 to 80,000), .93 over all. Spikes,
 steps and cycles narrower than a cell can be missed altogether. No band here is about sampling.
 """
 
