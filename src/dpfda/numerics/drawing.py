@@ -163,7 +163,10 @@ class _Known:
     def at(self, places: Places, bits: int) -> list[int]:
         """Numerators of the uniforms at these places with so many bits, no fewer than before."""
         before = [self._number(p) for p in places.tolist()]
-        for missing in {bits - length for _, length in before} - {0}:
+        shorter = {bits - length for _, length in before} - {0}
+        if not shorter:
+            return [number for number, _ in before]
+        for missing in shorter:
             short = np.array([bits - length == missing for _, length in before])
             again = np.unique(places[short])
             for place, fresh in zip(again.tolist(), self._source(again, missing), strict=True):
@@ -276,7 +279,8 @@ def laplace(a: Arithmetic[Real], first: int, places: Places) -> Real:
 def normals(a: Arithmetic[Real], first: int, places: Places) -> Real:
     """Standard normal variables of a sequence (Box and Muller), from uniforms at `first` on."""
     halves = places // 2
-    new = np.diff(halves, prepend=-1) != 0
+    new = np.ones(halves.size, dtype=bool)
+    new[1:] = halves[1:] != halves[:-1]
     pairs, pair = halves[new], np.cumsum(new) - 1
     length = a.sqrt(-2 * a.log(a.uniforms(first + 2 * pairs)))
     cosine, sine = a.turns(a.uniforms(first + 2 * pairs + 1))

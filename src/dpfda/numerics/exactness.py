@@ -19,6 +19,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import lru_cache
 
 from flint import arb, ctx, fmpq
 
@@ -69,7 +70,8 @@ def system_bits(bits: int) -> int:
 
 def enclosed(value: Fraction | int) -> arb:
     """Enclose a rational number."""
-    value = Fraction(value)
+    if type(value) is not Fraction:
+        value = Fraction(value)
     return arb(fmpq(value.numerator, value.denominator))
 
 
@@ -81,7 +83,7 @@ def upper_end(value: arb) -> Fraction:
     mantissa, exponent = (int(part) for part in value.upper().man_exp())
     if mantissa.bit_length() + exponent < -8192:
         return Fraction(1, 2**8192)
-    return Fraction(mantissa) * Fraction(2) ** exponent
+    return Fraction(mantissa << exponent) if exponent > 0 else Fraction(mantissa, 1 << -exponent)
 
 
 def nearest_integer(value: arb) -> int | None:
@@ -92,7 +94,13 @@ def nearest_integer(value: arb) -> int | None:
 
 def uniform_ball(numerator: int, bits: int) -> arb:
     """Enclosure of a uniform variable on [0, 1] whose leading bits are known."""
-    return arb(2 * numerator + 1, 1) / (arb(2) ** (bits + 1))
+    return arb(2 * numerator + 1, 1) / _power(bits + 1)
+
+
+@lru_cache(maxsize=64)
+def _power(bits: int) -> arb:
+    """A power of two, which is exact at any precision."""
+    return arb(2) ** bits
 
 
 def draw_rounded(
