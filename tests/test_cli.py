@@ -27,6 +27,9 @@ from dpfda.numerics import drawing
 from dpfda.testing import simulate_releases
 from dpfda.views import draw
 
+# What comes out is tested; elsewhere, how exact the bands in it are.
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 POINTS = np.linspace(0.0, 23.0, 24)
 DAYS = 60
 # So little noise that what is released can be compared with a mean.

@@ -17,6 +17,9 @@ from typer.testing import CliRunner
 from dpfda.front.command.app import app, declared_verbs
 from odd_values import SECONDS, TooSlowError, at_most
 
+# What comes out is tested; elsewhere, how exact the bands in it are.
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 TEXTS = (
     "", " ", "x", "-1", "0", "1", "2.5", "1e13", "1e300", "1e-320", "1e999999999", "9" * 400, "1/3",
     "1/0", "nan", "inf", "-inf", "True", "none", "0,1", "1,0", "0:1:.1", "0:1:0", "0:0:1", "a,b", ",",

@@ -15,6 +15,9 @@ from dpfda.numerics import exactness
 from dpfda.privacy.ledger import Ledger
 from dpfda.summaries.matrix_noise import Center
 
+# What comes out is tested; elsewhere, how exact the bands in it are.
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 GRID = np.linspace(0, 1, 12)
 
 

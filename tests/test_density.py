@@ -597,7 +597,7 @@ MADE = {
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_files_pickles_and_copies(name: str, tmp_path: Path) -> None:
+def test_files_pickles_and_copies(name: str, tmp_path: Path, few_draws: None) -> None:
     release = MADE[name]().release_
     path = release.save(tmp_path / "density.json")
     for again in (

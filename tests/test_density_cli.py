@@ -17,6 +17,9 @@ from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.noise import KNormNoise
 from dpfda.privacy.ledger import Ledger
 
+# What comes out is tested; elsewhere, how exact the bands in it are.
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 
 def run(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
