@@ -12,7 +12,6 @@ from typing import Annotated, Any, Protocol
 import typer
 
 from dpfda.front.command.documented import Parameter
-from dpfda.numerics.encoding import Json
 
 # What a person typed, by the names of the parameters.
 Given = SimpleNamespace
@@ -73,7 +72,7 @@ class Option:
 
     def parameter(self) -> inspect.Parameter:
         """The parameter of a function that the command line is read from."""
-        words: Json = {"help": self.help.replace("[", "\\["), "rich_help_panel": self.panel}
+        words: dict[str, Any] = {"help": self.help.replace("[", "\\["), "rich_help_panel": self.panel}
         if self.type is not bool:
             words |= {"metavar": self.metavar, "envvar": self.envvar}
         flags = [flag for flag in (self.flag, SHORT.get(self.flag)) if flag]
