@@ -1,6 +1,7 @@
 """Masked parts of several custodians: what opens their total, what is refused, what never repeats."""
 
 import copy
+import errno
 import inspect
 import json
 import pickle
@@ -165,9 +166,36 @@ def test_keys_are_used_once_and_wiped(tmp_path):
             use()
 
 
-def test_of_many_who_use_the_same_keys_at_once_one_succeeds(tmp_path):
+def test_keys_that_others_may_read_are_refused(tmp_path):
     path = Keys.make("clinic").save(tmp_path / "own.keys")
+    path.chmod(0o640)
+    with pytest.raises(StorageError, match=r"readable by its owner alone \(mode 600\).*has mode 640"):
+        Keys.load(path)
+    path.chmod(0o600)
+    Keys.load(path).use_up("a test")
+
+
+def test_keys_that_cannot_be_overwritten_are_not_said_to_be_gone(tmp_path, monkeypatch):
+    path = Keys.make("clinic").save(tmp_path / "own.keys")
+    keys = Keys.load(path)
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(CustodyError, match=r"could not be overwritten \(No space left on device\)"):
+        keys.use_up("a test")
+    with pytest.raises(CustodyError, match="were used"):
+        keys.use_up("again")
+
+
+@pytest.mark.parametrize("in_memory", [False, True])
+def test_of_many_who_use_the_same_keys_at_once_one_succeeds(tmp_path, in_memory):
+    made = Keys.make("clinic")
+    path = made.save(tmp_path / "own.keys")
     copies = [Keys.load(path) for _ in range(8)]
+    if in_memory:
+        copies = [Keys.make("clinic")] * 8
 
     def used(each):
         try:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, NoReturn, Self
@@ -91,7 +93,7 @@ class Keys:
         Where they are kept.
     """
 
-    __slots__ = ("_exchange", "_file", "_signing", "card")
+    __slots__ = ("_alone", "_exchange", "_file", "_signing", "card")
     FORMAT = "dpfda-custodian-keys"
 
     def __init__(
@@ -103,6 +105,7 @@ class Keys:
     ) -> None:
         self.card, self._signing, self._file = card, signing, file
         self._exchange: X25519PrivateKey | None = exchange
+        self._alone = threading.Lock()
 
     @classmethod
     def make(cls, name: str, units: int | None = None) -> Self:
@@ -144,7 +147,7 @@ class Keys:
         Raises
         ------
         StorageError, CustodyError
-            If the file holds none.
+            If the file holds none, or others than its owner may read it.
         """
         written = opened(path, cls.FORMAT)
         if "secret" not in written:
@@ -152,6 +155,7 @@ class Keys:
                 f"The keys in {str(path)!r} were used. Keys hold for one release: make new ones, and a "
                 "new agreement with them."
             )
+        _check_mode(Path(path))
         return built(lambda: cls._read(written, Path(path)), path)
 
     @classmethod
@@ -198,17 +202,18 @@ class Keys:
     def use_up(self, purpose: str) -> None:
         """Wipe the file, so that these keys mask or open nothing again.
 
-        Of several processes one can do so. Disks and backups may keep what was overwritten.
+        Of several processes, or threads, one can do so. Disks and backups may keep what was overwritten.
 
         Raises
         ------
         CustodyError
-            If they were used meanwhile.
+            If they were used meanwhile, or the file cannot be overwritten.
         """
-        self._unused()
+        with self._alone:
+            self._unused()
+            self._exchange = None
         if self._file is not None:
             self._wipe(self._file, purpose)
-        self._exchange = None
 
     def _unused(self) -> X25519PrivateKey:
         if self._exchange is None:
@@ -227,9 +232,14 @@ class Keys:
                 file.write(b" " * kept.stat().st_size)
                 file.flush()
                 os.fsync(file.fileno())
-        except (OSError, StorageError):
+        except (FileExistsError, FileNotFoundError, StorageError):
             raise CustodyError(
                 f"The keys in {str(kept)!r} are gone: they were used meanwhile. Nothing was made."
+            ) from None
+        except OSError as error:
+            raise CustodyError(
+                f"The keys in {str(kept)!r} could not be overwritten ({error.strerror}), and may still "
+                "be there. Nothing was made: delete the file, and make new keys and a new agreement."
             ) from None
         content = {"format": self.FORMAT, "version": 1, "card": self.card.to_json(), "used": purpose}
         write_json(kept, content)
@@ -240,6 +250,16 @@ class Keys:
 
     def __reduce__(self) -> NoReturn:
         raise CustodyError("Keys are secret and cannot be pickled or copied.")
+
+
+def _check_mode(path: Path) -> None:
+    # Elsewhere the bits say nothing of who may read.
+    mode = stat.S_IMODE(path.stat().st_mode) if os.name == "posix" else 0
+    if mode & 0o077:
+        raise StorageError(
+            f"A file of keys must be readable by its owner alone (mode 600); {str(path)!r} has mode "
+            f"{mode:o}. Whoever read it can unmask a part: make new keys and a new agreement."
+        )
 
 
 def opened(path: str | Path, kind: str) -> Json:
