@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy
 
 from dpfda.numerics.encoding import check_version, fields_to_json, integer, integers, number
 from dpfda.numerics.errors import ParameterError
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 VERSION = 1
 
@@ -84,7 +81,7 @@ class ImagePrior:
         )
 
     @property
-    def matrix(self) -> csr_array:
+    def matrix(self) -> scipy.sparse.csr_array:
         """Sparse integer matrix (M, m) from values on the grid, in C order, to sums over cells.
 
         A grid point is a cell of the fine grid. Its weight in a coarse cell is the part of it that lies
@@ -112,7 +109,7 @@ class ImagePrior:
         )
 
 
-def _overlaps(size: int, count: int) -> csr_array:
+def _overlaps(size: int, count: int) -> scipy.sparse.csr_array:
     """Matrix (count, size): common parts of equal cells and equal grid points, in common units."""
     whole = math.lcm(size, count)
     edges = np.union1d(np.arange(0, whole, whole // count), np.arange(0, whole, whole // size))

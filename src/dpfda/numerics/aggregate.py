@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NoReturn, SupportsInt
+from typing import NoReturn, SupportsInt, TypeAlias
 
 import numpy as np
 import scipy
@@ -11,8 +11,7 @@ import scipy
 from dpfda.numerics.arrays import Cells, Integers
 from dpfda.numerics.errors import CustodyError, DpfdaError
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+Matrix: TypeAlias = "Integers | scipy.sparse.csr_array"
 
 
 class IntegerSum:
@@ -74,7 +73,7 @@ class IntegerSum:
         self._count += rows
         return self
 
-    def through(self, matrix: Integers | csr_array) -> IntegerSum:
+    def through(self, matrix: Matrix) -> IntegerSum:
         """The sum of all rows times a public integer matrix (K, components), exactly: a new sum."""
         product = IntegerSum(matrix.shape[0])
         product._total = exact_product(matrix, self._total)
@@ -164,7 +163,7 @@ class IntegerSum:
         raise DpfdaError("An IntegerSum is private and cannot be pickled or copied.")
 
 
-def exact_product(matrix: Integers | csr_array, vector: Sequence[int]) -> list[int]:
+def exact_product(matrix: Matrix, vector: Sequence[int]) -> list[int]:
     """Matrix (K, m) of integers times a vector of integers of any size, exactly.
 
     Both are cut into digits of so few bits that a row's products add up below 2^62. A sparse matrix is
@@ -178,7 +177,7 @@ def exact_product(matrix: Integers | csr_array, vector: Sequence[int]) -> list[i
     return [int(value) for value in total]
 
 
-def _parts(matrix: Integers | csr_array, bits: int) -> Sequence[Integers | csr_array]:
+def _parts(matrix: Matrix, bits: int) -> Sequence[Matrix]:
     """Digits of a matrix, each in its own form."""
     if isinstance(matrix, np.ndarray):
         return _digits(matrix, bits)

@@ -14,11 +14,8 @@ from dpfda.privacy.ledger.history import Record
 class Chargeable(Protocol):
     """What releases are charged to: a ledger, or what stands before one."""
 
-    def charge(self, dataset: str, costs: Sequence[Cost], entry: Mapping[str, object]) -> Record:
-        """Charge a release, durably, or raise and charge nothing."""
-
-    def remaining(self, dataset: str) -> Amount:
-        """What is left of the budget."""
+    def charge(self, dataset: str, costs: Sequence[Cost], entry: Mapping[str, object]) -> Record: ...
+    def remaining(self, dataset: str) -> Amount: ...
 
 
 @dataclass(frozen=True)
