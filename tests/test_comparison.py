@@ -10,12 +10,12 @@ from sklearn.gaussian_process.kernels import Matern
 
 import dpfda
 from dpfda import PrivacyUnit, PrivateComparison, PrivateMean, Reading
-from dpfda.bases import KernelBasis
+from dpfda.bases import BoxBasis, KernelBasis
 from dpfda.errors import BudgetError, DataError, ParameterError
 from dpfda.mechanisms.cells import Cells
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.publication import publish_parallel
+from dpfda.publication import Paying, publish_parallel
 from dpfda.records import LongCurves
 from dpfda.releases.comparison import ReleasedComparison
 from dpfda.testing import exact_totals
@@ -108,6 +108,14 @@ class TestParallelComposition:
         other = PrivateMean(2.0, bounds=(-1, 1)).prepare(curves(20))
         with pytest.raises(ParameterError, match="share guarantee, neighbours and unit; found 2 kinds"):
             publish_parallel([(p.total, p.plan) for p in (one, other)], {})
+
+    def test_parts_on_boxes_are_refused_before_the_charge(self):
+        basis = BoxBasis.on_grid("cosine", (4, 5), [(0, 1)] * 2)
+        part = PrivateMean(1.0, bounds=(-1, 1), basis=basis).prepare(np.zeros((30, 20)))
+        ledger = MemoryLedger().create("d", PureDP(5), REPLACE, "record")
+        with pytest.raises(ParameterError, match="be of curves on an interval"):
+            publish_parallel([(part.total, part.plan)], {}, Paying(ledger, "d"))
+        assert ledger.spent("d")["epsilon"] == 0
 
     def test_gaussian_releases_are_charged_as_gaussian(self):
         ledger = MemoryLedger().create("d", ApproximateDP(5, "1e-3"), REPLACE, "record")

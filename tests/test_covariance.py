@@ -17,7 +17,7 @@ from scipy.special import gammaln, kv
 
 import dpfda
 from dpfda import PrivacyUnit, PrivateCovariance, PrivateFPCA, PrivateMean, Reading
-from dpfda.bases import BernsteinBasis, CosineBasis, KernelBasis
+from dpfda.bases import BernsteinBasis, BoxBasis, CosineBasis, KernelBasis
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import L1Ball
 from dpfda.errors import BudgetError, DataError, DpfdaError, ParameterError, RefusedMechanismError
@@ -875,6 +875,7 @@ class TestRefusals:
             ({"center": "pairs", "neighbours": "add-remove"}, "would change who is paired"),
             ({"labels": {"z": "x"}}, "labels must have the keys"),
             ({"epsilon": 0}, "epsilon must be positive"),
+            ({"basis": BoxBasis.on_grid("cosine", (5, 5), [(0, 1)] * 2)}, "an interval, for second moments"),
         ],
     )  # fmt: skip
     def test_by_their_words_and_free_of_charge(self, parameters, words):
@@ -979,7 +980,7 @@ class TestChosenRadius:
         assert max(moved) == choice.width
         # Laplace noise of that over epsilon; the smallest integer that is no less.
         assert set(choice.noise.scales) == {2 * choice.width}
-        draws = [choice.released(lengths).noisy_counts for _ in range(200)]
+        draws = [choice.released(lengths).noisy_counts for _ in range(800)]
         errors = (np.array(draws, dtype=float) - whole).ravel() / (2 * choice.width)
         assert fits(errors, stats.laplace.cdf)
         for factor in (np.sqrt(2), np.sqrt(0.5)):

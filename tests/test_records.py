@@ -18,7 +18,6 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 from dpfda import (
     PrivateCovariance,
     PrivateDensity,
-    PrivateFPCA,
     PrivateMean,
     PrivateQuantiles,
     PrivateVectorMean,
@@ -289,7 +288,6 @@ class TestUnits:
         [
             PrivateMean(1.0, bounds=(-10, 10)),
             PrivateCovariance(1.0, bounds=(-10, 10)),
-            PrivateFPCA(1.0, bounds=(-10, 10)),
             PrivateDensity(1.0, domain=(-10, 10)),
             PrivateQuantiles(1.0, domain=(-10, 10)),
             PrivateVectorMean(1.0, bounds=(-10, 10)),

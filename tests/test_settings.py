@@ -252,6 +252,7 @@ class TestEstimators:
         release = PrivateMean(1.0, bounds=(-2, 2)).fit(CURVES).release_
         assert release.count == 40
 
+    @pytest.mark.filterwarnings("ignore::dpfda.errors.UnreadLabelsWarning")
     def test_scikit_learn_checks_an_estimator_with_objects(self):
         mean = PrivateMean(
             1.0, bounds=(-10, 10), domain=(0, 1), unit=PrivacyUnit("day"), reading=Reading("complete")

@@ -280,6 +280,13 @@ class TestTools:
 
     @pytest.mark.filterwarnings("ignore::dpfda.errors.FittedStepWarning")
     @pytest.mark.filterwarnings("ignore::dpfda.errors.RepeatedReleaseWarning")
+    def test_a_transformer_is_handed_the_labels_of_a_pipeline(self) -> None:
+        make_pipeline(PrivateFPCA(1.0, n_components=1, **CURVES_OF_TEN), classifier()).fit(
+            CURVES, np.arange(40) % 2
+        )
+
+    @pytest.mark.filterwarnings("ignore::dpfda.errors.FittedStepWarning")
+    @pytest.mark.filterwarnings("ignore::dpfda.errors.RepeatedReleaseWarning")
     def test_groups_are_routed(self) -> None:
         groups, labels = np.arange(40) // 2, np.arange(40) % 2
         with config_context(enable_metadata_routing=True):

@@ -54,6 +54,19 @@ def check_basis(basis: object) -> None:
         )
 
 
+def check_interval(basis: object, summary: str, remedy: str) -> None:
+    """Refuse functions on boxes, for a summary of curves.
+
+    Raises
+    ------
+    ParameterError
+        If they are.
+    """
+    if isinstance(basis, BoxFunctions):
+        words = f"be of curves on an interval, for {summary}"
+        raise ParameterError("basis", words, type(basis).__name__, remedy)
+
+
 def public_size(unit: PrivacyUnit, count: int, invalid: str = "refuse") -> int | None:
     """The public number of units, or divisor; None where there is none.
 
@@ -148,7 +161,7 @@ def is_basis(basis: object) -> TypeGuard[Basis]:
     return isinstance(basis, BoxFunctions) or made
 
 
-__all__ = ["check_basis", "check_choices", "check_count", "is_basis", "public_size"]
+__all__ = ["check_basis", "check_choices", "check_count", "check_interval", "is_basis", "public_size"]
 
 
 def mean_plan(

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases import Basis
-from dpfda.bases.protocol import BoxFunctions
 from dpfda.bounds import read_bounds
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, ParameterError
@@ -34,7 +33,7 @@ from dpfda.summaries.arguments import (
     Protected,
     Records,
 )
-from dpfda.summaries.choices import check_choices, mean_plan, public_size
+from dpfda.summaries.choices import check_choices, check_interval, mean_plan, public_size
 from dpfda.summaries.clusters import total_on_cluster
 from dpfda.summaries.comparison_plan import (
     ComparisonPlan,
@@ -236,11 +235,8 @@ class PrivateComparison(Estimator):
 
     def _check(self) -> None:
         check_choices(self)
-        if isinstance(self.basis, BoxFunctions):
-            raise ParameterError(
-                "basis", "be of curves on an interval, for a comparison", type(self.basis).__name__,
-                "Release a PrivateMean of each group: who is in one of them alone pays once.",
-            )  # fmt: skip
+        remedy = "Release a PrivateMean of each group: who is in one of them alone pays once."
+        check_interval(self.basis, "a comparison", remedy)
 
     def _shared(self, sizes: list[int]) -> SharedDesign:
         if isinstance(self.mechanism, TwoStages):

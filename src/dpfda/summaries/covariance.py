@@ -38,7 +38,7 @@ from dpfda.summaries.arguments import (
     Protected,
     Records,
 )
-from dpfda.summaries.choices import check_choices, mean_plan, public_size
+from dpfda.summaries.choices import check_choices, check_interval, mean_plan, public_size
 from dpfda.summaries.clusters import total_on_cluster
 from dpfda.summaries.curves import POINTS, public_basis, read_curves, unit_curves
 from dpfda.summaries.deviations import Deviations, Paired, lengths, outer_sum
@@ -79,7 +79,7 @@ class SecondMoments(Estimator):
         ParameterError
             If a public parameter is unusable, as in `fit`.
         """
-        guarantee, asked = check_choices(self), self._deviations()
+        guarantee, asked = self._checked()
         whole(n, "n", 2)
         basis = public_basis(self.settings, self.basis, columns)
         planned = self.settings.unit.public_size is None
@@ -93,7 +93,7 @@ class SecondMoments(Estimator):
         """
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
         with np.errstate(all="ignore"):
-            guarantee, asked = check_choices(self), self._deviations()
+            guarantee, asked = self._checked()
             settings = self.settings_for(X, groups)
             values, basis, own = read_curves(settings, self.basis, X, groups)
             curves, own = unit_curves(settings, basis, values, own)
@@ -113,6 +113,11 @@ class SecondMoments(Estimator):
         subspace = stage.plan.subspace
         size = stage.plan.noise(stage.size).size if subspace is None else subspace.components
         return stage, outer_sum(prepared.total, stage, size), certificate
+
+    def _checked(self) -> tuple[Guarantee, Deviations]:
+        guarantee = check_choices(self)
+        check_interval(self.basis, "second moments", "Release a PrivateMean of functions on a box.")
+        return guarantee, self._deviations()
 
     def _deviations(self) -> Deviations:
         settings = self.settings
@@ -270,7 +275,7 @@ class PrivateCovariance(SecondMoments):
 
     def pooled_on(self, X: Records, groups: Labels = None) -> PooledCovariance:
         """The same on the columns of X, where the number of records is not known yet."""
-        guarantee, asked = check_choices(self), self._deviations()
+        guarantee, asked = self._checked()
         basis = read_curves(self.settings, self.basis, X)[1]
         plan = self._plan(guarantee, 2, asked, basis, groups, self.settings)
         return PooledCovariance.of(self.settings, plan)

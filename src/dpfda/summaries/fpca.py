@@ -33,7 +33,6 @@ from dpfda.summaries.arguments import (
 )
 from dpfda.summaries.covariance import SecondMoments, Sought
 from dpfda.summaries.curves import check_same_grid, handed_curves
-from dpfda.summaries.estimator import warn_of_labels
 from dpfda.summaries.matrix_noise import Exponential, MatrixNoise
 from dpfda.summaries.settings import Reading
 
@@ -158,7 +157,7 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
         X : array (n, m), DataFrame, FDataGrid or LongCurves
             One curve a row, in the units of the data; NaN marks a missing value. Private.
         y : None
-            Not read; where there are no `groups` a warning says so.
+            Ignored.
         groups : array (n,), optional
             Privacy unit of each record. Private.
 
@@ -172,7 +171,6 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
         ParameterError, RefusedMechanismError, DataError, BudgetError
             As `PrivateMean.fit`.
         """
-        warn_of_labels(y, groups)
         stage, total, certificate = self._charged(X, groups)
         self.covariance_: ReleasedCovariance | None = None
         if stage.plan.subspace is not None:
