@@ -15,9 +15,8 @@ def main(path: str = "mean_day.png") -> None:
     """Publish, draw beside the mean without noise (these data are public), save the picture."""
     days = load_temperatures()
     mean = PrivateMean(
-        epsilon=1.0,
+        epsilon=2.0,
         bounds=(-10.0, 40.0),
-        basis="matern:100%:2.5",
         domain=Domain(
             grid_points=days.grid_points,
             labels={"domain": "hour of the day", "value": "temperature (degrees Celsius)"},
