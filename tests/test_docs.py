@@ -26,7 +26,7 @@ def test_the_readme_example_runs_as_it_stands(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib").use("Agg")
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
-    exec(block_with("README.md", "PrivateMean(epsilon=1.0"), names)  # noqa: S102
+    exec(block_with("README.md", "PrivateMean(epsilon="), names)  # noqa: S102
     assert (tmp_path / "mean.json").exists()
     assert (names["release"].count, names["release"].unit) == (364, "day")
 
