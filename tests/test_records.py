@@ -159,6 +159,23 @@ class TestFrames:
         release = mean(bounds=(50, 200)).fit(frame).release_
         np.testing.assert_allclose(release.grid_points, labels)
 
+    @pytest.mark.parametrize("labels", [range(24), range(1990, 2014), np.linspace(0, 2.3, 24)])
+    def test_increasing_curves_under_evenly_spaced_labels_are_read(self, labels: Any) -> None:
+        """Counts since midnight, or since a year: the hour and the year lie within their range."""
+        steps = (
+            np.random.default_rng(6).exponential(1.0, (40, 24)) * np.geomspace(0.01, 300, 40)[:, None]
+        )
+        labels = [str(label) for label in labels]
+        frame = pd.DataFrame(np.cumsum(steps, axis=1), columns=labels)
+        release = mean(bounds=(0, 5000)).fit(frame).release_
+        np.testing.assert_allclose(release.grid_points, np.array(labels, dtype=float))
+
+    def test_a_record_among_evenly_rising_ones_is_no_grid(self) -> None:
+        rows = np.arange(8.0) * np.arange(1, 41)[:, None] / 20
+        frame = pd.DataFrame(rows, columns=[str(value) for value in rows[17]])
+        with pytest.raises(OrientationError, match="looks like the increasing curves below it"):
+            mean(bounds=(0, 20)).fit(frame)
+
     def test_a_repaired_fit_does_not_compare_labels_with_values(self) -> None:
         """Whether it is refused would depend on records."""
         rows = np.tile(np.arange(8.0), (40, 1))

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from dpfda.numerics.arrays import Floats
+from dpfda.numerics.arrays import Flags, Floats
 from dpfda.numerics.errors import OrientationError, ParameterError
 from dpfda.records.cells import NUMBER, OUTSIDE, UnreadableCellError
 from dpfda.records.dates import Dates
@@ -38,6 +38,8 @@ SHOWN = 8
 WILDCARDS = frozenset("*?[")
 # Records that a header is compared with.
 INSPECTED = 100
+# So many points with equal distances are a grid, where records have none: hours, ages, years.
+EVEN, ALIKE = 8, 1e-6
 
 
 def as_number(label: str | float) -> float | None:
@@ -165,6 +167,8 @@ def says_header(columns: str | Sequence[str] | None) -> bool:
 def refuse_record_as_grid(grid: Floats | None, rows: Floats, remedy: str) -> None:
     """Refuse a header that looks like one of the increasing curves below it.
 
+    Points with equal distances do not, unless half of the curves have equal distances too.
+
     Parameters
     ----------
     grid : array (m,) or None
@@ -182,6 +186,8 @@ def refuse_record_as_grid(grid: Floats | None, rows: Floats, remedy: str) -> Non
     finite = rows[np.isfinite(rows).all(axis=1)]
     if grid is None or len(finite) < 2:
         return
+    if grid.size >= EVEN and _is_even(grid[None]).all() and _is_even(finite).mean() < 0.5:
+        return
     increasing = (np.diff(finite, axis=1) > 0).all(axis=1)
     within = (finite.min(axis=0) <= grid) & (grid <= finite.max(axis=0))
     if increasing.mean() >= 0.5 and within.mean() >= 0.5:
@@ -190,6 +196,13 @@ def refuse_record_as_grid(grid: Floats | None, rows: Floats, remedy: str) -> Non
             "Perhaps the header line is missing: then one person's curve would be published as the "
             f"grid. {remedy} {OUTSIDE}"
         )
+
+
+def _is_even(rows: Floats) -> Flags:
+    """Which rows (n, m) rise, or fall, by equal steps."""
+    with np.errstate(all="ignore"):
+        steps = np.diff(rows, axis=1)
+        return np.asarray(np.ptp(steps, axis=1) <= ALIKE * np.abs(steps.mean(axis=1)))
 
 
 def date_grid(labels: Sequence[str], dates: Dates) -> Floats:
