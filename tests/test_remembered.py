@@ -54,7 +54,10 @@ class OwnBall(L2Ball):
     pass
 
 
-@pytest.mark.parametrize("argument", [lambda: 1, Own(1), OwnBall(1.0), np.array(["a"]), object()])
+@pytest.mark.parametrize(
+    "argument",
+    [lambda: 1, Own(1), OwnBall(1.0), np.array(["a"]), object(), np.str_("a"), np.datetime64(1, "s")],
+)
 def test_what_may_hold_more_than_it_says_is_not_remembered(argument: Any) -> None:
     function = counting()
     assert function(argument) != function(argument)

@@ -97,7 +97,7 @@ def _write(value: object, parts: list[bytes]) -> None:
         if value.nbytes > LARGEST:
             raise _UnknownError
         parts.append(f"array {value.dtype.str} {value.shape} ".encode() + value.tobytes())
-    elif isinstance(value, float | np.generic) and kind.__module__ in ("builtins", "numpy"):
+    elif isinstance(value, float | np.generic) and _is_number(kind):
         parts.append(f"{kind.__name__} ".encode() + np.asarray(value).tobytes())
     elif (name := _name(kind)) is not None:
         parts.append(name)
@@ -117,6 +117,11 @@ def _write_all(
         return
     for each in values.items() if isinstance(values, dict) else values:
         _write(each, parts)
+
+
+def _is_number(kind: type[object]) -> bool:
+    """Whether all is in the bytes: not so of texts, which say no length, and of moments, no unit."""
+    return kind.__module__ in ("builtins", "numpy") and np.dtype(kind).kind in "biuf"
 
 
 def _name(kind: type[object]) -> bytes | None:
