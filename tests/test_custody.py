@@ -189,6 +189,24 @@ def test_keys_that_cannot_be_overwritten_are_not_said_to_be_gone(tmp_path, monke
         keys.use_up("again")
 
 
+def test_a_link_and_another_folder_lead_to_the_same_keys(tmp_path, monkeypatch):
+    path, link = Keys.make("clinic").save(tmp_path / "own.keys"), tmp_path / "link.keys"
+    link.symlink_to(path)
+    monkeypatch.chdir(tmp_path)
+    linked, relative = Keys.load(link), Keys.load("own.keys")
+    monkeypatch.chdir(tmp_path.parent)
+    # Another process is at it: it made this claim.
+    claim = tmp_path / "own.keys.claim"
+    claim.touch()
+    with pytest.raises(CustodyError, match="Nothing was made"):
+        linked.use_up("a test")
+    claim.unlink()
+    relative.use_up("a test")
+    assert link.is_symlink()
+    with pytest.raises(CustodyError, match="were used"):
+        Keys.load(link)
+
+
 @pytest.mark.parametrize("in_memory", [False, True])
 def test_of_many_who_use_the_same_keys_at_once_one_succeeds(tmp_path, in_memory):
     made = Keys.make("clinic")

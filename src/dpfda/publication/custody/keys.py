@@ -132,7 +132,7 @@ class Keys:
                 json.dump(written, file)
         except OSError as error:
             raise StorageError(f"{str(path)!r} could not be written: {error.strerror}.") from None
-        self._file = target
+        self._file = _one_name(target)
         return target
 
     def save_card(self, path: str | Path) -> Path:
@@ -167,7 +167,7 @@ class Keys:
         public = [key.public_key().public_bytes_raw() for key in (exchange, signing)]
         if public != [card.exchange, card.signing]:
             raise ValueError("the two halves of the keys differ")
-        return cls(card, exchange, signing, file)
+        return cls(card, exchange, signing, _one_name(file))
 
     def shared(self, other: Card, salt: bytes, purpose: str, length: int = KEY_BYTES) -> bytes:
         """A secret that both parties of a pair can derive, and nobody else: X25519, then HKDF.
@@ -250,6 +250,11 @@ class Keys:
 
     def __reduce__(self) -> NoReturn:
         raise CustodyError("Keys are secret and cannot be pickled or copied.")
+
+
+def _one_name(path: Path) -> Path:
+    # Whoever wipes it, under a link's name or from another folder, must make the same claim.
+    return Path(os.path.realpath(path))
 
 
 def _check_mode(path: Path) -> None:
