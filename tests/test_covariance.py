@@ -875,7 +875,7 @@ class TestRefusals:
             ({"center": "pairs", "neighbours": "add-remove"}, "would change who is paired"),
             ({"labels": {"z": "x"}}, "labels must have the keys"),
             ({"epsilon": 0}, "epsilon must be positive"),
-            ({"basis": BoxBasis.on_grid("cosine", (5, 5), [(0, 1)] * 2)}, "interval, for second moments"),
+            ({"basis": BoxBasis.on_grid("cosine", (5, 5), [(0, 1)] * 2)}, "interval, for second"),
         ],
     )  # fmt: skip
     def test_by_their_words_and_free_of_charge(self, parameters, words):
