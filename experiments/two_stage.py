@@ -15,19 +15,13 @@ import numpy as np
 from dpfda import PrivateMean, Reading
 from dpfda.datasets import load_temperatures
 from dpfda.noise import NoiseLaw
-from dpfda.publication import MeanPlan, Prepared, pay
+from dpfda.publication import COUNT_SCALE, MeanPlan, Prepared, pay
+from dpfda.publication.radii import bin_counts
 from dpfda.records import Curves
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import Selection
 from dpfda.summaries.sums import Summation
-from dpfda.summaries.two_stage import (
-    COUNT_SCALE,
-    StagedPlan,
-    TwoStages,
-    assembled,
-    bins,
-    last_total,
-)
+from dpfda.summaries.two_stage import StagedPlan, TwoStages, assembled, last_total, lengths
 from experiments import common
 from experiments.common import Floats, Options, trapezoid
 from experiments.simulated import KERNEL, SCENARIOS, curves_around
@@ -117,7 +111,7 @@ def run(sources: Sequence[Source], options: Options, draws: int) -> list[Row]:
 def _row(source: Source, epsilon: float, generator: np.random.Generator, draws: int) -> Row:
     private = _prepared(source, epsilon, "private")
     target, spread = _truth(private)
-    row: Row = {"curves": source.name, "units": private.size, "epsilon": epsilon, "spread": spread}
+    row: Row = {"curves": source.name, "units": private.plan.size, "epsilon": epsilon, "spread": spread}
     row |= _errors("one", [_one(private, generator) for _ in range(draws)], target)
     for name, factor in DECLARED.items():
         declared = _prepared(source, epsilon, factor * spread)
@@ -183,14 +177,16 @@ def _two(prepared: Stages, generator: np.random.Generator) -> Any:
     if not plan.chosen_privately:
         radius = plan.shares.radius_after(squares)
     else:
-        noise, _ = plan.counting_noise()
-        radii = plan.radii()
-        noisy = bins(prepared, first, radii).with_noise(_drawn(noise, generator))
-        radius = plan.radius_from(noisy, noise, squares)
-        selection = Selection(tuple(radii.tolist()), noisy, COUNT_SCALE, noise, plan.shares.first)
+        choice = plan.choice
+        counts = bin_counts(lengths(prepared, first), choice.radii)
+        noisy = counts.with_noise(_drawn(choice.noise, generator))
+        radii = tuple(choice.radii.tolist())
+        selection = Selection(radii, noisy, COUNT_SCALE, choice.noise, choice.part)
+        radius = plan.radius_from(selection, squares)
     stage = plan.last_stage(first, radius, squares)
     noisy = last_total(prepared, stage).with_noise(_drawn(stage.design.noise, generator))
-    return assembled(plan, first, stage, noisy, plan.shares.last, selection)
+    certificate = plan.certified()
+    return assembled(plan, first, stage, noisy, plan.shares.last, certificate, selection)
 
 
 if __name__ == "__main__":

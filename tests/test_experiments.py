@@ -1,5 +1,6 @@
 """What the experiments rely on: closed forms against other ways, and the printed cells themselves."""
 
+import importlib
 import math
 import re
 from pathlib import Path
@@ -12,7 +13,7 @@ from dpfda import PrivateMean
 from dpfda.bounds import L1Ball, L2Ball, ValueBounds
 from dpfda.testing import simulate_releases
 from experiments import __main__ as everything
-from experiments import common, elliptical, errata, figure1, honest, recipe, simulated
+from experiments import common, elliptical, errata, figure1, honest, recipe, simulated, two_stage
 from experiments.additive import LaplaceRelease
 
 EPSILONS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
@@ -231,3 +232,21 @@ def test_one_command_runs_every_experiment_that_the_page_lists():
     assert set(everything.commands()) == listed
     assert everything.needs_data("table2")
     assert not everything.needs_data("figure2")
+
+
+@pytest.mark.parametrize("name", everything.commands())
+def test_every_experiment_finds_what_it_takes_from_the_library(name: str) -> None:
+    assert callable(importlib.import_module(f"experiments.{name}").main)
+
+
+def test_two_stages_are_tried_declared_and_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(two_stage, "EPSILONS", (40.0,))
+    generator = np.random.default_rng(9)
+    times = np.linspace(0, 1, two_stage.POINTS)
+    near = 5 * np.sin(4 * times) + 0.1 * generator.uniform(-1, 1, (300, 1)) * np.cos(3 * times)
+    source = two_stage.Source("near their mean", near, (-10.0, 10.0))
+    (row,) = two_stage.run([source], common.Options(True, 1, Path()), 4)
+    assert (row["units"], row["true_used"]) == (300, True)
+    assert row["private_radius"] < 2.5
+    # A second look at records so near to each other is worth it, however its radius was found.
+    assert min(row["true_gain"], row["private_gain"]) > 1
