@@ -81,7 +81,9 @@ def take_pages(_: object) -> None:
     folder = HERE / "generated"
     folder.mkdir(exist_ok=True)
     for file in sorted((HERE.parent / "experiments" / "results").iterdir()):
-        shutil.copy(file, folder)
+        # Quick runs have a folder of their own there.
+        if file.is_file():
+            shutil.copy(file, folder)
     for page in ELSEWHERE:
         text = (HERE.parent / page).read_text(encoding="utf-8")
         (folder / page).write_text(text.replace("](docs/", "](../"), encoding="utf-8")
