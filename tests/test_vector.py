@@ -12,7 +12,7 @@ import xarray as xr
 from scipy import integrate, stats
 
 from dpfda import PrivateMean, PrivateVectorMean, Reading, load
-from dpfda.bases import CosineBasis
+from dpfda.bases import BoxBasis, CosineBasis
 from dpfda.errors import BudgetError, DataError, DpfdaError, ParameterError
 from dpfda.mechanisms.posteriors.curves import constant_evidence
 from dpfda.noise import (
@@ -507,6 +507,30 @@ class TestDoors:
     def test_what_does_not_fit_is_refused(self, paths, parameters, words):
         with pytest.raises((DataError, ParameterError), match=words):
             vector(**parameters).fit(paths)
+
+    @pytest.mark.parametrize(
+        ("paths", "parameters", "words"),
+        [
+            (
+                {"x": PATHS[..., 0], "y": pd.DataFrame(PATHS[..., 1])},
+                {},
+                "on one domain; found 2 domains. State the domain",
+            ),
+            (PATHS, {"basis": BoxBasis.on_grid("cosine", (5, 3), [(0, 1)] * 2)}, "an interval"),
+        ],
+    )
+    def test_what_would_be_no_release_is_refused_before_the_charge(self, paths, parameters, words):
+        ledger, asked = MemoryLedger(), {"bounds": (-2, 2), "channels": None, **parameters}
+        ledger.create("paths", PureDP(3), unit="record")
+        with pytest.raises(ParameterError, match=words):
+            vector(**asked, ledger=ledger.of("paths")).fit(paths)
+        assert ledger.remaining("paths").values == (3,)
+        if "basis" in asked:
+            with pytest.raises(ParameterError, match=words):
+                vector(**asked).plan(60, 15, channels=2)
+        else:
+            stated = vector(**asked, domain=(0, 14)).fit(paths).release_
+            assert stated.domain_range == (0, 14)
 
 
 def test_a_table_has_the_band_of_every_channel():

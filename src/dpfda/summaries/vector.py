@@ -14,7 +14,7 @@ from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.gridsums import SideBySide, grid_sum
 from dpfda.numerics.native_arrays import is_native, is_plain
 from dpfda.numerics.parameters import shown, whole
-from dpfda.publication import Prepared
+from dpfda.publication import MeanPlan, Prepared
 from dpfda.publication.together import equal_share
 from dpfda.records.containers import shape_of
 from dpfda.records.dask_arrays import is_dask
@@ -33,7 +33,7 @@ from dpfda.summaries.arguments import (
     Protected,
     Records,
 )
-from dpfda.summaries.choices import check_choices
+from dpfda.summaries.choices import check_choices, check_interval
 from dpfda.summaries.curves import POINTS
 from dpfda.summaries.estimator import Estimator, warn_of_labels
 from dpfda.summaries.mean import PrivateMean
@@ -171,8 +171,10 @@ class PrivateVectorMean(Estimator):
         True
         """
         names = self._planned_channels(channels)
-        shares: Any = [mean.plan(n, columns) for mean in self._means(len(names))]
-        return VectorPlan(dict(zip(names, shares, strict=True)), self.asked())
+        made: Any = [mean.plan(n, columns) for mean in self._means(len(names))]
+        shares = dict(zip(names, made, strict=True))
+        _check_domain(shares)
+        return VectorPlan(shares, self.asked())
 
     def prepare(
         self, X: Records, groups: Labels = None
@@ -195,6 +197,7 @@ class PrivateVectorMean(Estimator):
             made = [mean.summed(values, groups) for mean, values in pairs]
         shares = {name: sums.summation.plan for name, sums in zip(parts, made, strict=True)}
         _check_same({share.size for share in shares.values()})
+        _check_domain(shares)
         plan = VectorPlan(shares, self.asked())
         totals = {
             name: sums.prepared(part).total
@@ -274,6 +277,16 @@ def _is_listed(names: object) -> bool:
 def _check_same(rows: AbstractSet[object]) -> None:
     if len(rows) > 1:
         raise DataError("X must have the same records in every channel; found other numbers of rows.")
+
+
+def _check_domain(shares: Mapping[str, MeanPlan]) -> None:
+    """Refuse what is no function on one interval while nothing was charged."""
+    for share in shares.values():
+        check_interval(share.basis, "several values", "Release a PrivateMean of each value.")
+    ends = {share.basis.domain_range for share in shares.values()}
+    if len(ends) > 1:
+        remedy = "State the domain, or the grid, of all channels."
+        raise ParameterError("channels", "be on one domain", f"{len(ends)} domains", remedy)
 
 
 def _bounds(bounds: Any, count: int) -> list[Any]:
