@@ -125,7 +125,7 @@ def run_others(options: Options, draws: int) -> list[Row]:
 def _prepared(source: Source, kernel: Any, mechanism: str, guarantee: Guarantee) -> Prepared:
     """Standardised curves, by unit: the l2 bound 1 holds by construction. Nothing is read from them."""
     prepared = _summed(source.name, kernel is None, 0.0 if kernel is None else float(kernel.nu))
-    return replace(prepared, request=replace(prepared.plan, mechanism=mechanism, guarantee=guarantee))
+    return replace(prepared, plan=replace(prepared.plan, mechanism=mechanism, guarantee=guarantee))
 
 
 @cache
