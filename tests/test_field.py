@@ -163,7 +163,7 @@ def test_damaged_fields_are_refused(release, tmp_path):
 def test_tables_and_pictures_name_their_axes(release):
     frame = release.to_frame()
     assert list(frame.columns) == ["point_1", "point_2", "value", "lower", "upper"]
-    np.testing.assert_allclose(frame["value"], release.on_grid().ravel(), rtol=1e-12)
+    np.testing.assert_allclose(frame["value"], release.on_grid().ravel(), rtol=1e-12, atol=1e-14)
     assert (frame["lower"] <= frame["value"]).all()
     axis = release.plot()
     # Nobody has said what the axes are: an image, whose rows run down.
