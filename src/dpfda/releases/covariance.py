@@ -346,9 +346,10 @@ class ReleasedCovariance(OnBasis):
         self, at: Floats, level: float, simultaneous: bool, kind: str | None
     ) -> dict[str, Column]:
         first, second = at.T
-        band = {} if self.bandless else self.band_columns(at, level, simultaneous, kind)
+        line = np.asarray(self(first, second))
+        band = {} if self.bandless else self.band_columns(at, level, simultaneous, kind, line)
         return {
-            "covariance": (np.asarray(self(first, second)), self.value_label),
+            "covariance": (line, self.value_label),
             **band,
             "correlation": (np.asarray(self.correlation(first, second)), "no unit"),
         }

@@ -120,17 +120,17 @@ class Published(Certified):
         value = {"value": (line, self.value_label)}
         if not hasattr(self, "band"):
             return value
-        ends = self.band_columns(at, level, simultaneous, kind)
-        if kind not in MEASURED:
-            # Where a band ends at the line: products with more points may round it otherwise.
-            (lower, below), (upper, above) = ends["lower"], ends["upper"]
-            ends = {"lower": (np.minimum(lower, line), below), "upper": (np.maximum(upper, line), above)}
-        return value | ends
+        return value | self.band_columns(at, level, simultaneous, kind, line)
 
     def band_columns(
-        self, at: Floats, level: float, simultaneous: bool, kind: str | None
+        self,
+        at: Floats,
+        level: float,
+        simultaneous: bool,
+        kind: str | None,
+        line: Floats | None = None,
     ) -> dict[str, Column]:
-        """Ends of the band at points (q, c); a simultaneous one holds over the whole domain.
+        """Ends of the band at points (q, c), and around a line; a simultaneous one is for the domain.
 
         `band` with a few points is simultaneous over those alone; tables made for different points
         would then not hold together.
@@ -140,6 +140,9 @@ class Published(Certified):
         band = self._band_at(all_points, level, simultaneous, **chosen)
         over = "everywhere at once" if simultaneous else "at a point chosen in advance"
         ends = {"lower": band.lower[: len(at)], "upper": band.upper[: len(at)]}
+        if line is not None and kind not in MEASURED:
+            # Where a band ends at the line: products with more points may round it otherwise.
+            ends = {"lower": np.minimum(ends["lower"], line), "upper": np.maximum(ends["upper"], line)}
         words = f"end of the {level:.4g} band, {over}"
         columns = {name: (end, f"{name} {words}") for name, end in ends.items()}
         if kind not in MEASURED:
