@@ -14,7 +14,7 @@ from dpfda.bases.image_priors import ImagePrior
 from dpfda.errors import DataError, ParameterError, StorageError
 from dpfda.mechanisms.design.images import image_cells
 from dpfda.mechanisms.posteriors import ImageModel
-from dpfda.mechanisms.posteriors.curves import constant_evidence
+from dpfda.mechanisms.posteriors.box_law import constant_evidence
 from dpfda.noise import BoxNoise, GaussianNoise, KNormNoise
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger

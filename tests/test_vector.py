@@ -14,7 +14,7 @@ from scipy import integrate, stats
 from dpfda import PrivateMean, PrivateVectorMean, Reading, load
 from dpfda.bases import BoxBasis, CosineBasis
 from dpfda.errors import BudgetError, DataError, DpfdaError, ParameterError
-from dpfda.mechanisms.posteriors.curves import constant_evidence
+from dpfda.mechanisms.posteriors.box_law import constant_evidence
 from dpfda.noise import (
     BoxNoise,
     BoxPartNoise,

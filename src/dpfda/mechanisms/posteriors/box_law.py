@@ -1,4 +1,4 @@
-"""The mean of normal numbers seen through the noise of a box, whose law is not taken as normal.
+"""What is seen through the noise of a box, whose law is not taken as normal: normal numbers, a constant.
 
 M numbers g ~ N(g0, P) are seen as y with noise of a box: the density exp(-max_j |y_j - g_j| / b) is the
 integral of exp(-r) over lengths r above that maximum. With r as one unknown more,
@@ -22,9 +22,12 @@ need every cell a loss of up to .04 of the error became .015, and what is gained
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import scipy
 
+from dpfda.noise.bodies import tail_logs
 from dpfda.numerics.arrays import Floats
 
 # Widths over which steps are smoothed, round by round: from this share of the number of cells down to
@@ -35,6 +38,11 @@ FIRST_WIDTH, LAST_WIDTH, SMOOTHED, SHARP = 0.3, 0.5, 5, 3
 SETTLED = 1e-7
 # Rounding takes no factor's surroundings for less than this share of a precision, nor narrows them more.
 LEAST, NARROWEST = 1e-3, 1e-6
+
+
+def scale_of(size: int) -> float:
+    """The scale b of a box of so many coordinates, over the standard deviation of each."""
+    return math.sqrt(3 / ((size + 1) * (size + 2)))
 
 
 def as_normal(left: Floats, pulled: Floats, seen: Floats, scale: float, others: int) -> Floats:
@@ -133,3 +141,27 @@ def _stepped(
     hazard = np.sqrt(2 / np.pi) / scipy.special.erfcx(-places / np.sqrt(2))
     kept = np.clip(1 - hazard * (places + hazard) / (rest * wide**2), NARROWEST, 1.0)
     return rest / kept - rest, (centre + hazard / (wide * rest)) * rest / kept - centre * rest
+
+
+def constant_evidence(levels: Floats, deviation: float, size: int) -> tuple[float, float]:
+    """Log evidence of one level, and that level minus 1/2; see `dpfda.mechanisms.posteriors.curves`.
+
+    Parameters
+    ----------
+    levels : array (M,)
+        What each cell shows of the mean minus 1/2.
+    deviation : float
+        Standard deviation of the noise in each.
+    size : int
+        Number of coordinates of the noise: M, or more that have been added up over.
+    """
+    cells, low, high = levels.size, float(levels.min()), float(levels.max())
+    scale = scale_of(size) * deviation
+    half, usual = (high - low) / 2 / scale, cells * (size + 1) / (cells + 1)
+    evidence = usual - cells / 2 - half + np.log(2 * scale)
+    if size == cells + 1:
+        evidence += np.log((2 + half) / (cells + 1))
+    elif size > cells:
+        others = size - cells
+        evidence += float(tail_logs(np.asarray(half), others, 1) - tail_logs(np.asarray(usual), others))
+    return float(evidence), float(np.clip((low + high) / 2, -0.5, 0.5))

@@ -40,7 +40,7 @@ import numpy as np
 import scipy
 
 from dpfda.bases.curve_priors import CurvePrior
-from dpfda.mechanisms.posteriors.box_law import as_normal
+from dpfda.mechanisms.posteriors.box_law import as_normal, constant_evidence, scale_of
 from dpfda.mechanisms.posteriors.components import (
     KEPT,
     LINE,
@@ -57,7 +57,7 @@ from dpfda.mechanisms.posteriors.components import (
     weights_of,
 )
 from dpfda.noise import NoiseLaw
-from dpfda.noise.bodies import InBox, tail_logs
+from dpfda.noise.bodies import InBox
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
@@ -348,7 +348,7 @@ class CurvePosterior:
                 part = fit.part.left(weight)
                 left += part
                 pulled += part @ self._seen(fit.center)
-        scale = math.sqrt(3 / ((noise.sides + 1) * (noise.sides + 2)))
+        scale = scale_of(noise.sides)
         shown = as_normal(left, pulled, self.noisy, scale, noise.sides - cells)
         moved = [
             fit.moved(shown - self._seen(fit.center)) if weight.sum() > NEGLIGIBLE else fit
@@ -428,27 +428,3 @@ def factorised(times: Floats, count: int, seen: Floats, ratio: float | None) -> 
 
 
 shared_parts = remembered(8)(factorised)
-
-
-def constant_evidence(levels: Floats, deviation: float, size: int) -> tuple[float, float]:
-    """Log evidence of one level, and that level minus 1/2; see `CurvePosterior.constant`.
-
-    Parameters
-    ----------
-    levels : array (M,)
-        What each cell shows of the mean minus 1/2.
-    deviation : float
-        Standard deviation of the noise in each.
-    size : int
-        Number of coordinates of the noise: M, or more that have been added up over.
-    """
-    cells, low, high = levels.size, float(levels.min()), float(levels.max())
-    scale = np.sqrt(3 / ((size + 1) * (size + 2))) * deviation
-    half, usual = (high - low) / 2 / scale, cells * (size + 1) / (cells + 1)
-    evidence = usual - cells / 2 - half + np.log(2 * scale)
-    if size == cells + 1:
-        evidence += np.log((2 + half) / (cells + 1))
-    elif size > cells:
-        others = size - cells
-        evidence += float(tail_logs(np.asarray(half), others, 1) - tail_logs(np.asarray(usual), others))
-    return float(evidence), float(np.clip((low + high) / 2, -0.5, 0.5))

@@ -34,6 +34,7 @@ import scipy
 from dpfda.bases.boxes import BoxBasis
 from dpfda.bases.cells import aliases
 from dpfda.bases.image_priors import ImagePrior
+from dpfda.mechanisms.posteriors.box_law import constant_evidence
 from dpfda.mechanisms.posteriors.components import (
     KEPT,
     LINE,
@@ -43,7 +44,7 @@ from dpfda.mechanisms.posteriors.components import (
     scaled,
     with_levels,
 )
-from dpfda.mechanisms.posteriors.curves import CONSTANT, constant_evidence
+from dpfda.mechanisms.posteriors.curves import CONSTANT
 from dpfda.noise import BoxNoise, NoiseLaw
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.one_thread import one_thread
