@@ -133,27 +133,6 @@ def block_profile_reference(dimension: int, length, epsilon) -> mpmath.mpf:
     return inside / whole
 
 
-def pure_rho_reference(epsilon: float) -> float:
-    """Zero-concentrated cost of pure epsilon: the worst pure mechanism is randomised response.
-
-    Any pair of laws of pure loss epsilon is a post-processing of it (Kairouz, Oh & Viswanath 2015), so
-    the cost is its largest Renyi divergence over the order.
-    """
-    with mpmath.workdps(30):
-        e = mpmath.mpf(epsilon)
-        heads = mpmath.exp(e) / (1 + mpmath.exp(e))
-        tails = 1 - heads
-
-        def divergence(a: mpmath.mpf) -> mpmath.mpf:
-            return mpmath.log(heads**a * tails ** (1 - a) + tails**a * heads ** (1 - a)) / (a - 1)
-
-        orders = [1 + mpmath.mpf(10) ** (mpmath.mpf(power) / 4) for power in range(-32, 13)]
-        return float(max(divergence(order) / order for order in orders))
-
-
-# Audits.
-
-
 def knorm_log_density(noise: KNormNoise, z: np.ndarray) -> np.ndarray:
     total, start = np.zeros(len(z)), 0
     for size, scale in zip(noise.block_sizes, noise.scales, strict=True):

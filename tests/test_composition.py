@@ -16,10 +16,10 @@ from scipy import integrate
 from dpfda import PrivateMean
 from dpfda.bounds import L2Ball
 from dpfda.errors import ConversionError, ParameterError
-from dpfda.noise import BoxNoise, EllipsoidNoise, KNormNoise, cost_of
+from dpfda.noise import BoxNoise, BoxPartNoise, EllipsoidNoise, KNormNoise, cost_of
 from dpfda.noise.blocks import laplace_on_body
 from dpfda.noise.symmetric import SymmetricKNormNoise
-from dpfda.noise.wishart import WishartDifferenceNoise
+from dpfda.noise.wishart import CoupledNoise, WishartDifferenceNoise
 from dpfda.privacy.composition import (
     BlockLoss,
     BlocksLoss,
@@ -372,7 +372,7 @@ def test_an_account_prints_itself():
     assert text.startswith("1.5-differential privacy (pure)\n")
     assert "how:        basic composition: epsilons add" in text
     assert "one has one record more" in text
-    assert "- 1-differential privacy (pure), Laplace noise of loss 1" in text
+    assert "- 1-differential privacy (pure), symmetric noise of loss 1" in text
 
 
 def test_what_has_no_common_kind_is_refused_in_words():
@@ -478,9 +478,11 @@ def test_releases_for_different_units_do_not_add_up():
         (KNormNoise((7,), (5,)), BlockLoss(7, 1)),
         (KNormNoise((4, 7), (5, 6)), BlocksLoss(1, Fraction(1, 8))),
         (EllipsoidNoise((5, 6, 7)), BlockLoss(3, 1)),
-        (BoxNoise((5, 6, 7)), PureLoss(1)),
+        (BoxNoise((5, 6, 7)), LaplaceLoss(1)),
+        (BoxPartNoise((5, 6, 7), 9), LaplaceLoss(1)),
         (SymmetricKNormNoise(4, 5), BlockLoss(10, 1)),
-        (WishartDifferenceNoise(4, 5), PureLoss(1)),
+        (WishartDifferenceNoise(4, 5), LaplaceLoss(1)),
+        (CoupledNoise(4, 5), LaplaceLoss(1)),
         (object(), PureLoss(1)),
     ],
 )

@@ -213,7 +213,7 @@ def test_a_law_and_a_mechanism_are_one_file_each(toy, tmp_path):
     mean = PrivateMean(2.0, bounds=bound, mechanism=toy)
     release = mean.fit(curves).release_
     assert type(release.noise).law == "toy"
-    assert release.certificate.costs[0].loss.describe().startswith("Laplace noise")
+    assert release.certificate.costs[0].loss.describe().startswith("symmetric noise")
     # As good as matched Laplace noise there, and before it in the alphabet.
     assert mean.set_params(mechanism="auto").fit(curves).release_.mechanism["name"] == toy
     release.save(tmp_path / "release.json")

@@ -35,7 +35,7 @@ from dpfda.privacy.guarantees import (
 )
 from dpfda.privacy.ledger import DatasetLedger
 from dpfda.publication import MeanPlan, means, pay, publish
-from statistical import Audit, block_profile_reference, cut_noise, epsilon_bound, pure_rho_reference
+from statistical import Audit, block_profile_reference, cut_noise, epsilon_bound
 
 GRID = np.array([0.0, 0.5, 1.0])
 BASIS = KernelBasis.on_grid(Matern(0.3, nu=1.5), GRID)
@@ -298,9 +298,8 @@ def test_a_release_composes_to_no_more_than_the_request(name, kind, neighbours, 
 
 
 def concentrated(noise: KNormNoise, epsilon: float) -> float:
-    """Zero-concentrated cost of a pure loss: that of Laplace noise, or of any pure mechanism."""
-    laplace = set(noise.block_sizes) == {1}
-    return math.expm1(-epsilon) + epsilon if laplace else pure_rho_reference(epsilon)
+    """Zero-concentrated cost of a pure loss: of one Laplace variable, or of the smallest block."""
+    return min(math.expm1(-epsilon) + epsilon, epsilon**2 / (2 * min(noise.block_sizes)))
 
 
 def exact_delta(epsilon: Fraction, mu: Fraction) -> float:

@@ -93,9 +93,12 @@ def test_a_ledger_of_rho_is_charged_rho():
         mean.fit(CURVES)
 
 
-def test_laplace_noise_on_counts_is_the_pure_noise_within_rho():
+def test_laplace_noise_on_counts_has_the_largest_epsilon_that_costs_rho():
     release = PrivateDensity(rho=0.125, domain=(0, 1), noise="laplace").fit(POINTS).release_
-    assert release.guarantee.kind == "pure"
-    assert within(release.guarantee, ZeroConcentratedDP("0.125"))
-    assert float(release.guarantee.epsilon) == pytest.approx(0.5, rel=1e-9)
+    assert release.guarantee == ZeroConcentratedDP("0.125")
+    (cost,) = release.certificate.costs
+    epsilon = float(cost.loss.epsilon)
+    assert cost.loss.kind == "laplace"
+    assert epsilon + math.expm1(-epsilon) == pytest.approx(0.125, rel=1e-9)
+    assert epsilon > 0.5
     assert pure_part(PureDP(2)) == PureDP(2)

@@ -108,7 +108,7 @@ class Bernstein:
 
 
 def _plug_in(size: int | None, guarantee: Guarantee, neighbours: Neighbours) -> int:
-    epsilon = float(pure_budget(guarantee, (1,)))
+    epsilon = float(pure_budget(guarantee))
     if size is None:
         return PLAIN_DEGREE
     return min(max(1, math.ceil(math.sqrt(size * epsilon / neighbours.differences(1)))), LARGEST_DEGREE)

@@ -38,7 +38,7 @@ def knorm_on_body(
     kind, sizes = _body(problem)
     unit = problem.noise_power(np.array(sizes, dtype=np.float64) ** 2)
     if kind == "box":
-        lengths = np.full(len(sizes), float(pure_budget(problem.guarantee, (2,))))
+        lengths = np.full(len(sizes), float(pure_budget(problem.guarantee)))
     else:
         lengths = block_lengths(problem.guarantee, len(sizes))
     prior = problem.prior

@@ -113,7 +113,7 @@ class Cells:
                 " mechanism='knorm'.",
             )
         # Refused for the wrong kind of guarantee before any search.
-        pure_budget(problem.guarantee, (2,))
+        pure_budget(problem.guarantee)
         most, count = cube.weights.size, self.cells
         if count is None:
             count = _best(problem, cube)
@@ -219,7 +219,7 @@ def _risk(problem: Problem, cube: Cube, count: int) -> float:
     starts = np.searchsorted(cell_labels(cube.weights.size, count), np.arange(count))
     forms = np.add.reduceat(cube.functions, starts, axis=0)
     widths = problem.neighbours.differences(1) * np.add.reduceat(cube.half_widths, starts).astype(float)
-    epsilon = float(pure_budget(problem.guarantee, (2,)))
+    epsilon = float(pure_budget(problem.guarantee))
     step = math.ldexp(1.0, -cube.exponent) / problem.size / epsilon
     power = (widths * step) ** 2 * (count + 1) * (count + 2) / 3
     prior = _prior(problem)

@@ -106,7 +106,7 @@ class IIDLaplace:
 def _best_truncation(problem: Problem) -> int:
     """Number of components that minimises truncation bias plus noise."""
     counts = np.arange(1, problem.prior.size + 1)
-    scale = problem.width / float(pure_budget(problem.guarantee, (1,)))
+    scale = problem.width / float(pure_budget(problem.guarantee))
     squares = 2 * scale**2 * (counts if problem.norm == "l2" else np.ones_like(counts))
     noise = counts * problem.noise_power(np.asarray(squares, dtype=np.float64))
     bias = problem.prior.sum() - np.cumsum(problem.prior)

@@ -19,7 +19,13 @@ from dpfda.noise import NoiseLaw
 from dpfda.numerics.aggregate import exact_product
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
+from dpfda.privacy.guarantees import (
+    ApproximateDP,
+    Guarantee,
+    Neighbours,
+    ZeroConcentratedDP,
+    without_delta,
+)
 
 # Grid units per unit counted, where the number of units is private.
 COUNT_SCALE = 2**20
@@ -85,7 +91,7 @@ class Problem:
         """The problem for noise that leaves the delta of an approximate guarantee to others."""
         if not isinstance(self.guarantee, ApproximateDP):
             return self
-        return replace(self, guarantee=PureDP(self.guarantee.epsilon))
+        return replace(self, guarantee=without_delta(self.guarantee))
 
     @property
     def body(self) -> tuple[BodyNorm, tuple[int, ...]] | None:

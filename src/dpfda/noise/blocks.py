@@ -50,7 +50,6 @@ from dpfda.privacy.composition import (
     Loss,
     block_length,
     laplace_rho,
-    pure_rho,
 )
 from dpfda.privacy.composition.block_profile import block_delta
 from dpfda.privacy.composition.rounding import PRECISION, at_least, root_at_least, turning
@@ -58,6 +57,8 @@ from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConce
 
 # Integer scales may exceed their targets by this much, relatively, before the loss is recomputed.
 MARGIN = 2.0**-45
+# Noise of any symmetric shape costs as blocks of one coordinate do: as one Laplace variable.
+ANY_SHAPE = (1,)
 
 
 @dataclass(frozen=True)
@@ -159,14 +160,14 @@ class KNormNoise(VectorLaw):
 
     def loss(self, requested: Guarantee) -> Loss | None:
         sizes = self.block_sizes
-        if isinstance(requested, PureDP) and set(sizes) == {1}:
-            return LaplaceLoss(requested.epsilon)
+        if set(sizes) == {1}:
+            return symmetric_loss(requested)
         if len(sizes) == 1:
             return block_loss(sizes[0], requested)
-        if not isinstance(requested, PureDP):
+        if isinstance(requested, ApproximateDP):
             return None
-        # At a given loss the longest shift is in the smallest block.
-        return BlocksLoss(requested.epsilon, at_least(requested.epsilon**2 / (2 * min(sizes))))
+        epsilon = pure_budget(requested, sizes)
+        return BlocksLoss(epsilon, block_rho(sizes)(epsilon))
 
     @classmethod
     def equal(cls, count: int, scale: int) -> Self:
@@ -221,22 +222,32 @@ def of_blocks(epsilon: Fraction, block_sizes: Sequence[int], requested: Guarante
     if one and isinstance(requested, ApproximateDP) and epsilon > requested.epsilon:
         delta = block_delta(block_sizes[0], epsilon, requested.epsilon)
         return ApproximateDP(requested.epsilon, delta)
-    return of_pure(epsilon, block_sizes, requested)
+    return of_pure(epsilon, requested, block_sizes)
 
 
-def of_pure(epsilon: Fraction, block_sizes: Sequence[int], requested: Guarantee) -> Guarantee:
-    """What pure noise of this largest loss gives, in the kind that is wanted."""
+def of_pure(
+    epsilon: Fraction, requested: Guarantee, block_sizes: Sequence[int] = ANY_SHAPE
+) -> Guarantee:
+    """What symmetric noise of this largest loss gives, in the kind that is wanted."""
     if isinstance(requested, ZeroConcentratedDP):
         return ZeroConcentratedDP(block_rho(block_sizes)(epsilon))
     return PureDP(epsilon)
 
 
+def symmetric_loss(requested: Guarantee) -> Loss | None:
+    """The loss of any symmetric law: one Laplace variable's. None with a delta, which it does not use.
+
+    It holds for density exp(-phi(z)) with phi(-z) = phi(z) that changes along no difference d by more
+    than its share of epsilon, |phi(z) - phi(z + s d)| <= s epsilon for 0 <= s <= 1: for every norm over
+    its scale. Proved in docs/composition.md.
+    """
+    return None if isinstance(requested, ApproximateDP) else LaplaceLoss(pure_budget(requested))
+
+
 def block_loss(dimension: int, requested: Guarantee) -> Loss | None:
     """The loss of one block: with a delta, at the longest shift that the guarantee allows it."""
-    if isinstance(requested, PureDP):
-        return BlockLoss(dimension, requested.epsilon)
     if not isinstance(requested, ApproximateDP):
-        return None
+        return BlockLoss(dimension, pure_budget(requested, (dimension,)))
     length = block_length(dimension, requested)
     return None if length is None else BlockLoss(dimension, length)
 
@@ -359,14 +370,21 @@ def block_lengths(guarantee: Guarantee, count: int) -> Floats:
     if isinstance(guarantee, ApproximateDP):
         lengths = estimated_ratios(np.arange(1, count + 1), guarantee)
     else:
-        lengths = np.full(count, float(pure_budget(guarantee, (2,))))
-        lengths[0] = float(pure_budget(guarantee, (1,)))
+        lengths = np.full(count, float(pure_budget(guarantee)))
+        if isinstance(guarantee, ZeroConcentratedDP):
+            lengths = np.maximum(lengths, np.sqrt(2 * float(guarantee.rho) * np.arange(1, count + 1)))
     lengths.setflags(write=False)
     return lengths
 
 
-def pure_budget(guarantee: Guarantee, block_sizes: Sequence[int]) -> Fraction:
+def pure_budget(guarantee: Guarantee, block_sizes: Sequence[int] = ANY_SHAPE) -> Fraction:
     """Epsilon that K-norm noise may spend to stay within the guarantee.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+    block_sizes : sequence of int
+        Of noise in blocks of the l2 norm; by default noise of any symmetric shape.
 
     Raises
     ------
@@ -389,10 +407,11 @@ def pure_budget(guarantee: Guarantee, block_sizes: Sequence[int]) -> Fraction:
 def block_rho(block_sizes: Sequence[int]) -> Callable[[Fraction], Fraction]:
     """What a pure epsilon of these blocks costs in zero-concentrated terms.
 
-    Blocks of size one are product Laplace noise, whose cost is epsilon + exp(-epsilon) - 1; other
-    blocks are charged as any pure mechanism.
+    As one Laplace variable, epsilon + exp(-epsilon) - 1, or less: at a given loss the longest shift is
+    in the smallest block, of M coordinates, where it costs at most epsilon^2 / (2 M).
     """
-    return laplace_rho if set(block_sizes) == {1} else pure_rho
+    smallest = min(block_sizes)
+    return lambda epsilon: min(laplace_rho(epsilon), at_least(epsilon**2 / (2 * smallest)))
 
 
 def laplace_on_body(
@@ -401,7 +420,7 @@ def laplace_on_body(
     """Independent Laplace noise of given relative scales, on a box or an ellipsoid of differences."""
     shape = exact_shape(relative)
     sizes = sizes_of(len(shape), norm, tuple(width))
-    epsilon = pure_budget(guarantee, (1,))
+    epsilon = pure_budget(guarantee)
     ratios = [w / s for w, s in zip(sizes, shape, strict=True)]
     loss = sum(ratios, Fraction(0)) if norm == "box" else root_at_least(squares(ratios))
     return KNormNoise((1,) * len(shape), scaled_up(shape, loss / epsilon))

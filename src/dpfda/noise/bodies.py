@@ -24,7 +24,15 @@ import scipy
 
 from dpfda.bounds import BodyNorm
 from dpfda.noise.approximate import block_ratio
-from dpfda.noise.blocks import block_loss, draw_ellipsoid, of_blocks, of_pure, pure_budget
+from dpfda.noise.blocks import (
+    ANY_SHAPE,
+    block_loss,
+    draw_ellipsoid,
+    of_blocks,
+    of_pure,
+    pure_budget,
+    symmetric_loss,
+)
 from dpfda.noise.differences import largest_ratio, root_sum, sizes_of
 from dpfda.noise.mixtures import Block, NoiseMixture, factor, one_factor
 from dpfda.noise.protocol import AnyNorm, ScaledLaw, Width
@@ -33,9 +41,6 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.drawing import Arithmetic, At, Real
 from dpfda.privacy.composition import Loss
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee
-
-# Pure noise of more than one coordinate, in the words of `pure_budget`.
-ONE_BLOCK = (2,)
 
 
 @dataclass(frozen=True)
@@ -84,7 +89,7 @@ class InBox(ScaledLaw):
     def _given(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
         """What the scales give: the largest ratio over the coordinates that there are."""
         epsilon = largest_ratio(sizes_of(self.components, norm, width), self.scales)
-        return of_pure(epsilon, ONE_BLOCK, requested)
+        return of_pure(epsilon, requested)
 
 
 @dataclass(frozen=True)
@@ -112,6 +117,9 @@ class BoxNoise(InBox):
 
     def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
         return self._given(norm, width, requested)
+
+    def loss(self, requested: Guarantee) -> Loss | None:
+        return symmetric_loss(requested)
 
 
 @dataclass(frozen=True)
@@ -179,7 +187,7 @@ def body_noise(norm: BodyNorm, width: Sequence[int], guarantee: Guarantee) -> Bo
     if norm == "ellipsoid" and isinstance(guarantee, ApproximateDP):
         length = block_ratio(len(width), guarantee)
     else:
-        length = pure_budget(guarantee, ONE_BLOCK)
+        length = pure_budget(guarantee, (len(width),) if norm == "ellipsoid" else ANY_SHAPE)
     scales = tuple(max(1, math.ceil(w / length)) for w in width)
     return BoxNoise(scales) if norm == "box" else EllipsoidNoise(scales)
 

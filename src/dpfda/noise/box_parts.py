@@ -14,10 +14,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpfda.noise.blocks import symmetric_loss
 from dpfda.noise.bodies import BoxNoise, InBox
 from dpfda.noise.protocol import AnyNorm, Width
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole as whole_number
+from dpfda.privacy.composition import Loss
 from dpfda.privacy.guarantees import Guarantee
 
 
@@ -60,6 +62,10 @@ class BoxPartNoise(InBox):
 
     def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
         return self._given(norm, width, requested)
+
+    def loss(self, requested: Guarantee) -> Loss | None:
+        """No more than that of the whole, of which it is a function."""
+        return symmetric_loss(requested)
 
 
 def parts_of(box: BoxNoise, sizes: tuple[int, ...]) -> tuple[BoxPartNoise, ...]:

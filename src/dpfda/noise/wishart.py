@@ -31,11 +31,13 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from dpfda.noise.blocks import symmetric_loss
 from dpfda.noise.symmetric import MatrixLaw, OuterDifference, triangle
 from dpfda.numerics import drawing
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.drawing import Arithmetic, At, Real
-from dpfda.privacy.guarantees import ApproximateDP, PureDP
+from dpfda.privacy.composition import Loss
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,10 @@ class WishartDifferenceNoise(MatrixLaw):
     def achieved(self, difference: OuterDifference, requested: object) -> PureDP:
         """Pure."""
         return PureDP(Fraction(difference.trace, 2 * self.scale))
+
+    def loss(self, requested: Guarantee) -> Loss | None:
+        """That of a symmetric law, in the norm by which it is scaled."""
+        return symmetric_loss(requested)
 
 
 @dataclass(frozen=True)
@@ -188,6 +194,10 @@ class CoupledNoise(MatrixLaw):
     def achieved(self, difference: OuterDifference, requested: object) -> PureDP:
         """Pure."""
         return PureDP(Fraction(difference.part, self.scale))
+
+    def loss(self, requested: Guarantee) -> Loss | None:
+        """That of a symmetric law, in the norm by which it is scaled."""
+        return symmetric_loss(requested)
 
 
 def _normals(size: int) -> int:

@@ -144,6 +144,11 @@ def split(guarantee: Guarantee, share: Fraction) -> tuple[PureDP, Guarantee]:
     return PureDP(part), ApproximateDP(rest, guarantee.delta)
 
 
+def without_delta(guarantee: Guarantee) -> PureDP | ZeroConcentratedDP:
+    """The guarantee of noise that leaves a delta to others."""
+    return PureDP(guarantee.epsilon) if isinstance(guarantee, ApproximateDP) else guarantee
+
+
 def pure_part(guarantee: Guarantee) -> PureDP:
     """The largest pure guarantee that is within another: its epsilon, or the root of 2 rho."""
     if not isinstance(guarantee, ZeroConcentratedDP):

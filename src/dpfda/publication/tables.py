@@ -33,7 +33,7 @@ from dpfda.noise import AnyNorm, BoxNoise, NoiseLaw, Width, body_noise, cost_of,
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, pure_part
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, without_delta
 from dpfda.publication.again import PlanAgain
 from dpfda.publication.charging import NAMED, Paying, certified_entry, charge, recomputed
 from dpfda.publication.integers import publish_integers
@@ -230,7 +230,7 @@ class CornerTable(Table):
     @cached_property
     def calibrated(self) -> tuple[NoiseLaw, Guarantee, AnyNorm, Width]:
         """Law of one row, what is charged, and how far a row may move, in the norm that it needs."""
-        pure, width = pure_part(self.guarantee), self.neighbours.differences(1 << CORNER_EXPONENT)
+        pure, width = without_delta(self.guarantee), self.neighbours.differences(1 << CORNER_EXPONENT)
         box = body_noise("box", [width] * self.columns, pure)
         if self.noise == "gaussian" or (self.noise == "auto" and not isinstance(self.guarantee, PureDP)):
             distance = math.isqrt(self.columns * width**2) + 1

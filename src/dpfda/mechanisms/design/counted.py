@@ -34,5 +34,5 @@ def with_count(problem: Problem, design: Design) -> Design:
     if design.measurement is None or not isinstance(design.noise, BoxNoise):
         return design
     # Box noise is pure, and leaves the delta to others.
-    scale = math.ceil(COUNT_SCALE / pure_budget(problem.pure.guarantee, (2,)))
+    scale = math.ceil(COUNT_SCALE / pure_budget(problem.pure.guarantee))
     return replace(design, noise=BoxNoise((*design.noise.scales, scale)), counts=COUNT_SCALE)

@@ -89,7 +89,7 @@ def image_design(problem: Problem) -> Design | None:
     if problem.images is None or problem.cube is None:
         return None
     pure = problem.pure
-    epsilon = float(pure_budget(pure.guarantee, (2,)))
+    epsilon = float(pure_budget(pure.guarantee))
     strength = 2 * problem.size * epsilon / problem.neighbours.differences(1)
     box = _on_cells(pure, image_cells(problem.images.shape, strength))
     if isinstance(problem.guarantee, PureDP):

@@ -126,7 +126,7 @@ def _rules(problem: Problem) -> list[tuple[Callable[[Floats, Floats, float], flo
     if not isinstance(guarantee, ZeroConcentratedDP):
         epsilon = float(guarantee.epsilon)
     else:
-        epsilon = max(float(pure_budget(guarantee, sizes)) for sizes in ((1,), (2,)))
+        epsilon = float(pure_budget(guarantee))
         rules.append((_each, 2 * float(guarantee.rho)))
     if problem.cube is not None:
         reach = _reach(problem)

@@ -112,7 +112,7 @@ def line_power(problem: Problem, design: Design) -> float:
 def _cells(problem: Problem) -> int:
     """Number of cells under box noise of the problem's epsilon."""
     assert problem.cube is not None  # noqa: S101
-    strength = 2 * problem.size * float(pure_budget(problem.pure.guarantee, (2,)))
+    strength = 2 * problem.size * float(pure_budget(problem.pure.guarantee))
     return number_of_cells(problem.cube.weights.size, strength / problem.neighbours.differences(1))
 
 

@@ -13,7 +13,7 @@ import math
 
 from dpfda.bounds import Norm
 from dpfda.noise import KNormNoise, NoiseLaw, gaussian_noise, knorm_noise
-from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, pure_part
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, without_delta
 
 # Shares are held in units of 2^-20, so that the noise is hardly rounded.
 EXPONENT = 20
@@ -41,7 +41,7 @@ def share_noise(
     norm, width
         By how much neighbours differ, in the norm that the noise needs.
     """
-    pure, width = pure_part(guarantee), neighbours.differences(UNIT)
+    pure, width = without_delta(guarantee), neighbours.differences(UNIT)
     laplace = knorm_noise((1,), (1.0,), "l1", width, pure)
     if noise == "gaussian" or (noise == "auto" and not isinstance(guarantee, PureDP)):
         # Shares are not negative, so two units are at most 2^(1/2) apart.

@@ -215,7 +215,7 @@ def _rho_words(costs: Sequence[Cost]) -> str:
 
 
 _RHO_RULES = {
-    "laplace": "epsilon + exp(-epsilon) - 1 for Laplace noise",
+    "laplace": "epsilon + exp(-epsilon) - 1 for symmetric noise",
     "pure": "epsilon tanh(epsilon/2) for pure releases of unknown law",
     "block": "epsilon^2/(2 M) for a K-norm block of M dimensions",
     "blocks": "the largest sum of (shift/scale)^2/(2 M) for K-norm blocks",

@@ -133,12 +133,16 @@ class ConcentratedLoss(KnownLoss):
 
 @dataclass(frozen=True)
 class LaplaceLoss(KnownLoss):
-    """Independent Laplace variables of total privacy loss epsilon: no worse than one such variable.
+    """One Laplace variable: no symmetric additive law of the same epsilon is worse, in any dimension.
+
+    Noise of density exp(-phi(z)), phi(-z) = phi(z), that changes along differences in proportion to a
+    norm: independent Laplace variables, K-norm noise of boxes, balls and ellipsoids, their products,
+    differences of positive matrices.
 
     Parameters
     ----------
     epsilon : number
-        Largest sum of shifts over scales. Positive.
+        Largest change of phi along a difference: of a norm over its scale. Positive.
     """
 
     epsilon: Fraction
@@ -155,7 +159,7 @@ class LaplaceLoss(KnownLoss):
         return LaplaceLoss(size * self.epsilon)
 
     def describe(self) -> str:
-        return f"Laplace noise of loss {readable(self.epsilon)}"
+        return f"symmetric noise of loss {readable(self.epsilon)}"
 
 
 @dataclass(frozen=True)
@@ -194,9 +198,7 @@ class BlockLoss(KnownLoss):
 
 @dataclass(frozen=True)
 class BlocksLoss(KnownLoss):
-    """Several independent K-norm blocks.
-
-    Together they are no worse than one Laplace variable of the same loss.
+    """Several independent K-norm blocks, of which more is known than that they are symmetric.
 
     Parameters
     ----------
