@@ -115,13 +115,31 @@ class Certificate:
         achieved: Guarantee,
         mechanism: Mapping[str, object] | None = None,
         bound: Mapping[str, object] | None = None,
+        drawn: Mapping[str, Cost] | None = None,
     ) -> Certificate:
-        """The same certificate with what is known once the noise is fixed."""
+        """The same certificate with what is known once the noise is fixed.
+
+        Parameters
+        ----------
+        achieved, mechanism, bound
+            As in the class.
+        drawn : mapping from str to Cost, optional
+            By stage, the costs of laws that followed from numbers released before.
+
+        Raises
+        ------
+        ParameterError
+            If one is not covered by what was charged.
+        """
+        charged, laws = zip(self.stages, self.costs, strict=True), drawn or {}
         return replace(
             self,
             achieved=achieved,
             mechanism=self.mechanism if mechanism is None else mechanism,
             bound=self.bound if bound is None else bound,
+            costs=tuple(
+                cost.drawn_as(laws[stage]) if stage in laws else cost for stage, cost in charged
+            ),
         )
 
     def part(self, *stages: str) -> Certificate:

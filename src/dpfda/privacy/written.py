@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 
 from dpfda.numerics.encoding import mapping, name, sequence, text
 from dpfda.numerics.rationals import rational
@@ -21,6 +22,8 @@ from dpfda.privacy.guarantees import (
 
 # Profiles in floats may be off by this factor.
 ROUNDING = 1.001
+# The largest epsilon that costs a given rho is found up to less than this.
+CLOSE = 1 + Fraction(1, 2**40)
 
 
 def guarantee_to_json(guarantee: Guarantee) -> dict[str, object]:
@@ -51,12 +54,23 @@ def certificate_to_json(certificate: Certificate) -> dict[str, object]:
         "privacy_unit": certificate.unit,
         "bound": dict(certificate.bound),
         "mechanism": dict(certificate.mechanism),
-        "costs": [
-            {"stage": stage, "guarantee": guarantee_to_json(cost.guarantee), "loss": cost.loss.to_json()}
-            for stage, cost in stages
-        ],
+        "costs": [{"stage": stage, **_cost_to_json(cost)} for stage, cost in stages],
         "release_id": certificate.identity,
     }
+
+
+def _cost_to_json(cost: Cost) -> dict[str, object]:
+    drawn = {} if cost.drawn is None else {"drawn": _cost_to_json(cost.drawn)}
+    return {"guarantee": guarantee_to_json(cost.guarantee), "loss": cost.loss.to_json(), **drawn}
+
+
+def _cost_from_json(written: Mapping[str, object]) -> Cost:
+    drawn = mapping(written["drawn"]) if "drawn" in written else None
+    return Cost(
+        guarantee_from_json(written["guarantee"]),
+        loss_from_json(mapping(written["loss"])),
+        None if drawn is None else _cost_from_json(drawn),
+    )
 
 
 def certificate_from_json(written: Mapping[str, object]) -> Certificate:
@@ -79,10 +93,7 @@ def certificate_from_json(written: Mapping[str, object]) -> Certificate:
         bound=mapping(written["bound"]),
         mechanism=mapping(written["mechanism"]),
         stages=tuple(name(cost["stage"]) for cost in costs),
-        costs=tuple(
-            Cost(guarantee_from_json(cost["guarantee"]), loss_from_json(mapping(cost["loss"])))
-            for cost in costs
-        ),
+        costs=tuple(map(_cost_from_json, costs)),
         identity=name(written["release_id"]),
     )
     _check_claims(made)
@@ -93,7 +104,8 @@ def _check_claims(certificate: Certificate) -> None:
     claim, whole = certificate.guarantee, added([cost.guarantee for cost in certificate.costs])
     if not (_as_much(whole, claim) and within(certificate.achieved, claim)):
         raise ValueError("the costs, the claim and what was achieved contradict each other")
-    if not all(_has(cost.loss, cost.guarantee) for cost in certificate.costs):
+    drawn = [cost.drawn for cost in certificate.costs if cost.drawn is not None]
+    if not all(_has(cost.loss, cost.guarantee) for cost in (*certificate.costs, *drawn)):
         raise ValueError("a loss is below its cost")
 
 
@@ -111,7 +123,7 @@ def _has(loss: Loss, guarantee: Guarantee) -> bool:
     if isinstance(guarantee, PureDP):
         return loss.epsilon is not None and loss.epsilon >= guarantee.epsilon
     if isinstance(guarantee, ZeroConcentratedDP):
-        return loss.rho is not None and loss.rho >= guarantee.rho
+        return loss.rho is not None and loss.rho * CLOSE >= guarantee.rho
     if isinstance(loss, ApproximateLoss):
         return loss.epsilon >= guarantee.epsilon and loss.failure >= guarantee.delta
     # In floats: whatever numbers a file holds, it is read at once.

@@ -18,6 +18,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.publication.charging import NAMED, Paying, charge
+from dpfda.publication.mean_designs import FUNCTION
 from dpfda.publication.means import MeanPlan, ReleasedMean, released_mean
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.function import ReleasedFunction
@@ -111,7 +112,7 @@ def pay(
     if isinstance(ready, Paid):
         return ready
     count = NoisyCount(total.count_with_noise(ready.draw()[0], COUNT_SCALE), COUNT_SCALE, ready)
-    return _counted(plan, count, charged)
+    return _counted(plan, count, charged, own=certificate is None)
 
 
 def check(plan: MeanPlan, certificate: Certificate | None = None) -> Paid | KNormNoise:
@@ -142,22 +143,30 @@ def check(plan: MeanPlan, certificate: Certificate | None = None) -> Paid | KNor
     _paid(plan, 1, plan.trial, NoisyCount(COUNT_SCALE, COUNT_SCALE, noise), certificate)
     if not isinstance(plan.mechanism, str):
         for units in TRIED_SIZES:
-            plan.counted_design(units)
+            plan.costs()[FUNCTION].drawn_as(plan.cost(plan.counted_design(units), units))
     return noise
 
 
-def _counted(plan: MeanPlan, count: NoisyCount, certificate: Certificate) -> Paid:
+def _counted(plan: MeanPlan, count: NoisyCount, certificate: Certificate, own: bool) -> Paid:
     """The design for a count that is public by now; the one for a single unit where that fails.
 
+    A certificate of its own says what law was drawn; one that others share says what is common to all.
+
     The release has been charged, so it does not fail with a mechanism that knows no answer for this
-    number, or measures something else: the noise of any of its designs gives the guarantee, and which of
-    them is taken follows from the released count alone.
+    number, measures something else, or has a loss that the charge does not cover: the noise of any of
+    its designs gives the guarantee, and which of them is taken follows from the released count alone.
     """
+
+    def paid(units: int, design: Design) -> Paid:
+        law = plan.cost(design, units)
+        plan.costs()[FUNCTION].drawn_as(law)
+        return _paid(plan, units, design, count, certificate, {FUNCTION: law} if own else None)
+
     units = max(1, round(count.value))
     try:
-        return _paid(plan, units, plan.counted_design(units), count, certificate)
+        return paid(units, plan.counted_design(units))
     except Exception:
-        return _paid(plan, 1, plan.trial, count, certificate)
+        return paid(1, plan.trial)
 
 
 def publish_parallel(
@@ -209,5 +218,6 @@ def _paid(
     design: Design,
     divisor: float | NoisyCount,
     certificate: Certificate,
+    drawn: Mapping[str, Cost] | None = None,
 ) -> Paid:
-    return Paid(design, plan.around(size, design, divisor, certificate))
+    return Paid(design, plan.around(size, design, divisor, certificate, drawn))

@@ -22,9 +22,10 @@ from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added
 from dpfda.publication import COUNT_SCALE, recomputed, stamp
-from dpfda.publication.moments import CovariancePlan, variance_noise
+from dpfda.publication.moments import MOMENTS, CovariancePlan, variance_noise
 from dpfda.records.second_moments import OuterSum
 from dpfda.releases.components import ReleasedComponents, ordered_components
 from dpfda.releases.counts import NoisyCount
@@ -82,7 +83,11 @@ class Stage:
         return found
 
     def fulfilled(
-        self, certificate: Certificate, achieved: list[Guarantee], tuning: Mapping[str, object]
+        self,
+        certificate: Certificate,
+        achieved: list[Guarantee],
+        tuning: Mapping[str, object],
+        drawn: Mapping[str, Cost] | None = None,
     ) -> Certificate:
         """The certificate with what all stages gave, the split of the budget, and the chosen radius."""
         plan, bound = self.plan, None
@@ -92,7 +97,7 @@ class Stage:
             words = f"{certificate.bound['description']}; {plan.radius:g} was chosen"
             bound = {**certificate.bound, "description": words, "radius": plan.radius}
         return certificate.fulfilled(
-            added([*self.before, *achieved]), {**tuning, **said, **tuning}, bound
+            added([*self.before, *achieved]), {**tuning, **said, **tuning}, bound, drawn
         )
 
 
@@ -110,14 +115,14 @@ def release_covariance(total: IntegerSum, stage: Stage, certificate: Certificate
     """
     plan = stage.plan
     noise = plan.noise(stage.size)
-    tuning = {"name": noise.law, "components": noise.size}
+    tuning, drawn = {"name": noise.law, "components": noise.size}, {MOMENTS: plan.cost(noise)}
     return ReleasedCovariance(
         basis=plan.basis.truncate(noise.size),
         exponent=2 * plan.ball.exponent,
         divisor=stage.divisor,
         center=stage.center,
         noise=noise,
-        certificate=stage.fulfilled(certificate, [plan.laws[noise]], tuning),
+        certificate=stage.fulfilled(certificate, [plan.laws[noise]], tuning, drawn),
         about=dict(plan.about) | stamp(),
         mean=stage.mean,
         shrunk=plan.shrunk,

@@ -150,21 +150,19 @@ class MeanDesign(Plan):
         return super().entry() | {"mechanism": str(self.mechanism)}
 
     def costs(self) -> dict[str, Cost]:
-        """What each stage costs, and its law where that is known beforehand.
-
-        A law that awaits the released count is not known: the stage then costs its guarantee, whatever
-        the count is.
-        """
+        """What each stage costs, and what is known of its law before the count is."""
         design, size = self.public_design, self.size
         if design is not None and size is not None:
-            return {WHOLE: self._cost(design, size)}
+            return {WHOLE: self.cost(design, size)}
         part, rest = split(self.guarantee, COUNT_SHARE)
         named = isinstance(self.mechanism, str) and mechanisms().get(self.mechanism)
         known = getattr(named, "one_law", False)
-        function = self._cost(self.trial, 1) if known else Cost(rest)
+        trial = self.cost(self.trial, 1)
+        function = trial if known else Cost.awaited(rest, [trial.loss])
         return {COUNT: Cost(part, LaplaceLoss(part.epsilon)), FUNCTION: function}
 
-    def _cost(self, design: Design, size: int) -> Cost:
+    def cost(self, design: Design, size: int) -> Cost:
+        """What a design costs that follows from a public or released number of units."""
         problem = self.problem(size)
         achieved = recomputed(design.noise, *problem.differences(design), problem.guarantee)
         return cost_of(design.noise, achieved, problem.guarantee)

@@ -22,6 +22,7 @@ from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
 from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, added, split
 from dpfda.publication.charging import recomputed, stamp
 from dpfda.publication.mean_designs import COUNT_SHARE, MeanDesign
@@ -45,7 +46,12 @@ class MeanPlan(MeanDesign):
     """
 
     def around(
-        self, size: int, design: Design, divisor: float | NoisyCount, certificate: Certificate
+        self,
+        size: int,
+        design: Design,
+        divisor: float | NoisyCount,
+        certificate: Certificate,
+        drawn: Mapping[str, Cost] | None = None,
     ) -> Json:
         """All that the released function holds beside the mechanism's output, made before the noise.
 
@@ -69,7 +75,7 @@ class MeanPlan(MeanDesign):
             "center": self.bound.center_on(flat_grid(self.basis)),
             "noise": design.noise,
             "hierarchy": design.hierarchy,
-            "certificate": certificate.fulfilled(achieved, tuning, self.bounded),
+            "certificate": certificate.fulfilled(achieved, tuning, self.bounded, drawn),
             "about": dict(self.about) | stamp(),
         }
 

@@ -78,14 +78,6 @@ class Shares:
             radius, rest = split(rest, radius_share)
         return cls(whole, count, mean, radius, rest)
 
-    @property
-    def before(self) -> dict[str, Cost]:
-        """What is paid before the second moments; the mean's law may await the count."""
-        known = {} if self.count is None else {COUNT: Cost(self.count, LaplaceLoss(self.count.epsilon))}
-        if self.mean is not None:
-            known[MEAN] = Cost(self.mean)
-        return known if self.radius is None else {**known, RADIUS: Cost(self.radius)}
-
     def describe(self) -> dict[str, str]:
         """The split in words, for the release and the ledger."""
         parts = {COUNT: self.count, MEAN: self.mean, RADIUS: self.radius, MOMENTS: self.rest}
@@ -133,7 +125,7 @@ class SubspaceShares:
         """What each direction and the variances are charged.
 
         The log density of a direction moves within an interval of length epsilon. The law of the
-        variances' noise depends on the directions: it is not known beforehand.
+        variances' noise follows from the directions.
         """
         named = {
             f"direction {i + 1}": Cost(part, RangeLoss(part.epsilon))
@@ -210,13 +202,32 @@ class CovariancePlan(PlanAgain):
 
     def costs(self) -> dict[str, Cost]:
         if self.subspace is not None:
-            return {**self.shares.before, **self.subspace.costs()}
-        moments, noise = self.shares.rest, self.noise(self.size or 1)
-        cost = Cost(moments)
-        if self.size is not None or self.law == "gaussian":
-            # Else which law and how many functions are best awaits the count.
-            cost = cost_of(noise, self.laws[noise], moments)
-        return {**self.shares.before, MOMENTS: cost}
+            trial, _ = variance_noise(self.subspace, self.ball.radius**2, self.neighbours)
+            last = Cost.awaited(self.subspace.variances, [trial.loss(self.subspace.variances)])
+            return {**self._before, **self.subspace.costs(), VARIANCES: last}
+        noise = self.noise(self.size or 1)
+        if self.size is None and self.law != "gaussian":
+            # Which law and how many functions are best awaits the count.
+            losses = [law.loss(self.shares.rest) for law in self.laws]
+            return {**self._before, MOMENTS: Cost.awaited(self.shares.rest, losses)}
+        return {**self._before, MOMENTS: self.cost(noise)}
+
+    def cost(self, noise: SymmetricNoise) -> Cost:
+        """What one of the laws costs."""
+        return cost_of(noise, self.laws[noise], self.shares.rest)
+
+    @property
+    def _before(self) -> dict[str, Cost]:
+        """What is paid before the second moments. The law of the mean may await the count."""
+        shares, costs = self.shares, {}
+        if shares.count is not None:
+            costs[COUNT] = Cost(shares.count, LaplaceLoss(shares.count.epsilon))
+        if self.mean is not None and shares.mean is not None:
+            (own,) = self.mean.costs().values()
+            costs[MEAN] = Cost.awaited(shares.mean, [own.loss]) if self.size is None else own
+        if shares.radius is not None:
+            costs[RADIUS] = Cost(shares.radius, LaplaceLoss(shares.radius.epsilon))
+        return costs
 
     def entry(self) -> dict[str, object]:
         drawn = {} if self.subspace is None else self.subspace.describe()

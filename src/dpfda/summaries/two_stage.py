@@ -43,6 +43,7 @@ from dpfda.mechanisms.design.two_stage import (
     share_stages,
     unknown_after,
 )
+from dpfda.noise import cost_of
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.embedding import project, row_lengths
@@ -208,18 +209,16 @@ class StagedPlan(PlanOfMeans):
         return super().entry() | {"summary": "mean curve in two stages", "mechanism": "two-stage"}
 
     def costs(self) -> dict[str, Cost]:
-        """The costs of all stages.
-
-        How the last stage is measured follows from the rough mean, so its law is not known beforehand:
-        it costs its guarantee.
-        """
+        """The costs of all stages; how the last one is measured follows from the rough mean."""
         if not self.two_stages:
             return self.whole.costs()
         (first,) = self.rough.costs().values()
         stages, selection = {FIRST: first}, self.shares.selection
         if self.chosen_privately and selection is not None:
             stages[RADIUS] = Cost(selection, LaplaceLoss(selection.epsilon))
-        return {**stages, LAST: Cost(self.shares.last)}
+        design = self.rough.public_design
+        assert design is not None  # noqa: S101
+        return {**stages, LAST: Cost.awaited(self.shares.last, [design.noise.loss(self.shares.last)])}
 
     # What to expect.
 
@@ -362,7 +361,9 @@ def assembled(
         shrinkage=design.shrinkage,
         center=stage.plan.bound.center_on(flat_grid(whole.basis)),
         noise=design.noise,
-        certificate=certificate.fulfilled(added(parts), tuning),
+        certificate=certificate.fulfilled(
+            added(parts), tuning, drawn={LAST: cost_of(design.noise, achieved, plan.shares.last)}
+        ),
         about=dict(whole.about) | stamp(),
         hierarchy=design.hierarchy,
         first=first,

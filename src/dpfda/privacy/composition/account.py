@@ -10,7 +10,8 @@ of three kinds; a total of approximate kind is the best of a few valid rules:
 - *distributions*: the distributions of all privacy losses are convolved on a grid, rounded up.
 
 All of them hold where each release was designed in the knowledge of those before, as long as its loss
-was fixed beforehand.
+was fixed beforehand. Where a law followed from a released count, a total of approximate kind is that of
+the laws that were drawn, in hindsight: docs/composition.md says what then holds.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ Bound = tuple[Fraction, str]
 
 # Basic composition is left only for less than this share of its epsilon.
 WORTH = Fraction(999, 1000)
+# Half of delta goes to what laws followed from where that leaves less than this share of its epsilon.
+WORTH_SHARING = Fraction(3, 4)
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,8 @@ class Account:
         The privacy unit.
     again : int
         How many of the items add nothing, being derivatives, parts or copies of one listed before.
+    foreseen : Guarantee or None
+        Where the total is that of laws that were drawn: what holds of all that could have been.
     """
 
     total: Guarantee
@@ -70,12 +75,16 @@ class Account:
     neighbours: Neighbours | None = None
     unit: str | None = None
     again: int = 0
+    foreseen: Guarantee | None = None
 
     def __str__(self) -> str:
         lines = [str(self.total), f"  how:        {self.how}"]
         if self.neighbours is not None:
             lines.append(f"  neighbours: {self.neighbours.describe(self.unit or 'record')}")
-        for cost in self.costs:
+        if self.foreseen is not None:
+            words = "whatever the released numbers were, and whatever was looked at"
+            lines.append(f"  foreseen:   {self.foreseen}, {words}")
+        for cost in (cost.drawn or cost for cost in self.costs):
             bare = cost.loss == loss_of(cost.guarantee)
             known = "whose law is not known" if bare else cost.loss.describe()
             lines.append(f"  - {cost.guarantee}, {known}")
@@ -153,18 +162,22 @@ def account(
     costs = found.costs
     asked, kind = kind, _default_kind(costs, delta) if kind is None else kind
     choice(kind, "kind", tuple(KINDS))
+    foreseen: Guarantee | None = None
     if delta is not None and kind != "approximate":
         raise ParameterError("delta", f"be None for a total of kind {kind!r}", repr(delta))
     if asked is None and delta is None and found.charged == 1:
         # One release: its guarantee, and not what else can be said of the same noise.
         total, how = added([cost.guarantee for cost in costs]), "the guarantee of one release"
     elif kind == "approximate":
-        total, how = _approximate(costs, delta)
+        target = _target(costs, delta)
+        total, how = _approximate(costs, target)
+        if any(cost.drawn is not None for cost in costs):
+            foreseen, (total, how) = total, _in_hindsight(costs, target)
     elif kind == "pure":
         total, how = PureDP(_sum(map(_pure, costs))), "basic composition: epsilons add"
     else:
         total, how = ZeroConcentratedDP(_sum(map(_zero_concentrated, costs))), _rho_words(costs)
-    return Account(total, costs, how, found.neighbours, found.unit, found.again)
+    return Account(total, costs, how, found.neighbours, found.unit, found.again, foreseen)
 
 
 def _sum(numbers: Iterable[Fraction]) -> Fraction:
@@ -224,7 +237,8 @@ _RHO_RULES = {
 }
 
 
-def _approximate(costs: Sequence[Cost], delta: object) -> tuple[Guarantee, str]:
+def _target(costs: Sequence[Cost], delta: object) -> Fraction:
+    """Delta of the total."""
     promised = _sum(map(_delta, costs))
     if delta is None and promised == 0:
         raise ParameterError(
@@ -233,6 +247,10 @@ def _approximate(costs: Sequence[Cost], delta: object) -> tuple[Guarantee, str]:
     target = promised if delta is None else exact(delta, "delta")
     if not 0 < target < 1:
         raise ParameterError("delta", "lie strictly between 0 and 1", readable(target))
+    return target
+
+
+def _approximate(costs: Sequence[Cost], target: Fraction) -> tuple[ApproximateDP, str]:
     rules = [
         _basic(costs, target),
         _converted(costs, target, True),
@@ -245,13 +263,39 @@ def _approximate(costs: Sequence[Cost], delta: object) -> tuple[Guarantee, str]:
             "delta",
             "leave room for the deltas of the releases",
             readable(target),
-            f"They add up to {readable(promised)}; give a larger delta.",
+            f"They add up to {readable(_sum(map(_delta, costs)))}; give a larger delta.",
         )
     best = min(valid, key=lambda bound: bound[0])
     # A sum that anyone can check is kept where nothing to speak of is gained.
     plain = valid[0] if rules[0] is not None else best
     epsilon, how = plain if plain[0] * WORTH <= best[0] else best
     return ApproximateDP(epsilon, target), how
+
+
+def _in_hindsight(costs: Sequence[Cost], target: Fraction) -> tuple[Guarantee, str]:
+    """Of the laws that were drawn, given what they followed from: epsilons and deltas of both parts add.
+
+    How delta is shared out may not depend on what was released, and follows from the costs of the rest.
+    """
+    drawn = [cost.drawn for cost in costs if cost.drawn is not None]
+    charged = [cost for cost in costs if cost.drawn is not None]
+    rest = [cost for cost in costs if cost.drawn is None]
+    epsilon, left = Fraction(0), target
+    if rest:
+        epsilon, left = _epsilons(rest), target - _sum(map(_delta, rest))
+        concentrated = any(isinstance(cost.guarantee, ZeroConcentratedDP) for cost in rest)
+        if concentrated or _sum(map(_delta, charged)) <= target / 2:
+            shared = _approximate(rest, target / 2)[0].epsilon
+            if concentrated or shared < WORTH_SHARING * epsilon:
+                epsilon, left = shared, target / 2
+    total, how = _approximate(drawn, left)
+    return ApproximateDP(epsilon + total.epsilon, target), f"{how.rstrip('.')}; {_GIVEN}"
+
+
+_GIVEN = (
+    "in hindsight: of the laws that followed from what was released, epsilon and delta of which are "
+    "added. It holds where all parameters were fixed before the first release was looked at."
+)
 
 
 def _delta(cost: Cost) -> Fraction:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.composition.loss import Loss
-from dpfda.privacy.composition.losses import BlockLoss, GaussianLoss, loss_of
+from dpfda.privacy.composition.losses import (
+    BlockLoss,
+    BlocksLoss,
+    GaussianLoss,
+    LaplaceLoss,
+    loss_of,
+)
 from dpfda.privacy.composition.neighbours import for_replace_one
-from dpfda.privacy.guarantees import ApproximateDP, Guarantee, checked_guarantee
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, checked_guarantee, within
+
+# Of symmetric additive laws, which one Laplace variable of their epsilon covers.
+SYMMETRIC = (LaplaceLoss, BlockLoss, BlocksLoss)
 
 
 @dataclass(frozen=True)
@@ -22,12 +32,16 @@ class Cost:
     guarantee : Guarantee
         What it gives, rounded outward.
     loss : Loss, optional
-        What is known of the privacy loss. By default no more than the guarantee.
+        What is known of the privacy loss before anything is drawn, whatever law will be. By default no
+        more than the guarantee. It is what ledgers charge.
+    drawn : Cost, optional
+        Of the law that was drawn, where it followed from numbers released before it, such as a count.
+        Two costs are equal whatever was drawn: they are one charge.
 
     Raises
     ------
     ParameterError
-        If such a loss cannot give a guarantee of this kind.
+        If such a loss cannot give a guarantee of this kind, or does not cover the law that was drawn.
 
     Examples
     --------
@@ -38,8 +52,11 @@ class Cost:
 
     guarantee: Guarantee
     loss: Loss
+    drawn: Cost | None = field(compare=False)
 
-    def __init__(self, guarantee: Guarantee, loss: Loss | None = None) -> None:
+    def __init__(
+        self, guarantee: Guarantee, loss: Loss | None = None, drawn: Cost | None = None
+    ) -> None:
         if loss is not None and not isinstance(loss, Loss):
             raise ParameterError("loss", "be a privacy loss", shown(loss))
         object.__setattr__(self, "guarantee", checked_guarantee(guarantee))
@@ -49,6 +66,43 @@ class Cost:
             raise ParameterError(
                 "loss", f"have the {needed} of the guarantee", f"{self.loss.describe()}, which has none"
             )
+        object.__setattr__(self, "drawn", drawn)
+        if drawn is not None and (drawn.drawn is not None or not self.covers(drawn)):
+            words = f"be covered by {self.guarantee}, {self.loss.describe()}"
+            raise ParameterError("drawn", words, f"{drawn.guarantee}, {drawn.loss.describe()}")
+
+    @classmethod
+    def awaited(cls, guarantee: Guarantee, losses: Iterable[Loss | None]) -> Cost:
+        """The cost of a stage whose law will follow from earlier ones.
+
+        Parameters
+        ----------
+        guarantee : Guarantee
+        losses : iterable of Loss or None
+            Of laws that it may have. Where all are symmetric and pure they have one in common, that of
+            one Laplace variable; of others no more than the guarantee is charged.
+        """
+        pure = isinstance(guarantee, PureDP) and all(isinstance(loss, SYMMETRIC) for loss in losses)
+        return cls(guarantee, LaplaceLoss(guarantee.epsilon) if pure else None)
+
+    def covers(self, other: Cost) -> bool:
+        """Whether another cost is known to be no larger, in its guarantee and in its loss."""
+        if not within(other.guarantee, self.guarantee):
+            return False
+        if self.loss in (other.loss, loss_of(self.guarantee)):
+            return True
+        laplace = isinstance(self.loss, LaplaceLoss) and isinstance(other.loss, SYMMETRIC)
+        return laplace and other.loss.epsilon <= self.loss.epsilon
+
+    def drawn_as(self, law: Cost) -> Cost:
+        """The cost with that of the law that was drawn, where that says more.
+
+        Raises
+        ------
+        ParameterError
+            If it is not covered.
+        """
+        return self if self == law else Cost(self.guarantee, self.loss, law)
 
     @property
     def rho(self) -> Fraction | None:
@@ -57,6 +111,9 @@ class Cost:
 
     def for_replace_one(self) -> Cost:
         """The cost under replace-one neighbours of a release made for add/remove neighbours."""
+        if self.drawn is not None:
+            charged = Cost(self.guarantee, self.loss).for_replace_one()
+            return Cost(charged.guarantee, charged.loss, self.drawn.for_replace_one())
         loss = self.loss.for_group(2)
         exact_law = isinstance(loss, BlockLoss | GaussianLoss)
         if exact_law and isinstance(self.guarantee, ApproximateDP):
@@ -66,6 +123,6 @@ class Cost:
         return Cost(for_replace_one(self.guarantee), loss)
 
     def to_json(self) -> dict[str, object]:
-        """Guarantee and loss with exact numbers."""
+        """Guarantee and loss, as they are charged, with exact numbers."""
         terms = {term: str(getattr(self.guarantee, term)) for term in self.guarantee.terms}
         return {"guarantee": {"kind": self.guarantee.kind, **terms}, "loss": self.loss.to_json()}
