@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from dpfda.numerics.errors import ParameterError
-from dpfda.privacy.composition import Cost
+from dpfda.privacy.composition import AttackRisk, Cost, attack_risk
 from dpfda.privacy.guarantees import Guarantee, Neighbours, added, within
 
 # The one stage of a release that has no parts.
@@ -165,6 +165,20 @@ class Certificate:
         """What tells each charge from all others: the release, the stage, and its cost."""
         stages = zip(self.stages, self.costs, strict=True)
         return tuple((self.identity, stage, cost) for stage, cost in stages)
+
+    def attack_risk(self) -> AttackRisk:
+        """How well the best attacker tells whether one unit's data were used; see `AttackRisk`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dpfda import PrivateMean
+        >>> release = PrivateMean(1.0, bounds=(0, 1)).fit(np.zeros((50, 12))).release_
+        >>> print(release.certificate.attack_risk())
+        the best attacker guesses right at most 69.7% of the time (50% is chance), and finds at most
+        2.72% at 1%, 13.6% at 5%, 27.2% at 10% false alarms
+        """
+        return attack_risk(self.costs)
 
     def paid_with(self, other: Certificate) -> bool:
         """Whether one charge paid for both in full."""

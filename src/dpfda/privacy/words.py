@@ -167,11 +167,26 @@ def promised(certificate: Certificate) -> list[str]:
         f"less than about {percent(1 - high)}; one of 1% can become at most about "
         f"{percent(posterior(epsilon, 0.01))}.",
         *_loosened(guarantee),
+        _risked(certificate),
         "The noise in force was recomputed with exact arithmetic before it was added, and keeps within "
         f"this promise (achieved guarantee: {certificate.achieved}).",
         "It is no promise that nothing can be learned about people in general. What the release shows "
         f"of everyone together holds for any {unit} whose data were never used, too.",
     ]
+
+
+def _risked(certificate: Certificate) -> str:
+    risk, unit, alarms = certificate.attack_risk(), certificate.unit, 0.05
+    open_question = {
+        Neighbours.REPLACE_ONE: f"which of two possible data of one {unit} were used",
+        Neighbours.ADD_REMOVE: f"whether the data of one {unit} were used",
+    }[certificate.neighbours]
+    return (
+        f"The best attacker there can be knows everything but {open_question}. By chance 50% of "
+        f"guesses are right; with this release at most {percent(risk.guess)} are. An attacker who "
+        f"raises a false alarm in {percent(alarms)} of cases still misses at least "
+        f"{percent(float(risk.misses(alarms)))}."
+    )
 
 
 def again(certificate: Certificate) -> list[str]:

@@ -26,11 +26,12 @@ from dpfda.privacy.composition.losses import (
     loss_of,
 )
 from dpfda.privacy.composition.neighbours import for_group, for_replace_one
+from dpfda.privacy.composition.risk import AttackRisk, attack_risk
 
 __all__ = [
-    "Account", "ApproximateLoss", "BlockLoss", "BlocksLoss", "ConcentratedLoss", "Cost", "GaussianLoss",
-    "LaplaceLoss", "Loss", "PureLoss", "RangeLoss", "Released", "account", "block_length", "compose",
-    "estimated_profile", "filter_charge", "for_group", "for_replace_one", "gaussian_delta",
-    "gaussian_epsilon", "gaussian_limit", "gaussian_rho", "laplace_rho", "loss_from_json", "loss_of",
-    "pure_rho", "zcdp_delta", "zcdp_epsilon",
+    "Account", "ApproximateLoss", "AttackRisk", "BlockLoss", "BlocksLoss", "ConcentratedLoss", "Cost",
+    "GaussianLoss", "LaplaceLoss", "Loss", "PureLoss", "RangeLoss", "Released", "account", "attack_risk",
+    "block_length", "compose", "estimated_profile", "filter_charge", "for_group", "for_replace_one",
+    "gaussian_delta", "gaussian_epsilon", "gaussian_limit", "gaussian_rho", "laplace_rho",
+    "loss_from_json", "loss_of", "pure_rho", "zcdp_delta", "zcdp_epsilon",
 ]  # fmt: skip

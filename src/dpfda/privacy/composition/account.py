@@ -29,6 +29,7 @@ from dpfda.privacy.composition.distributions import composed_epsilon
 from dpfda.privacy.composition.gaussian import gaussian_epsilon
 from dpfda.privacy.composition.items import Released, common
 from dpfda.privacy.composition.losses import loss_of
+from dpfda.privacy.composition.risk import AttackRisk, attack_risk
 from dpfda.privacy.guarantees import (
     KINDS,
     ApproximateDP,
@@ -77,6 +78,10 @@ class Account:
     again: int = 0
     foreseen: Guarantee | None = None
 
+    def attack_risk(self) -> AttackRisk:
+        """What the best attacker can learn of one unit from all releases together."""
+        return attack_risk(self.costs)
+
     def __str__(self) -> str:
         lines = [str(self.total), f"  how:        {self.how}"]
         if self.neighbours is not None:
@@ -84,6 +89,7 @@ class Account:
         if self.foreseen is not None:
             words = "whatever the released numbers were, and whatever was looked at"
             lines.append(f"  foreseen:   {self.foreseen}, {words}")
+        lines.append(f"  risk:       {self.attack_risk()}")
         for cost in (cost.drawn or cost for cost in self.costs):
             bare = cost.loss == loss_of(cost.guarantee)
             known = "whose law is not known" if bare else cost.loss.describe()

@@ -47,7 +47,7 @@ class Cost:
     --------
     >>> from dpfda.privacy.composition import LaplaceLoss
     >>> print(Cost(PureDP(1), LaplaceLoss(1)).loss.describe())
-    Laplace noise of loss 1
+    symmetric noise of loss 1
     """
 
     guarantee: Guarantee
@@ -82,8 +82,9 @@ class Cost:
             Of laws that it may have. Where all are symmetric and pure they have one in common, that of
             one Laplace variable; of others no more than the guarantee is charged.
         """
-        pure = isinstance(guarantee, PureDP) and all(isinstance(loss, SYMMETRIC) for loss in losses)
-        return cls(guarantee, LaplaceLoss(guarantee.epsilon) if pure else None)
+        if isinstance(guarantee, PureDP) and all(isinstance(loss, SYMMETRIC) for loss in losses):
+            return cls(guarantee, LaplaceLoss(guarantee.epsilon))
+        return cls(guarantee)
 
     def covers(self, other: Cost) -> bool:
         """Whether another cost is known to be no larger, in its guarantee and in its loss."""
@@ -91,8 +92,8 @@ class Cost:
             return False
         if self.loss in (other.loss, loss_of(self.guarantee)):
             return True
-        laplace = isinstance(self.loss, LaplaceLoss) and isinstance(other.loss, SYMMETRIC)
-        return laplace and other.loss.epsilon <= self.loss.epsilon
+        own = other.loss.epsilon if isinstance(other.loss, SYMMETRIC) else None
+        return isinstance(self.loss, LaplaceLoss) and own is not None and own <= self.loss.epsilon
 
     def drawn_as(self, law: Cost) -> Cost:
         """The cost with that of the law that was drawn, where that says more.

@@ -103,6 +103,18 @@ class Distribution:
                 return made
             square = square.times(square, cut)
 
+    def delta(self, epsilon: Fraction) -> Fraction:
+        """The profile at epsilon, rounded up and at most 1."""
+        first = max(0, math.floor(epsilon / self.step) + 1 - self.start)
+        with precision(PRECISION):
+            ratio, weighted = (-enclosed(self.step)).exp(), arb(0)
+            for mass in reversed(self.masses[first:]):
+                weighted = mass + ratio * weighted
+            total = arb(self.infinite + sum(self.masses[first:]))
+            # The mass above less its share in e^(epsilon - loss), from the lowest loss above epsilon.
+            lowest = enclosed((self.start + first) * self.step - epsilon)
+            return min(at_least((total - (-lowest).exp() * weighted) / (1 << self.bits)), Fraction(1))
+
     def epsilon(self, delta: Fraction) -> Fraction | None:
         """Least epsilon at delta, rounded up; None if the infinite mass alone is more.
 
@@ -153,6 +165,15 @@ def composed_epsilon(losses: Sequence[Loss], delta: Fraction) -> Fraction | None
     delta : Fraction
         Between 0 and 1.
     """
+    made = composed(losses, delta)
+    return None if made is None else made.epsilon(delta)
+
+
+def composed(losses: Sequence[Loss], delta: Fraction) -> Distribution | None:
+    """A distribution that covers all losses together, fine enough for this delta.
+
+    Parameters as in `composed_epsilon`; None where a grid is of no use.
+    """
     counts = _merged(losses)
     sizes = [size for loss in counts for size in (loss.epsilon, loss.rho) if size is not None]
     if not sizes or min(sizes) < SMALL or max(sizes) > LARGE:
@@ -168,7 +189,7 @@ def composed_epsilon(losses: Sequence[Loss], delta: Fraction) -> Fraction | None
     for loss in sorted(counts, key=_variance):
         part = distribution(loss, step, bits, cut).power(counts[loss], cut)
         made = part if made is None else made.times(part, cut)
-    return None if made is None else made.epsilon(delta)
+    return made
 
 
 def _merged(losses: Sequence[Loss]) -> dict[Loss, int]:
