@@ -97,6 +97,32 @@ def test_arithmetic_holds_at_every_point_of_its_operands(x, y, r, s, at, other):
             assert holds(sine, [mpmath.sin(2 * mpmath.pi * p)])
 
 
+def covered(found: Enclosures, exact: list[mpmath.mpf]) -> bool:
+    """As `holds`, or nothing is said to be known."""
+    return not np.isfinite(found.radius).all() or holds(found, exact)
+
+
+# From the least subnormal number on: what underflows on the way must be in the radius.
+tiny = st.builds(
+    math.ldexp, st.floats(0.5, 1), st.one_of(st.integers(-1080, -1000), st.integers(-1080, 40))
+)
+
+
+@settings(deadline=None, max_examples=1000)
+@given(x=tiny, y=tiny, r=tiny, s=tiny, at=ends, other=ends)
+def test_arithmetic_holds_down_to_the_least_number(x, y, r, s, at, other):
+    a, b = (Enclosures(np.array([m]), np.array([w])) for m, w in ((x, r), (y, s)))
+    with mpmath.workprec(3000), np.errstate(all="ignore"):
+        p, q = mpmath.mpf(x) + at * mpmath.mpf(r), mpmath.mpf(y) + other * mpmath.mpf(s)
+        assert covered(a + b, [p + q])
+        assert covered(a * b, [p * q])
+        if y - s > 0:
+            assert covered(a / b, [p / q])
+        if x - r > 0:
+            assert covered(enclosures.sqrt(a), [mpmath.sqrt(p)])
+            assert covered(enclosures.log(a), [mpmath.log(p)])
+
+
 @pytest.mark.parametrize("operation", [enclosures.log, enclosures.sqrt, lambda x: 1 / x])
 def test_what_may_be_zero_is_not_known(operation):
     with np.errstate(all="ignore"):
@@ -150,6 +176,17 @@ def test_large_and_unknown_numbers_are_not_read_off():
     middle = np.array([2.0**52, np.nan, np.inf, 1.0, 1.0])
     radius = np.array([0.0, 0.0, 0.0, np.nan, np.inf])
     assert not Enclosures(middle, radius).nearest()[1].any()
+
+
+@pytest.mark.parametrize("make", [enclosures.enclosed, twofold.exactly])
+def test_exact_arrays_are_summed_and_taken_apart(make):
+    exact = make(np.arange(6.0).reshape(2, 3))
+    for axis, sums in ((0, [3.0, 5.0, 7.0]), (1, [3.0, 12.0])):
+        found = exact.sum(axis=axis)
+        nearest, decided = found.nearest()
+        assert decided.all()
+        np.testing.assert_array_equal(nearest, sums)
+    assert exact[1, 2].nearest()[0] == 5
 
 
 def test_sums_of_arrays_hold():

@@ -18,7 +18,7 @@ from dpfda.numerics.aggregate import exact_product
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.numerics.parameters import whole
-from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours
 
 # The most cells that are tried, and the factor by which their number grows in the search.
 LARGEST = 512
@@ -129,7 +129,7 @@ class Cells:
 
     def candidates(self, problem: Problem, error: Callable[[Design], float]) -> Iterator[Design]:
         """The number of cells with the least error; without a mixture the mechanism's own number."""
-        if problem.cube is None or not isinstance(problem.guarantee, PureDP):
+        if problem.cube is None or isinstance(problem.guarantee, ApproximateDP):
             return
         if problem.mixture is None:
             yield self.design(problem)

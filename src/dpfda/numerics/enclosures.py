@@ -41,6 +41,7 @@ from dpfda.numerics.arrays import Flags, Floats, Integers
 UNIT: Final = 2.0**-53
 _RELATIVE: Final = 1 + 2.0**-45
 _ABSOLUTE: Final = 2.0**-1000
+_ZERO: Final = np.zeros(())
 LOG_ERROR: Final = 8 * UNIT
 _TURN_ERROR: Final = 4 * UNIT
 # Upper part of log 2 with 32 bits, and the rest.
@@ -139,7 +140,8 @@ class Enclosures(Enclosed):
         other = enclosed(other)
         middle = self.middle / other.middle
         least = other.middle - other.radius
-        carried = (self.radius + np.abs(middle) * other.radius * _RELATIVE) / least
+        # What underflows before the division is as large as any other error after it.
+        carried = outward(self.radius + outward(np.abs(middle)) * other.radius) / least
         radius = np.where(least > 0, carried + 2 * UNIT * np.abs(middle), np.inf)
         return Enclosures(middle, outward(radius))
 
@@ -165,7 +167,12 @@ def enclosed(value: object) -> Enclosures:
     if isinstance(value, Enclosures):
         return value
     exact = np.asarray(value, dtype=np.float64)
-    return Enclosures(exact, np.zeros(()))
+    return Enclosures(exact, no_radius(exact.shape))
+
+
+def no_radius(shape: tuple[int, ...]) -> Floats:
+    """Zeros of a shape, in the room of one."""
+    return np.broadcast_to(_ZERO, shape) if shape else _ZERO
 
 
 def integers(values: Sequence[int]) -> Enclosures:

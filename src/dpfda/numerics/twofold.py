@@ -25,7 +25,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from dpfda.numerics.arrays import Flags, Floats, Integers
-from dpfda.numerics.enclosures import UNIT, Enclosed, all_alike, outward
+from dpfda.numerics.enclosures import UNIT, Enclosed, all_alike, no_radius, outward
 
 _SPLITTER: Final = 2.0**27 + 1
 _UNDERFLOW: Final = 2.0**-799
@@ -96,8 +96,8 @@ def exactly(value: object) -> Twofold:
     """Floats are themselves; so are integers below 2^53 in size."""
     if isinstance(value, Twofold):
         return value
-    zero = np.zeros(())
-    return Twofold(np.asarray(value, dtype=np.float64), zero, zero)
+    exact = np.asarray(value, dtype=np.float64)
+    return Twofold(exact, no_radius(exact.shape), no_radius(exact.shape))
 
 
 def integers(values: Sequence[int]) -> Twofold:
