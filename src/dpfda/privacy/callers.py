@@ -1,7 +1,7 @@
 """What the programs that call for a release tell of it: searches, ensembles, steps fitted before it.
 
 scikit-learn tells an estimator neither that a search fits it nor what stands before it in a pipeline:
-there is no callback, tag or metadata for that. So the stack of callers is read, here and nowhere else.
+no tag, callback or metadata of all versions from 1.6 on does. So the stack of callers is read, here and nowhere else.
 It is read for names of scikit-learn's public modules and, of objects that are being fitted, for public
 attributes. A worker process of joblib runs scikit-learn's own functions and is told in the same way.
 
