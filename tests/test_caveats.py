@@ -302,6 +302,11 @@ def test_a_scaled_release_says_so_and_does_not_add_up(tmp_path):
         compose([release])
     (row,) = ledger.releases("scans")
     assert row["what"].endswith(", not covering what steps before it learned from the same data")
+    # Entries of others may hold what they like.
+    for odd in ("none", [{"kind": "free text", "count": 1}], [{}]):
+        entry = {"neighbours": "replace-one", "privacy_unit": "record", "summary": "own", "caveats": odd}
+        ledger.charge("scans", PureDP("0.1"), entry)
+    assert [row["what"] for row in ledger.releases("scans")[1:]] == ["own"] * 3
 
 
 def test_a_pipeline_that_was_fitted_before_counts_steps_before_the_summary_alone():

@@ -1,9 +1,9 @@
 """What the programs that call for a release tell of it: searches, ensembles, steps fitted before it.
 
 scikit-learn tells an estimator neither that a search fits it nor what stands before it in a pipeline:
-no tag, callback or metadata of all versions from 1.6 on does. So the stack of callers is read, here and nowhere else.
-It is read for names of scikit-learn's public modules and, of objects that are being fitted, for public
-attributes. A worker process of joblib runs scikit-learn's own functions and is told in the same way.
+no tag, callback or metadata does in all versions from 1.6 on. So the stack of callers is read, here and
+nowhere else: for names of scikit-learn's public modules, and for public attributes of objects that are
+being fitted. A worker process of joblib runs scikit-learn's own functions and is told in the same way.
 
 How many fits there are is counted by `__sklearn_clone__`, scikit-learn's public hook, through which
 searches and ensembles copy an estimator for each fit. Only the process that copies knows the number.

