@@ -93,6 +93,20 @@ class ConversionError(DpfdaError, ValueError):
         self.guarantee = guarantee
 
 
+class NotCoveredError(DpfdaError, ValueError):
+    """A release is more than its guarantee covers: it cannot be counted as one release.
+
+    Attributes
+    ----------
+    caveats : tuple of dpfda.privacy.caveats.Caveat
+        What is not covered.
+    """
+
+    def __init__(self, message: str, caveats: tuple[object, ...]) -> None:
+        super().__init__(message)
+        self.caveats = caveats
+
+
 class BudgetError(DpfdaError):
     """A ledger refuses a charge; nothing was charged and no noise drawn.
 

@@ -14,6 +14,8 @@ from types import MappingProxyType
 from typing import Protocol
 
 from dpfda.numerics.errors import ParameterError
+from dpfda.privacy.callers import caveats_of_callers
+from dpfda.privacy.caveats import Caveat, checked_caveats
 from dpfda.privacy.composition import AttackRisk, Cost, attack_risk
 from dpfda.privacy.guarantees import Guarantee, Neighbours, added, within
 
@@ -47,6 +49,8 @@ class Certificate:
     identity : str
         Drawn at random where the release is charged. Its derivatives, its parts and copies of its file
         keep it, and are thereby known to be one release.
+    caveats : tuple of Caveat
+        What the guarantee does not cover, as far as it was known when the release was charged.
 
     Raises
     ------
@@ -63,11 +67,13 @@ class Certificate:
     stages: tuple[str, ...]
     costs: tuple[Cost, ...]
     identity: str
+    caveats: tuple[Caveat, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
         for name in ("stages", "costs"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "caveats", checked_caveats(self.caveats))
         for name in ("bound", "mechanism"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
         if not self.costs or not len(self.costs) == len(set(self.stages)) == len(self.stages):
@@ -89,6 +95,8 @@ class Certificate:
     ) -> Certificate:
         """A new certificate, for a release that is about to be charged.
 
+        It says what the callers tell of what is not covered; see `dpfda.privacy.callers`.
+
         Parameters
         ----------
         costs : mapping from str to Cost
@@ -98,9 +106,8 @@ class Certificate:
         """
         whole = added([cost.guarantee for cost in costs.values()])
         stages, parts = tuple(costs), tuple(costs.values())
-        return cls(
-            whole, whole, neighbours, unit, bound, mechanism, stages, parts, secrets.token_hex(16)
-        )
+        identity, caveats = secrets.token_hex(16), caveats_of_callers()
+        return cls(whole, whole, neighbours, unit, bound, mechanism, stages, parts, identity, caveats)
 
     def __getstate__(self) -> dict[str, object]:
         # A read-only view of a mapping cannot be pickled; a copy of what it shows can.
@@ -215,6 +222,11 @@ class Certified:
     def unit(self: HasCertificate) -> str:
         """Who is protected, in the singular."""
         return self.certificate.unit
+
+    @property
+    def caveats(self: HasCertificate) -> tuple[Caveat, ...]:
+        """What the guarantee does not cover, as far as it was known when the release was charged."""
+        return self.certificate.caveats
 
     @property
     def bound(self: HasCertificate) -> Mapping[str, object]:

@@ -98,10 +98,21 @@ def cautions(guarantee: Guarantee, size: int | None = None) -> tuple[str, ...]:
     return tuple(found)
 
 
+def claim(certificate: Certificate) -> str:
+    """The guarantee, never without what it does not cover."""
+    missing = " and ".join(caveat.subject for caveat in certificate.caveats)
+    return str(certificate.guarantee) + (f", not covering {missing}" if missing else "")
+
+
+def caveats(certificate: Certificate) -> list[str]:
+    """What the guarantee does not cover, in sentences, each with what to do instead."""
+    return [f"{first_up(str(caveat))}. {caveat.remedy}" for caveat in certificate.caveats]
+
+
 def in_short(certificate: Certificate) -> str:
     """The guarantee and what it means, in one line."""
     most = number(factor(worded_epsilon(certificate.guarantee)))
-    return f"{certificate.guarantee}: odds about one {certificate.unit} change at most {most}-fold"
+    return f"{claim(certificate)}: odds about one {certificate.unit} change at most {most}-fold"
 
 
 def in_symbols(certificate: Certificate) -> str:

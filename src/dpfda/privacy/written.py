@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from dpfda.numerics.encoding import mapping, name, sequence, text
 from dpfda.numerics.rationals import rational
+from dpfda.privacy.caveats import caveats_from_json
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import ApproximateLoss, Cost, Loss, estimated_profile, loss_from_json
 from dpfda.privacy.guarantees import (
@@ -47,7 +48,9 @@ def guarantee_from_json(written: object) -> Guarantee:
 def certificate_to_json(certificate: Certificate) -> dict[str, object]:
     """The entries of a release's file that say what it promises and what it cost."""
     stages = zip(certificate.stages, certificate.costs, strict=True)
+    caveats = [caveat.to_json() for caveat in certificate.caveats]
     return {
+        **({"caveats": caveats} if caveats else {}),
         "guarantee": guarantee_to_json(certificate.guarantee),
         "achieved_guarantee": guarantee_to_json(certificate.achieved),
         "neighbours": str(certificate.neighbours),
@@ -95,6 +98,7 @@ def certificate_from_json(written: Mapping[str, object]) -> Certificate:
         stages=tuple(name(cost["stage"]) for cost in costs),
         costs=tuple(map(_cost_from_json, costs)),
         identity=name(written["release_id"]),
+        caveats=caveats_from_json(written),
     )
     _check_claims(made)
     return made

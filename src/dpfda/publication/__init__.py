@@ -1,12 +1,12 @@
 """The crossings from private to public: charge the ledger, draw the noise, add it to the sum."""
 
 from dpfda.mechanisms import COUNT_SCALE
+from dpfda.privacy.callers import already_charged
 from dpfda.publication.again import PlanAgain, planner
 from dpfda.publication.averages import check, pay, publish, publish_curve, publish_parallel
 from dpfda.publication.charging import (
     NAMED,
     Paying,
-    already_charged,
     certified_entry,
     charge,
     recomputed,

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import datetime
 import platform
-import sys
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping
 from functools import cache
-from types import FrameType
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from dpfda.noise import AnyNorm, NoiseLaw, Width, achieved_guarantee
@@ -22,6 +18,8 @@ from dpfda.numerics.errors import (
     ParameterError,
     RepeatedReleaseWarning,
 )
+from dpfda.privacy.callers import fitted_steps, is_charged
+from dpfda.privacy.caveats import STEPS
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, within
@@ -30,12 +28,8 @@ from dpfda.privacy.ledger import Reservation, named_ledger
 if TYPE_CHECKING:
     from dpfda.privacy.ledger.dataset import Chargeable
 
-# What fits an estimator again and again on parts of the same data.
-_REPEATING = ("model_selection", "ensemble", "calibration", "feature_selection", "inspection")
-_REPEATERS = tuple(f"sklearn.{name}" for name in _REPEATING)
 # Once a process: Python's own register of warnings is emptied wherever filters are changed.
 WARNED: set[type[Warning]] = set()
-_CHARGED: ContextVar[bool] = ContextVar("charged already", default=False)
 
 
 def certified_entry(
@@ -123,83 +117,54 @@ def charge(paying: Paying, certificate: Certificate, entry: Mapping[str, object]
         If the fit is one of many and its ledger is no reservation.
     """
     account, dataset = paying
-    if account is None and _CHARGED.get():
+    if account is None and is_charged():
         return
-    _warn_of_fitted_steps()
+    kinds = {caveat.kind for caveat in certificate.caveats}
+    repeated = bool(kinds - {STEPS})
+    if STEPS in kinds:
+        _warn_of_fitted_steps()
     if account is None:
         named = named_ledger(dataset)
         if named is None:
-            _warn_of_repetition()
+            if repeated:
+                _warn_of_repetition()
             return
         account, dataset = named
     if dataset is None:
         raise ParameterError("dataset", "name the data set that the ledger charges", "None")
-    if not isinstance(account, Reservation) and _repeated():
+    if not isinstance(account, Reservation) and repeated:
         raise LedgerError(
             f"Each fit of a search or cross-validation is a release from {dataset!r}, and all of them "
             "must be charged before the first; found a ledger. Pass ledger.reserve(dataset, guarantee, "
             "times) as the estimator's ledger: candidates times folds, and one more for refitting. "
             "Nothing was charged."
         )
-    account.charge(dataset, certificate.costs, {**entry, "release": certificate.identity})
-
-
-@contextmanager
-def already_charged() -> Iterator[None]:
-    """For the runs of a selection that was charged as a whole, and for releases of public data."""
-    before = _CHARGED.set(True)
-    try:
-        yield
-    finally:
-        _CHARGED.reset(before)
-
-
-def _callers() -> Iterator[FrameType]:
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
-
-
-def _repeated() -> bool:
-    """Whether scikit-learn fits here again and again: told by who called, whatever the data are."""
-    names = (str(frame.f_globals.get("__name__", "")) for frame in _callers())
-    return any(name.startswith(_REPEATERS) for name in names)
+    told: dict[str, object] = {**entry, "release": certificate.identity}
+    if certificate.caveats:
+        told["caveats"] = [caveat.to_json() for caveat in certificate.caveats]
+    account.charge(dataset, certificate.costs, told)
 
 
 def _warn_of_repetition() -> None:
-    if RepeatedReleaseWarning not in WARNED and _repeated():
+    if RepeatedReleaseWarning not in WARNED:
         WARNED.add(RepeatedReleaseWarning)
         warnings.warn(
             "Each fit of a search or cross-validation is a release of the same private data, and the "
-            "losses add up. Name a ledger, or tune on public data (dpfda.summaries.tuning).",
+            "losses add up: each says that the search is not covered. Tune on public data, or by "
+            "private_selection (dpfda.summaries.tuning).",
             RepeatedReleaseWarning,
             stacklevel=3,
         )
 
 
 def _warn_of_fitted_steps() -> None:
-    if FittedStepWarning not in WARNED and (fitted := _fitted_steps()):
+    if FittedStepWarning not in WARNED:
         WARNED.add(FittedStepWarning)
         warnings.warn(
-            f"The steps {', '.join(fitted)} of the pipeline were fitted on private data, so that a "
-            "record changes others before the summary reads them: the guarantee does not hold for that. "
+            f"The steps {', '.join(fitted_steps())} of the pipeline were fitted on private data, so "
+            "that a record changes others before the summary reads them: the guarantee does not hold "
+            "for that, and the release says so. "
             "Use steps with public constants that read one record at a time.",
             FittedStepWarning,
             stacklevel=3,
         )
-
-
-def _fitted_steps() -> list[str]:
-    """Steps before a summary in a scikit-learn pipeline that hold what they learned, by their names."""
-    for frame in _callers():
-        if frame.f_globals.get("__name__") == "sklearn.pipeline":
-            steps = getattr(frame.f_locals.get("self"), "steps", ())
-            return [str(name) for name, step in steps[:-1] if _learned(step)]
-    return []
-
-
-def _learned(step: object) -> bool:
-    # scikit-learn's convention: what was learned ends in an underscore. The number of columns is public.
-    learned = {n for n in getattr(step, "__dict__", {}) if n.endswith("_") and not n.startswith("_")}
-    return bool(learned - {"n_features_in_", "feature_names_in_"})

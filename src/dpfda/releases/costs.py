@@ -78,7 +78,9 @@ def certified(
         name(written["privacy_unit"]),
         *(described() if described else (mapping(written["bound"]), mapping(written["mechanism"]))),
     )
-    return replace(made, guarantee=guarantee, achieved=achieved, identity=identity_of(written))
+    return replace(
+        made, guarantee=guarantee, achieved=achieved, identity=identity_of(written), caveats=()
+    )
 
 
 def _check_laws(certificate: Certificate, laws: Sequence[AnyLaw]) -> None:

@@ -8,7 +8,7 @@ from datetime import date
 from dpfda.numerics.errors import DpfdaError
 from dpfda.privacy.composition import Account, account
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
-from dpfda.privacy.words import first_up, in_short, in_symbols
+from dpfda.privacy.words import claim, first_up, in_short, in_symbols
 from dpfda.releases.published import Published
 from dpfda.releases.report import sections
 from dpfda.views.page import Page, Picture, Section
@@ -42,15 +42,16 @@ def report_page(
         Of the total, as in `dpfda.privacy.composition.compose`.
     title : str, optional
     """
-    whole = account(list(releases.values()), delta=delta)
+    covered = not any(each.certificate.caveats for each in releases.values())
+    whole = account(list(releases.values()), delta=delta) if covered else None
     first = next(iter(releases.values()))
     several = len(releases) > 1
     parts = [_release(name, each, hashes, charged) for name, each in releases.items()]
     if several:
-        parts = [_together(releases, whole, hashes), *parts]
+        parts = [_together(releases, whole), *parts]
     return Page(
         title=title or ("Report on what was published" if several else first.title),
-        lead=f"Published under {whole.total}. One {whole.unit or first.unit} is protected.",
+        lead=f"Published under {_promise(releases, whole)}. One {first.unit} is protected.",
         sections=[*parts, _decisions(releases)],
         signatures=SIGNED_BY,
     )
@@ -59,7 +60,7 @@ def report_page(
 def card(release: Published) -> Section:
     """A release in a few facts and a picture: for notebooks."""
     facts = {
-        "guarantee": str(release.guarantee),
+        "guarantee": claim(release.certificate),
         "neighbours": release.neighbours.describe(release.unit),
         "bound": str(release.bound.get("description", "as the file says")),
         **release.highlights(),
@@ -68,14 +69,23 @@ def card(release: Published) -> Section:
     return Section(heading, facts=facts, picture=_picture(release))
 
 
-def _together(
-    releases: Mapping[str, Published], whole: Account, hashes: Mapping[str, str] | None
-) -> Section:
+def _promise(releases: Mapping[str, Published], whole: Account | None) -> str:
+    """What all of them promise together, or each by itself where they cannot be added up."""
+    if whole is not None:
+        return str(whole.total)
+    return "; ".join(dict.fromkeys(claim(each.certificate) for each in releases.values()))
+
+
+def _together(releases: Mapping[str, Published], whole: Account | None) -> Section:
     rows = [("File", "What", "Guarantee")]
     rows += [
-        (name, f"{each.subject} of {each.of_whom}", str(each.guarantee))
+        (name, f"{each.subject} of {each.of_whom}", claim(each.certificate))
         for name, each in releases.items()
     ]
+    if whole is None:
+        named = ", ".join(name for name, each in releases.items() if each.certificate.caveats)
+        told = [f"No sum is given: the guarantee of {named} does not cover all that was done."]
+        return Section("All together", told, table=rows)
     told = [
         f"Together these releases of one data set promise {whole.total}. Found by: {whole.how}.",
         "This holds if they are all that was released of the data. What is not listed adds to it.",
@@ -93,7 +103,7 @@ def _release(
 ) -> Section:
     certificate = release.certificate
     facts = {
-        "Guarantee": str(certificate.guarantee),
+        "Guarantee": claim(certificate),
         "In symbols": in_symbols(certificate),
         "Achieved": str(certificate.achieved),
         "Neighbours": certificate.neighbours.describe(certificate.unit),

@@ -16,7 +16,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, reals
 from dpfda.privacy.certificates import Certificate, Certified
 from dpfda.privacy.guarantees import Neighbours
-from dpfda.privacy.words import cautions, first_up, in_short, number
+from dpfda.privacy.words import cautions, caveats, claim, first_up, in_short, number
 from dpfda.privacy.written import certificate_to_json
 from dpfda.releases.bands import MEASURED, Band
 from dpfda.releases.words import Words
@@ -341,14 +341,14 @@ class Published(Certified):
 
     def warnings(self) -> list[str]:
         """What a careful data officer would object to."""
-        return list(cautions(self.guarantee, self.public_units))
+        return [*caveats(self.certificate), *cautions(self.guarantee, self.public_units)]
 
     def cite(self) -> str:
         """Recommended wording for a publication."""
         verb = "were" if self.plural else "was"
         return (
-            f"The {self.subject} of {self.of_whom} {verb} published under {self.guarantee}, with one "
-            f"{self.unit} as the privacy unit and {self.neighbours} neighbours ({self.made_by})"
+            f"The {self.subject} of {self.of_whom} {verb} published under {claim(self.certificate)}, "
+            f"with one {self.unit} as the privacy unit and {self.neighbours} neighbours ({self.made_by})"
             f"{self.software}."
         )
 
@@ -368,7 +368,7 @@ class Published(Certified):
 
     def __repr__(self) -> str:
         lines = {
-            "guarantee": str(self.guarantee),
+            "guarantee": claim(self.certificate),
             "neighbours": self.neighbours.describe(self.unit),
             "privacy unit": self.unit,
             "bound": str(self.bound.get("description", "as its file says")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from dpfda.privacy.words import again, outside, promised, protected
+from dpfda.privacy.words import again, caveats, outside, promised, protected
 from dpfda.releases.published import Published
 from dpfda.releases.words import LINE, Words
 
@@ -24,10 +24,12 @@ def sections(release: Published, own: Words) -> dict[str, list[str]]:
         f"- the bound: {release.bound.get('description', 'as the release says')}"
         + (";" if own.assumed else "."),
     ]
+    missing = caveats(certificate)
     told: dict[str, Sequence[str]] = {
+        "Not covered by the promise": missing,
         "What was published": own.published,
         "Who is protected": [*protected(certificate), *own.protected],
-        "Warnings": release.warnings(),
+        "Warnings": [warning for warning in release.warnings() if warning not in missing],
         "What is promised": [*promised(certificate), *own.promised],
         "What is taken to be public": [*assumed, *own.assumed],
         "What the bound does": own.bounded,

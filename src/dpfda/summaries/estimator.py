@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from dpfda.numerics.errors import ParameterError, UnreadLabelsWarning
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.budgets import asked
+from dpfda.privacy.callers import count_copy
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.privacy.ledger import DatasetLedger, Reservation, named_ledger
 from dpfda.publication import NAMED, Paying
@@ -176,6 +177,14 @@ class Estimator(_Base):  # type: ignore[misc]
                 raise ParameterError(name, f"be an object with {', '.join(changed)}", shown(made))
             setattr(self, name, made.but(**changed))
         return self
+
+    def __sklearn_clone__(self) -> Self:
+        """A copy that is not fitted; those that a search makes are counted."""
+        if Estimator.__bases__ == (_Base,):
+            _load_base()
+        copied: Self = super().__sklearn_clone__()
+        count_copy(self, copied)
+        return copied
 
     def paying(self) -> Paying:
         """The ledger and the data set in it, where they are given here.

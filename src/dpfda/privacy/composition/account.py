@@ -134,6 +134,9 @@ def compose(
         If a release has no guarantee of this kind.
     ParameterError
         If delta is missing or too small, nothing is given, or the releases protect different units.
+    NotCoveredError
+        If one was made in a search, by a meta-estimator that fits several times, or from data that went
+        through steps fitted on the same data: its guarantee does not cover all of that.
 
     Examples
     --------

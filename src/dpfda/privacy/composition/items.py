@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from dpfda.numerics.errors import ParameterError
+from dpfda.privacy.caveats import HasCaveats, check_covered
 from dpfda.privacy.guarantees import Neighbours
 
 if TYPE_CHECKING:
     from dpfda.privacy.composition.costs import Cost
 
 
-class Charged(Protocol):
+class Charged(HasCaveats, Protocol):
     """What composition reads of a certificate."""
 
     @property
@@ -70,8 +71,11 @@ def common(items: Sequence[Released | Cost], neighbours: Neighbours | str | None
     ------
     ParameterError
         If units differ, or the relation of a bare guarantee is not known.
+    NotCoveredError
+        If a release is more than its guarantee covers.
     """
     certificates = [item.certificate for item in items if isinstance(item, Released)]
+    check_covered(certificates)
     unit = _one_unit({certificate.unit for certificate in certificates})
     relations = {certificate.neighbours for certificate in certificates}
     given = None if neighbours is None else Neighbours.parse(neighbours)

@@ -6,11 +6,13 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, TypedDict, cast
 
 from dpfda.numerics.encoding import integer, mapping, text
 from dpfda.numerics.errors import LedgerError
+from dpfda.privacy.caveats import caveats_from_json
 from dpfda.privacy.guarantees import KINDS, ApproximateDP, Guarantee, Neighbours
 from dpfda.privacy.ledger.accounts import Amount, Budget
 from dpfda.privacy.ledger.filters import Filter
@@ -161,7 +163,7 @@ def releases(records: Iterable[Record]) -> list[Charged]:
             "number": record.number,
             "time": record.time,
             "dataset": record.dataset,
-            "what": str((record.details or {}).get("summary", "a release")),
+            "what": _what(record.details or {}),
             "unit": record.budget.unit,
             "cost": str(record.cost),
             "file": files.get(record.number),
@@ -169,6 +171,15 @@ def releases(records: Iterable[Record]) -> list[Charged]:
         for record in kept
         if record.action == "charge"
     ]
+
+
+def _what(details: Mapping[str, object]) -> str:
+    """What was released, and what its charge does not cover."""
+    missing = ""
+    # Entries are the caller's own: what is no list of caveats is none.
+    with suppress(LookupError, TypeError, ValueError):
+        missing = " and ".join(caveat.subject for caveat in caveats_from_json(details))
+    return str(details.get("summary", "a release")) + (f", not covering {missing}" if missing else "")
 
 
 def table(listed: Sequence[Charged]) -> str:

@@ -16,6 +16,7 @@ from dpfda.numerics.exactness import BitSource, draw_rounded, enclosed
 from dpfda.numerics.parameters import shown
 from dpfda.numerics.rationals import exact, readable
 from dpfda.privacy.budgets import budget
+from dpfda.privacy.caveats import joined
 from dpfda.privacy.certificates import Certificate, Certified
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Neighbours, PureDP, within
@@ -158,6 +159,9 @@ def private_selection(
         if best is None or value > best[0]:
             best = (value, index, output)
     assert best is not None  # noqa: S101  a stopping law has at least one run
+    # What no charge covers within a run: a search of its own, steps fitted before it.
+    inside = getattr(getattr(best[2], "certificate", None), "caveats", ())
+    certificate = replace(certificate, caveats=joined((*certificate.caveats, *inside)))
     words = f"best of several runs of {part}, at {float(stopping.price):g} times its loss"
     return Selection(_promising(best[2], certificate, words), best[1], certificate, stopping)
 
