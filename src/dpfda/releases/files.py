@@ -14,6 +14,7 @@ import numpy as np
 
 from dpfda.numerics import parameters
 from dpfda.numerics.errors import StorageError
+from dpfda.numerics.words import legible
 
 Made = TypeVar("Made")
 
@@ -78,6 +79,8 @@ def write_json(path: str | Path, written: dict[str, object]) -> Path:
 def read_json(path: str | Path) -> Any:
     """The content of a JSON file from anyone: its size, its parts and its depth are limited.
 
+    Texts in it are `dpfda.numerics.words.visible`.
+
     Raises
     ------
     StorageError
@@ -87,7 +90,8 @@ def read_json(path: str | Path) -> Any:
     if sum(map(content.count, (b",", b"[", b"{"))) > LARGEST_COUNT:
         raise StorageError(f"{str(path)!r} must hold at most {LARGEST_COUNT} values; found more.")
     try:
-        return json.loads(content.decode("utf-8"), parse_float=_finite, parse_constant=_finite)
+        read = json.loads(content.decode("utf-8"), parse_float=_finite, parse_constant=_finite)
+        return legible(read)
     except (ValueError, RecursionError):
         raise StorageError(f"{str(path)!r} must be a JSON file; found something else.") from None
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from dpfda.front.command import options as o
-from dpfda.front.command.running import print_json
+from dpfda.front.command.running import print_json, say
 from dpfda.front.command.verb import Verb
 from dpfda.numerics.errors import ParameterError
 
@@ -90,7 +88,7 @@ def evaluate(
         _check_band(release, band)
         table = _with_labels(release, release.table(at, level, band != "pointwise", kind))
         if release.bandless:
-            typer.echo(f"no band: {release.bandless}", err=True)
+            say(f"no band: {release.bandless}", err=True)
     if csv is not None:
         write_text(csv, to_csv(table))
     columns = {name: column.tolist() for name, column in table.columns.items()}
@@ -100,9 +98,9 @@ def evaluate(
         heads = {name: _heads(release, axis)[1] for axis, name in enumerate(release.axes)}
         heads = heads if len(heads) == len(set(heads.values()) - set(columns)) > 1 else {}
         told = {heads.get(name, name): [*map(_told, column)] for name, column in columns.items()}
-        typer.echo(aligned(told))
+        say(aligned(told))
     else:
-        typer.echo(f"{len(next(iter(columns.values())))} points written to {csv}")
+        say(f"{len(next(iter(columns.values())))} points written to {csv}")
 
 
 def _told(value: str | float) -> str:

@@ -6,9 +6,8 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from dpfda.front.command import options as o
+from dpfda.front.command.running import say
 from dpfda.front.command.verb import Verb
 from dpfda.numerics.errors import ParameterError, needed
 
@@ -64,7 +63,7 @@ def report(
         written[registry] = _yaml(registry_entry([*releases.values()], title or ""))
     for path, text in written.items():
         path.write_text(text, encoding="utf-8")
-        typer.echo(f"written: {path}")
+        say(f"written: {path}")
 
 
 def _charged(path: Path, releases: dict[str, Release]) -> dict[str, str]:
