@@ -105,7 +105,7 @@ def plain_words(value: object, name: str) -> str:
         raise ParameterError(name, "be words", shown(value))
     sign = unseen(value)
     if sign is not None:
-        told = f"U+{ord(sign):04X} ({unicodedata.name(sign, 'a control or half a pair')})"
+        told = f"U+{ord(sign):04X} {unicodedata.name(sign, '')}".rstrip()
         remedy = "It would be obeyed by a terminal, or hide what is read. Leave it out."
         raise ParameterError(name, "be words without characters that do not show", told, remedy)
     return str(value)

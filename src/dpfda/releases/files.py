@@ -51,15 +51,20 @@ def check_writable(path: str | Path) -> Path:
 
 
 def write_text(path: str | Path, text: str) -> Path:
+    """Write a text file whole or not at all."""
+    return write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: str | Path, content: bytes) -> Path:
     """Write a file whole or not at all."""
     target = check_writable(path)
     temporary = None
     try:
         with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=target.parent, prefix=f".{target.name}.", delete=False
+            dir=target.parent, prefix=f".{target.name}.", delete=False
         ) as handle:
             temporary = Path(handle.name)
-            handle.write(text)
+            handle.write(content)
             handle.flush()
             os.fsync(handle.fileno())
         os.chmod(temporary, 0o644)

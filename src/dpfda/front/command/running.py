@@ -46,7 +46,8 @@ REFUSED = 2
 FAILED = 1
 EXIT_CODES = (
     "Exit status: 0 done; 2 refused, because an argument or the data cannot be used (nothing is "
-    "published); 1 anything else, such as a disk that is full."
+    "published); 1 anything else, such as a disk that is full. A release that is written is 0, also "
+    "where its picture or table fails: a warning says so."
 )
 
 
