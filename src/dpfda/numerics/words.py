@@ -23,9 +23,10 @@ from unicodedata import category
 
 # Controls, marks of format (of direction, without width), halves of a pair, separators.
 UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-# What starts a formula in a spreadsheet, also in full width; and also behind a semicolon, which parts
-# cells where commas are decimal signs.
-FORMULA = re.compile(r"(^|;)(?=[\s\"']*[=+\-@\uff1d\uff0b\uff0d\uff20])")
+# What starts a formula in a spreadsheet, also in full width; and behind a semicolon, which parts cells
+# where commas are decimal signs.
+START = r'"*[=+\-@\uff1d\uff0b\uff0d\uff20]'
+FORMULA = re.compile(rf"(^(?=\s*{START})|;(?={START}))")
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 # Marks a cell as text; spreadsheets do not show it where it is typed.
 QUOTE = "'"

@@ -9,6 +9,7 @@ from dpfda.front.command import options as o
 from dpfda.front.command.running import print_json, say
 from dpfda.front.command.verb import Verb
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.words import cell
 
 if TYPE_CHECKING:
     from dpfda.releases.base import Release
@@ -120,7 +121,7 @@ def _check_band(release: Release, band: str) -> None:
 def _heads(release: Release, axis: int) -> tuple[str, str, str, str]:
     """What the column of an axis may be called: in full, without its unit, by number, as in tables."""
     label, name = release.axis_label(axis), list(release.axes)[axis]
-    return label, label.partition(" (")[0], name, f"{name}: {label}"
+    return label, label.partition(" (")[0], name, str(cell(f"{name}: {label}"))
 
 
 def _read(path: Path, release: Release) -> Any:
