@@ -83,7 +83,7 @@ def draw(view: View, ax: Axes | None = None) -> Axes:
     )
     lines = _balanced(view.title, columns) + _balanced(f"{view.subtitle}{ends}", columns)
     # In the middle, where a title of the caller's own takes its place.
-    _write(axis.set_title("", fontsize="medium"), "\n".join(lines))
+    _write(axis.set_title("", fontsize="medium"), *lines)
     return axis
 
 
@@ -107,9 +107,9 @@ def draw_beside(views: tuple[View, View], ax: Axes | None = None) -> tuple[Axes,
     return draw(views[0], first), draw(views[1], second)
 
 
-def _write(text: Text, words: str) -> None:
+def _write(text: Text, *lines: str) -> None:
     """Put words into a text of matplotlib, as they are."""
-    text.set(text=visible(words, "\n"), **PLAIN)
+    text.set(text="\n".join(map(visible, lines)), **PLAIN)
 
 
 def _label(words: str) -> str:
