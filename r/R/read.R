@@ -36,6 +36,7 @@ read_release <- function(path) {
     error = function(condition) stop(sQuote(path, FALSE), " is not a JSON file", call. = FALSE)
   )
   check_release(written, path)
+  written <- legible(written)
   columns <- written$table$columns
   table <- lapply(columns, function(column) numbers(column$values))
   if (length(unique(lengths(table))) > 1) {
@@ -56,6 +57,18 @@ read_release <- function(path) {
     ),
     class = "dpfda_release"
   )
+}
+
+# What was read of a file, without characters that a terminal obeys or that turn or hide what is read:
+# whoever made the file may have put them into its words.
+legible <- function(written) {
+  if (is.character(written)) {
+    return(gsub("[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]", "\ufffd", written, perl = TRUE))
+  }
+  if (is.list(written)) {
+    written[] <- lapply(written, legible)
+  }
+  written
 }
 
 # Whether a file is a release that says its values plainly; an error that says what to do where it is not.

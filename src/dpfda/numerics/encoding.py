@@ -16,6 +16,7 @@ import numpy as np
 
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.words import unseen
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -100,7 +101,7 @@ def text(written: object) -> str:
 
 def name(written: object) -> str:
     """A text that can be shown in one line: nothing in it can move a terminal's cursor."""
-    if not text(written).isprintable():
+    if unseen(text(written)) is not None:
         raise ValueError("a name has characters that cannot be printed")
     return str(written)
 

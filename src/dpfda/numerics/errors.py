@@ -6,9 +6,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from dpfda.numerics.words import visible
+
 
 class DpfdaError(Exception):
     """Base of everything that dpfda raises on purpose."""
+
+    def __str__(self) -> str:
+        # Names of columns, levels and files may hold what a terminal would obey.
+        return visible(super().__str__())
 
     def __reduce__(self) -> tuple[object, ...]:
         # Errors with parts of their own must survive the way back from a worker process.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import unicodedata
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -17,6 +18,7 @@ import numpy as np
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.rationals import exact, readable
+from dpfda.numerics.words import unseen
 
 # Lengths, bounds, centers and ends of domains, in whatever units.
 SMALLEST, LARGEST = 1e-100, 1e100
@@ -89,6 +91,24 @@ def flag(value: object, name: str) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise ParameterError(name, "be True or False", shown(value))
     return bool(value)
+
+
+def plain_words(value: object, name: str) -> str:
+    """Words that a release says: text that shows as it is written.
+
+    Raises
+    ------
+    ParameterError
+        If it is no text, or has a character without a sign of its own (`dpfda.numerics.words`).
+    """
+    if not isinstance(value, str):
+        raise ParameterError(name, "be words", shown(value))
+    sign = unseen(value)
+    if sign is not None:
+        told = f"U+{ord(sign):04X} {unicodedata.name(sign, '')}".rstrip()
+        remedy = "It would be obeyed by a terminal, or hide what is read. Leave it out."
+        raise ParameterError(name, "be words without characters that do not show", told, remedy)
+    return str(value)
 
 
 def choice(value: object, name: str, choices: Sequence[str]) -> str:

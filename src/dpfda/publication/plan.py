@@ -12,6 +12,7 @@ import numpy as np
 
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import probability, whole
+from dpfda.numerics.words import visible
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, ZeroConcentratedDP, checked_guarantee
@@ -384,8 +385,8 @@ class Plan(ABC):
 
         facts = self.facts() | {"expected error": self._told_error}
         rows = "".join(
-            f"<tr><th style='text-align:left'>{escape(name)}</th>"
-            f"<td style='text-align:left'>{escape(fact)}</td></tr>"
+            f"<tr><th style='text-align:left'>{escape(visible(name))}</th>"
+            f"<td style='text-align:left'>{escape(visible(fact))}</td></tr>"
             for name, fact in facts.items()
         )
         return f"<table>{rows}</table>"

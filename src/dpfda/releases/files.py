@@ -14,6 +14,7 @@ import numpy as np
 
 from dpfda.numerics import parameters
 from dpfda.numerics.errors import StorageError
+from dpfda.numerics.words import legible
 
 Made = TypeVar("Made")
 
@@ -50,15 +51,20 @@ def check_writable(path: str | Path) -> Path:
 
 
 def write_text(path: str | Path, text: str) -> Path:
+    """Write a text file whole or not at all."""
+    return write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: str | Path, content: bytes) -> Path:
     """Write a file whole or not at all."""
     target = check_writable(path)
     temporary = None
     try:
         with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=target.parent, prefix=f".{target.name}.", delete=False
+            dir=target.parent, prefix=f".{target.name}.", delete=False
         ) as handle:
             temporary = Path(handle.name)
-            handle.write(text)
+            handle.write(content)
             handle.flush()
             os.fsync(handle.fileno())
         os.chmod(temporary, 0o644)
@@ -78,6 +84,8 @@ def write_json(path: str | Path, written: dict[str, object]) -> Path:
 def read_json(path: str | Path) -> Any:
     """The content of a JSON file from anyone: its size, its parts and its depth are limited.
 
+    Texts in it are `dpfda.numerics.words.visible`.
+
     Raises
     ------
     StorageError
@@ -87,7 +95,8 @@ def read_json(path: str | Path) -> Any:
     if sum(map(content.count, (b",", b"[", b"{"))) > LARGEST_COUNT:
         raise StorageError(f"{str(path)!r} must hold at most {LARGEST_COUNT} values; found more.")
     try:
-        return json.loads(content.decode("utf-8"), parse_float=_finite, parse_constant=_finite)
+        read = json.loads(content.decode("utf-8"), parse_float=_finite, parse_constant=_finite)
+        return legible(read)
     except (ValueError, RecursionError):
         raise StorageError(f"{str(path)!r} must be a JSON file; found something else.") from None
 

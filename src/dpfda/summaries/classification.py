@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 
 from dpfda.numerics.arrays import Cells, Floats
 from dpfda.numerics.errors import DataError, ParameterError
-from dpfda.numerics.parameters import entries, shown
+from dpfda.numerics.parameters import entries, plain_words, shown
 from dpfda.privacy.budgets import asked
 from dpfda.records.containers import cells_in
 from dpfda.records.features.inputs import FeatureMap
@@ -226,7 +226,8 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
                 "classes='from-y' to declare that the labels in y are public.",
             )
         else:
-            given = [_plain(label) for label in _listed(self.classes)]
+            given = _listed(self.classes)
+        given = [_plain(label) for label in given]
         named = [label_key(label) for label in given]
         if len(given) < 2 or len(set(named)) < len(named) or None in named:
             raise ParameterError("classes", "be two or more different labels", shown(self.classes))
@@ -253,7 +254,8 @@ def _listed(classes: object) -> list[object]:
 
 def _plain(label: object) -> object:
     """A label as Python's own type, so that it can be written to a file."""
-    return label.item() if isinstance(label, np.generic) else label
+    plain = label.item() if isinstance(label, np.generic) else label
+    return plain_words(plain, "classes") if isinstance(plain, str) else plain
 
 
 def _labels_of(keys: Sequence[Key], invalid: str) -> list[object]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dpfda.numerics.errors import CustodyError, DataError, ParameterError, StorageError
 from dpfda.numerics.parameters import shown
+from dpfda.numerics.words import visible
 from dpfda.publication.custody import Agreement, Card, Keys, Part, joined, masked
 from dpfda.publication.custody.agreements import MOST_UNITS
 from dpfda.records import LongCurves
@@ -208,6 +209,8 @@ def estimator_of(agreement: Agreement) -> Estimator:
         if not isinstance(parameters, Mapping):
             raise TypeError
         made: Estimator = estimator_from(kind, parameters)
+    except ParameterError as error:
+        raise CustodyError(f"The agreement's parameters cannot be used: {error}") from None
     except (LookupError, TypeError, ValueError):
         raise CustodyError("The agreement's parameters cannot be read; update dpfda?") from None
     return made
@@ -243,8 +246,7 @@ def words(agreement: Agreement) -> str:
 def _short(value: object) -> str:
     if isinstance(value, dict):
         ((_, value),) = value.items()
-    # Whoever wrote the file may have put more into a word than letters.
-    text = "".join(sign if sign.isprintable() else "?" for sign in str(value).removesuffix("/1"))
+    text = visible(str(value).removesuffix("/1"))
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}.."
 
 

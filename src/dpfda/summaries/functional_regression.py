@@ -15,7 +15,7 @@ from dpfda.bounds import ValueBounds, read_bounds
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Flags
 from dpfda.numerics.errors import DataError, ParameterError
-from dpfda.numerics.parameters import choice, entries, pair, shown, whole
+from dpfda.numerics.parameters import choice, entries, pair, plain_words, shown, whole
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared
 from dpfda.publication.tables import NOISES, VALUE, WEIGHT
@@ -288,12 +288,10 @@ class PrivateFunctionalRegression(Estimator):
 
 def _covariate(name: object, known: object) -> Covariate:
     """One covariate: two numbers are its bounds, anything else its levels."""
-    if not isinstance(name, str) or not name.isprintable() or not name.strip():
+    if not isinstance(name, str) or not name.strip():
         raise ParameterError("covariates", "be named by words", shown(name))
+    plain_words(name, "covariates")
     ends = entries(known) if isinstance(known, list | tuple | np.ndarray) else []
     if len(ends) == 2 and all(isinstance(end, int | float | np.number | Fraction) for end in ends):
         return Covariate(name, pair(tuple(ends), name))
-    levels = tuple(str(level) for level in public_labels(known, name, 2))
-    if not all(level.isprintable() for level in levels):
-        raise ParameterError(name, "have levels that can be printed", shown(known))
-    return Covariate(name, None, levels)
+    return Covariate(name, None, tuple(str(level) for level in public_labels(known, name, 2)))

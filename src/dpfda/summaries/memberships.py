@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dpfda.numerics.arrays import Integers
 from dpfda.numerics.errors import DataError, ParameterError
-from dpfda.numerics.parameters import entries, shown
+from dpfda.numerics.parameters import entries, plain_words, shown
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.records import LongCurves
 from dpfda.records.cells import read_cell
@@ -93,7 +93,7 @@ def read_levels(
 
 def names_of_levels(levels: list[object]) -> list[str]:
     """What the groups are called, each by a name of its own."""
-    names = [str(level) for level in levels]
+    names = [plain_words(str(level), "levels") for level in levels]
     if len(set(names)) != len(names):
         raise ParameterError("levels", "have different names", repr(names))
     return names
@@ -144,10 +144,10 @@ def public_labels(given: object, name: str, least: int) -> list[object]:
     except TypeError:
         labels = []
     keys = [level_key(label) for label in labels]
-    words = {str(label) for label in labels}
-    if len(labels) < least or None in keys or len({*keys}) < len(keys) or len(words) < len(keys):
-        words_ = f"be a list of at least {least} different labels"
-        raise ParameterError(name, words_, shown(given))
+    told = {plain_words(str(label), name) for label in labels}
+    if len(labels) < least or None in keys or len({*keys}) < len(keys) or len(told) < len(keys):
+        constraint = f"be a list of at least {least} different labels"
+        raise ParameterError(name, constraint, shown(given))
     return labels
 
 

@@ -17,7 +17,7 @@ from dpfda.bases.cells import box_domain
 from dpfda.bases.grids import check_domain, check_grid, frozen, quadrature_weights
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import choice, entries, flag, real, reals, shown, whole
+from dpfda.numerics.parameters import choice, entries, flag, plain_words, real, reals, shown, whole
 from dpfda.privacy.guarantees import Neighbours
 
 
@@ -170,6 +170,8 @@ class PrivacyUnit(Gathered):
     def __post_init__(self) -> None:
         if not (self.name is None or (isinstance(self.name, str) and self.name)):
             raise ParameterError("unit", "be a word for who is protected, or None", shown(self.name))
+        if self.name is not None:
+            plain_words(self.name, "unit")
         relation, sizes = Neighbours.parse(self.neighbours), self.public_size
         for size in sizes.values() if isinstance(sizes, Mapping) else [sizes]:
             _positive(size, "public_size")
@@ -305,6 +307,4 @@ def read_labels(labels: object, boxes: bool = False) -> dict[str, str]:
     if not set(given) <= {"domain", "value", "group"} | more:
         also = " (on boxes also 'domain_2' and 'domain_3')" if boxes else ""
         raise ParameterError("labels", f"have the keys 'domain' and 'value'{also}", shown(list(given)))
-    if not all(isinstance(words, str) for words in given.values()):
-        raise ParameterError("labels", "be words", shown(list(given.values())))
-    return {key: str(words) for key, words in given.items()}
+    return {key: plain_words(said, "labels") for key, said in given.items()}

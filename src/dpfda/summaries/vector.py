@@ -13,7 +13,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.gridsums import SideBySide, grid_sum
 from dpfda.numerics.native_arrays import is_native, is_plain
-from dpfda.numerics.parameters import shown, whole
+from dpfda.numerics.parameters import plain_words, shown, whole
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.publication.together import equal_share
 from dpfda.records.containers import shape_of
@@ -267,7 +267,7 @@ def _named(names: Any, found: list[str]) -> list[str]:
     worded = all(isinstance(label, str) and label for label in labels)
     if not (worded and len(labels) == len(found) == len(set(labels)) and labels):
         raise ParameterError("channels", f"be {len(found)} different names", shown(names))
-    return labels
+    return [plain_words(label, "channels") for label in labels]
 
 
 def _is_listed(names: object) -> bool:

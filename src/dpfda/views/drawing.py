@@ -1,4 +1,8 @@
-"""Views as pictures, by matplotlib; legible in print, on narrow pages and without colour vision."""
+"""Views as pictures, by matplotlib; legible in print, on narrow pages and without colour vision.
+
+All words reach matplotlib as `PLAIN` text: a "$" in them is a dollar sign,
+whatever the settings of matplotlib say of formulas and TeX.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,13 @@ import numpy as np
 
 from dpfda.numerics.errors import ParameterError, needed
 from dpfda.numerics.parameters import shown
+from dpfda.numerics.words import visible
 from dpfda.views.shapes import Curve, Image, Line, View
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
+    from matplotlib.text import Text
 
 # Okabe & Ito (2008): eight colours that people without full colour vision tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
@@ -25,6 +31,8 @@ PALE = 0.3
 FOOT = 0.15
 # Columns of a title over an axis of the usual width in inches; fewer over a narrower one.
 TITLE_COLUMNS, SQUARE_COLUMNS, USUAL = 80, 60, 5.4
+# Properties of a text of matplotlib that holds words of people: no formula, no TeX.
+PLAIN = {"parse_math": False, "usetex": False}
 # Columns of the label beside a bar of colours.
 BAR_COLUMNS = 44
 
@@ -63,8 +71,8 @@ def draw(view: View, ax: Axes | None = None) -> Axes:
     axis = given_axis(ax) or _new_axis(view)
     _fill(view, axis)
     rows = isinstance(view, Image) and view.rows
-    axis.set_xlabel(view.y_label if rows else view.x_label)
-    axis.set_ylabel(view.x_label if rows else view.y_label)
+    _write(axis.xaxis.label, view.y_label if rows else view.x_label)
+    _write(axis.yaxis.label, view.x_label if rows else view.y_label)
     figure = axis.get_figure(root=True)
     inches = axis.get_window_extent().width / (figure.dpi if figure is not None else 100.0)
     # What is shown of how much.
@@ -75,7 +83,7 @@ def draw(view: View, ax: Axes | None = None) -> Axes:
     )
     lines = _balanced(view.title, columns) + _balanced(f"{view.subtitle}{ends}", columns)
     # In the middle, where a title of the caller's own takes its place.
-    axis.set_title("\n".join(lines), fontsize="medium")
+    _write(axis.set_title("", fontsize="medium"), *lines)
     return axis
 
 
@@ -99,8 +107,19 @@ def draw_beside(views: tuple[View, View], ax: Axes | None = None) -> tuple[Axes,
     return draw(views[0], first), draw(views[1], second)
 
 
+def _write(text: Text, *lines: str) -> None:
+    """Put words into a text of matplotlib, as they are."""
+    text.set(text="\n".join(map(visible, lines)), **PLAIN)
+
+
+def _label(words: str) -> str:
+    """Words as a label of what is drawn: matplotlib's legends skip those that begin with "_"."""
+    return f" {words}" if words.startswith("_") else words
+
+
 def _balanced(text: str, columns: int) -> list[str]:
     """The text in as few lines as it needs, of about one length."""
+    text = visible(text)
     lines = textwrap.wrap(text, columns)
     widths = range(len(text) // max(1, len(lines)), columns)
     even = (textwrap.wrap(text, width) for width in widths if width > 0)
@@ -136,13 +155,18 @@ def _(view: Curve, axis: Axes) -> None:
     for line, colour in drawn:
         mark = "o" if line.marked else ""
         axis.plot(
-            line.points, line.values, color=colour, linestyle=line.stroke, marker=mark, label=line.label
+            line.points,
+            line.values,
+            color=colour,
+            linestyle=line.stroke,
+            marker=mark,
+            label=_label(line.label),
         )
     _draw_behind(axis, view.behind)
     bands: set[str] = set()
     for line, colour in drawn:
         if line.lower is not None and line.upper is not None:
-            label = line.band if line.band not in bands else "_nolegend_"
+            label = _label(line.band) if line.band not in bands else "_nolegend_"
             axis.fill_between(
                 line.points, line.lower, line.upper, color=colour, alpha=0.2, linewidth=0, label=label
             )
@@ -166,11 +190,12 @@ def _(view: Curve, axis: Axes) -> None:
             color="0.8",
             linewidth=0,
             transform=where,
-            label=view.foot.label,
+            label=_label(view.foot.label),
         )
     if view.below is not None:
         _numbers_below(axis, *view.below)
-    axis.legend(fontsize="small", loc="best")
+    for text in axis.legend(fontsize="small", loc="best").get_texts():
+        _write(text, text.get_text())
 
 
 def _draw_behind(axis: Axes, lines: tuple[Line, ...]) -> None:
@@ -181,7 +206,12 @@ def _draw_behind(axis: Axes, lines: tuple[Line, ...]) -> None:
         grey, width = ("0.72", 0.6) if alike[0].stroke == "solid" else ("0.35", 1.2)
         paths = [np.column_stack([line.points, line.values]) for line in alike]
         drawn = LineCollection(
-            paths, colors=grey, linestyles=alike[0].stroke, linewidths=width, label=label, zorder=1
+            paths,
+            colors=grey,
+            linestyles=alike[0].stroke,
+            linewidths=width,
+            label=_label(label),
+            zorder=1,
         )
         axis.add_collection(drawn)
 
@@ -197,9 +227,10 @@ def _numbers_below(axis: Axes, points: np.ndarray, rows: tuple[tuple[str, np.nda
             )
             written.set(fontsize="small", va="top", ha="center")
         label = axis.annotate(
-            name, (0, 0), (-12, below), xycoords="axes fraction", textcoords="offset points"
+            "", (0, 0), (-12, below), xycoords="axes fraction", textcoords="offset points"
         )
         label.set(fontsize="small", va="top", ha="right")
+        _write(label, name)
 
 
 def _logarithmic(axis: Axes, lines: tuple[Line, ...]) -> None:
@@ -248,9 +279,10 @@ def _(view: Image, axis: Axes) -> None:
         cells = [_middles(end, size) for end, size in zip(view.extent, view.values.shape, strict=True)]
         axis.contour(*cells, view.values.T, levels=[view.contour], colors="black", linewidths=1)
     label = "\n".join(_balanced(view.value_label, BAR_COLUMNS))
-    bar = axis.figure.colorbar(image, ax=axis, label=label)
+    bar = axis.figure.colorbar(image, ax=axis)
+    bar.set_label(label, **PLAIN)
     if view.names:
-        bar.set_ticks(range(len(view.names)), labels=view.names)
+        bar.set_ticks(range(len(view.names)), labels=[visible(name) for name in view.names], **PLAIN)
 
 
 def _middles(ends: tuple[float, float], cells: int) -> np.ndarray:

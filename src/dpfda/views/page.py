@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from dpfda.numerics.errors import needed
+from dpfda.numerics.words import visible
 from dpfda.views.drawing import draw
 from dpfda.views.shapes import View
 
@@ -126,12 +127,18 @@ def rendered(template: str, room: str = HERE, what: str = "A report", **shown: o
     made = Environment(
         loader=ChoiceLoader([PackageLoader(package, "templates") for package in (room, HERE)]),
         autoescape=True,
+        finalize=_shown,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     made.filters["blocks"] = _blocks
     return made.get_template(template).render(svg=_Pictures().svg, **shown)
+
+
+def _shown(value: object) -> object:
+    """What a template shows: words, in which nothing is hidden, but markup as it is."""
+    return visible(value, "\n") if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 def _blocks(paragraphs: Sequence[str]) -> list[tuple[str, list[str]]]:
@@ -159,7 +166,12 @@ class _Pictures:
 
         self._count += 1
         text = io.StringIO()
-        with pyplot.rc_context({"svg.fonttype": "path", "svg.hashsalt": f"picture {self._count}"}):
+        drawn_by = {
+            "svg.fonttype": "path",
+            "svg.hashsalt": f"picture {self._count}",
+            "text.usetex": False,
+        }
+        with pyplot.rc_context(drawn_by):
             axis = None if size is None else pyplot.subplots(figsize=size, layout="constrained")[1]
             figure = draw(view, axis).get_figure(root=True)
             assert figure is not None  # noqa: S101 - for the type checker: a new axis has a figure

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dpfda.numerics.errors import ParameterError, needed
 from dpfda.numerics.parameters import shown
+from dpfda.numerics.words import csv_text
 from dpfda.views.shapes import Table
 
 if TYPE_CHECKING:
@@ -18,14 +17,12 @@ if TYPE_CHECKING:
 def to_csv(table: Table) -> str:
     """The table as CSV; floats with the digits that give them back exactly.
 
-    The first line says what each column is: ``value: load (MW)``.
+    The first line says what each column is: ``value: load (MW)``. Words that a spreadsheet would run as
+    a formula begin with a single quote (`dpfda.numerics.words.cell`).
     """
     _check(table)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(f"{name}: {table.meanings[name]}" for name in table.columns)
-    writer.writerows(zip(*(column.tolist() for column in table.columns.values()), strict=True))
-    return text.getvalue()
+    header = [f"{name}: {table.meanings[name]}" for name in table.columns]
+    return csv_text([header, *zip(*(column.tolist() for column in table.columns.values()), strict=True)])
 
 
 def aligned(columns: Mapping[str, Sequence[str]]) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any, ClassVar
 
 import typer
@@ -15,6 +16,7 @@ from dpfda.front.command import verbs
 from dpfda.front.command.declared import Declared, Given
 from dpfda.front.command.running import EXIT_CODES, epilog, flowing, guarded
 from dpfda.front.command.verb import Group
+from dpfda.numerics.words import visible
 
 CONTEXT = {"help_option_names": ["--help", "-h"]}
 
@@ -38,6 +40,17 @@ def _options(
     pass
 
 
+@contextmanager
+def _usage() -> Iterator[None]:
+    """Around the reading of what was typed: its errors repeat words, which a terminal must not obey."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(getattr(error, "message", None), str):
+            error.message = visible(error.message)  # type: ignore[attr-defined]
+        raise
+
+
 class Verbs(TyperGroup):
     """Verbs whose options are read only when one of them is named: a list of them comes at once."""
 
@@ -49,7 +62,13 @@ class Verbs(TyperGroup):
         options = [name for option in self.get_params(ctx) for name in option.opts]
         if self.default is not None and args and args[0][:1] == "-" and args[0] not in options:
             args = [self.default, *args]
-        return super().parse_args(ctx, args)
+        with _usage():
+            return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the verb that was named."""
+        with _usage():
+            return super().invoke(ctx)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         """What may follow; also the options of the default verb, which need not be named."""

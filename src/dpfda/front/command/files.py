@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpfda.numerics.errors import MissingExtraError, ParameterError, StorageError
-from dpfda.releases.files import check_writable
+from dpfda.releases.files import check_writable, write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -122,13 +123,19 @@ def _check_picture(name: str, path: Path) -> None:
 
 
 def save_picture(drawn: Callable[[], Axes], path: Path) -> None:
-    """Write what is drawn, without a window, and close it."""
+    """Write what is drawn, whole or not at all, without a window and without TeX."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure = drawn().get_figure(root=True)
-    if figure is not None:
-        figure.savefig(path, dpi=150)
-        pyplot.close(figure)
+    content, before = io.BytesIO(), pyplot.get_fignums()
+    try:
+        with matplotlib.rc_context({"text.usetex": False}):
+            figure = drawn().get_figure(root=True)
+            assert figure is not None  # noqa: S101 - for the type checker: an axis drawn has a figure
+            figure.savefig(content, format=path.suffix[1:].lower(), dpi=150)
+    finally:
+        for number in set(pyplot.get_fignums()) - set(before):
+            pyplot.close(number)
+    write_bytes(path, content.getvalue())

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-import typer
-
 from dpfda.front.command.declared import Given
-from dpfda.front.command.running import print_json
+from dpfda.front.command.running import print_json, say
 
 if TYPE_CHECKING:
     from dpfda.publication import MeanPlan
@@ -46,7 +44,7 @@ def show_forecast(plan: MeanPlan, given: Given, warnings: list[str]) -> None:
     if given.as_json:
         print_json(_as_json(forecast, rows, warnings))
     else:
-        typer.echo(_words(forecast, rows))
+        say(_words(forecast, rows))
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
-
 from dpfda.bases.kernels import short_range
 from dpfda.front.command.checks import kernel_on
 from dpfda.front.command.declared import REQUIRED, Given
 from dpfda.front.command.options import POINTS
-from dpfda.front.command.running import print_json, warn
+from dpfda.front.command.running import print_json, say, warn
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
@@ -69,9 +67,9 @@ def answer(publication: Publication, typed: Given) -> None:
         print_json({**facts, **said})
     elif wants:
         units = f"{made.unit}s in each group" if publication.name in GROUPED else f"{made.unit}s"
-        typer.echo(_told(given, made, wanted, found, units))
+        say(_told(given, made, wanted, found, units))
     else:
-        typer.echo(made.describe(level))
+        say(made.describe(level))
 
 
 def planned(publication: Publication, given: Given) -> Plan:

@@ -228,16 +228,29 @@ def write_release(
     outputs: Sequence[tuple[Option, Path | None, Writer]],
     account: Account | None = None,
 ) -> dict[str, str]:
-    """Write the release, then what can be made from it again; paths by what they hold."""
+    """Write the release, then what can be made from it again; paths by what they hold.
+
+    A picture or a table that fails is a warning and no failure: a script that saw one would release
+    again.
+    """
     from dpfda.front.command.accounts import save
 
     save(release, out, account)
     files = {"release": str(out)}
-    with after_publication(out):
-        for option, path, write in outputs:
-            if path is not None:
-                write(release, path)
-                files[option.name.replace("_", " ")] = str(path)
+    for option, path, write in outputs:
+        if path is None:
+            continue
+        try:
+            write(release, path)
+        except Exception as error:
+            # Whatever fails here has read the release alone, which is public.
+            why = str(error) or type(error).__name__
+            warn(
+                f"{option.flag} {path} was not written ({why}). The release is written in {out} and "
+                "counts; dpfda plot and dpfda eval draw and tabulate it at no cost."
+            )
+        else:
+            files[option.name.replace("_", " ")] = str(path)
     return files
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NoReturn, TextIO
 import typer
 
 from dpfda.numerics.errors import DpfdaError
+from dpfda.numerics.words import visible
 
 if TYPE_CHECKING:
     from dpfda.front.command.declared import Given, Option
@@ -45,7 +46,8 @@ REFUSED = 2
 FAILED = 1
 EXIT_CODES = (
     "Exit status: 0 done; 2 refused, because an argument or the data cannot be used (nothing is "
-    "published); 1 anything else, such as a disk that is full."
+    "published); 1 anything else, such as a disk that is full. A release that is written is 0, also "
+    "where its picture or table fails: a warning says so."
 )
 
 
@@ -109,9 +111,14 @@ def _spaced(flag: str, found: re.Match[str]) -> str:
     return " ".join([flag, *found[1].replace(",", " ").split()])
 
 
+def say(text: str, err: bool = False, nl: bool = True) -> None:
+    """Print words. All that a verb prints goes through here: nothing in it moves a terminal's cursor."""
+    typer.echo(visible(text, "\n"), err=err, nl=nl)
+
+
 def fail(message: str, status: int) -> NoReturn:
     """Print an error and leave."""
-    _printed(f"error: {message}", err=True)
+    _printed(visible(f"error: {message}"), err=True)
     raise typer.Exit(status) from None
 
 
@@ -120,17 +127,17 @@ def warn(message: str) -> None:
 
     Where stderr is closed or full it is lost: between the charge and the file nothing may fail for it.
     """
-    _printed(f"warning: {message}", err=True)
+    _printed(visible(f"warning: {message}"), err=True)
 
 
 def note(message: str) -> None:
     """Print what is worth knowing about public things, on stderr; as a warning is."""
-    _printed(f"note: {message}", err=True)
+    _printed(visible(f"note: {message}"), err=True)
 
 
 def print_json(answer: Mapping[str, object]) -> None:
     """Print the one object that --json promises."""
-    typer.echo(_as_json(answer))
+    say(_as_json(answer))
 
 
 def tell(answer: str | Mapping[str, object]) -> None:
@@ -152,7 +159,7 @@ def _printed(text: str, err: bool = False) -> bool:
     """Print a line; whether it went out."""
     stream = sys.stderr if err else sys.stdout
     try:
-        typer.echo(text, err=err)
+        say(text, err)
         if stream is not None:
             stream.flush()
     except (OSError, ValueError):
@@ -181,7 +188,7 @@ def progress_bar(label: str) -> Iterator[Progress | None]:
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn
     from rich.progress import Progress as Bar
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=None)
+        task = bar.add_task(visible(label), total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

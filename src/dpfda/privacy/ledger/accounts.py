@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpfda.numerics.errors import ConversionError, IncompatibleChargeError, ParameterError
+from dpfda.numerics.parameters import plain_words
 from dpfda.numerics.rationals import rational, readable
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import KINDS, ApproximateDP, Guarantee, Neighbours, PureDP
@@ -128,9 +129,9 @@ def checked_name(name: object, parameter: str) -> str:
     ParameterError
         Otherwise.
     """
-    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+    if not isinstance(name, str) or not name.strip():
         raise ParameterError(parameter, "be a printable, non-empty text", repr(name))
-    return name
+    return plain_words(name, parameter)
 
 
 def cost_under(budget: Budget, cost: Cost, neighbours: Neighbours, unit: str, dataset: str) -> Cost:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -12,6 +10,7 @@ from typing import Literal, TypedDict, cast
 
 from dpfda.numerics.encoding import integer, mapping, text
 from dpfda.numerics.errors import LedgerError
+from dpfda.numerics.words import csv_text, legible
 from dpfda.privacy.caveats import caveats_from_json
 from dpfda.privacy.guarantees import KINDS, ApproximateDP, Guarantee, Neighbours
 from dpfda.privacy.ledger.accounts import Amount, Budget
@@ -87,6 +86,7 @@ def record_from_json(written: Mapping[str, object]) -> Record:
         If it is not one that this library wrote.
     """
     try:
+        written = legible(dict(written))
         kind, cost, asked = text(written["kind"]), written["cost"], written["asked"]
         kept = written.get("filter")
         amount = Amount.read(kind, mapping(written["budget"]))
@@ -210,17 +210,15 @@ def to_json_lines(records: Iterable[Record]) -> str:
 
 def to_csv(records: Iterable[Record]) -> str:
     """One row a record, with a header that says what each column is."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(_COLUMNS), lineterminator="\n")
-    writer.writerow({name: f"{name}: {meaning}" for name, meaning in _COLUMNS.items()})
+    rows: list[list[object]] = [[f"{name}: {meaning}" for name, meaning in _COLUMNS.items()]]
     for record in records:
         row = record.to_json()
         for name in ("cost", "spent", "budget"):
             row[name] = " ".join(f"{term}={value}" for term, value in mapping(row[name] or {}).items())
         for name in ("asked", "details", "filter"):
             row[name] = json.dumps(row[name] or {}, allow_nan=False)
-        writer.writerow(row)
-    return text.getvalue()
+        rows.append([row[name] for name in _COLUMNS])
+    return csv_text(rows)
 
 
 _COLUMNS = {

@@ -27,6 +27,7 @@ from typing import Self
 from dpfda.numerics import parameters
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import SessionError, StorageError
+from dpfda.numerics.words import legible
 from dpfda.privacy.ledger import disk
 
 Record = Json
@@ -321,7 +322,7 @@ def _record(line: bytes, before: bytes) -> Record | None:
     text, _, digest = line.rpartition(b"\t")
     if digest != hashlib.blake2b(before + text, digest_size=16).hexdigest().encode("ascii"):
         return None
-    record: Record = json.loads(text)
+    record: Record = legible(json.loads(text))
     return record
 
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from dpfda.bases.grids import check_point
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import values_at
+from dpfda.numerics.parameters import plain_words, values_at
 from dpfda.releases.function import ReleasedFunction
 
 # The largest entry of a query has this many bits, so that every double down to 2^-43 of the largest
@@ -162,6 +162,7 @@ def inner_with(
     values = values_at(function, "function", points)
     digest = hashlib.blake2b(np.asarray(values + 0.0, dtype="<f8").tobytes(), digest_size=8)
     name = getattr(function, "__name__", type(function).__name__) if label is None else str(label)
+    plain_words(name, "label")
     words = {"kind": "inner product", "with": name, "values": digest.hexdigest()}
     with np.errstate(over="ignore"):
         return Query(words, points, weights * values)

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-import typer
-
 from dpfda.front.command import options as o
 from dpfda.front.command.declared import REQUIRED, Given, Option
 from dpfda.front.command.publishing import Publication
+from dpfda.front.command.running import say
 from dpfda.front.command.verb import Group, Verb
 from dpfda.front.command.verbs import compare, covariance, density, mean
 
@@ -73,7 +72,7 @@ def _sign(publication: Publication, given: Given) -> None:
     estimator = publication.estimator(Given(**missing | vars(given)))
     made = custodians.agree(estimator, cards, Keys.load(given.keys), getattr(given, "points", None))
     made.save(given.out)
-    typer.echo(f"{custodians.words(made)}\nwritten: {given.out}\nNext: send it to all custodians")
+    say(f"{custodians.words(made)}\nwritten: {given.out}\nNext: send it to all custodians")
 
 
 VERB = Group(

@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from dpfda.front.command import options as o
-from dpfda.front.command.running import print_json
+from dpfda.front.command.running import print_json, say
 from dpfda.front.command.verb import Verb
 
 if TYPE_CHECKING:
@@ -41,7 +39,7 @@ def compose(
     made = account(certificates, kind, delta)
     parts = [*zip(files, certificates, _repeated(certificates), strict=True)]
     if not as_json:
-        typer.echo("\n".join([str(made), *(_words(*part) for part in parts)]))
+        say("\n".join([str(made), *(_words(*part) for part in parts)]))
         return
     print_json(
         {

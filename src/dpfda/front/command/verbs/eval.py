@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from dpfda.front.command import options as o
-from dpfda.front.command.running import print_json
+from dpfda.front.command.running import print_json, say
 from dpfda.front.command.verb import Verb
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.words import cell
 
 if TYPE_CHECKING:
     from dpfda.releases.base import Release
@@ -90,7 +89,7 @@ def evaluate(
         _check_band(release, band)
         table = _with_labels(release, release.table(at, level, band != "pointwise", kind))
         if release.bandless:
-            typer.echo(f"no band: {release.bandless}", err=True)
+            say(f"no band: {release.bandless}", err=True)
     if csv is not None:
         write_text(csv, to_csv(table))
     columns = {name: column.tolist() for name, column in table.columns.items()}
@@ -100,9 +99,9 @@ def evaluate(
         heads = {name: _heads(release, axis)[1] for axis, name in enumerate(release.axes)}
         heads = heads if len(heads) == len(set(heads.values()) - set(columns)) > 1 else {}
         told = {heads.get(name, name): [*map(_told, column)] for name, column in columns.items()}
-        typer.echo(aligned(told))
+        say(aligned(told))
     else:
-        typer.echo(f"{len(next(iter(columns.values())))} points written to {csv}")
+        say(f"{len(next(iter(columns.values())))} points written to {csv}")
 
 
 def _told(value: str | float) -> str:
@@ -122,7 +121,7 @@ def _check_band(release: Release, band: str) -> None:
 def _heads(release: Release, axis: int) -> tuple[str, str, str, str]:
     """What the column of an axis may be called: in full, without its unit, by number, as in tables."""
     label, name = release.axis_label(axis), list(release.axes)[axis]
-    return label, label.partition(" (")[0], name, f"{name}: {label}"
+    return label, label.partition(" (")[0], name, str(cell(f"{name}: {label}"))
 
 
 def _read(path: Path, release: Release) -> Any:

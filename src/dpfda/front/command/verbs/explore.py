@@ -6,9 +6,8 @@ import webbrowser
 from contextlib import suppress
 from importlib.util import find_spec
 
-import typer
-
 from dpfda.front.command import options as o
+from dpfda.front.command.running import say
 from dpfda.front.command.verb import Verb
 from dpfda.numerics.errors import MissingExtraError, ParameterError
 
@@ -39,11 +38,11 @@ def explore(*, port: int = 0, no_browser: bool = False) -> None:
         raise ParameterError("--port", "lie between 0 and 65535", port)
     server, address = serve(port)
     with server, suppress(KeyboardInterrupt):
-        typer.echo(f"Explorer: {address}\nOn this machine only; no file is read. Ctrl-C stops it.")
+        say(f"Explorer: {address}\nOn this machine only; no file is read. Ctrl-C stops it.")
         if not no_browser:
             webbrowser.open(address)
         server.serve_forever()
-    typer.echo("stopped")
+    say("stopped")
 
 
 VERB = Verb.of(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import typer
-
 from dpfda.front.command import options as o
+from dpfda.front.command.running import say
 from dpfda.front.command.verb import Verb
 
 
@@ -33,9 +32,7 @@ def make(name: str, *, units: int | None = None, folder: Path = Path()) -> None:
     keys = Keys.make(name, units)
     secret = keys.save(folder / f"{name}.keys")
     keys.save_card(card)
-    typer.echo(
-        f"{secret} (secret, for one release), {card} (public)\nNext: send the card to the coordinator"
-    )
+    say(f"{secret} (secret, for one release), {card} (public)\nNext: send the card to the coordinator")
 
 
 VERB = Verb.of("keys", make, ("dpfda keys north --units 120",), o.CUSTODIANS)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from dpfda.front.command import options as o
-from dpfda.front.command.running import print_json
+from dpfda.front.command.running import print_json, say
 from dpfda.front.command.verb import Group, Verb
 from dpfda.numerics.errors import ParameterError
 
@@ -114,7 +112,7 @@ def recover(file: Path, row: int, out: Path, *, overwrite: bool = False) -> None
     from dpfda.front.command.accounts import recovered
 
     found = recovered(_opened(file), row, out, overwrite)
-    typer.echo(f"{out}: the release of row {row}, which was kept in {found}. Nothing was charged.")
+    say(f"{out}: the release of row {row}, which was kept in {found}. Nothing was charged.")
 
 
 def export(file: Path, *, dataset: str | None = None, form: str = "jsonl") -> None:
@@ -129,7 +127,7 @@ def export(file: Path, *, dataset: str | None = None, form: str = "jsonl") -> No
     form : --format jsonl|csv
         JSON lines or a table.
     """
-    typer.echo(_opened(file).export(form, dataset), nl=False)
+    say(_opened(file).export(form, dataset), nl=False)
 
 
 def _opened(file: Path) -> Ledger:
@@ -168,9 +166,9 @@ def _tell(account: AnyLedger, dataset: str | None, as_json: bool, listed: bool =
         print_json(state)
         return
     for name in names:
-        typer.echo(account.show(name))
+        say(account.show(name))
         if charged.get(name):
-            typer.echo(table(charged[name]))
+            say(table(charged[name]))
 
 
 CREATED = "dpfda ledger create budget.db --dataset scans-2026 --epsilon 3 --unit ID"

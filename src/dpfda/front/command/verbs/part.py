@@ -6,10 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from dpfda.front.command import options as o
 from dpfda.front.command.reading import as_stated, located
+from dpfda.front.command.running import say
 from dpfda.front.command.verb import Verb
 from dpfda.numerics.errors import CustodyError, ParameterError
 
@@ -59,7 +58,7 @@ def add_up(
 
     agreed = Agreement.load(agreement)
     if file is None:
-        typer.echo(custodians.words(agreed))
+        say(custodians.words(agreed))
         return
     if keys is None or fingerprint is None or out is None:
         given = {"--keys": keys, "--fingerprint": fingerprint, "--out": out}
@@ -97,7 +96,7 @@ def add_up(
     with located(table):
         made = custodians.part(agreed, secret, data, table.groups, labels)
     made.save(out)
-    typer.echo(f"{out}, for {agreed.coordinator.name}; {keys} is used up")
+    say(f"{out}, for {agreed.coordinator.name}; {keys} is used up")
 
 
 VERB = Verb.of(

@@ -6,9 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from dpfda.front.command import options as o
+from dpfda.front.command.running import say
 from dpfda.front.command.verb import Verb
 from dpfda.numerics.errors import ParameterError
 
@@ -55,7 +54,7 @@ def plot(
         releases = {place: conditional(release, place) for place in each}
     view = _difference(releases) if difference else _together(releases)
     save_picture(lambda: draw(view), plot)
-    typer.echo(f"drawn in {plot}")
+    say(f"drawn in {plot}")
 
 
 def _together(releases: dict[str, Release]) -> View:

@@ -6,9 +6,8 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from dpfda.front.command import options as o
+from dpfda.front.command.running import say
 from dpfda.front.command.verb import Verb
 from dpfda.numerics.errors import ParameterError, needed
 
@@ -47,12 +46,16 @@ def report(
         Delta of the total, as in dpfda compose.
     """
     from dpfda.front.command.files import check_outputs, opened_with_bytes
+    from dpfda.numerics.parameters import plain_words
+    from dpfda.releases.files import write_text
     from dpfda.releases.pages import registry_entry, report_page
     from dpfda.views.page import to_html
 
     inputs = {str(file): file for file in files}
     if len(inputs) != len(files):
         raise ParameterError("F.json", "be named once each", "a file that is named twice")
+    if title is not None:
+        plain_words(title, "--title")
     check_outputs({"--out": out, "--registry": registry}, inputs, overwrite)
     read = {name: opened_with_bytes(file) for name, file in inputs.items()}
     releases = {name: release for name, (release, _) in read.items()}
@@ -63,8 +66,8 @@ def report(
     if registry is not None:
         written[registry] = _yaml(registry_entry([*releases.values()], title or ""))
     for path, text in written.items():
-        path.write_text(text, encoding="utf-8")
-        typer.echo(f"written: {path}")
+        write_text(path, text)
+        say(f"written: {path}")
 
 
 def _charged(path: Path, releases: dict[str, Release]) -> dict[str, str]:

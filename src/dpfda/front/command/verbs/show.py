@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import typer
-
 from dpfda.front.command import options as o
-from dpfda.front.command.running import print_json
+from dpfda.front.command.running import print_json, say
 from dpfda.front.command.verb import Verb
 
 
@@ -20,7 +18,7 @@ def show(file: Path, *, as_json: bool = False) -> None:
         told = {"warnings": release.warnings(), "report": release.describe()}
         print_json(release.summary() | told)
     else:
-        typer.echo(release.describe())
+        say(release.describe())
 
 
 VERB = Verb.of("show", show, ("dpfda show fa.json",), o.RELEASED)

@@ -1,0 +1,98 @@
+r"""Words of people: what cannot be seen in them is written out, and no program reads them as its own.
+
+Labels, units, levels and names of files are words of users; those in a file are of whoever made it. Both
+are shown as text everywhere. Some characters have no sign of their own and change what stands around
+them: controls (a terminal obeys them), marks of direction (what is read is not what is written), those
+without width (two names look alike), separators of lines, and halves of a pair (no encoding has them).
+
+Where words are given they are refused (`dpfda.numerics.parameters.plain_words`): whoever gives them can
+leave the character out, and what is published is what was typed. Where words come from a file they are
+escaped as it is read (`legible`), so that files of earlier versions stay readable. Whatever shows words,
+a terminal, a page, a picture, a table or an error, escapes them too (`visible`): names of files, and
+objects made by hand, pass neither. Escapes are those of Python: ``\x1b``, ``\u202e``.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable
+from typing import Any, TypeVar
+from unicodedata import category
+
+# Controls, marks of format (of direction, without width), halves of a pair, separators.
+UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+# What starts a formula in a spreadsheet, also in full width; and behind a semicolon, which parts cells
+# where commas are decimal signs.
+START = r'"*[=+\-@\uff1d\uff0b\uff0d\uff20]'
+FORMULA = re.compile(rf"(^(?=\s*{START})|;(?={START}))")
+NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+# Marks a cell as text; spreadsheets do not show it where it is typed.
+QUOTE = "'"
+Read = TypeVar("Read")
+
+
+def unseen(text: str) -> str | None:
+    """The first character of a text that has no sign of its own; None where there is none."""
+    if text.isprintable():
+        return None
+    return next((sign for sign in text if category(sign) in UNSEEN), None)
+
+
+def visible(text: str, kept: str = "") -> str:
+    r"""A text with all characters that have no sign of their own written out, but for those kept.
+
+    Examples
+    --------
+    >>> visible("load\x1b[2J")
+    'load\\x1b[2J'
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        sign.encode("unicode_escape").decode("ascii")
+        if category(sign) in UNSEEN and sign not in kept
+        else sign
+        for sign in text
+    )
+
+
+def legible(written: Read) -> Read:
+    """What was read of JSON, with all texts and keys in it `visible`; changed in place, at any depth."""
+    whole = [written]
+    waiting: list[dict[str, Any] | list[Any]] = [whole]
+    while waiting:
+        part = waiting.pop()
+        places = list(part.items()) if isinstance(part, dict) else list(enumerate(part))
+        if isinstance(part, dict):
+            part.clear()
+        for place, value in places:
+            key: Any = visible(place) if isinstance(place, str) else place
+            part[key] = visible(value) if isinstance(value, str) else value
+            if isinstance(value, dict | list):
+                waiting.append(value)
+    return whole[0]
+
+
+def cell(value: object) -> object:
+    """A cell of a table: a text that no spreadsheet runs, or a number as it is.
+
+    Text that begins as formulas do gets a single quote before it, as OWASP advises against CSV
+    injection; a text that is a number does not.
+
+    Examples
+    --------
+    >>> cell("=1+1"), cell("-1.5"), cell(-1.5)
+    ("'=1+1", '-1.5', -1.5)
+    """
+    if not isinstance(value, str):
+        return value
+    return value if NUMBER.fullmatch(value) else FORMULA.sub(rf"\1{QUOTE}", visible(value))
+
+
+def csv_text(rows: Iterable[Iterable[object]]) -> str:
+    """Rows of cells as CSV; floats with the digits that give them back exactly."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([cell(value) for value in row] for row in rows)
+    return text.getvalue()
