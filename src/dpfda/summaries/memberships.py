@@ -30,8 +30,19 @@ def unit_keys(X: object, groups: object, invalid: str) -> list[Key] | None:
     return None if groups is None else read_keys(groups, "groups", invalid)
 
 
-def read_memberships(y: object, count: int, own: list[Key] | None, invalid: str) -> list[Key]:
-    """What the group of each record is compared by; one group a unit, None where there is none.
+IN_TWO = (
+    "Then its data would be released twice and cost twice. Keep one group a unit. Of conditions that each "
+    "unit went through, release the mean of each unit's difference. Or use invalid='repair' to count a "
+    "unit in the group of its first record, without its records of other groups."
+)
+
+
+def read_memberships(
+    y: object, count: int, own: list[Key] | None, invalid: str
+) -> tuple[list[Key], NDArray[np.bool_]]:
+    """What the group of each record's unit is compared by, None where there is none.
+
+    And which records are of another group than the first of their unit: none of them may count.
 
     Raises
     ------
@@ -53,20 +64,14 @@ def read_memberships(y: object, count: int, own: list[Key] | None, invalid: str)
         raise DataError(f"groups must hold one label a record ({count}); found shape ({len(own)},).")
     if invalid == "refuse" and None in keys:
         raise DataError(f"y must have a group for every record; found none in row {keys.index(None)}.")
-    if own is None:
-        return keys
     first: dict[Key, Key] = {}
-    settled = []
-    for row, (unit, key) in enumerate(zip(own, keys, strict=True)):
-        # Units without a label of their own are one unit, as in `PrivateMean`.
-        settled.append(first.setdefault(unit, key))
-        if invalid == "refuse" and settled[row] != key:
-            raise DataError(
-                f"Every unit must be in one group; found a unit in two, at row {row}. Then its data "
-                "would be released twice and cost twice. Keep one group a unit, or use "
-                "invalid='repair' to count it for the group of its first record."
-            )
-    return settled
+    # Units without a label of their own are one unit, as in `PrivateMean`.
+    settled = keys if own is None else [first.setdefault(*pair) for pair in zip(own, keys, strict=True)]
+    other = np.array([one != key for one, key in zip(settled, keys, strict=True)], dtype=np.bool_)
+    if invalid == "refuse" and other.any():
+        row = int(np.argmax(other))
+        raise DataError(f"Every unit must be in one group; found a unit in two, at row {row}. {IN_TWO}")
+    return settled, other
 
 
 def read_levels(
