@@ -207,7 +207,8 @@ KINDS: dict[str, Callable[[], Any]] = {
         by=np.arange(90) % 2, made={"levels": (0, 1), "neighbours": "add-remove"}
     ),
     "survival with causes": lambda: _survival(
-        start=FOLLOWED / 3, made={"causes": (0, 1), "delta": 1e-6, "noise": "gaussian", "cells": 5}
+        start=FOLLOWED / 3,
+        made={"causes": (0, 1), "censored": (), "delta": 1e-6, "noise": "gaussian", "cells": 5},
     ),
     "curves by covariates": _effects,
     "coefficient function": lambda: _effects(neighbours="add-remove", cells=5)["area"],

@@ -236,6 +236,27 @@ class TestUnits:
         estimator = PrivateComparison(1.0, bounds=(-1.5, 1.5), reading=Reading(invalid="repair"))
         parts = estimator.prepare(X, y, people)[1]
         assert [part.total.count_with_noise(0, 1) for part in parts] == [4, 3]
+        # A record of a control is never one of a case: it is left out.
+        without = estimator.prepare(X[:-1], y[:-1], people[:-1])[1]
+        assert [exact_totals(p.total) for p in parts] == [exact_totals(p.total) for p in without]
+
+    @pytest.mark.parametrize("kind", ["array", "long"])
+    def test_a_crossover_keeps_its_difference_under_repair(self, kind):
+        """Each of 200 persons is seen as a case and as a control: .6 apart, in either order."""
+        X, y = two_groups(200, 200, gap=0.6)
+        order = np.random.default_rng(5).permutation(400)
+        X, y, people = X[order], y[order], np.tile(np.arange(200), 2)[order]
+        with pytest.raises(DataError, match="release the mean of each unit's difference"):
+            compared(X, y, people)
+        if kind == "long":
+            X = LongCurves(
+                np.repeat(np.arange(400), 21), np.tile(GRID, 400), X.ravel(), np.repeat(people, 21)
+            )
+            y, people = np.repeat(y, 21), None
+        domain = (0, 1) if kind == "long" else None
+        made = compared(X, y, people, epsilon=1e4, invalid="repair", missing="complete", domain=domain)
+        # Records of both kinds in each group would be about .3 apart, or nothing.
+        assert made.difference("case", "control")(0.5) == pytest.approx(0.6, abs=0.1)
 
     def test_persons_are_averaged_within_their_group(self):
         X, y = two_groups(50, 50)

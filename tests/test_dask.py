@@ -260,7 +260,7 @@ def test_a_comparison_on_a_cluster_refuses_what_one_fit_refuses():
 
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
-def test_a_repaired_comparison_counts_a_person_for_the_group_of_its_first_record(neighbours):
+def test_a_repaired_comparison_counts_a_person_in_the_group_of_its_first_record(neighbours):
     whose = np.random.default_rng(8).integers(0, 12, size=91)
     # Everybody changes the group, and some begin in none where that is private.
     said = np.where(np.arange(91) % 4, "case", "control").astype(object)

@@ -84,7 +84,7 @@ def test_competing_causes_are_aalen_and_johansens_incidences() -> None:
     generator = np.random.default_rng(3)
     times = generator.exponential([0.5, 0.8, 1.0], (3000, 3))
     time, kind = times.min(axis=1), np.array(["heart", "cancer", "left"])[times.argmin(axis=1)]
-    made = PrivateSurvival(LARGE, domain=(0, 1), cells=64, causes=["heart", "cancer"])
+    made = PrivateSurvival(LARGE, domain=(0, 1), cells=64, causes=["heart", "cancer"], censored=["left"])
     release = made.fit(time, kind).release_
     at = np.linspace(0.1, 0.9, 9)
     for number, cause in enumerate(("heart", "cancer"), 1):
@@ -300,7 +300,8 @@ def _whole(prepared: Any) -> int:
 
 
 def test_events_are_read_cell_by_cell() -> None:
-    made = PrivateSurvival(1, domain=(0, 10), cells=4, reading=Reading(invalid="repair"))
+    repair = Reading(invalid="repair")
+    made = PrivateSurvival(1, domain=(0, 10), cells=4, causes=[1], censored=[0], reading=repair)
 
     def sums(*given: object, made: PrivateSurvival = made) -> list[int]:
         prepared = made.prepare(*given)
@@ -310,9 +311,9 @@ def test_events_are_read_cell_by_cell() -> None:
     expected = sums(time, [1, 0, 1, 0])
     for same in ([True, False, True, False], ["1", "0", "1", "0"], [1.0, "0", True, 0]):
         assert sums(time, same) == expected
-    named = PrivateSurvival(1, domain=(0, 10), cells=4, causes=[2])
+    named = PrivateSurvival(1, domain=(0, 10), cells=4, causes=[2], censored=[1, "x"])
     assert sums(time, [2, 1, 2, 1], made=named) == expected
-    assert sums(time, ["2", "1", "2", "x"], made=named) == expected
+    assert sums(time, ["2", "1", "2.0", "x"], made=named) == expected
     # What cannot be used is left out.
     assert sum(sums([1, None, "x", np.inf], [1, 1, 1, 1])) == 1
     assert sum(sums(time, [1, 2, None, 0])) == 2
@@ -321,18 +322,81 @@ def test_events_are_read_cell_by_cell() -> None:
     assert _whole(late) == 2
 
 
+def coded() -> tuple[np.ndarray, np.ndarray]:
+    """228 follow-ups as R's lung data have them: 1 where somebody was censored, 2 where he died."""
+    generator = np.random.default_rng(8)
+    died, left = generator.exponential(310 / np.log(2), 228), generator.uniform(200, 1500, 228)
+    return np.minimum(died, left), 1 + (died <= left)
+
+
+REPAIR = Reading(invalid="repair")
+
+
+@pytest.mark.parametrize("column", [np.asarray, list, lambda status: [str(code) for code in status]])
+def test_no_remedy_changes_what_a_code_means(column: Any) -> None:
+    """Codes 1 and 2 are never read as 0 and 1; left out with invalid="repair", deaths would be lost."""
+    (time, status), known = coded(), {"domain": (0, 1100), "cells": 12}
+    status = column(status)
+    with pytest.raises(DataError) as refused:
+        PrivateSurvival(1, **known).fit(time, status)
+    said = str(refused.value)
+    assert "(1 is an event, 0 is censoring); found another in row" in said
+    assert "State what each code means: causes=(2,), censored=(1,)" in said
+    assert "repair" not in said
+    for stated in ({}, {"causes": [1]}, {"censored": [0]}):
+        with pytest.raises(ParameterError, match=r"censored must be stated, and the causes, .*'repair'"):
+            PrivateSurvival(1, **known, **stated, reading=REPAIR).fit(time, status)
+    for cause in (1, 2):
+        with pytest.raises(DataError, match=rf"\({cause} is an event, 0 is censoring\); found another"):
+            PrivateSurvival(1, **known, causes=[cause]).fit(time, status)
+    right = {"causes": (2,), "censored": (1,)}
+    release = PrivateSurvival(LARGE, **known, **right).fit(time, status).release_
+    truth = kaplan_meier(time, np.asarray(coded()[1]) == 2, release.cells.edges[:9])
+    assert np.abs(release(release.cells.edges[:9]) - truth).max() < 0.02
+
+
+def test_a_wrong_coding_is_refused_before_a_follow_up_is_left_out() -> None:
+    """A missing time stands first: what is offered for it would lose all deaths."""
+    time, status = coded()
+    time[0] = np.nan
+    with pytest.raises(DataError, match=r"event must have the codes that are stated \(1 is") as refused:
+        PrivateSurvival(1, domain=(0, 1100)).fit(time, status)
+    assert "repair" not in str(refused.value)
+    with pytest.raises(DataError, match="time must be finite") as offered:
+        PrivateSurvival(1, domain=(0, 1100)).fit(time, status == 2)
+    assert "invalid='repair' (and causes=(1,), censored=(0,))" in str(offered.value)
+    made = PrivateSurvival(1, domain=(0, 1100), causes=(1,), censored=(0,), reading=REPAIR)
+    assert _whole(made.prepare(time, status == 2)) == 227
+
+
+def test_a_release_says_what_the_codes_were() -> None:
+    time, status = coded()
+    stated = PrivateSurvival(1, domain=(0, 1100), causes=(2,), censored=(1,)).fit(time, status).release_
+    assert "2 is an event, 1 is censoring; any other is refused" in " ".join(stated.report().split())
+    usual = PrivateSurvival(1, domain=(0, 1100)).fit(time, status == 2).release_
+    assert "1 is an event, 0 is censoring" in str(usual.about["coding"])
+    assert "coding" not in PrivateSurvival(1, domain=(0, 1100)).fit(time).release_.about
+    made = PrivateSurvival(1, domain=(0, 1100), causes=(2,), censored=(1,), reading=REPAIR)
+    assert "were left out" in str(made.fit(time, status).release_.about["coding"])
+
+
 def test_what_is_refused() -> None:
     made = PrivateSurvival(1, domain=(0, 10), cells=4)
     for given, words in (
-        (([1, None, 3], [1, 1, 1]), "missing or no finite number in row 1"),
-        (([1, 2, 3], [1, 2, 1]), "neither 0 nor 1 .* in row 1"),
+        (([1, None, 3], [1, 1, 1]), "time must be finite; found one that is missing or is not in row 1"),
+        (([1, 2, 3], [1, None, 1]), "event must have a code for every follow-up; found none in row 1"),
         (([1, 2, 3], [1, 1]), "event must have one entry a follow-up"),
-        (([1, 2, 3], [1, 1, 1], [0, 3, 0]), "not before its end in row 1"),
+        (
+            ([1, 2, 3], [1, 1, 1], [0, 3, 0]),
+            "start must be before the end; found one that is not in row 1",
+        ),
         (([1],), "at least two privacy units"),
     ):
         with pytest.raises(DataError, match=words):
             made.fit(*given)
-    with pytest.raises(DataError, match="none of `levels` in row 2"):
+    with pytest.raises(
+        DataError, match=r"by must be one of the levels, \['a', 'b'\]; found another in row 2. Name"
+    ):
         PrivateSurvival(1, domain=(0, 10), cells=4, levels=["a", "b"]).fit([1, 2, 3], by=["a", "b", "c"])
     for parameters, words in (
         ({}, r"domain_range must be given, as \(0, top\).*last observed time is private"),
@@ -340,6 +404,12 @@ def test_what_is_refused() -> None:
         ({"domain": (0, 1), "cells": 1}, "cells must be"),
         ({"domain": (0, 1), "causes": "dead"}, "causes must be a list"),
         ({"domain": (0, 1), "causes": [1, "1"]}, "causes must be a list"),
+        ({"domain": (0, 1), "causes": [0]}, r"censored must have no code in common .* found \[0\]"),
+        ({"domain": (0, 1), "censored": "alive"}, "censored must be a list"),
+        (
+            {"domain": (0, 1), "causes": ["died"]},
+            "event must be given where causes or censored are stated",
+        ),
         ({"domain": (0, 1), "levels": ["a", "b"]}, "levels must be given with by"),
         ({"domain": (0, 1), "neighbours": "add-remove"}, "cells must be given under add/remove"),
         ({"domain": (0, 1), "public_size": 9}, "public_size must be None under replace-one"),

@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 from dpfda import PrivateMean, PrivateSurvival, load
 from dpfda.front.command.app import app
 
-OPTIONS = ["--time", "days", "--event", "status", "--cause", "2", "--top", "900", "--epsilon", "5"]
+FOLLOWED = ["--time", "days", "--event", "status", "--top", "900", "--epsilon", "5"]
+OPTIONS = [*FOLLOWED, "--cause", "2", "--censored", "1"]
 
 
 @pytest.fixture
@@ -73,6 +74,39 @@ def test_what_is_refused(people: Path, tmp_path: Path, changed: list[str], words
     assert code != 0
     assert words in " ".join(said.split())
     assert not out.exists()
+
+
+def test_codes_are_never_guessed(people: Path, tmp_path: Path) -> None:
+    """Codes 1 and 2: what the error says can be typed, and gives the curve of those who died."""
+    out = tmp_path / "e.json"
+    for stated, meant in (([], "1 is an event, 0"), (["--cause", "2"], "2 is an event, 0")):
+        code, said = run(people, *FOLLOWED, *stated, "--out", out)
+        assert code == 2
+        assert (
+            f"--event must have the codes that are stated ({meant} is censoring); found another" in said
+        )
+        assert "--cause 2, --censored 1 where 2 is an event" in " ".join(said.split())
+        assert "repair" not in said
+        code, said = run(people, *FOLLOWED, *stated, "--invalid", "repair", "--out", out)
+        assert code == 2
+        assert "--censored must be stated, and the causes" in said
+    code, said = run(people, "--time", "days", "--cause", "2", "--top", "9", "-e", "1", "--out", out)
+    assert code == 2
+    assert "--event must be given" in said
+    assert not out.exists()
+    code, said = run(people, *OPTIONS, "--out", out, "--epsilon", "1000000")
+    assert code == 0, said
+    assert load(out).about["coding"].startswith("in the data 2 is an event, 1 is censoring")
+
+
+def test_a_cause_that_is_no_code_of_the_file_publishes_nothing(people: Path, tmp_path: Path) -> None:
+    people.write_text(people.read_text().replace(",1,", ",0,").replace(",2,", ",1,"))
+    out = tmp_path / "f.json"
+    code, said = run(people, *FOLLOWED, "--cause", "2", "--out", out)
+    assert code == 2
+    assert "(2 is an event, 0 is censoring); found another in line" in " ".join(said.split())
+    assert not out.exists()
+    assert run(people, *FOLLOWED, "--out", out)[0] == 0
 
 
 def test_a_line_that_cannot_be_read_is_named_and_nothing_of_it(people: Path, tmp_path: Path) -> None:

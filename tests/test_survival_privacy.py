@@ -35,7 +35,14 @@ def sums(people: list[list[tuple]], late: bool, neighbours: str = "replace-one")
     groups, time, event, start, by = zip(*rows, strict=True)
     unit = PrivacyUnit("person", neighbours)
     made = PrivateSurvival(
-        1, domain=(0, 10), cells=4, causes=[1, 2], levels=["a", "b"], unit=unit, reading=REPAIR
+        1,
+        domain=(0, 10),
+        cells=4,
+        causes=[1, 2],
+        censored=[0],
+        levels=["a", "b"],
+        unit=unit,
+        reading=REPAIR,
     )
     prepared = made.prepare(
         list(time), list(event), list(start) if late else None, list(by), list(groups)

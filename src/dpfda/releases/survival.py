@@ -370,13 +370,17 @@ class ReleasedSurvival(Valued):
             "sampling."
         )
         groups = [f"Groups: {self.test()}."] if self.levels else []
+        coding = [f"- the codes of events: {self.about['coding']};"] if "coding" in self.about else []
         return Words(
             published=[
                 f"A survival curve over {self.spoken_domain}, made of counts of "
                 f"{self.cells.describe()}. Random noise was added to protect every {self.unit} behind "
                 "it.",
             ],
-            assumed=counted(self, f"{self.cells.describe()}; {self.shares.noise.describe()}"),
+            assumed=[
+                *coding,
+                *counted(self, f"{self.cells.describe()}; {self.shares.noise.describe()}"),
+            ],
             accurate=[moved, sampling, median, *groups, rest],
         )
 

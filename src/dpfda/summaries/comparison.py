@@ -98,8 +98,8 @@ class PrivateComparison(Estimator):
     mean. See `dpfda.publication.publish_parallel`. The ledger is charged once.
 
     The argument needs every unit to be in one group. A unit with records in two is an error; with
-    ``invalid="repair"`` all of its records count for the group of its first one, and a unit whose group
-    is not among `levels` counts for none: either depends on that unit's own records alone.
+    ``invalid="repair"`` it is in the group of its first one, with its records of that group alone, and a
+    unit whose group is not among `levels` counts for none: either depends on its own records alone.
 
     References
     ----------
@@ -284,10 +284,11 @@ class PrivateComparison(Estimator):
             values = matrix_on(values, basis, reading.missing, reading.invalid)
         count = values.times.size if isinstance(values, LongCurves) else len(values)
         own = unit_keys(X, labels, reading.invalid)
-        memberships = read_memberships(y, count, own, reading.invalid)
+        memberships, other = read_memberships(y, count, own, reading.invalid)
         levels = read_levels(self.levels, memberships, y, neighbours)
         rows = [rows_of_level(memberships, level) for level in levels]
-        known = np.any(rows, axis=0)
+        known = np.any(rows, axis=0) | other
+        rows = [chosen & ~other for chosen in rows]
         if not known.all() and (neighbours is Neighbours.REPLACE_ONE or reading.invalid == "refuse"):
             raise DataError(
                 "Every record must be in one of the groups of `levels`; found another label in row "

@@ -24,6 +24,7 @@ from dpfda.records.labels import Key, read_keys
 from dpfda.releases.comparison import ReleasedComparison
 from dpfda.summaries.arguments import Labels, Records
 from dpfda.summaries.estimator import read_ledger
+from dpfda.summaries.memberships import IN_TWO
 from dpfda.summaries.pooled import PooledMean, PooledSum, Rows
 from dpfda.summaries.settings import Settings
 from dpfda.summaries.streams import finished, open_summation
@@ -190,8 +191,8 @@ def shared_design(mechanism: object, size: int) -> SharedDesign:
 class PooledComparison(PooledSum):
     """Means of disjoint groups as a sum: their sums one after another, and how many units each has.
 
-    A record goes to the sum of its group by its own label, a unit by that of its first record; neither
-    depends on anybody else.
+    A record goes to the sum of its group by its own label, if that is the label of its unit's first
+    record too; neither depends on anybody else.
 
     Parameters
     ----------
@@ -269,7 +270,7 @@ class PooledComparison(PooledSum):
         return IntegerSum.side_by_side(sums)
 
     def _settled(self, places: Integers, codes: Integers | None) -> Integers:
-        """The group of each record's unit.
+        """The group of each record: one past the last without one, two where its unit is in another.
 
         Raises
         ------
@@ -277,14 +278,10 @@ class PooledComparison(PooledSum):
             If a unit is in two groups, or in none, and nothing is to be repaired.
         """
         if codes is not None:
-            settled = places[np.unique(codes, return_index=True)[1]][codes]
-            if self.invalid == "refuse" and not np.array_equal(settled, places):
-                raise DataError(
-                    "Every unit must be in one group; found a unit in two. Then its data would be "
-                    "released twice and cost twice. Keep one group a unit, or use invalid='repair' to "
-                    "count it for the group of its first record."
-                )
-            places = settled
+            other = places[np.unique(codes, return_index=True)[1]][codes] != places
+            if self.invalid == "refuse" and other.any():
+                raise DataError(f"Every unit must be in one group; found a unit in two. {IN_TWO}")
+            places = np.where(other, len(self.keys) + 1, places)
         none = places == len(self.keys)
         replaced = self.plan.neighbours is Neighbours.REPLACE_ONE
         if (replaced or self.invalid == "refuse") and none.any():

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.numerics.arrays import Integers
 from dpfda.numerics.errors import DataError, ParameterError
+from dpfda.numerics.native_arrays import is_native
 from dpfda.numerics.parameters import entries, plain_words, shown
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.records import LongCurves
 from dpfda.records.cells import read_cell
 from dpfda.records.containers import cells_in
 from dpfda.records.labels import Key, label_key, plain_label, read_keys
+
+# In the place of a group's number: a label that is none of the levels, and no label.
+OTHER, NONE = -1, -2
 
 
 def unit_keys(X: object, groups: object, invalid: str) -> list[Key] | None:
@@ -26,8 +30,19 @@ def unit_keys(X: object, groups: object, invalid: str) -> list[Key] | None:
     return None if groups is None else read_keys(groups, "groups", invalid)
 
 
-def read_memberships(y: object, count: int, own: list[Key] | None, invalid: str) -> list[Key]:
-    """What the group of each record is compared by; one group a unit, None where there is none.
+IN_TWO = (
+    "Then its data would be released twice and cost twice. Keep one group a unit. Of conditions that each "
+    "unit went through, release the mean of each unit's difference. Or use invalid='repair' to count a "
+    "unit in the group of its first record, without its records of other groups."
+)
+
+
+def read_memberships(
+    y: object, count: int, own: list[Key] | None, invalid: str
+) -> tuple[list[Key], NDArray[np.bool_]]:
+    """What the group of each record's unit is compared by, None where there is none.
+
+    And which records are of another group than the first of their unit: none of them may count.
 
     Raises
     ------
@@ -49,20 +64,14 @@ def read_memberships(y: object, count: int, own: list[Key] | None, invalid: str)
         raise DataError(f"groups must hold one label a record ({count}); found shape ({len(own)},).")
     if invalid == "refuse" and None in keys:
         raise DataError(f"y must have a group for every record; found none in row {keys.index(None)}.")
-    if own is None:
-        return keys
     first: dict[Key, Key] = {}
-    settled = []
-    for row, (unit, key) in enumerate(zip(own, keys, strict=True)):
-        # Units without a label of their own are one unit, as in `PrivateMean`.
-        settled.append(first.setdefault(unit, key))
-        if invalid == "refuse" and settled[row] != key:
-            raise DataError(
-                f"Every unit must be in one group; found a unit in two, at row {row}. Then its data "
-                "would be released twice and cost twice. Keep one group a unit, or use "
-                "invalid='repair' to count it for the group of its first record."
-            )
-    return settled
+    # Units without a label of their own are one unit, as in `PrivateMean`.
+    settled = keys if own is None else [first.setdefault(*pair) for pair in zip(own, keys, strict=True)]
+    other = np.array([one != key for one, key in zip(settled, keys, strict=True)], dtype=np.bool_)
+    if invalid == "refuse" and other.any():
+        row = int(np.argmax(other))
+        raise DataError(f"Every unit must be in one group; found a unit in two, at row {row}. {IN_TWO}")
+    return settled, other
 
 
 def read_levels(
@@ -139,15 +148,16 @@ def count_units(chosen: NDArray[np.bool_], own: list[Key] | None) -> int:
 
 def public_labels(given: object, name: str, least: int) -> list[object]:
     """Public labels, each different from the others."""
+    refusal = ParameterError(name, f"be a list of at least {least} different labels", shown(given))
     try:
-        labels = [] if isinstance(given, str | bytes) else entries(given)
+        labels = entries(given)
     except TypeError:
-        labels = []
+        raise refusal from None
     keys = [level_key(label) for label in labels]
-    told = {plain_words(str(label), name) for label in labels}
-    if len(labels) < least or None in keys or len({*keys}) < len(keys) or len(told) < len(keys):
-        constraint = f"be a list of at least {least} different labels"
-        raise ParameterError(name, constraint, shown(given))
+    words = {plain_words(str(label), name) for label in labels}
+    unlike = len({*keys}) == len(keys) == len(words)
+    if isinstance(given, str | bytes) or len(labels) < least or None in keys or not unlike:
+        raise refusal
     return labels
 
 
@@ -158,12 +168,19 @@ def level_key(cell: object) -> Key:
 
 
 def members(by: object, levels: Sequence[object], name: str) -> Integers:
-    """Number of each person's group; -1 where it is none of the levels."""
+    """Number of each person's group; `OTHER` where it is none of the levels, `NONE` where missing."""
     places = {level_key(level): place for place, level in enumerate(levels)}
-    keys = read_keys(by, name, "repair")
-    cells = cells_in(by, name)
-    found = [
-        -1 if key is None else places.get(level_key(cell), -1)
-        for key, cell in zip(keys, cells, strict=True)
-    ]
-    return np.array(found, dtype=np.int64)
+    cells, rows = cells_in(by, name), None
+    if isinstance(cells, np.ndarray) and is_native(cells.dtype):
+        # A key for each number that occurs, and not for each record.
+        cells, rows = np.unique(cells, return_inverse=True)
+    numbers = np.array([_place(cell, places) for cell in cells], dtype=np.int64)
+    return numbers if rows is None else numbers[rows]
+
+
+def _place(cell: object, places: Mapping[Key, int]) -> int:
+    key = level_key(cell)
+    if key is not None and key in places:
+        return places[key]
+    value, offence = read_cell(cell)
+    return NONE if not offence and np.isnan(value) else OTHER

@@ -7,36 +7,35 @@ from fractions import Fraction
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.bases.lifetimes import CENSORED, LifeCells
 from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.arrays import Flags, Floats, Integers
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import choice, flag, shown, whole
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared
-from dpfda.records.cells import is_missing, read_cell
-from dpfda.records.containers import cells_in, column_of
-from dpfda.records.labels import Key, units_of
+from dpfda.records.cells import OUTSIDE
+from dpfda.records.containers import column_of
+from dpfda.records.labels import units_of
 from dpfda.records.points import cell_weights
 from dpfda.summaries.arguments import Labels, Number, Payer, Place, Protected
 from dpfda.summaries.choices import check_choices
+from dpfda.summaries.endings import UNCODED, Coding
 from dpfda.summaries.estimator import Estimator
-from dpfda.summaries.memberships import level_key, members, public_labels
+from dpfda.summaries.memberships import NONE, OTHER, members, public_labels
 from dpfda.summaries.settings import Reading
 from dpfda.summaries.survival_plan import SurvivalPlan, publish_survival, survival_plan
 
-OUTSIDE = "This check is outside the privacy guarantee."
+REST = "Name all levels, or leave follow-ups of others out beforehand."
 
 
 class PrivateSurvival(Estimator):
     """Survival curve of persons whose follow-up may be censored, under differential privacy.
 
-    Each person is counted in a public cell of time, by how the follow-up ended. Noise is added to the
-    counts, and survival, hazard, median, number at risk and the comparison of groups are made of them;
-    all after the noise is free.
+    Each person is counted in a public cell of time, by how the follow-up ended. Of these counts with
+    noise come survival, hazard, median, numbers at risk and the comparison of groups, all for free.
 
     Parameters
     ----------
@@ -46,8 +45,11 @@ class PrivateSurvival(Estimator):
         Public first and last time, in the units of the data. No default: the last observed time is
         private. Whoever is followed beyond `top` counts as still followed there.
     causes : sequence of labels, optional
-        Public labels of what may end a follow-up; any other label is censoring. By default an event is
-        1 (or True) and censoring 0. With several, each competes with the others.
+        Public codes of what may end a follow-up, as `event` has them; by default 1 (or True). With
+        several, each competes with the others.
+    censored : sequence of labels, optional
+        Public codes of censoring; by default 0 (or False). Any other code is refused, or left out under
+        invalid="repair", which needs both lists.
     levels : sequence of labels, optional
         Public names of the groups in `by`; needed with it, because who is in which group is private.
     cells : int, optional
@@ -98,6 +100,7 @@ class PrivateSurvival(Estimator):
         *,
         rho: Number = None,
         causes: Sequence[object] | None = None,
+        censored: Sequence[object] | None = None,
         levels: Sequence[object] | None = None,
         cells: int | None = None,
         noise: str = "auto",
@@ -124,8 +127,7 @@ class PrivateSurvival(Estimator):
         time : array (n,)
             End of each follow-up, in the units of the domain. Private.
         event : array (n,), optional
-            How it ended: 1 or True for an event, 0 or False for censoring, or labels of `causes`; by
-            default all are events. Private.
+            How it ended, as a code of `causes` or `censored`; by default all are events. Private.
         start : array (n,), optional
             Beginning of each follow-up (left truncation), before its end; by default all begin at the
             start of the domain. Private.
@@ -165,15 +167,15 @@ class PrivateSurvival(Estimator):
         """
         whole(n, "n", 2)
         named = self._named(flag(late, "late"), self.levels is not None)
-        return self._plan(n, None, named, planned=True)
+        return self._plan(n, None, named, "", planned=True)
 
     def _plan(
-        self, count: int, groups: object, named: dict[str, object], planned: bool = False
+        self, count: int, groups: object, named: dict[str, object], coding: str, planned: bool = False
     ) -> SurvivalPlan:
         settings = self.settings
         return survival_plan(
             self._checked(), count, settings=settings, cells=self.cells, noise=self.noise,
-            unit=settings.unit.called(groups), named=named, planned=planned,
+            unit=settings.unit.called(groups), named=named, coding=coding, planned=planned,
         )  # fmt: skip
 
     def _checked(self) -> Guarantee:
@@ -182,9 +184,8 @@ class PrivateSurvival(Estimator):
 
     def _named(self, late: bool, by: bool) -> dict[str, object]:
         """Causes and levels by their names; refused before anything is read."""
-        causes, levels = self._causes(), self._levels(by)
-        names = tuple(str(cause) for cause in causes) or ("event",)
-        named = {"causes": names, "levels": tuple(map(str, levels)), "late": late}
+        levels = self._levels(by)
+        named = {"causes": self._coding().names, "levels": tuple(map(str, levels)), "late": late}
         LifeCells.of(self.settings.domain.domain_range, 2 if self.cells is None else self.cells, **named)
         return named
 
@@ -198,11 +199,11 @@ class PrivateSurvival(Estimator):
     ) -> Prepared[SurvivalPlan, IntegerSum]:
         """Everything before the noise: read, check, count. The result is private."""
         self._checked()
-        invalid = self.settings.reading.invalid
+        invalid, coding = self.settings.reading.invalid, self._coding(event is not None)
         named = self._named(start is not None, by is not None)
         times = _numbers(time, "time")
         count = len(times)
-        ends = _causes_of(event, self._causes(), count)
+        ends = np.zeros(count, dtype=np.int64) if event is None else coding.read(event)
         starts = None if start is None else _numbers(start, "start")
         member = np.zeros(count, dtype=np.int64)
         if by is not None:
@@ -212,15 +213,38 @@ class PrivateSurvival(Estimator):
                 raise DataError(
                     f"{name} must have one entry a follow-up ({count}); found {len(column)}."
                 )
-        usable = _usable(times, ends, starts, member, invalid)
+        remedy = coding.repair(event is not None)
+        usable = _usable(
+            [
+                (ends == UNCODED, coding.refusal, coding.another),
+                (
+                    member == OTHER,
+                    f"by must be one of the levels, {shown(self.levels)}; found another",
+                    REST,
+                ),
+                (ends < UNCODED, "event must have a code for every follow-up; found none", remedy),
+                (member == NONE, "by must have a group for every follow-up; found none", remedy),
+                (
+                    ~np.isfinite(times),
+                    "time must be finite; found one that is missing or is not",
+                    remedy,
+                ),
+                (_late(starts, times), "start must be before the end; found one that is not", remedy),
+            ],
+            invalid,
+        )
         codes, units = units_of(groups, count, invalid)
-        plan = self._plan(units, groups, named)
+        plan = self._plan(units, groups, named, "" if event is None else coding.words(invalid))
         times = np.where(usable, times, 0.0)
         found = _counted(plan.cells, times, ends, starts, member, usable, codes)
         return Prepared(plan, IntegerSum.of(found))
 
-    def _causes(self) -> list[object]:
-        return [] if self.causes is None else public_labels(self.causes, "causes", 1)
+    def _coding(self, given: bool | None = None) -> Coding:
+        """What codes of events mean; where it is known whether there are any, stated with them."""
+        coding = Coding.of(self.causes, self.censored)
+        if given is not None:
+            coding.check(given, self.settings.reading.invalid)
+        return coding
 
     def _levels(self, given: bool) -> list[object]:
         if given != (self.levels is not None):
@@ -234,62 +258,34 @@ def _numbers(values: object, name: str) -> Floats:
     return column_of(values, name)[0]
 
 
-def _causes_of(event: object, causes: list[object], count: int) -> Integers:
-    """Number of each follow-up's cause; -1 where it was censored, -2 where that cannot be read."""
-    if event is None:
-        return np.zeros(count, dtype=np.int64)
-    if not causes:
-        values = _numbers(event, "event")
-        return np.select([values == 1, values == 0], [0, CENSORED], CENSORED - 1).astype(np.int64)
-    places = {level_key(cause): place for place, cause in enumerate(causes)}
-    return np.array([_place(cell, places) for cell in cells_in(event, "event")], dtype=np.int64)
+def _late(starts: Floats | None, times: Floats) -> Flags:
+    """Which follow-ups have a beginning that is missing, or not before their end."""
+    if starts is None:
+        return np.zeros(len(times), dtype=np.bool_)
+    with np.errstate(invalid="ignore"):
+        return ~(np.isfinite(starts) & (starts < times))
 
 
-def _place(cell: object, places: dict[Key, int]) -> int:
-    value, offence = read_cell(cell)
-    if is_missing(cell) or (not offence and np.isnan(value)):
-        return CENSORED - 1
-    return places.get(level_key(cell), CENSORED)
+def _usable(offences: Sequence[tuple[Flags, str, str]], invalid: str) -> Flags:
+    """Which follow-ups can be counted; offences are looked at in their order.
 
-
-def _usable(
-    times: Floats, ends: Integers, starts: Floats | None, member: Integers, invalid: str
-) -> NDArray[np.bool_]:
-    """Which follow-ups can be counted.
+    A code or a group without a meaning comes first: where there is one, the coding is not that of the
+    data, and leaving follow-ups out, which is the remedy for others, would change what they say.
 
     Raises
     ------
     DataError
-        If one cannot and nothing is to be repaired: its row, and of which kind.
+        If one cannot and nothing is to be repaired: its row, what is wrong with it, and what to do.
     """
-    offences = {
-        "a time that is missing or no finite number": ~np.isfinite(times),
-        "an event that is neither 0 nor 1 nor, with causes, a label": ends < CENSORED,
-        "a group that is none of `levels`": member < 0,
-    }
-    if starts is not None:
-        with np.errstate(invalid="ignore"):
-            offences["a start that is missing or not before its end"] = ~(
-                np.isfinite(starts) & (starts < times)
-            )
-    broken = np.any([*offences.values()], axis=0)
-    if invalid == "refuse" and broken.any():
-        row = int(np.argmax(broken))
-        kind, found = next(pair for pair in offences.items() if pair[1][row])
-        # Where no record can be used another column is meant, or labels: there is nothing to repair.
-        remedy = "Use invalid='repair' to leave such follow-ups out. "
-        if found.all():
-            remedy = "Name the labels that end a follow-up as causes (--cause), or another column. "
-        raise DataError(
-            f"Follow-ups must have a time, an end and a group; found {kind} in row {row}. "
-            f"{remedy}{OUTSIDE}"
-        )
-    return np.asarray(~broken)
+    for broken, words, remedy in offences if invalid == "refuse" else ():
+        if broken.any():
+            raise DataError(f"{words} in row {int(np.argmax(broken))}. {remedy} {OUTSIDE}")
+    return np.asarray(~np.any([broken for broken, _, _ in offences], axis=0))
 
 
 def _counted(
     cells: LifeCells, times: Floats, ends: Integers, starts: Floats | None, member: Integers,
-    usable: NDArray[np.bool_], codes: Integers | None,
+    usable: Flags, codes: Integers | None,
 ) -> list[int]:  # fmt: skip
     """Exact sums of all units' shares of the cells, in units of 2^-20."""
     shift = np.where(usable, member, 0) * cells.each

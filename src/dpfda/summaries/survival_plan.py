@@ -127,6 +127,7 @@ def survival_plan(
     noise: str,
     unit: str,
     named: Mapping[str, object],
+    coding: str,
     planned: bool = False,
 ) -> SurvivalPlan:
     """The plan of a survival curve.
@@ -144,6 +145,8 @@ def survival_plan(
     unit : str
     named : mapping
         Causes and levels of the cells, and whether beginnings are counted.
+    coding : str
+        What the release says of the codes of events, if anything.
     planned : bool
         Whether the number of units is planned, and in the place of a public size.
 
@@ -168,7 +171,8 @@ def survival_plan(
         persons *= USUAL / (table_of(made).deviation * made.parts)
         wanted = min(MOST, max(FEWEST, 2 * round(GROWTH * persons**0.5)))
         made = LifeCells.of(domain, wanted, power=NARROW, **named)
-    about = {"summary": "survival curve", **read_labels(settings.domain.labels)}
+    said = {"coding": coding} if coding else {}
+    about = {"summary": "survival curve", **said, **read_labels(settings.domain.labels)}
     return SurvivalPlan(made, table_of(made), size, designed, about)
 
 

@@ -95,20 +95,22 @@ def as_options(message: str, options: Sequence[Option] = ()) -> str:
     flags = {option.name: option.flag for option in options if option.flag}
     for parameter, ways in SET_BY.items():
         flags.setdefault(parameter, next((way for way in ways if way in flags.values()), ""))
+    repeated = {option.flag for option in options if option.type == list[str]}
     for name, flag in flags.items():
         if flag:
+            spaced = partial(_spaced, flag, f" {flag} " if flag in repeated else " ")
             message = re.sub(rf"^{name}(?= must\b)", flag, message)
             message = re.sub(rf"\b{name}='([\w-]+)'", rf"{flag} \1", message)
-            message = re.sub(rf"\b{name}=\(([^()]*)\)", partial(_spaced, flag), message)
+            message = re.sub(rf"\b{name}=\(([^()]*)\)", spaced, message)
             message = re.sub(rf"\b{name}=\s?(?=['\w])", f"{flag} ", message)
     for pattern, words in WORDED:
         message = pattern.sub(words, message)
     return message
 
 
-def _spaced(flag: str, found: re.Match[str]) -> str:
+def _spaced(flag: str, between: str, found: re.Match[str]) -> str:
     """An option with several values, as they are typed."""
-    return " ".join([flag, *found[1].replace(",", " ").split()])
+    return f"{flag} {between.join(found[1].replace(',', ' ').split())}"
 
 
 def say(text: str, err: bool = False, nl: bool = True) -> None:

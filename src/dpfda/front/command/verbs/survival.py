@@ -35,8 +35,8 @@ class FollowUps(Reader["TableColumns"]):
         return (
             o.FILE,
             _column("time", "Column with the end of each follow-up.", REQUIRED),
-            _column("event", "Column that says how it ended: 1 for an event, 0 for censoring; or "
-                    "labels, with --cause. By default all are events."),
+            _column("event", "Column that says how it ended, in the codes of --cause and --censored. By "
+                    "default all are events."),
             _column("start", "Column with the beginning of each follow-up (left truncation)."),
             _column("by", "Column with the group of each person. Needs --level."),
             Option("top", "--top", "TIME", "Public last time, in the units of the data; never read from "
@@ -55,13 +55,17 @@ class FollowUps(Reader["TableColumns"]):
             "domain_range": (given.origin, given.top),
             "labels": words,
             "causes": given.causes or None,
+            "censored": given.censored or None,
             "levels": given.levels or None,
             "unit": given.unit or given.groups,
         }
 
     def read(self, given: Given) -> TableColumns:
         from dpfda.records.columns import read_columns
+        from dpfda.summaries.endings import Coding
 
+        coding = Coding.of(given.causes or None, given.censored or None)
+        coding.check(given.event is not None, given.invalid)
         with as_stated(given.file, given.decimal, given.invalid) as stated:
             return read_columns(given.file, _named(given, NUMBERS), _named(given, LABELS), stated)
 
@@ -86,18 +90,21 @@ VERB = Publication(
     reader=FollowUps(),
     without=("missing", "standardize"),
     options=(
-        Option("causes", "--cause", "LABEL", "Label in --event of what ends a follow-up; any other "
-               "label is censoring. Repeat it where causes compete. Example: --cause 2", o.READING,
-               list[str], None),
+        Option("causes", "--cause", "CODE", "Public code in --event of what ends a follow-up; 1 by "
+               "default. Repeat it where causes compete. Example: --cause 2", o.READING, list[str],
+               None),
+        Option("censored", "--censored", "CODE", "Public code in --event of censoring; 0 by default. "
+               "Follow-ups of any other code are refused; --invalid repair needs both --cause and "
+               "--censored, and leaves them out. Example: --censored 1", o.READING, list[str], None),
         Option("cells", "--cells", "M", panel=o.CURVE, type=int),
     ),
     plans=(
         "dpfda plan survival --curves 228 --top 1100 --error 0.02",
     ),
     examples=(
-        "dpfda survival lung.csv --time time --event status --cause 2 --top 1100 --epsilon 1 "
-        "--unit patient --x-label 'time (days)' --out lung.json --plot lung.png",
-        "dpfda survival lung.csv --time time --event status --cause 2 --by sex --level 1 --level 2 "
-        "--top 1100 --epsilon 1 --out lung-by-sex.json --plot lung-by-sex.png",
+        "dpfda survival lung.csv --time time --event status --cause 2 --censored 1 --top 1100 "
+        "--epsilon 1 --unit patient --x-label 'time (days)' --out lung.json --plot lung.png",
+        "dpfda survival lung.csv --time time --event status --cause 2 --censored 1 --by sex "
+        "--level 1 --level 2 --top 1100 --epsilon 1 --out lung-by-sex.json --plot lung-by-sex.png",
     ),
 )  # fmt: skip
