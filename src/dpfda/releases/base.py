@@ -23,7 +23,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.written import certificate_to_json
 from dpfda.releases import entries as file
 from dpfda.releases.costs import certified
-from dpfda.releases.drawn import Drawn, check_promise
+from dpfda.releases.drawn import Drawn, check_promise, given
 from dpfda.releases.files import write_json
 from dpfda.releases.functional import to_basis, to_fdatagrid
 from dpfda.releases.kinds import KINDS, SCHEMA_VERSION, read
@@ -100,8 +100,12 @@ class Release(Published):
         if "certificate" in {each.name for each in fields(made)}:  # type: ignore[arg-type]
             certificate = replace(made.certificate, bound=made.stated_bound())
             made = replace(made, certificate=certificate)  # type: ignore[type-var]
+            if written.get("schema_version", 1) == 1:
+                # Its file does not say exactly what each stage cost, nor what its parts did.
+                given(certificate, made.drawn())
+            else:
+                check_promise(certificate, made.drawn(), made.parts(), "selected" in made.about)
         made.checked()
-        check_promise(made.certificate, made.drawn(), "selected" in made.about)
         return made
 
     @classmethod
@@ -137,6 +141,13 @@ class Release(Published):
         something else.
         """
         return ()
+
+    def parts(self) -> list[Certificate]:
+        """Certificates of the releases that it holds, which were charged as parts of its own."""
+        own = [each for each in vars(self).values() if isinstance(each, Release)]
+        named = [each for each in vars(self).values() if isinstance(each, Mapping)]
+        many = [part for each in named for part in each.values() if isinstance(part, Release)]
+        return [part.certificate for part in (*own, *many)]
 
     def checked(self) -> None:
         """Refuse, by a `ValueError`, what can be wrong with a release in a file alone."""

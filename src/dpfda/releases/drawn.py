@@ -74,8 +74,13 @@ def moved_by(
     return bound.norm, neighbours.differences(max(1, int(radius * unit)))
 
 
-def check_promise(certificate: Certificate, drawn: Sequence[Drawn], selected: bool = False) -> None:
-    """Refuse a certificate that the noise of its release contradicts.
+def check_promise(
+    certificate: Certificate,
+    drawn: Sequence[Drawn],
+    parts: Sequence[Certificate] = (),
+    selected: bool = False,
+) -> None:
+    """Refuse a certificate that the noise or the parts of its release contradict.
 
     Parameters
     ----------
@@ -83,34 +88,62 @@ def check_promise(certificate: Certificate, drawn: Sequence[Drawn], selected: bo
     drawn : sequence of Drawn
         In the order in which they were paid for; empty where the release does not say how far a unit
         moves it.
+    parts : sequence of Certificate
+        Of releases inside this one.
     selected : bool
         Whether it is the best of several runs, which cost more than the noise of one says.
 
     Raises
     ------
     ValueError
-        If noise is too small for what it cost, or gives more or less than was achieved as it says.
+        If noise is too small for what it cost, a part was charged elsewhere, or noise and parts give
+        more or less than was achieved as the certificate says.
     """
-    if not drawn:
+    charged = [charge for part in parts for charge in part.charges]
+    if not set(charged) <= set(certificate.charges):
+        raise ValueError("a part was charged elsewhere")
+    found, paid = given(certificate, drawn)
+    shared = selected or ALL in certificate.stages
+    if not shared:
+        found += [part.achieved for part in parts]
+    if not found:
         return
-    given = list[Guarantee]()
-    costs, spent = certificate.costs, dict[int, list[Guarantee]]()
+    whole, stated = added(found), certificate.achieved
+    if not _at_most(whole, stated):
+        raise ValueError("less is said to be achieved than the noise gives")
+    known = len(paid) + len(charged) >= len(certificate.costs)
+    if known and not shared and not _at_most(stated, whole):
+        raise ValueError("more is said to be achieved than the noise gives")
+
+
+def given(
+    certificate: Certificate, drawn: Sequence[Drawn]
+) -> tuple[list[Guarantee], dict[int, list[Guarantee]]]:
+    """What noise gives, in the order in which it was paid for, and by the cost that paid for it.
+
+    Raises
+    ------
+    ValueError
+        If it is too small for what it cost.
+    """
+    costs, paid = certificate.costs, dict[int, list[Guarantee]]()
     for each in drawn:
         place = each.cost % len(costs)
-        asked, before = costs[place].guarantee, spent.setdefault(place, [])
-        if each is not drawn[-1] and len(costs) == 1:
+        asked, before = costs[place].guarantee, paid.setdefault(place, [])
+        if before:
+            asked = without(asked, before)
+        elif each is not drawn[-1]:
             asked = pure_part(asked)
-        achieved = each.achieved(without(asked, before) if before else asked)
+        achieved = each.achieved(asked)
         if not _at_most(achieved, asked):
             raise ValueError("the noise is too small for what was charged")
         before.append(achieved)
-        given.append(achieved)
-    whole, stated = added(given), certificate.achieved
-    if not _at_most(whole, stated):
-        raise ValueError("less is said to be achieved than the noise gives")
-    parted = selected or ALL in certificate.stages or isinstance(drawn[-1].noise, BoxPartNoise)
-    if len(spent) == len(costs) and not parted and not _at_most(stated, whole):
-        raise ValueError("more is said to be achieved than the noise gives")
+    return [one for each in paid.values() for one in each], paid
+
+
+def same(one: Guarantee, other: Guarantee) -> bool:
+    """Whether two guarantees are the same up to rounding."""
+    return _at_most(one, other) and _at_most(other, one)
 
 
 def _at_most(part: Guarantee, whole: Guarantee) -> bool:

@@ -18,9 +18,9 @@ from dpfda.bases.kernels import kernel_to_json
 from dpfda.bases.priors import Hierarchy
 from dpfda.bases.protocol import flat_grid
 from dpfda.bases.reading import prior_from_json
-from dpfda.bounds import LatticeBounds, ValueBounds, bound_from_json
+from dpfda.bounds import Bound, LatticeBounds, ValueBounds, bound_from_json
 from dpfda.mechanisms.posteriors import CurveModel, ImageModel, Posterior, Widths
-from dpfda.noise import AnyNorm, NoiseLaw, Width
+from dpfda.noise import AnyNorm, BoxNoise, NoiseLaw, Width
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
@@ -254,12 +254,24 @@ class Expansion(Banded):
         prior, differences = self.hierarchy, self.neighbours.differences
         if isinstance(prior, CurvePrior | ImagePrior) and prior.cells is not None:
             return "box", tuple(map(differences, _sums_over_cells(prior, self.exponent)))
-        if self.synthesis is not None or "kind" not in self.bound:
+        if "kind" not in self.bound:
             return None
         bound, grid = bound_from_json(self.bound), flat_grid(self.basis)
+        if self.synthesis is not None:
+            return self._moved_in_cells(bound, grid)
         if isinstance(bound, ValueBounds) and isinstance(self.basis, BernsteinBasis):
             bound = LatticeBounds(bound.lower, bound.upper)
         return moved_by(bound, grid, self.basis.weights, self.exponent, self.neighbours)
+
+    def _moved_in_cells(self, bound: Bound, grid: Floats) -> tuple[AnyNorm, Width] | None:
+        """Of sums over cells whose sizes are not known: scales are in proportion to their widths."""
+        cells = isinstance(bound, ValueBounds) and isinstance(self.noise, BoxNoise)
+        if self.mechanism.get("name") != "cells" or not cells:
+            return None
+        lower, upper = bound.curves_on(grid)
+        halves = np.floor(np.ldexp((upper - lower) / 2, self.exponent)).astype(np.int64)
+        whole, scales = self.neighbours.differences(int(halves.sum())), self.noise.scales
+        return "box", tuple(max(1, whole * scale // sum(scales)) for scale in scales)
 
     def center_fits(self) -> bool:
         """Whether the center has a number for each grid point."""

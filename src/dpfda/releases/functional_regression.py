@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,20 +13,42 @@ import numpy as np
 from dpfda.bases.corners import BASELINE, Corners
 from dpfda.bases.grids import check_domain, check_grid, frozen
 from dpfda.mechanisms.posteriors.effects import Effects
-from dpfda.noise import NoiseLaw
+from dpfda.noise import AnyNorm, GaussianNoise, NoiseLaw, Width
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import label
 from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
 from dpfda.releases.banded import Sampled
 from dpfda.releases.bands import Band, Limits, settled
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.confidence import BOUNDED, STATED, Variance, sampled, stated_variance
+from dpfda.releases.drawn import Drawn
 from dpfda.releases.words import Words, noise_line, without_noise
 from dpfda.views import Curve
+
+
+def bound_words(bounds: Floats, corners: Corners) -> str:
+    """What is bounded, in words."""
+    lower, upper = float(bounds[0].min()), float(bounds[1].max())
+    return f"values from {lower:g} to {upper:g}; covariates {corners.describe()}"
+
+
+def corner_differences(
+    noise: NoiseLaw, neighbours: Neighbours, exponent: int
+) -> tuple[AnyNorm, Width]:
+    """How far one unit moves all rows of a table of corners together, as if they were one row.
+
+    A unit's weights of the rows add up to one, in units of 2^-exponent, and no number of its record is
+    larger than they are: see `dpfda.publication.tables`.
+    """
+    width, columns = neighbours.differences(1 << exponent), noise.components
+    if isinstance(noise, GaussianNoise):
+        return "l2", math.isqrt(columns * width**2) + 1
+    return "box", (width,) * columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,6 +293,14 @@ class ReleasedFunctionalRegression(Sampled):
     def entries(cls, written: dict[str, object], kernel: object) -> file.Held:
         held = super().entries(written, kernel)
         return held | {"domain_range": check_domain(held["domain_range"], held["grid_points"])}
+
+    def stated_bound(self) -> dict[str, object]:
+        return {"description": bound_words(self.bounds, self.corners)}
+
+    def drawn(self) -> list[Drawn]:
+        if self.exponent < 0:
+            raise ValueError("sums are in units of at most one")
+        return [Drawn(self.noise, *corner_differences(self.noise, self.neighbours, self.exponent))]
 
     # Tables, pictures and words.
 

@@ -7,16 +7,18 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import ClassVar
 
-from dpfda.noise import NoiseLaw
+from dpfda.bounds import L2Ball
+from dpfda.noise import AnyNorm, NoiseLaw, Width
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import number, sequence
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee
+from dpfda.privacy.guarantees import Guarantee, PureDP
 from dpfda.privacy.written import guarantee_from_json, guarantee_to_json
 from dpfda.releases import entries as file
 from dpfda.releases.costs import Costs, certified, without
+from dpfda.releases.drawn import Drawn, moved_by, same
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.words import Words
 
@@ -113,6 +115,22 @@ class TwoStageFunction(ReleasedFunction):
             own = replace(first.certificate, identity=whole.identity, stages=stages)
             held["first"] = replace(first, certificate=own)
         return held
+
+    def _moved(self) -> tuple[AnyNorm, Width]:
+        return moved_by(L2Ball(self.radius), self.grid_points, self.basis.weights, self.exponent, self.neighbours)
+
+    def drawn(self) -> list[Drawn]:
+        chosen = self.selection
+        before = [] if chosen is None else [Drawn(chosen.noise, "l1", self.neighbours.differences(chosen.scale), -2)]
+        return [*before, *super().drawn()]
+
+    def checked(self) -> None:
+        super().checked()
+        *before, last = self.drawn()
+        if not same(last.achieved(self.certificate.costs[-1].guarantee), self.last):
+            raise ValueError("the noise of the last stage gives something else")
+        if self.selection and not same(before[0].achieved(PureDP(1)), self.selection.achieved):
+            raise ValueError("the noise of the selection gives something else")
 
     @classmethod
     def charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import check_points
+from dpfda.bounds import ValueBounds
 from dpfda.mechanisms.design.forms import DESCRIBED, Forms
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import name, sequence
@@ -20,6 +21,7 @@ from dpfda.privacy.words import number
 from dpfda.releases import entries as file
 from dpfda.releases.base import LEVEL, Release
 from dpfda.releases.confidence import Variance, stated_variance
+from dpfda.releases.drawn import Drawn
 from dpfda.releases.equality import EqualityTest, check_test
 from dpfda.releases.shares import NoisyShares
 from dpfda.releases.words import Words
@@ -158,6 +160,14 @@ class ReleasedTest(Release):
     def checked(self) -> None:
         if min(self.sizes) < 1 or self.shares.public_size != self.forms.smallest:
             raise ValueError("the sizes do not fit the statistic")
+
+    def stated_bound(self) -> dict[str, object]:
+        ends = [end[0] if np.all(end == end[0]) else end for end in (self.lower, self.upper)]
+        return {"description": ValueBounds(*ends).describe()}
+
+    def drawn(self) -> list[Drawn]:
+        # One share of one unit lies between nothing and all.
+        return [Drawn(self.shares.noise, "l1", 1 << self.shares.exponent)]
 
     # Tables, pictures and words.
 
