@@ -97,15 +97,17 @@ class Release(Published):
     @classmethod
     def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
         made = cls(**cls.entries(written, kernel))
-        if "certificate" in {each.name for each in fields(made)}:  # type: ignore[arg-type]
+        own = {each.name for each in fields(made)}  # type: ignore[arg-type]
+        if "certificate" in own:
             certificate = replace(made.certificate, bound=made.stated_bound())
             made = replace(made, certificate=certificate)  # type: ignore[type-var]
+        made.checked()
+        if "certificate" in own:
             if written.get("schema_version", 1) == 1:
                 # Its file does not say exactly what each stage cost, nor what its parts did.
-                given(certificate, made.drawn())
+                given(made.certificate, made.drawn())
             else:
-                check_promise(certificate, made.drawn(), made.parts(), "selected" in made.about)
-        made.checked()
+                check_promise(made.certificate, made.drawn(), made.parts(), "selected" in made.about)
         return made
 
     @classmethod

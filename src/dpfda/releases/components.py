@@ -35,12 +35,16 @@ class _Source(Protocol):
     @property
     def certificate(self) -> Certificate: ...
     @property
+    def bound(self) -> Mapping[str, object]: ...
+    @property
+    def mechanism(self) -> Mapping[str, object]: ...
+    @property
     def about(self) -> Mapping[str, object]: ...
     @property
     def mean(self) -> ReleasedFunction | None: ...
 
 
-def stated_deviation(release: Release) -> dict[str, object]:
+def stated_deviation(release: _Source) -> dict[str, object]:
     """The bound on deviations from a center, with the bound on records where there was one.
 
     Raises
@@ -49,14 +53,16 @@ def stated_deviation(release: Release) -> dict[str, object]:
         If it is another.
     """
     bound, records = release.bound, release.bound["records"]
-    if bound["kind"] != "deviation":
-        raise ValueError("second moments need a bound on deviations")
     radius = as_number(bound["radius"])
+    if bound["kind"] != "deviation" or radius <= 0:
+        raise ValueError("second moments need a bound on deviations")
     how = "a radius that was chosen privately," if "choice" in release.mechanism else "radius"
     words = f"deviations from the center clipped to the l2 ball of {how} {radius:g}"
     if records is not None:
         stated = bound_from_json(mapping(records))
         words, records = f"{stated.describe()}; {words}", stated.to_json()
+    if release.mean is not None and release.mean.bound != {**release.mean.bound, **(records or {})}:
+        raise ValueError("the mean has another bound than the records")
     return {"description": words, "kind": "deviation", "radius": radius, "records": records}
 
 

@@ -332,8 +332,13 @@ class ReleasedCovariance(OnBasis):
         if radius < 1:
             raise ValueError("the radius is below the grid")
         divisor = self.divisor
-        counts = [Drawn(divisor.noise, "l1", divisor.scale, 0)] if isinstance(divisor, NoisyCount) else []
-        return [*counts, Drawn(self.noise, "l2", OuterDifference.of(self.noise.size, radius, self.neighbours))]
+        counts = (
+            [Drawn(divisor.noise, "l1", divisor.scale, 0)] if isinstance(divisor, NoisyCount) else []
+        )
+        return [
+            *counts,
+            Drawn(self.noise, "l2", OuterDifference.of(self.noise.size, radius, self.neighbours)),
+        ]
 
     def checked(self) -> None:
         if isinstance(self.divisor, NoisyCount) and self.divisor.before is not None:

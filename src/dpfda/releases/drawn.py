@@ -99,21 +99,26 @@ def check_promise(
         If noise is too small for what it cost, a part was charged elsewhere, or noise and parts give
         more or less than was achieved as the certificate says.
     """
+    terms = {(each.neighbours, each.unit) for each in (certificate, *parts)}
     charged = [charge for part in parts for charge in part.charges]
-    if not set(charged) <= set(certificate.charges):
-        raise ValueError("a part was charged elsewhere")
+    if len(terms) > 1 or not set(charged) <= set(certificate.charges):
+        raise ValueError("a part was charged elsewhere, or protects others")
     found, paid = given(certificate, drawn)
-    shared = selected or ALL in certificate.stages
-    if not shared:
-        found += [part.achieved for part in parts]
-    if not found:
-        return
-    whole, stated = added(found), certificate.achieved
-    if not _at_most(whole, stated):
-        raise ValueError("less is said to be achieved than the noise gives")
+    stated, claim = certificate.achieved, certificate.guarantee
     known = len(paid) + len(charged) >= len(certificate.costs)
-    if known and not shared and not _at_most(stated, whole):
+    if parts and ALL in certificate.stages:
+        # Noise that was drawn for all of them gives at least what each part sees of it.
+        if not all(_at_most(part, stated) for part in (*found, *(part.achieved for part in parts))):
+            raise ValueError("less is said to be achieved than the noise gives")
+        return
+    whole = added([*found, *(part.achieved for part in parts)]) if found or parts else None
+    if whole is not None and not _at_most(whole, stated):
+        raise ValueError("less is said to be achieved than the noise gives")
+    if known and whole is not None and not selected and not _at_most(stated, whole):
         raise ValueError("more is said to be achieved than the noise gives")
+    # What cannot be recomputed is next to what was charged, for noise is scaled to that.
+    if not known and not _at_most(_comparable(claim, stated), stated):
+        raise ValueError("less is said to be achieved than was charged, and no noise shows it")
 
 
 def given(
@@ -139,6 +144,11 @@ def given(
             raise ValueError("the noise is too small for what was charged")
         before.append(achieved)
     return [one for each in paid.values() for one in each], paid
+
+
+def _comparable(claim: Guarantee, stated: Guarantee) -> Guarantee:
+    """A claim without the delta, or the rho, that pure noise had no use for."""
+    return pure_part(claim) if isinstance(stated, PureDP) else claim
 
 
 def same(one: Guarantee, other: Guarantee) -> bool:

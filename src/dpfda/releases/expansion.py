@@ -236,6 +236,13 @@ class Expansion(Banded):
         if not self.center_fits():
             raise ValueError("the center must fit the grid")
 
+    def stated_bound(self) -> Mapping[str, object]:
+        if "kind" in self.bound:
+            return super().stated_bound()
+        if self.mechanism.get("name") != "kernel":
+            raise ValueError("the records of a mean are in a bound")
+        return {"description": points_words(self.basis.weights.size)}
+
     def drawn(self) -> list[Drawn]:
         moved, divisor = self._moved(), self.divisor
         if moved is None:
@@ -377,6 +384,11 @@ class Expansion(Banded):
             "read off these data, the promise does not hold: it has to come from knowledge of the "
             "measurement.",
         ]
+
+
+def points_words(points: int) -> str:
+    """What is bounded in a kernel density, in words."""
+    return f"points, each moved to the nearest of {points} public ones"
 
 
 def _check_bounds(release: Expansion, prior: CurvePrior | ImagePrior) -> None:

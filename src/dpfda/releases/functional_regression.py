@@ -31,15 +31,18 @@ from dpfda.releases.words import Words, noise_line, without_noise
 from dpfda.views import Curve
 
 
+def corner_noise_words(noise: NoiseLaw, corners: int) -> str:
+    """Say in words what noise is on a table of corners."""
+    return f"{noise.describe().replace('coefficients', 'numbers')}, for each of {corners} corners"
+
+
 def bound_words(bounds: Floats, corners: Corners) -> str:
     """What is bounded, in words."""
     lower, upper = float(bounds[0].min()), float(bounds[1].max())
     return f"values from {lower:g} to {upper:g}; covariates {corners.describe()}"
 
 
-def corner_differences(
-    noise: NoiseLaw, neighbours: Neighbours, exponent: int
-) -> tuple[AnyNorm, Width]:
+def corner_differences(noise: NoiseLaw, neighbours: Neighbours, exponent: int) -> tuple[AnyNorm, Width]:
     """How far one unit moves all rows of a table of corners together, as if they were one row.
 
     A unit's weights of the rows add up to one, in units of 2^-exponent, and no number of its record is
@@ -294,6 +297,11 @@ class ReleasedFunctionalRegression(Sampled):
         held = super().entries(written, kernel)
         return held | {"domain_range": check_domain(held["domain_range"], held["grid_points"])}
 
+    @property
+    def noise_words(self) -> str:
+        """The law of the noise."""
+        return corner_noise_words(self.noise, self.corners.size)
+
     def stated_bound(self) -> dict[str, object]:
         return {"description": bound_words(self.bounds, self.corners)}
 
@@ -364,7 +372,7 @@ class ReleasedFunctionalRegression(Sampled):
             assumed=[
                 f"- the grid and the domain: {self.spoken_domain};",
                 *known,
-                f"- how the noise is made: {self.mechanism.get('noise', self.noise.describe())}.",
+                f"- how the noise is made: {self.noise_words}.",
             ],
             bounded=[
                 "Values of curves and of covariates outside their bounds count as the nearest end. The "

@@ -59,6 +59,10 @@ class Selection(file.Written):
         "achieved": GUARANTEE.named("guarantee_recomputed"),
     }
 
+    def __post_init__(self) -> None:
+        if not len(self.radii) == len(self.noisy_counts) == self.noise.components:
+            raise ParameterError("noisy_counts", f"be {len(self.radii)}", len(self.noisy_counts))
+
 
 @dataclass(frozen=True, eq=False)
 class TwoStageFunction(ReleasedFunction):
@@ -117,15 +121,23 @@ class TwoStageFunction(ReleasedFunction):
         return held
 
     def _moved(self) -> tuple[AnyNorm, Width]:
-        return moved_by(L2Ball(self.radius), self.grid_points, self.basis.weights, self.exponent, self.neighbours)
+        return moved_by(
+            L2Ball(self.radius), self.grid_points, self.basis.weights, self.exponent, self.neighbours
+        )
 
     def drawn(self) -> list[Drawn]:
         chosen = self.selection
-        before = [] if chosen is None else [Drawn(chosen.noise, "l1", self.neighbours.differences(chosen.scale), -2)]
+        before = (
+            []
+            if chosen is None
+            else [Drawn(chosen.noise, "l1", self.neighbours.differences(chosen.scale), -2)]
+        )
         return [*before, *super().drawn()]
 
     def checked(self) -> None:
         super().checked()
+        if self.bound != self.first.bound or self.mechanism.get("radius", self.radius) != self.radius:
+            raise ValueError("bound or radius differ between the stages")
         *before, last = self.drawn()
         if not same(last.achieved(self.certificate.costs[-1].guarantee), self.last):
             raise ValueError("the noise of the last stage gives something else")

@@ -17,6 +17,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import name, sequence
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
 from dpfda.releases.base import LEVEL, Release
@@ -158,6 +159,8 @@ class ReleasedTest(Release):
         return EqualityTest(self.statistic, p_value, level, self.names, said)
 
     def checked(self) -> None:
+        if self.neighbours is not Neighbours.REPLACE_ONE:
+            raise ValueError("the numbers of units are public")
         if min(self.sizes) < 1 or self.shares.public_size != self.forms.smallest:
             raise ValueError("the sizes do not fit the statistic")
 
