@@ -19,7 +19,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
 from dpfda.releases.bands import check_level
 from dpfda.releases.base import LEVEL, Column, Release
-from dpfda.releases.drawn import Drawn, check_promise, moved_by
+from dpfda.releases.promise import AddedNoise, check_promise, moved_by
 from dpfda.releases.words import Words
 from dpfda.views import View
 
@@ -125,7 +125,7 @@ class ReleasedAnswers(Release):
         certificate, law = held["certificate"], file.from_file(design, DESIGN, kernel)
         basis, bound = law["basis"], bound_from_json(certificate.bound)
         place = flat_grid(basis), basis.weights, law["exponent"], certificate.neighbours
-        check_promise(certificate, [Drawn(law["noise"], *moved_by(bound, *place))])
+        check_promise(certificate, [AddedNoise(law["noise"], *moved_by(bound, *place))])
         return held
 
     @property

@@ -23,11 +23,11 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.written import certificate_to_json
 from dpfda.releases import entries as file
 from dpfda.releases.costs import certified
-from dpfda.releases.drawn import Drawn, check_promise, given
 from dpfda.releases.files import write_json
 from dpfda.releases.functional import to_basis, to_fdatagrid
 from dpfda.releases.kinds import KINDS, SCHEMA_VERSION, read
 from dpfda.releases.plain import ON_LINE, plain, thinned
+from dpfda.releases.promise import AddedNoise, check_promise, given
 from dpfda.releases.published import LEVEL, Column, Published
 from dpfda.releases.report import report
 
@@ -105,9 +105,11 @@ class Release(Published):
         if "certificate" in own:
             if written.get("schema_version", 1) == 1:
                 # Its file does not say exactly what each stage cost, nor what its parts did.
-                given(made.certificate, made.drawn())
+                given(made.certificate, made.added_noise())
             else:
-                check_promise(made.certificate, made.drawn(), made.parts(), "selected" in made.about)
+                check_promise(
+                    made.certificate, made.added_noise(), made.parts(), "selected" in made.about
+                )
         return made
 
     @classmethod
@@ -136,7 +138,7 @@ class Release(Published):
         bound = bound_from_json(self.bound)
         return {"description": bound.describe(), **bound.to_json()}
 
-    def drawn(self) -> Sequence[Drawn]:
+    def added_noise(self) -> Sequence[AddedNoise]:
         """Noise that it holds, with how far one unit moves what that was added to, as far as known.
 
         Reading a file recomputes from it what the noise gives, and refuses a certificate that says

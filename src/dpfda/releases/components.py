@@ -35,10 +35,6 @@ class _Source(Protocol):
     @property
     def certificate(self) -> Certificate: ...
     @property
-    def bound(self) -> Mapping[str, object]: ...
-    @property
-    def mechanism(self) -> Mapping[str, object]: ...
-    @property
     def about(self) -> Mapping[str, object]: ...
     @property
     def mean(self) -> ReleasedFunction | None: ...
@@ -52,11 +48,12 @@ def stated_deviation(release: _Source) -> dict[str, object]:
     ValueError
         If it is another.
     """
-    bound, records = release.bound, release.bound["records"]
+    bound, mechanism = release.certificate.bound, release.certificate.mechanism
+    records = bound["records"]
     radius = as_number(bound["radius"])
     if bound["kind"] != "deviation" or radius <= 0:
         raise ValueError("second moments need a bound on deviations")
-    how = "a radius that was chosen privately," if "choice" in release.mechanism else "radius"
+    how = "a radius that was chosen privately," if "choice" in mechanism else "radius"
     words = f"deviations from the center clipped to the l2 ball of {how} {radius:g}"
     if records is not None:
         stated = bound_from_json(mapping(records))

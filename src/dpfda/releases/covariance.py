@@ -45,8 +45,8 @@ from dpfda.releases.components import (
 )
 from dpfda.releases.costs import certified, drawn_laws, sum_costs
 from dpfda.releases.counts import Divisor, NoisyCount
-from dpfda.releases.drawn import Drawn
 from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.promise import AddedNoise
 from dpfda.releases.words import Words
 from dpfda.views import Image
 
@@ -327,17 +327,19 @@ class ReleasedCovariance(OnBasis):
     def stated_bound(self) -> dict[str, object]:
         return stated_deviation(self)
 
-    def drawn(self) -> list[Drawn]:
+    def added_noise(self) -> list[AddedNoise]:
         radius = int(Fraction(cast("float", self.bound["radius"])) * Fraction(2) ** (self.exponent // 2))
         if radius < 1:
             raise ValueError("the radius is below the grid")
         divisor = self.divisor
         counts = (
-            [Drawn(divisor.noise, "l1", divisor.scale, 0)] if isinstance(divisor, NoisyCount) else []
+            [AddedNoise(divisor.noise, "l1", divisor.scale, 0)]
+            if isinstance(divisor, NoisyCount)
+            else []
         )
         return [
             *counts,
-            Drawn(self.noise, "l2", OuterDifference.of(self.noise.size, radius, self.neighbours)),
+            AddedNoise(self.noise, "l2", OuterDifference.of(self.noise.size, radius, self.neighbours)),
         ]
 
     def checked(self) -> None:

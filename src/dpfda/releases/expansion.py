@@ -32,7 +32,7 @@ from dpfda.releases import entries as file
 from dpfda.releases.banded import Banded
 from dpfda.releases.costs import certified, drawn_laws, sum_costs
 from dpfda.releases.counts import Divisor, NoisyCount
-from dpfda.releases.drawn import Drawn, moved_by
+from dpfda.releases.promise import AddedNoise, moved_by
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,18 +243,18 @@ class Expansion(Banded):
             raise ValueError("the records of a mean are in a bound")
         return {"description": points_words(self.basis.weights.size)}
 
-    def drawn(self) -> list[Drawn]:
+    def added_noise(self) -> list[AddedNoise]:
         moved, divisor = self._moved(), self.divisor
         if moved is None:
             return []
         norm, width = moved
-        counts = list[Drawn]()
+        counts = list[AddedNoise]()
         if isinstance(divisor, NoisyCount):
             first = divisor.before or divisor
-            counts = [Drawn(first.noise, "l1", first.scale, 0)]
+            counts = [AddedNoise(first.noise, "l1", first.scale, 0)]
             if self.counted is not None and isinstance(width, tuple):
                 width += (divisor.scale,)
-        return [*counts, Drawn(self.noise, norm, width)]
+        return [*counts, AddedNoise(self.noise, norm, width)]
 
     def _moved(self) -> tuple[AnyNorm, Width] | None:
         """Norm and size by which one unit moves the sum; None where the release does not say it."""
@@ -272,13 +272,13 @@ class Expansion(Banded):
 
     def _moved_in_cells(self, bound: Bound, grid: Floats) -> tuple[AnyNorm, Width] | None:
         """Of sums over cells whose sizes are not known: scales are in proportion to their widths."""
-        cells = isinstance(bound, ValueBounds) and isinstance(self.noise, BoxNoise)
-        if self.mechanism.get("name") != "cells" or not cells:
+        noise, named = self.noise, self.mechanism.get("name")
+        if named != "cells" or not isinstance(bound, ValueBounds) or not isinstance(noise, BoxNoise):
             return None
         lower, upper = bound.curves_on(grid)
         halves = np.floor(np.ldexp((upper - lower) / 2, self.exponent)).astype(np.int64)
-        whole, scales = self.neighbours.differences(int(halves.sum())), self.noise.scales
-        return "box", tuple(max(1, whole * scale // sum(scales)) for scale in scales)
+        whole = self.neighbours.differences(int(halves.sum()))
+        return "box", tuple(max(1, whole * scale // sum(noise.scales)) for scale in noise.scales)
 
     def center_fits(self) -> bool:
         """Whether the center has a number for each grid point."""

@@ -26,7 +26,7 @@ from dpfda.releases.banded import Sampled
 from dpfda.releases.bands import Band, Limits, settled
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.confidence import BOUNDED, STATED, Variance, sampled, stated_variance
-from dpfda.releases.drawn import Drawn
+from dpfda.releases.promise import AddedNoise
 from dpfda.releases.words import Words, noise_line, without_noise
 from dpfda.views import Curve
 
@@ -305,10 +305,10 @@ class ReleasedFunctionalRegression(Sampled):
     def stated_bound(self) -> dict[str, object]:
         return {"description": bound_words(self.bounds, self.corners)}
 
-    def drawn(self) -> list[Drawn]:
+    def added_noise(self) -> list[AddedNoise]:
         if self.exponent < 0:
             raise ValueError("sums are in units of at most one")
-        return [Drawn(self.noise, *corner_differences(self.noise, self.neighbours, self.exponent))]
+        return [AddedNoise(self.noise, *corner_differences(self.noise, self.neighbours, self.exponent))]
 
     # Tables, pictures and words.
 

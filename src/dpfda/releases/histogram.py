@@ -45,10 +45,10 @@ from dpfda.releases.cell_errors import (
     unit_box,
 )
 from dpfda.releases.costs import certified, sum_costs
-from dpfda.releases.drawn import Drawn
+from dpfda.releases.promise import AddedNoise
 from dpfda.releases.published import as_given
 from dpfda.releases.report import counted
-from dpfda.releases.shares import shares_drawn
+from dpfda.releases.shares import noise_on_shares
 from dpfda.releases.words import Words, density_label, noise_line, without_noise
 from dpfda.views import View
 
@@ -284,8 +284,8 @@ class ReleasedHistogram(Valued):
     def stated_bound(self) -> dict[str, object]:
         return {"description": BOUND}
 
-    def drawn(self) -> list[Drawn]:
-        return shares_drawn(self.noise, self.exponent, self.neighbours)
+    def added_noise(self) -> list[AddedNoise]:
+        return noise_on_shares(self.noise, self.exponent, self.neighbours)
 
     # Tables, pictures and words.
 

@@ -11,8 +11,8 @@ from typing import TypeVar
 import dpfda.releases
 from dpfda.numerics.encoding import mapping, text
 from dpfda.numerics.errors import StorageError
-from dpfda.releases.drawn import check_agreement
 from dpfda.releases.files import built, read_json
+from dpfda.releases.promise import check_agreement
 from dpfda.releases.published import Published
 
 # Schema of files that hold certificates; those of version 1 hold a guarantee alone.
@@ -61,7 +61,7 @@ def _readable(version: object) -> bool:
 
 
 def _shown(release: Kind, written: object) -> Kind:
-    """A release, if it writes what its file says, and can be shown: labels come from the file as well."""
+    """A release that writes what its file says and can be shown: labels come from the file as well."""
     check_agreement(written, release.to_json())
     repr(release)
     release.cite()

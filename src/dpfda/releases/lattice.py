@@ -29,7 +29,7 @@ from dpfda.releases.bands import KINDS, Band, make_band
 from dpfda.releases.base import LEVEL
 from dpfda.releases.boxes import BAND_POINTS, FINE, check_drawn
 from dpfda.releases.costs import certified, sum_costs
-from dpfda.releases.drawn import Drawn
+from dpfda.releases.promise import AddedNoise
 from dpfda.releases.words import Words, noise_line, without_noise
 from dpfda.views import View
 
@@ -180,8 +180,10 @@ class LatticeRelease(Banded):
     def stated_bound(self) -> dict[str, object]:
         return {"description": stated_by_caller(readable(self.sensitivity))}
 
-    def drawn(self) -> list[Drawn]:
-        return [Drawn(self.noise, "linf", math.ceil(self.sensitivity * Fraction(2) ** self.exponent))]
+    def added_noise(self) -> list[AddedNoise]:
+        return [
+            AddedNoise(self.noise, "linf", math.ceil(self.sensitivity * Fraction(2) ** self.exponent))
+        ]
 
     # Tables, pictures and words.
 

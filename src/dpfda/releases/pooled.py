@@ -20,7 +20,7 @@ from dpfda.releases import entries as file
 from dpfda.releases.banded import Valued
 from dpfda.releases.bands import Band, settled
 from dpfda.releases.base import LEVEL, Column
-from dpfda.releases.drawn import Drawn
+from dpfda.releases.promise import AddedNoise
 from dpfda.releases.report import counted
 from dpfda.releases.shares import NoisyShares
 from dpfda.releases.words import Words
@@ -136,8 +136,8 @@ class ReleasedPooledMean(Valued):
     def stated_bound(self) -> dict[str, object]:
         return {"description": bound_words(self.bounds, self.unit)}
 
-    def drawn(self) -> list[Drawn]:
-        return self.shares.drawn(self.neighbours)
+    def added_noise(self) -> list[AddedNoise]:
+        return self.shares.added_noise(self.neighbours)
 
     # Tables, pictures and words.
 

@@ -18,9 +18,9 @@ from dpfda.mechanisms.design.quantiles import (
     MOST_LEVELS,
     MOST_POINTS,
     QuantileLaw,
+    range_of,
     rank_bound,
     spreads,
-    range_of,
 )
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import integer, mapping

@@ -16,15 +16,15 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.releases import entries as file
-from dpfda.releases.drawn import Drawn
+from dpfda.releases.promise import AddedNoise
 
 
-def shares_drawn(noise: NoiseLaw, exponent: int, neighbours: Neighbours) -> list[Drawn]:
+def noise_on_shares(noise: NoiseLaw, exponent: int, neighbours: Neighbours) -> list[AddedNoise]:
     """Noise on sums of shares in units of 2^-exponent, with how far one unit moves them."""
     if exponent < 0:
         raise ValueError("shares are in units of at most one")
     gaussian = isinstance(noise, GaussianNoise)
-    return [Drawn(noise, *share_differences(gaussian, neighbours, 1 << exponent))]
+    return [AddedNoise(noise, *share_differences(gaussian, neighbours, 1 << exponent))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +69,9 @@ class NoisyShares(file.Written):
         """What counts are divided by: the public number of units, or the noisy one, at least 1."""
         return float(self.public_size or max(1.0, float(self.counts.sum())))
 
-    def drawn(self, neighbours: Neighbours) -> list[Drawn]:
+    def added_noise(self, neighbours: Neighbours) -> list[AddedNoise]:
         """The noise, with how far one unit moves what it was added to."""
-        return shares_drawn(self.noise, self.exponent, neighbours)
+        return noise_on_shares(self.noise, self.exponent, neighbours)
 
     @property
     def deviation(self) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
+from fractions import Fraction
 from functools import partial
 from typing import ClassVar
 
@@ -18,8 +19,8 @@ from dpfda.privacy.guarantees import Guarantee, PureDP
 from dpfda.privacy.written import guarantee_from_json, guarantee_to_json
 from dpfda.releases import entries as file
 from dpfda.releases.costs import Costs, certified, without
-from dpfda.releases.drawn import Drawn, moved_by, same
 from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.promise import AddedNoise, moved_by, same
 from dpfda.releases.words import Words
 
 GUARANTEE = file.entry(guarantee_from_json, guarantee_to_json)
@@ -125,23 +126,23 @@ class TwoStageFunction(ReleasedFunction):
             L2Ball(self.radius), self.grid_points, self.basis.weights, self.exponent, self.neighbours
         )
 
-    def drawn(self) -> list[Drawn]:
+    def added_noise(self) -> list[AddedNoise]:
         chosen = self.selection
         before = (
             []
             if chosen is None
-            else [Drawn(chosen.noise, "l1", self.neighbours.differences(chosen.scale), -2)]
+            else [AddedNoise(chosen.noise, "l1", self.neighbours.differences(chosen.scale), -2)]
         )
-        return [*before, *super().drawn()]
+        return [*before, *super().added_noise()]
 
     def checked(self) -> None:
         super().checked()
         if self.bound != self.first.bound or self.mechanism.get("radius", self.radius) != self.radius:
             raise ValueError("bound or radius differ between the stages")
-        *before, last = self.drawn()
+        *before, last = self.added_noise()
         if not same(last.achieved(self.certificate.costs[-1].guarantee), self.last):
             raise ValueError("the noise of the last stage gives something else")
-        if self.selection and not same(before[0].achieved(PureDP(1)), self.selection.achieved):
+        if self.selection and not same(before[0].achieved(PureDP(Fraction(1))), self.selection.achieved):
             raise ValueError("the noise of the selection gives something else")
 
     @classmethod

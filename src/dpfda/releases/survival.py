@@ -25,8 +25,8 @@ from dpfda.releases import entries as file
 from dpfda.releases.banded import Valued
 from dpfda.releases.bands import CONFIDENCE, Band, band_from_errors, check_level, settled
 from dpfda.releases.base import LEVEL, Column
-from dpfda.releases.drawn import Drawn
 from dpfda.releases.equality import EqualityTest, Estimate
+from dpfda.releases.promise import AddedNoise
 from dpfda.releases.report import counted
 from dpfda.releases.shares import NoisyShares
 from dpfda.releases.words import Words, noise_line, without_noise
@@ -306,8 +306,8 @@ class ReleasedSurvival(Valued):
     def stated_bound(self) -> dict[str, object]:
         return {"description": BOUND}
 
-    def drawn(self) -> list[Drawn]:
-        return self.shares.drawn(self.neighbours)
+    def added_noise(self) -> list[AddedNoise]:
+        return self.shares.added_noise(self.neighbours)
 
     # Tables, pictures and words.
 

@@ -22,8 +22,8 @@ from dpfda.privacy.words import number
 from dpfda.releases import entries as file
 from dpfda.releases.base import LEVEL, Release
 from dpfda.releases.confidence import Variance, stated_variance
-from dpfda.releases.drawn import Drawn
 from dpfda.releases.equality import EqualityTest, check_test
+from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import NoisyShares
 from dpfda.releases.words import Words
 from dpfda.views import Curve
@@ -168,9 +168,9 @@ class ReleasedTest(Release):
         ends = [end[0] if np.all(end == end[0]) else end for end in (self.lower, self.upper)]
         return {"description": ValueBounds(*ends).describe()}
 
-    def drawn(self) -> list[Drawn]:
+    def added_noise(self) -> list[AddedNoise]:
         # One share of one unit lies between nothing and all.
-        return [Drawn(self.shares.noise, "l1", 1 << self.shares.exponent)]
+        return [AddedNoise(self.shares.noise, "l1", 1 << self.shares.exponent)]
 
     # Tables, pictures and words.
 

@@ -24,7 +24,7 @@ ROUNDING = Fraction(1001, 1000)
 ALL = "all together"
 
 
-class Drawn(NamedTuple):
+class AddedNoise(NamedTuple):
     """Noise that a release holds, and how far one unit moves what it was added to.
 
     Parameters
@@ -76,7 +76,7 @@ def moved_by(
 
 def check_promise(
     certificate: Certificate,
-    drawn: Sequence[Drawn],
+    noises: Sequence[AddedNoise],
     parts: Sequence[Certificate] = (),
     selected: bool = False,
 ) -> None:
@@ -85,7 +85,7 @@ def check_promise(
     Parameters
     ----------
     certificate : Certificate
-    drawn : sequence of Drawn
+    noises : sequence of AddedNoise
         In the order in which they were paid for; empty where the release does not say how far a unit
         moves it.
     parts : sequence of Certificate
@@ -103,7 +103,7 @@ def check_promise(
     charged = [charge for part in parts for charge in part.charges]
     if len(terms) > 1 or not set(charged) <= set(certificate.charges):
         raise ValueError("a part was charged elsewhere, or protects others")
-    found, paid = given(certificate, drawn)
+    found, paid = given(certificate, noises)
     stated, claim = certificate.achieved, certificate.guarantee
     known = len(paid) + len(charged) >= len(certificate.costs)
     if parts and ALL in certificate.stages:
@@ -122,7 +122,7 @@ def check_promise(
 
 
 def given(
-    certificate: Certificate, drawn: Sequence[Drawn]
+    certificate: Certificate, noises: Sequence[AddedNoise]
 ) -> tuple[list[Guarantee], dict[int, list[Guarantee]]]:
     """What noise gives, in the order in which it was paid for, and by the cost that paid for it.
 
@@ -132,12 +132,12 @@ def given(
         If it is too small for what it cost.
     """
     costs, paid = certificate.costs, dict[int, list[Guarantee]]()
-    for each in drawn:
+    for each in noises:
         place = each.cost % len(costs)
         asked, before = costs[place].guarantee, paid.setdefault(place, [])
         if before:
             asked = without(asked, before)
-        elif each is not drawn[-1]:
+        elif each is not noises[-1]:
             asked = pure_part(asked)
         achieved = each.achieved(asked)
         if not _at_most(achieved, asked):
