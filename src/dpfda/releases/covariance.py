@@ -331,16 +331,11 @@ class ReleasedCovariance(OnBasis):
         radius = int(Fraction(cast("float", self.bound["radius"])) * Fraction(2) ** (self.exponent // 2))
         if radius < 1:
             raise ValueError("the radius is below the grid")
-        divisor = self.divisor
-        counts = (
-            [AddedNoise(divisor.noise, "l1", divisor.scale, 0)]
-            if isinstance(divisor, NoisyCount)
-            else []
-        )
-        return [
-            *counts,
-            AddedNoise(self.noise, "l2", OuterDifference.of(self.noise.size, radius, self.neighbours)),
-        ]
+        divisor, counts = self.divisor, list[AddedNoise]()
+        if isinstance(divisor, NoisyCount):
+            counts = [AddedNoise(divisor.noise, "l1", divisor.scale, 0)]
+        difference = OuterDifference.of(self.noise.size, radius, self.neighbours)
+        return [*counts, AddedNoise(self.noise, "l2", difference)]
 
     def checked(self) -> None:
         if isinstance(self.divisor, NoisyCount) and self.divisor.before is not None:
