@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, get_args
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Protocol, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -218,6 +218,20 @@ def read_bounds(bounds: object, standardize: bool) -> Bound:
         "be (lower, upper), ValueBounds, L2Ball, L1Ball, BoxBound or Ellipsoid",
         type(bounds).__name__,
     )
+
+
+STATED: dict[str, type[Any]] = {
+    "values": ValueBounds, "l2": L2Ball, "l1": L1Ball, "box": BoxBound, "ellipsoid": Ellipsoid,
+}  # fmt: skip
+
+
+def bound_from_json(written: Mapping[str, object]) -> Bound:
+    """The bound that `Bound.to_json` wrote; a `ValueError` where it is of another kind or damaged."""
+    made = STATED.get(str(written.get("kind")))
+    if made is None:
+        raise ValueError("a bound is of an unknown kind")
+    numbers = {each.name: written[each.name] for each in fields(made) if each.name in written}
+    return cast("Bound", made(**numbers))
 
 
 def ball_of(

@@ -110,7 +110,7 @@ def _check_claims(certificate: Certificate) -> None:
         raise ValueError("the costs, the claim and what was achieved contradict each other")
     drawn = [cost.drawn for cost in certificate.costs if cost.drawn is not None]
     if not all(_has(cost.loss, cost.guarantee) for cost in (*certificate.costs, *drawn)):
-        raise ValueError("a loss is below its cost")
+        raise ValueError("a loss is not what its cost says")
 
 
 def _as_much(whole: Guarantee, claim: Guarantee) -> bool:
@@ -123,13 +123,14 @@ def _as_much(whole: Guarantee, claim: Guarantee) -> bool:
 
 
 def _has(loss: Loss, guarantee: Guarantee) -> bool:
-    """Whether a loss is no smaller than its guarantee says: charged losses attain it."""
+    """Whether a loss is what its guarantee says: charged losses attain it."""
     if isinstance(guarantee, PureDP):
-        return loss.epsilon is not None and loss.epsilon >= guarantee.epsilon
+        return loss.epsilon == guarantee.epsilon
     if isinstance(guarantee, ZeroConcentratedDP):
-        return loss.rho is not None and loss.rho * CLOSE >= guarantee.rho
+        return loss.rho is not None and guarantee.rho <= loss.rho * CLOSE <= guarantee.rho * CLOSE**2
     if isinstance(loss, ApproximateLoss):
         return loss.epsilon >= guarantee.epsilon and loss.failure >= guarantee.delta
     # In floats: whatever numbers a file holds, it is read at once.
     found = estimated_profile(loss, float(guarantee.epsilon))
-    return found is not None and found * ROUNDING >= float(guarantee.delta)
+    delta = float(guarantee.delta)
+    return found is not None and delta <= found * ROUNDING <= delta * ROUNDING**2

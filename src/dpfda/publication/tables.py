@@ -37,6 +37,7 @@ from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, without_delt
 from dpfda.publication.again import PlanAgain
 from dpfda.publication.charging import NAMED, Paying, certified_entry, charge, recomputed
 from dpfda.publication.integers import publish_integers
+from dpfda.releases.functional_regression import corner_noise_words
 from dpfda.releases.shares import NoisyShares
 
 # A unit's weights are in units of 2^-26, and a number of its record in units of 2^-20.
@@ -259,5 +260,4 @@ class CornerTable(Table):
 
     @property
     def described(self) -> str:
-        said = self.law.describe().replace("coefficients", "numbers")
-        return f"{said}, for each of {self.rows} corners"
+        return corner_noise_words(self.law, self.rows)

@@ -10,6 +10,8 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from dpfda.bases.protocol import flat_grid
+from dpfda.bounds import bound_from_json
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import sequence
 from dpfda.numerics.errors import ParameterError
@@ -17,6 +19,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
 from dpfda.releases.bands import check_level
 from dpfda.releases.base import LEVEL, Column, Release
+from dpfda.releases.promise import AddedNoise, check_promise, moved_by
 from dpfda.releases.words import Words
 from dpfda.views import View
 
@@ -25,6 +28,11 @@ OWN = {
     "format", "schema_version", "answers", "guarantee", "achieved_guarantee", "neighbours",
     "privacy_unit", "bound", "mechanism", "costs", "release_id", "about",
     "words", "table",
+}  # fmt: skip
+
+# What says how far one unit moves the answers, and how noisy they are.
+DESIGN: file.Table = {
+    "exponent": file.EXPONENT, "divisor": file.DIVISOR, "noise": file.LAW, "basis": file.ANY_BASIS,
 }  # fmt: skip
 
 
@@ -113,7 +121,12 @@ class ReleasedAnswers(Release):
     @classmethod
     def entries(cls, written: dict[str, object], kernel: object) -> file.Held:
         design = {name: part for name, part in written.items() if name not in OWN}
-        return super().entries(written, kernel) | {"design": design}
+        held = super().entries(written, kernel) | {"design": design}
+        certificate, law = held["certificate"], file.from_file(design, DESIGN, kernel)
+        basis, bound = law["basis"], bound_from_json(certificate.bound)
+        place = flat_grid(basis), basis.weights, law["exponent"], certificate.neighbours
+        check_promise(certificate, [AddedNoise(law["noise"], *moved_by(bound, *place))])
+        return held
 
     @property
     def axes(self) -> dict[str, tuple[float, float]]:

@@ -7,14 +7,15 @@ is found by that name, in this folder or wherever else it was imported from; not
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
 from dpfda.bases import Basis
+from dpfda.bounds import bound_from_json
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import mapping
 from dpfda.numerics.errors import ParameterError
@@ -26,6 +27,7 @@ from dpfda.releases.files import write_json
 from dpfda.releases.functional import to_basis, to_fdatagrid
 from dpfda.releases.kinds import KINDS, SCHEMA_VERSION, read
 from dpfda.releases.plain import ON_LINE, plain, thinned
+from dpfda.releases.promise import AddedNoise, check_promise, given
 from dpfda.releases.published import LEVEL, Column, Published
 from dpfda.releases.report import report
 
@@ -95,7 +97,19 @@ class Release(Published):
     @classmethod
     def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
         made = cls(**cls.entries(written, kernel))
+        own = {each.name for each in fields(made)}  # type: ignore[arg-type]
+        if "certificate" in own:
+            certificate = replace(made.certificate, bound=made.stated_bound())
+            made = replace(made, certificate=certificate)  # type: ignore[type-var]
         made.checked()
+        if "certificate" in own:
+            if written.get("schema_version", 1) == 1:
+                # Its file does not say exactly what each stage cost, nor what its parts did.
+                given(made.certificate, made.added_noise())
+            else:
+                check_promise(
+                    made.certificate, made.added_noise(), made.parts(), "selected" in made.about
+                )
         return made
 
     @classmethod
@@ -113,6 +127,31 @@ class Release(Published):
         """The certificate in its file; where the file holds noise, its losses are of no other law."""
         noise = held["shares"].noise if "shares" in held else held.get("noise")
         return certified(written, laws=None if noise is None else [noise])
+
+    def stated_bound(self) -> Mapping[str, object]:
+        """The public bound in numbers and words: its words are never those of a file.
+
+        By default what its numbers say, or as it was given where it has none.
+        """
+        if "kind" not in self.bound:
+            return self.bound
+        bound = bound_from_json(self.bound)
+        return {"description": bound.describe(), **bound.to_json()}
+
+    def added_noise(self) -> Sequence[AddedNoise]:
+        """Noise that it holds, with how far one unit moves what that was added to, as far as known.
+
+        Reading a file recomputes from it what the noise gives, and refuses a certificate that says
+        something else.
+        """
+        return ()
+
+    def parts(self) -> list[Certificate]:
+        """Certificates of the releases that it holds, which were charged as parts of its own."""
+        own = [each for each in vars(self).values() if isinstance(each, Release)]
+        named = [each for each in vars(self).values() if isinstance(each, Mapping)]
+        many = [part for each in named for part in each.values() if isinstance(part, Release)]
+        return [part.certificate for part in (*own, *many)]
 
     def checked(self) -> None:
         """Refuse, by a `ValueError`, what can be wrong with a release in a file alone."""

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases import Basis
+from dpfda.bounds import bound_from_json
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import mapping
+from dpfda.numerics.encoding import number as as_number
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals, whole
 from dpfda.privacy.certificates import Certificate
@@ -36,6 +38,29 @@ class _Source(Protocol):
     def about(self) -> Mapping[str, object]: ...
     @property
     def mean(self) -> ReleasedFunction | None: ...
+
+
+def stated_deviation(release: _Source) -> dict[str, object]:
+    """The bound on deviations from a center, with the bound on records where there was one.
+
+    Raises
+    ------
+    ValueError
+        If it is another.
+    """
+    bound, mechanism = release.certificate.bound, release.certificate.mechanism
+    records = bound["records"]
+    radius = as_number(bound["radius"])
+    if bound["kind"] != "deviation" or radius <= 0:
+        raise ValueError("second moments need a bound on deviations")
+    how = "a radius that was chosen privately," if "choice" in mechanism else "radius"
+    words = f"deviations from the center clipped to the l2 ball of {how} {radius:g}"
+    if records is not None:
+        stated = bound_from_json(mapping(records))
+        words, records = f"{stated.describe()}; {words}", stated.to_json()
+    if release.mean is not None and release.mean.bound != {**release.mean.bound, **(records or {})}:
+        raise ValueError("the mean has another bound than the records")
+    return {"description": words, "kind": "deviation", "radius": radius, "records": records}
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,6 +208,9 @@ class ReleasedComponents(OnBasis):
         if values.ndim != 2 or values.shape[1] != self.count:
             raise ParameterError("scores", f"have {self.count} columns", f"{values.shape}")
         return np.asarray(self.center + values @ self(self.grid_points))
+
+    def stated_bound(self) -> dict[str, object]:
+        return stated_deviation(self)
 
     def checked(self) -> None:
         if self.vectors.shape != (self.basis.eigenvalues.size, self.count):

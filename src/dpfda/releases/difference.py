@@ -191,6 +191,9 @@ class ReleasedDifference(Sampled):
     def checked(self) -> None:
         if self.first.domain_range != self.second.domain_range:
             raise ValueError("the two have different domains")
+        terms = {(each.guarantee, each.neighbours, each.unit) for each in (self.first, self.second)}
+        if len(terms) > 1 or not self.first.certificate.paid_with(self.second.certificate):
+            raise ValueError("the two were not released at one charge")
 
     # Its table, picture and words.
 

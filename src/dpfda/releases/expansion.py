@@ -10,25 +10,29 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from dpfda.bases import BernsteinBasis
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import frozen
 from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.kernels import kernel_to_json
 from dpfda.bases.priors import Hierarchy
+from dpfda.bases.protocol import flat_grid
 from dpfda.bases.reading import prior_from_json
+from dpfda.bounds import Bound, LatticeBounds, ValueBounds, bound_from_json
 from dpfda.mechanisms.posteriors import CurveModel, ImageModel, Posterior, Widths
-from dpfda.noise import BoxNoise, NoiseLaw, achieved_guarantee
+from dpfda.noise import AnyNorm, BoxNoise, NoiseLaw, Width
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import randomness
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, within
+from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
 from dpfda.releases.banded import Banded
 from dpfda.releases.costs import certified, drawn_laws, sum_costs
 from dpfda.releases.counts import Divisor, NoisyCount
+from dpfda.releases.promise import AddedNoise, moved_by
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,18 +223,62 @@ class Expansion(Banded):
             cells = measured if hierarchy.cells is None else len(hierarchy.cells)
             if hierarchy.lower.shape != self.center.shape or cells != measured:
                 raise ValueError("bounds, cells and scales differ in number")
-            _check_scales(self, hierarchy)
+            _check_bounds(self, hierarchy)
         elif isinstance(hierarchy, ImagePrior):
             shape = getattr(self.basis, "shape", None)
             if hierarchy.measured != measured or hierarchy.shape != shape:
                 raise ValueError("grid, cells and scales differ in number")
-            _check_scales(self, hierarchy)
+            _check_bounds(self, hierarchy)
         elif hierarchy is not None and _sizes(hierarchy) != (measured, functions):
             raise ValueError("prior and scales differ in number")
         if not self.count > 0:
             raise ValueError("the divisor must be positive")
         if not self.center_fits():
             raise ValueError("the center must fit the grid")
+
+    def stated_bound(self) -> Mapping[str, object]:
+        if "kind" in self.bound:
+            return super().stated_bound()
+        if self.mechanism.get("name") != "kernel":
+            raise ValueError("the records of a mean are in a bound")
+        return {"description": points_words(self.basis.weights.size)}
+
+    def added_noise(self) -> list[AddedNoise]:
+        moved, divisor = self._moved(), self.divisor
+        if moved is None:
+            return []
+        norm, width = moved
+        counts = list[AddedNoise]()
+        if isinstance(divisor, NoisyCount):
+            first = divisor.before or divisor
+            counts = [AddedNoise(first.noise, "l1", first.scale, 0)]
+            if self.counted is not None and isinstance(width, tuple):
+                width += (divisor.scale,)
+        return [*counts, AddedNoise(self.noise, norm, width)]
+
+    def _moved(self) -> tuple[AnyNorm, Width] | None:
+        """Norm and size by which one unit moves the sum; None where the release does not say it."""
+        prior, differences = self.hierarchy, self.neighbours.differences
+        if isinstance(prior, CurvePrior | ImagePrior) and prior.cells is not None:
+            return "box", tuple(map(differences, _sums_over_cells(prior, self.exponent)))
+        if "kind" not in self.bound:
+            return None
+        bound, grid = bound_from_json(self.bound), flat_grid(self.basis)
+        if self.synthesis is not None:
+            return self._moved_in_cells(bound, grid)
+        if isinstance(bound, ValueBounds) and isinstance(self.basis, BernsteinBasis):
+            bound = LatticeBounds(bound.lower, bound.upper)
+        return moved_by(bound, grid, self.basis.weights, self.exponent, self.neighbours)
+
+    def _moved_in_cells(self, bound: Bound, grid: Floats) -> tuple[AnyNorm, Width] | None:
+        """Of sums over cells whose sizes are not known: scales are in proportion to their widths."""
+        noise, named = self.noise, self.mechanism.get("name")
+        if named != "cells" or not isinstance(bound, ValueBounds) or not isinstance(noise, BoxNoise):
+            return None
+        lower, upper = bound.curves_on(grid)
+        halves = np.floor(np.ldexp((upper - lower) / 2, self.exponent)).astype(np.int64)
+        whole = self.neighbours.differences(int(halves.sum()))
+        return "box", tuple(max(1, whole * scale // sum(noise.scales)) for scale in noise.scales)
 
     def center_fits(self) -> bool:
         """Whether the center has a number for each grid point."""
@@ -338,23 +386,27 @@ class Expansion(Banded):
         ]
 
 
-def _check_scales(release: Expansion, prior: CurvePrior | ImagePrior) -> None:
-    """Refuse noise on cells that is too small for its cost: the bounds say how far one unit moves it."""
-    if prior.cells is None:
-        return
-    halves = np.floor(np.ldexp(np.asarray(prior.width) / 2, release.exponent)).astype(np.int64)
+def points_words(points: int) -> str:
+    """What is bounded in a kernel density, in words."""
+    return f"points, each moved to the nearest of {points} public ones"
+
+
+def _check_bounds(release: Expansion, prior: CurvePrior | ImagePrior) -> None:
+    """Refuse a prior between other bounds than those that records were held in."""
+    if release.bound.get("kind") != "values":
+        raise ValueError("a prior between bounds needs bounds on values")
+    for end in ("lower", "upper"):
+        if not np.all(np.asarray(release.bound[end]) == getattr(prior, end)):
+            raise ValueError("the prior has other bounds than the records")
+
+
+def _sums_over_cells(prior: CurvePrior | ImagePrior, exponent: int) -> list[int]:
+    """How far from the middle a record's sums over cells are at most."""
+    halves = np.floor(np.ldexp(np.asarray(prior.width) / 2, exponent)).astype(np.int64)
     if isinstance(prior, ImagePrior):
-        sums = np.full(prior.measured, halves * prior.weight)
-    else:
-        sums = np.add.reduceat(halves, np.cumsum((0, *prior.cells[:-1])))
-    width = tuple(release.neighbours.differences(size) for size in sums.tolist())
-    if release.counted is not None:
-        width += (release.counted.scale,)
-    cost = release.certificate.costs[-1].guarantee
-    box = isinstance(release.noise, BoxNoise)
-    whole = PureDP(cost.epsilon) if isinstance(cost, ApproximateDP) and box else cost
-    if not within(achieved_guarantee(release.noise, "box", width, whole), cost):
-        raise ValueError("the noise is too small for what was charged")
+        return [int(halves) * prior.weight] * prior.measured
+    assert prior.cells is not None  # noqa: S101
+    return list(np.add.reduceat(halves, np.cumsum((0, *prior.cells[:-1]))).tolist())
 
 
 def _sizes(hierarchy: Hierarchy) -> tuple[int, int]:

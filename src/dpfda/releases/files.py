@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dpfda.numerics import parameters
-from dpfda.numerics.errors import StorageError
+from dpfda.numerics.errors import DpfdaError, StorageError
 from dpfda.numerics.words import legible
 
 Made = TypeVar("Made")
@@ -127,7 +127,7 @@ def built(make: Callable[[], Made], path: str | Path) -> Made:
             return make()
     except StorageError:
         raise
-    except DAMAGE as error:
+    except (DpfdaError, *DAMAGE) as error:
         raise StorageError(
             f"{str(path)!r} is damaged: {type(error).__name__} while reading it."
         ) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,20 +13,45 @@ import numpy as np
 from dpfda.bases.corners import BASELINE, Corners
 from dpfda.bases.grids import check_domain, check_grid, frozen
 from dpfda.mechanisms.posteriors.effects import Effects
-from dpfda.noise import NoiseLaw
+from dpfda.noise import AnyNorm, GaussianNoise, NoiseLaw, Width
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import label
 from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
 from dpfda.releases.banded import Sampled
 from dpfda.releases.bands import Band, Limits, settled
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.confidence import BOUNDED, STATED, Variance, sampled, stated_variance
+from dpfda.releases.promise import AddedNoise
 from dpfda.releases.words import Words, noise_line, without_noise
 from dpfda.views import Curve
+
+
+def corner_noise_words(noise: NoiseLaw, corners: int) -> str:
+    """Say in words what noise is on a table of corners."""
+    return f"{noise.describe().replace('coefficients', 'numbers')}, for each of {corners} corners"
+
+
+def bound_words(bounds: Floats, corners: Corners) -> str:
+    """What is bounded, in words."""
+    lower, upper = float(bounds[0].min()), float(bounds[1].max())
+    return f"values from {lower:g} to {upper:g}; covariates {corners.describe()}"
+
+
+def corner_differences(noise: NoiseLaw, neighbours: Neighbours, exponent: int) -> tuple[AnyNorm, Width]:
+    """How far one unit moves all rows of a table of corners together, as if they were one row.
+
+    A unit's weights of the rows add up to one, in units of 2^-exponent, and no number of its record is
+    larger than they are: see `dpfda.publication.tables`.
+    """
+    width, columns = neighbours.differences(1 << exponent), noise.components
+    if isinstance(noise, GaussianNoise):
+        return "l2", math.isqrt(columns * width**2) + 1
+    return "box", (width,) * columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,6 +297,19 @@ class ReleasedFunctionalRegression(Sampled):
         held = super().entries(written, kernel)
         return held | {"domain_range": check_domain(held["domain_range"], held["grid_points"])}
 
+    @property
+    def noise_words(self) -> str:
+        """The law of the noise."""
+        return corner_noise_words(self.noise, self.corners.size)
+
+    def stated_bound(self) -> dict[str, object]:
+        return {"description": bound_words(self.bounds, self.corners)}
+
+    def added_noise(self) -> list[AddedNoise]:
+        if self.exponent < 0:
+            raise ValueError("sums are in units of at most one")
+        return [AddedNoise(self.noise, *corner_differences(self.noise, self.neighbours, self.exponent))]
+
     # Tables, pictures and words.
 
     def functions(self, at: Floats) -> dict[str, Floats]:
@@ -333,7 +372,7 @@ class ReleasedFunctionalRegression(Sampled):
             assumed=[
                 f"- the grid and the domain: {self.spoken_domain};",
                 *known,
-                f"- how the noise is made: {self.mechanism.get('noise', self.noise.describe())}.",
+                f"- how the noise is made: {self.noise_words}.",
             ],
             bounded=[
                 "Values of curves and of covariates outside their bounds count as the nearest end. The "

@@ -45,8 +45,10 @@ from dpfda.releases.cell_errors import (
     unit_box,
 )
 from dpfda.releases.costs import certified, sum_costs
+from dpfda.releases.promise import AddedNoise
 from dpfda.releases.published import as_given
 from dpfda.releases.report import counted
+from dpfda.releases.shares import noise_on_shares
 from dpfda.releases.words import Words, density_label, noise_line, without_noise
 from dpfda.views import View
 
@@ -278,6 +280,12 @@ class ReleasedHistogram(Valued):
         tuning = {"name": "histogram", "cells": list(held["cells"].shape), "noise": noise_words(noise)}
         described = {"description": BOUND}, tuning
         return certified(written, partial(sum_costs, noise, 1.0), lambda: described, [noise])
+
+    def stated_bound(self) -> dict[str, object]:
+        return {"description": BOUND}
+
+    def added_noise(self) -> list[AddedNoise]:
+        return noise_on_shares(self.noise, self.exponent, self.neighbours)
 
     # Tables, pictures and words.
 

@@ -12,6 +12,7 @@ import dpfda.releases
 from dpfda.numerics.encoding import mapping, text
 from dpfda.numerics.errors import StorageError
 from dpfda.releases.files import built, read_json
+from dpfda.releases.promise import check_agreement
 from dpfda.releases.published import Published
 
 # Schema of files that hold certificates; those of version 1 hold a guarantee alone.
@@ -51,7 +52,7 @@ def read(path: str | Path, kind: type[Kind], kernel: object = None) -> Kind:
             f"{str(path)!r} must have schema version {SCHEMA_VERSION}; found "
             f"{written.get('schema_version')!r}. Update dpfda to read later files."
         )
-    return built(lambda: _shown(known.from_json(written, kernel)), path)
+    return built(lambda: _shown(known.from_json(written, kernel), written), path)
 
 
 def _readable(version: object) -> bool:
@@ -59,8 +60,9 @@ def _readable(version: object) -> bool:
     return type(version) is int and 1 <= version <= SCHEMA_VERSION
 
 
-def _shown(release: Kind) -> Kind:
-    """A release, if it can be shown: its descriptions come from the file as well."""
+def _shown(release: Kind, written: object) -> Kind:
+    """A release that writes what its file says and can be shown: labels come from the file as well."""
+    check_agreement(written, release.to_json())
     repr(release)
     release.cite()
     return release

@@ -29,6 +29,7 @@ from dpfda.releases.bands import KINDS, Band, make_band
 from dpfda.releases.base import LEVEL
 from dpfda.releases.boxes import BAND_POINTS, FINE, check_drawn
 from dpfda.releases.costs import certified, sum_costs
+from dpfda.releases.promise import AddedNoise
 from dpfda.releases.words import Words, noise_line, without_noise
 from dpfda.views import View
 
@@ -175,6 +176,14 @@ class LatticeRelease(Banded):
         noise, said = KNormNoise((1,), (held["scale"],)), stated_by_caller(readable(held["sensitivity"]))
         described = {"description": said}, {"name": "bernstein"}
         return certified(written, partial(sum_costs, noise, 1.0), lambda: described, [noise])
+
+    def stated_bound(self) -> dict[str, object]:
+        return {"description": stated_by_caller(readable(self.sensitivity))}
+
+    def added_noise(self) -> list[AddedNoise]:
+        return [
+            AddedNoise(self.noise, "linf", math.ceil(self.sensitivity * Fraction(2) ** self.exponent))
+        ]
 
     # Tables, pictures and words.
 

@@ -20,6 +20,7 @@ from dpfda.releases import entries as file
 from dpfda.releases.banded import Valued
 from dpfda.releases.bands import Band, settled
 from dpfda.releases.base import LEVEL, Column
+from dpfda.releases.promise import AddedNoise
 from dpfda.releases.report import counted
 from dpfda.releases.shares import NoisyShares
 from dpfda.releases.words import Words
@@ -27,6 +28,11 @@ from dpfda.views import Curve, Line
 
 BAND_POINTS = 201
 COVERS = "sampling with the variance from the same noisy numbers"
+
+
+def bound_words(bounds: tuple[float, float], unit: str) -> str:
+    """What is bounded, in words."""
+    return f"values between {bounds[0]:g} and {bounds[1]:g}, one in all for each {unit}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +132,12 @@ class ReleasedPooledMean(Valued):
         limits = np.array(self.bounds[0]), np.array(self.bounds[1])
         band = Band(at, values - reach, values + reach, level, simultaneous, COVERS)
         return settled(band, values, limits)
+
+    def stated_bound(self) -> dict[str, object]:
+        return {"description": bound_words(self.bounds, self.unit)}
+
+    def added_noise(self) -> list[AddedNoise]:
+        return self.shares.added_noise(self.neighbours)
 
     # Tables, pictures and words.
 

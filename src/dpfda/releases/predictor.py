@@ -257,6 +257,9 @@ class ReleasedPredictor(WordedPredictor):
         costs = partial(sum_costs, noise, 1.0) if one_sum else one_cost
         return certified(written, costs, lambda: ({"description": BOUND}, mechanism), [noise])
 
+    def stated_bound(self) -> dict[str, object]:
+        return {"description": BOUND}
+
     # Tables, pictures and words.
 
     @property

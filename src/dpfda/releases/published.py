@@ -94,6 +94,10 @@ class Published(Certified):
         """Build a release from JSON types; whatever does not fit raises a `ValueError`."""
         raise NotImplementedError
 
+    def to_json(self) -> dict[str, object]:
+        """Everything in a release as JSON types, in the order in which a person would read it."""
+        raise NotImplementedError
+
     # Values, tables and pictures.
 
     @property

@@ -18,6 +18,7 @@ from dpfda.mechanisms.design.quantiles import (
     MOST_LEVELS,
     MOST_POINTS,
     QuantileLaw,
+    range_of,
     rank_bound,
     spreads,
 )
@@ -27,6 +28,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import probability, reals
 from dpfda.numerics.rationals import rational
 from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
 from dpfda.releases.base import LEVEL, Column, Release
@@ -42,6 +44,12 @@ def _points_to_json(points: PublicPoints) -> dict[str, object]:
 def _points_from_json(written: object) -> PublicPoints:
     entries = mapping(written)
     return PublicPoints(Scale.from_json(entries["knots"]), integer(entries["count"], 2, MOST_POINTS))
+
+
+def bound_words(points: PublicPoints, unit: str) -> str:
+    """What is bounded, in words."""
+    start, end = points.domain_range
+    return f"one {unit} has one unit of mass on [{start:g}, {end:g}]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +181,16 @@ class ReleasedQuantiles(Release):
             raise ValueError("a range of losses must be positive")
         law = QuantileLaw(levels, held["points"].count, epsilon, held["certificate"].neighbours)
         return held | {"law": law}
+
+    def stated_bound(self) -> dict[str, object]:
+        return {"description": bound_words(self.points, self.unit)}
+
+    def checked(self) -> None:
+        (cost,) = self.certificate.costs
+        if range_of(cost.guarantee) != self.law.epsilon:
+            raise ValueError("the range of losses is not what was charged")
+        if self.neighbours is Neighbours.ADD_REMOVE and self.public_size is not None:
+            raise ValueError("a private number of units is said to be public")
 
     # Tables, pictures and words.
 

@@ -10,11 +10,21 @@ from typing import ClassVar
 import numpy as np
 
 from dpfda.bases.grids import frozen
-from dpfda.mechanisms.design.shares import EXPONENT
-from dpfda.noise import NoiseLaw
+from dpfda.mechanisms.design.shares import EXPONENT, share_differences
+from dpfda.noise import GaussianNoise, NoiseLaw
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
+from dpfda.privacy.guarantees import Neighbours
 from dpfda.releases import entries as file
+from dpfda.releases.promise import AddedNoise
+
+
+def noise_on_shares(noise: NoiseLaw, exponent: int, neighbours: Neighbours) -> list[AddedNoise]:
+    """Noise on sums of shares in units of 2^-exponent, with how far one unit moves them."""
+    if exponent < 0:
+        raise ValueError("shares are in units of at most one")
+    gaussian = isinstance(noise, GaussianNoise)
+    return [AddedNoise(noise, *share_differences(gaussian, neighbours, 1 << exponent))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +68,10 @@ class NoisyShares(file.Written):
     def size(self) -> float:
         """What counts are divided by: the public number of units, or the noisy one, at least 1."""
         return float(self.public_size or max(1.0, float(self.counts.sum())))
+
+    def added_noise(self, neighbours: Neighbours) -> list[AddedNoise]:
+        """The noise, with how far one unit moves what it was added to."""
+        return noise_on_shares(self.noise, self.exponent, neighbours)
 
     @property
     def deviation(self) -> float:

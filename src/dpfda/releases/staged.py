@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
+from fractions import Fraction
 from functools import partial
 from typing import ClassVar
 
-from dpfda.noise import NoiseLaw
+from dpfda.bounds import L2Ball
+from dpfda.noise import AnyNorm, NoiseLaw, Width
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import number, sequence
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee
+from dpfda.privacy.guarantees import Guarantee, PureDP
 from dpfda.privacy.written import guarantee_from_json, guarantee_to_json
 from dpfda.releases import entries as file
 from dpfda.releases.costs import Costs, certified, without
 from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.promise import AddedNoise, moved_by, same
 from dpfda.releases.words import Words
 
 GUARANTEE = file.entry(guarantee_from_json, guarantee_to_json)
@@ -56,6 +59,10 @@ class Selection(file.Written):
         "noise": file.LAW,
         "achieved": GUARANTEE.named("guarantee_recomputed"),
     }
+
+    def __post_init__(self) -> None:
+        if not len(self.radii) == len(self.noisy_counts) == self.noise.components:
+            raise ParameterError("noisy_counts", f"be {len(self.radii)}", len(self.noisy_counts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +120,30 @@ class TwoStageFunction(ReleasedFunction):
             own = replace(first.certificate, identity=whole.identity, stages=stages)
             held["first"] = replace(first, certificate=own)
         return held
+
+    def _moved(self) -> tuple[AnyNorm, Width]:
+        return moved_by(
+            L2Ball(self.radius), self.grid_points, self.basis.weights, self.exponent, self.neighbours
+        )
+
+    def added_noise(self) -> list[AddedNoise]:
+        chosen = self.selection
+        before = (
+            []
+            if chosen is None
+            else [AddedNoise(chosen.noise, "l1", self.neighbours.differences(chosen.scale), -2)]
+        )
+        return [*before, *super().added_noise()]
+
+    def checked(self) -> None:
+        super().checked()
+        if self.bound != self.first.bound or self.mechanism.get("radius", self.radius) != self.radius:
+            raise ValueError("bound or radius differ between the stages")
+        *before, last = self.added_noise()
+        if not same(last.achieved(self.certificate.costs[-1].guarantee), self.last):
+            raise ValueError("the noise of the last stage gives something else")
+        if self.selection and not same(before[0].achieved(PureDP(Fraction(1))), self.selection.achieved):
+            raise ValueError("the noise of the selection gives something else")
 
     @classmethod
     def charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:

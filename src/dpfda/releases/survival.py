@@ -26,6 +26,7 @@ from dpfda.releases.banded import Valued
 from dpfda.releases.bands import CONFIDENCE, Band, band_from_errors, check_level, settled
 from dpfda.releases.base import LEVEL, Column
 from dpfda.releases.equality import EqualityTest, Estimate
+from dpfda.releases.promise import AddedNoise
 from dpfda.releases.report import counted
 from dpfda.releases.shares import NoisyShares
 from dpfda.releases.words import Words, noise_line, without_noise
@@ -301,6 +302,12 @@ class ReleasedSurvival(Valued):
     def checked(self) -> None:
         if self.level is not None and self.level not in self.levels:
             raise ValueError("there is no such group")
+
+    def stated_bound(self) -> dict[str, object]:
+        return {"description": BOUND}
+
+    def added_noise(self) -> list[AddedNoise]:
+        return self.shares.added_noise(self.neighbours)
 
     # Tables, pictures and words.
 

@@ -11,16 +11,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import check_points
+from dpfda.bounds import ValueBounds
 from dpfda.mechanisms.design.forms import DESCRIBED, Forms
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import name, sequence
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
 from dpfda.releases.base import LEVEL, Release
 from dpfda.releases.confidence import Variance, stated_variance
 from dpfda.releases.equality import EqualityTest, check_test
+from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import NoisyShares
 from dpfda.releases.words import Words
 from dpfda.views import Curve
@@ -156,8 +159,18 @@ class ReleasedTest(Release):
         return EqualityTest(self.statistic, p_value, level, self.names, said)
 
     def checked(self) -> None:
+        if self.neighbours is not Neighbours.REPLACE_ONE:
+            raise ValueError("the numbers of units are public")
         if min(self.sizes) < 1 or self.shares.public_size != self.forms.smallest:
             raise ValueError("the sizes do not fit the statistic")
+
+    def stated_bound(self) -> dict[str, object]:
+        ends = [end[0] if np.all(end == end[0]) else end for end in (self.lower, self.upper)]
+        return {"description": ValueBounds(*ends).describe()}
+
+    def added_noise(self) -> list[AddedNoise]:
+        # One share of one unit lies between nothing and all.
+        return [AddedNoise(self.shares.noise, "l1", 1 << self.shares.exponent)]
 
     # Tables, pictures and words.
 

@@ -98,6 +98,10 @@ class ReleasedVector(OfMeans):
         own = own_level(level, len(self.means))
         return {name: mean.band(own, points=points) for name, mean in self.means.items()}
 
+    def stated_bound(self) -> dict[str, object]:
+        said = [f"{name}: {mean.bound['description']}" for name, mean in self.means.items()]
+        return {"description": "; ".join(said)}
+
     # Tables, pictures and words.
 
     def columns(

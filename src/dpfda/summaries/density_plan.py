@@ -35,6 +35,7 @@ from dpfda.publication import (
 )
 from dpfda.publication.selections import publish_zoomed
 from dpfda.releases.density import ReleasedDensity
+from dpfda.releases.expansion import points_words
 from dpfda.releases.histogram import ReleasedHistogram, noise_words
 from dpfda.summaries.choices import public_size, stated_size
 from dpfda.summaries.density_kernel import DensityKernel, Elements
@@ -120,8 +121,7 @@ class DensityPlan(PlanAgain):
     def bounded(self) -> dict[str, object]:  # type: ignore[override]
         if self.elements is None:
             return {"description": "one cell a unit"}
-        count = len(self.elements.integers)
-        return {"description": f"points, each moved to the nearest of {count} public ones"}
+        return {"description": points_words(len(self.elements.integers))}
 
     @property
     def functions(self) -> str:

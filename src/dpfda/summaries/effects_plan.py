@@ -23,7 +23,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import NAMED, Paying, planner, stamp
 from dpfda.publication.tables import CORNER_EXPONENT, CornerTable, TablePlan
-from dpfda.releases.functional_regression import ReleasedFunctionalRegression
+from dpfda.releases.functional_regression import ReleasedFunctionalRegression, bound_words
 from dpfda.summaries.choices import sizes_for, stated_size
 from dpfda.summaries.settings import Settings, read_labels
 
@@ -188,7 +188,7 @@ def effects_plan(
     def table_of(wanted: int, columns: int) -> CornerTable:
         words = {
             "summary": SUMMARY,
-            "bound": f"values from {lower.min():g} to {upper.max():g}; covariates {corners.describe()}",
+            "bound": bound_words(np.stack([lower, upper]), corners),
             "basis": f"averages over {wanted} cells at {corners.size} corners",
         }
         tuning = {"name": "corners", "corners": corners.size, "cells": wanted}

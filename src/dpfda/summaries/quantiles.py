@@ -32,7 +32,7 @@ from dpfda.publication.selections import publish_quantiles
 from dpfda.records.frames import cells_handed
 from dpfda.records.labels import units_of
 from dpfda.records.points import PlacedPoints, points_from_array
-from dpfda.releases.quantiles import ReleasedQuantiles
+from dpfda.releases.quantiles import ReleasedQuantiles, bound_words
 from dpfda.summaries.arguments import AxisScale, Labels, Number, Payer, Place, Protected, Records
 from dpfda.summaries.choices import check_choices, public_size
 from dpfda.summaries.density_plan import check_lengths
@@ -266,8 +266,7 @@ class QuantilesPlan(PlanAgain):
 
     @property
     def bounded(self) -> dict[str, object]:  # type: ignore[override]
-        a, b = self.points.domain_range
-        return {"description": f"one {self.unit} has one unit of mass on [{a:g}, {b:g}]"}
+        return {"description": bound_words(self.points, self.unit)}
 
     @property
     def functions(self) -> str:

@@ -26,7 +26,7 @@ from dpfda.records.observations import (
     observations_from_array,
     observations_from_long,
 )
-from dpfda.releases.pooled import ReleasedPooledMean
+from dpfda.releases.pooled import ReleasedPooledMean, bound_words
 from dpfda.summaries.choices import check_choices, sizes_for, stated_size
 from dpfda.summaries.curves import grid_of, handed_curves, stated_ends
 from dpfda.summaries.estimator import Estimator
@@ -190,7 +190,7 @@ def pooled_plan(
     cells = cells_for(float(designed), trial.deviation)
     words = {
         "summary": "mean curve",
-        "bound": f"values between {bounds[0]:g} and {bounds[1]:g}, one in all for each {unit}",
+        "bound": bound_words(bounds, unit),
         "basis": CellGrid.regular(cells, ends).describe(),
     }
     tuning = {"name": "pooled", "cells": cells}

@@ -20,6 +20,24 @@ EXPONENT = 20
 UNIT = 1 << EXPONENT
 
 
+def share_differences(gaussian: bool, neighbours: Neighbours, unit: int = UNIT) -> tuple[Norm, int]:
+    """By how much neighbours' sums of shares differ, in the norm that the noise needs.
+
+    Parameters
+    ----------
+    gaussian : bool
+        Whether the noise is normal.
+    neighbours : Neighbours
+    unit : int
+        All shares of a unit together, at most.
+    """
+    if not gaussian:
+        return "l1", neighbours.differences(unit)
+    # Shares are not negative, so two units are at most 2^(1/2) apart.
+    replaced = neighbours is Neighbours.REPLACE_ONE
+    return "l2", math.isqrt(2 * unit**2) + 1 if replaced else unit
+
+
 def share_noise(
     cells: int, guarantee: Guarantee, neighbours: Neighbours, noise: str = "auto"
 ) -> tuple[NoiseLaw, Guarantee, Norm, int]:
@@ -41,13 +59,11 @@ def share_noise(
     norm, width
         By how much neighbours differ, in the norm that the noise needs.
     """
-    pure, width = without_delta(guarantee), neighbours.differences(UNIT)
-    laplace = knorm_noise((1,), (1.0,), "l1", width, pure)
+    pure, plain = without_delta(guarantee), share_differences(False, neighbours)
+    laplace = knorm_noise((1,), (1.0,), *plain, pure)
     if noise == "gaussian" or (noise == "auto" and not isinstance(guarantee, PureDP)):
-        # Shares are not negative, so two units are at most 2^(1/2) apart.
-        replace = neighbours is Neighbours.REPLACE_ONE
-        distance = math.isqrt(2 * UNIT**2) + 1 if replace else UNIT
-        gaussian = gaussian_noise((1.0,), distance, guarantee)
+        normal = share_differences(True, neighbours)
+        gaussian = gaussian_noise((1.0,), normal[1], guarantee)
         if noise == "gaussian" or gaussian.variances()[0] < laplace.variances()[0]:
-            return type(gaussian)(gaussian.scales * cells), guarantee, "l2", distance
-    return KNormNoise.equal(cells, laplace.scales[0]), pure, "l1", width
+            return type(gaussian)(gaussian.scales * cells), guarantee, *normal
+    return KNormNoise.equal(cells, laplace.scales[0]), pure, *plain

@@ -1,0 +1,187 @@
+"""What a release in a file promises, held to the noise that it holds: recomputed, never believed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpfda.bounds import Bound, BoxBound, Ellipsoid
+from dpfda.noise import AnyNorm, BoxNoise, BoxPartNoise, Width, achieved_guarantee
+from dpfda.noise.symmetric import OuterDifference, achieved_symmetric
+from dpfda.numerics.arrays import Floats
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, added, pure_part
+from dpfda.releases.costs import without
+
+# Free text that is made from other entries whenever a release is written.
+WORDS = ("words", "description", "composition")
+# Bounds in floats give the width of a sum to far less than this; versions round outward differently.
+ROUNDING = Fraction(1001, 1000)
+# A stage of this name is one draw of noise, of which each of several releases holds a part.
+ALL = "all together"
+
+
+class AddedNoise(NamedTuple):
+    """Noise that a release holds, and how far one unit moves what it was added to.
+
+    Parameters
+    ----------
+    noise : NoiseLaw or SymmetricNoise
+        In force.
+    norm : str
+        As in `dpfda.noise.achieved_guarantee`.
+    width : int, tuple of int or OuterDifference
+        In grid units: by how much sums of neighbouring data sets differ.
+    cost : int
+        Which of the certificate's costs paid for it.
+    """
+
+    noise: Any
+    norm: AnyNorm
+    width: Width | OuterDifference
+    cost: int = -1
+
+    def achieved(self, asked: Guarantee) -> Guarantee:
+        """What it gives, of the kind of what was asked for."""
+        if isinstance(self.width, OuterDifference):
+            return achieved_symmetric(self.noise, self.width, asked)
+        if isinstance(asked, ApproximateDP) and isinstance(self.noise, BoxNoise | BoxPartNoise):
+            asked = PureDP(asked.epsilon)
+        return achieved_guarantee(self.noise, self.norm, self.width, asked)
+
+
+def moved_by(
+    bound: Bound, grid_points: Floats, weights: Floats, exponent: int, neighbours: Neighbours
+) -> tuple[AnyNorm, Width]:
+    """Norm and size by which one unit in a bound moves a sum of coefficients, up to rounding.
+
+    Parameters
+    ----------
+    bound : Bound
+    grid_points, weights : array (m,)
+    exponent : int
+        The sum is in units of 2^-exponent of a coefficient.
+    neighbours : Neighbours
+    """
+    unit = Fraction(2) ** exponent
+    if isinstance(bound, BoxBound | Ellipsoid):
+        sizes = np.atleast_1d(np.asarray(bound.to_json()[next(reversed(bound.to_json()))])).tolist()
+        return bound.norm, tuple(neighbours.differences(max(1, int(size * unit))) for size in sizes)
+    radius = Fraction(bound.radius_on(grid_points, weights))
+    return bound.norm, neighbours.differences(max(1, int(radius * unit)))
+
+
+def check_promise(
+    certificate: Certificate,
+    noises: Sequence[AddedNoise],
+    parts: Sequence[Certificate] = (),
+    selected: bool = False,
+) -> None:
+    """Refuse a certificate that the noise or the parts of its release contradict.
+
+    Parameters
+    ----------
+    certificate : Certificate
+    noises : sequence of AddedNoise
+        In the order in which they were paid for; empty where the release does not say how far a unit
+        moves it.
+    parts : sequence of Certificate
+        Of releases inside this one.
+    selected : bool
+        Whether it is the best of several runs, which cost more than the noise of one says.
+
+    Raises
+    ------
+    ValueError
+        If noise is too small for what it cost, a part was charged elsewhere, or noise and parts give
+        more or less than was achieved as the certificate says.
+    """
+    terms = {(each.neighbours, each.unit) for each in (certificate, *parts)}
+    charged = [charge for part in parts for charge in part.charges]
+    if len(terms) > 1 or not set(charged) <= set(certificate.charges):
+        raise ValueError("a part was charged elsewhere, or protects others")
+    found, paid = given(certificate, noises)
+    stated, claim = certificate.achieved, certificate.guarantee
+    known = len(paid) + len(charged) >= len(certificate.costs)
+    if parts and ALL in certificate.stages:
+        # Noise that was drawn for all of them gives at least what each part sees of it.
+        if not all(_at_most(part, stated) for part in (*found, *(part.achieved for part in parts))):
+            raise ValueError("less is said to be achieved than the noise gives")
+        return
+    whole = added([*found, *(part.achieved for part in parts)]) if found or parts else None
+    if whole is not None and not _at_most(whole, stated):
+        raise ValueError("less is said to be achieved than the noise gives")
+    if known and whole is not None and not selected and not _at_most(stated, whole):
+        raise ValueError("more is said to be achieved than the noise gives")
+    # What cannot be recomputed is next to what was charged, for noise is scaled to that.
+    if not known and not _at_most(_comparable(claim, stated), stated):
+        raise ValueError("less is said to be achieved than was charged, and no noise shows it")
+
+
+def given(
+    certificate: Certificate, noises: Sequence[AddedNoise]
+) -> tuple[list[Guarantee], dict[int, list[Guarantee]]]:
+    """What noise gives, in the order in which it was paid for, and by the cost that paid for it.
+
+    Raises
+    ------
+    ValueError
+        If it is too small for what it cost.
+    """
+    costs, paid = certificate.costs, dict[int, list[Guarantee]]()
+    for each in noises:
+        place = each.cost % len(costs)
+        asked, before = costs[place].guarantee, paid.setdefault(place, [])
+        if before:
+            asked = without(asked, before)
+        elif each is not noises[-1]:
+            asked = pure_part(asked)
+        achieved = each.achieved(asked)
+        if not _at_most(achieved, asked):
+            raise ValueError("the noise is too small for what was charged")
+        before.append(achieved)
+    return [one for each in paid.values() for one in each], paid
+
+
+def _comparable(claim: Guarantee, stated: Guarantee) -> Guarantee:
+    """A claim without the delta, or the rho, that pure noise had no use for."""
+    return pure_part(claim) if isinstance(stated, PureDP) else claim
+
+
+def same(one: Guarantee, other: Guarantee) -> bool:
+    """Whether two guarantees are the same up to rounding."""
+    return _at_most(one, other) and _at_most(other, one)
+
+
+def _at_most(part: Guarantee, whole: Guarantee) -> bool:
+    """Whether a guarantee is at most another, number by number and up to rounding."""
+    names = [name for name in ("epsilon", "delta", "rho") if hasattr(part, name)]
+    if hasattr(whole, "rho") and not hasattr(part, "rho"):
+        return part.epsilon**2 / 2 <= whole.rho * ROUNDING  # type: ignore[union-attr]
+    return all(getattr(part, name) <= getattr(whole, name, 0) * ROUNDING for name in names)
+
+
+def check_agreement(written: object, release: object) -> None:
+    """Refuse a file whose entries are not those that its release writes.
+
+    Entries that only one of them has are left alone, as are words: these are written anew.
+
+    Raises
+    ------
+    ValueError
+        If an entry says something else.
+    """
+    if isinstance(written, Mapping) and isinstance(release, Mapping):
+        for name in written.keys() & release.keys() - {"schema_version", *WORDS}:
+            check_agreement(written[name], release[name])
+    elif isinstance(written, list) and isinstance(release, list | tuple):
+        if len(written) != len(release):
+            raise ValueError("a list in a file is not that of its release")
+        if written != release:
+            for one, other in zip(written, release, strict=True):
+                check_agreement(one, other)
+    elif type(written) is bool is not type(release) or written != release:
+        raise ValueError("an entry of a file is not that of its release")
