@@ -32,8 +32,8 @@ def unit_keys(X: object, groups: object, invalid: str) -> list[Key] | None:
 
 IN_TWO = (
     "Then its data would be released twice and cost twice. Keep one group a unit. Of conditions that "
-    "each unit went through, release the mean of each unit's difference. Or use invalid='repair' to count a "
-    "unit in the group of its first record, without its records of other groups."
+    "each unit went through, release the mean of each unit's difference. Or use invalid='repair' to "
+    "count a unit in the group of its first record, without its records of other groups."
 )
 
 
