@@ -4,7 +4,10 @@ A band for the mean of the units at hand has half-width h(t). Their mean has a s
 most s(t) = (v(t) / n)^(1/2) around the population's, and is close to normal. For any correlation between
 m points the probability that all deviations stay within z s is at least that of independent ones (Sidak
 1967), so z is the quantile of |N| at level^(1/m), m being the number of grid points. Noise and sampling
-are independent, and the band reaches (h^2 + z^2 s^2)^(1/2) to each side.
+are independent, and the band reaches (h^2 + z^2 s^2)^(1/2) to each side. That root is a rule and no
+theorem: for each part at its own level only the sum h + z s, both at the root of the level, is proved to
+hold. With values that are independent from point to point (white sampling) as large as the noise, a
+nominal .95 held .79 to .92.
 
 Of the variance v of a unit's value at a point there are two sources here: one that is *stated*, known to
 be public; and the *bounds*, free: a value between L and U with mean mu has a variance of at most
