@@ -103,7 +103,7 @@ def compose(
     kind : {"pure", "approximate", "zero-concentrated"}, optional
         Kind of the total. By default approximate if a delta is given; else pure if all releases are;
         else approximate if any is; else zero-concentrated.
-    delta : number or decimal string, optional
+    delta : number or text, optional
         Delta of an approximate total. By default the sum of the releases' deltas.
     neighbours : Neighbours or name, optional
         Relation for which the bare guarantees and costs hold; by default that of the releases.
