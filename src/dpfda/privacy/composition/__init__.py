@@ -10,7 +10,7 @@ from dpfda.privacy.composition.concentrated import laplace_rho, pure_rho, zcdp_d
 from dpfda.privacy.composition.costs import Cost
 from dpfda.privacy.composition.filters import filter_charge, gaussian_limit
 from dpfda.privacy.composition.gaussian import gaussian_delta, gaussian_epsilon, gaussian_rho
-from dpfda.privacy.composition.items import Released
+from dpfda.privacy.composition.items import Charge, Released
 from dpfda.privacy.composition.loss import Loss
 from dpfda.privacy.composition.losses import (
     ApproximateLoss,
@@ -28,9 +28,9 @@ from dpfda.privacy.composition.losses import (
 from dpfda.privacy.composition.neighbours import for_group, for_replace_one
 
 __all__ = [
-    "Account", "ApproximateLoss", "BlockLoss", "BlocksLoss", "ConcentratedLoss", "Cost", "GaussianLoss",
-    "LaplaceLoss", "Loss", "PureLoss", "RangeLoss", "Released", "account", "block_length", "compose",
-    "estimated_profile", "filter_charge", "for_group", "for_replace_one", "gaussian_delta",
-    "gaussian_epsilon", "gaussian_limit", "gaussian_rho", "laplace_rho", "loss_from_json", "loss_of",
+    "Account", "ApproximateLoss", "BlockLoss", "BlocksLoss", "Charge", "ConcentratedLoss", "Cost",
+    "GaussianLoss", "LaplaceLoss", "Loss", "PureLoss", "RangeLoss", "Released", "account",
+    "block_length", "compose", "estimated_profile", "filter_charge", "for_group", "for_replace_one",
+    "gaussian_delta", "gaussian_epsilon", "gaussian_limit", "gaussian_rho", "laplace_rho", "loss_from_json", "loss_of",
     "pure_rho", "zcdp_delta", "zcdp_epsilon",
 ]  # fmt: skip

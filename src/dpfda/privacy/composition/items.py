@@ -23,7 +23,7 @@ class Charged(Protocol):
     @property
     def neighbours(self) -> Neighbours: ...
     @property
-    def unit(self) -> str: ...
+    def unit(self) -> str | None: ...
 
 
 @runtime_checkable
@@ -33,6 +33,37 @@ class Released(Protocol):
     @property
     def certificate(self) -> Charged:
         """What it promises and what it cost."""
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What a ledger charged for one release, whose stages it does not name.
+
+    Parameters
+    ----------
+    identity : str
+        The release's, which is found again in its files.
+    costs : tuple of Cost
+        All that was charged, under `neighbours`.
+    neighbours : Neighbours
+    unit : str or None
+        None where it was charged in advance and no release has stated it.
+    """
+
+    identity: str
+    costs: tuple[Cost, ...]
+    neighbours: Neighbours
+    unit: str | None
+
+    @property
+    def certificate(self) -> Charge:
+        """Itself, so that it is added up where releases are."""
+        return self
+
+    @property
+    def charges(self) -> tuple[tuple[str, str, Cost], ...]:
+        """Of each stage, what tells its charge from all others."""
+        return tuple((self.identity, f"{i}", cost) for i, cost in enumerate(self.costs))
 
 
 @dataclass(frozen=True)
@@ -65,6 +96,7 @@ def common(items: Sequence[Released | Cost], neighbours: Neighbours | str | None
 
     A stage of a release is counted once, however many derivatives, parts and copies of the release are
     listed: they carry one identity. Releases that were charged separately never do, whatever they cost.
+    What a ledger charged for a release is all that it cost: its files add nothing to that.
 
     Raises
     ------
@@ -72,7 +104,7 @@ def common(items: Sequence[Released | Cost], neighbours: Neighbours | str | None
         If units differ, or the relation of a bare guarantee is not known.
     """
     certificates = [item.certificate for item in items if isinstance(item, Released)]
-    unit = _one_unit({certificate.unit for certificate in certificates})
+    unit = _one_unit({certificate.unit for certificate in certificates if certificate.unit})
     relations = {certificate.neighbours for certificate in certificates}
     given = None if neighbours is None else Neighbours.parse(neighbours)
     bare = len(certificates) < len(items)
@@ -85,10 +117,15 @@ def common(items: Sequence[Released | Cost], neighbours: Neighbours | str | None
     mixed = len(relations) > 1
     costs: list[Cost] = []
     seen: set[tuple[str, str, Cost]] = set()
+    whole = {(c.identity, cost) for c in certificates if isinstance(c, Charge) for cost in c.costs}
     again = 0
     for item in items:
         own, parts = (item.certificate.neighbours if isinstance(item, Released) else given), _parts(item)
-        new = [cost for key, cost in parts if key is None or key not in seen]
+        held = () if isinstance(item, Charge) else whole
+        new = [
+            cost for key, cost in parts
+            if key is None or (key not in seen and (key[0], cost) not in held)
+        ]  # fmt: skip
         seen |= {key for key, _ in parts if key is not None}
         again += not new
         convert = mixed and own is Neighbours.ADD_REMOVE

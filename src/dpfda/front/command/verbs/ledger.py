@@ -25,7 +25,7 @@ def create(
     delta: str = "0",
     rho: str | None = None,
     neighbours: str = "replace-one",
-    unit: str = "record",
+    unit: str | None = None,
     as_json: bool = False,
 ) -> None:
     """Give a data set its budget. The file is made if it does not exist.
@@ -47,7 +47,8 @@ def create(
         Hide any one unit's data, the number of units being public (replace-one), or also whether it is
         there at all, their number being private (add-remove).
     unit : NAME
-        Who is protected, as the releases will say it: record, or the column of --groups.
+        Who is protected, as the releases will say it: record, or the column of --groups. By default as
+        the first release says; all later ones are held to it.
     """
     made = _opened(file).create(dataset, _budget(epsilon, delta, rho), neighbours, unit)
     _tell(made, dataset, as_json)
