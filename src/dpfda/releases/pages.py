@@ -77,7 +77,7 @@ def _together(
         for name, each in releases.items()
     ]
     told = [
-        f"Together these releases of one data set promise {whole.total}. Found by: {whole.how}.",
+        f"Together these releases of one data set promise {whole.told()}. Found by: {whole.how}.",
         "This holds if they are all that was released of the data. What is not listed adds to it.",
     ]
     if whole.again:

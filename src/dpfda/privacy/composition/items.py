@@ -80,15 +80,15 @@ class Common:
         The privacy unit; None where only bare costs were given.
     charged : int
         How many charges of their own the items are: releases, and bare costs.
-    again : int
-        Items that add nothing, because what they cost is counted with an item before them.
+    repeated : tuple of bool
+        Of each item, whether it adds nothing, because what it costs is counted with another.
     """
 
     costs: tuple[Cost, ...]
     neighbours: Neighbours | None
     unit: str | None
     charged: int
-    again: int
+    repeated: tuple[bool, ...]
 
 
 def common(items: Sequence[Released | Cost], neighbours: Neighbours | str | None) -> Common:
@@ -118,7 +118,7 @@ def common(items: Sequence[Released | Cost], neighbours: Neighbours | str | None
     costs: list[Cost] = []
     seen: set[tuple[str, str, Cost]] = set()
     whole = {(c.identity, cost) for c in certificates if isinstance(c, Charge) for cost in c.costs}
-    again = 0
+    repeated: list[bool] = []
     for item in items:
         own, parts = (item.certificate.neighbours if isinstance(item, Released) else given), _parts(item)
         held = () if isinstance(item, Charge) else whole
@@ -127,13 +127,13 @@ def common(items: Sequence[Released | Cost], neighbours: Neighbours | str | None
             if key is None or (key not in seen and (key[0], cost) not in held)
         ]  # fmt: skip
         seen |= {key for key, _ in parts if key is not None}
-        again += not new
+        repeated.append(not new)
         convert = mixed and own is Neighbours.ADD_REMOVE
         costs += [cost.for_replace_one() for cost in new] if convert else new
     relation = Neighbours.REPLACE_ONE if mixed else next(iter(relations), None)
     identities = {charge[0] for made in certificates for charge in made.charges}
     charged = len(identities) + len(items) - len(certificates)
-    return Common(tuple(costs), relation, unit, charged, again)
+    return Common(tuple(costs), relation, unit, charged, tuple(repeated))
 
 
 def _parts(item: Released | Cost) -> list[tuple[tuple[str, str, Cost] | None, Cost]]:

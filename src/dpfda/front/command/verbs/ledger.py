@@ -150,28 +150,16 @@ def _budget(epsilon: str | None, delta: str, rho: str | None) -> Guarantee:
     return guarantee_for(epsilon, delta)
 
 
-def _tell(account: AnyLedger, dataset: str | None, as_json: bool, listed: bool = False) -> None:
+def _tell(ledger: AnyLedger, dataset: str | None, as_json: bool, listed: bool = False) -> None:
     """Budgets, what is spent and what is left, in words or as JSON; and what was charged, if listed."""
-    from dpfda.privacy.ledger.history import table
+    from dpfda.front.command.accounts import state, words
 
-    names = account.datasets() if dataset is None else [dataset]
-    charged = {name: account.releases(name) for name in names} if listed else {}
+    names = ledger.datasets() if dataset is None else [dataset]
     if as_json:
-        state = {
-            name: {
-                "budget": str(account.budget(name)),
-                "spent": account.spent(name).written(),
-                "remaining": account.remaining(name).written(),
-                **({"releases": charged[name]} if listed else {}),
-            }
-            for name in names
-        }
-        print_json(state)
+        print_json({name: state(ledger, name, listed) for name in names})
         return
     for name in names:
-        typer.echo(account.show(name))
-        if charged.get(name):
-            typer.echo(table(charged[name]))
+        typer.echo(words(ledger, name, listed))
 
 
 CREATED = "dpfda ledger create budget.db --dataset scans-2026 --epsilon 3 --unit ID"
