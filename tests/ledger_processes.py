@@ -23,6 +23,19 @@ def race(path, gate, results, amount):
     results.put((accepted, refused))
 
 
+def race_of_units(path, gate, results, unit, names):
+    """Charge each data set once for a unit, all processes at once; report which were accepted."""
+    ledger, accepted = Ledger(path), []
+    for name in names:
+        gate.wait()
+        try:
+            ledger.charge(name, PureDP(1), {**ENTRY, "privacy_unit": unit})
+        except BudgetError:
+            continue
+        accepted.append(name)
+    results.put((unit, accepted))
+
+
 def charge_until_killed(path, told):
     """Charge for ever; after each charge tell its number through a pipe."""
     ledger = Ledger(path)

@@ -42,8 +42,9 @@ from dpfda.privacy.composition import (
 )
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, guarantee_for
 from dpfda.privacy.ledger import Ledger, MemoryLedger, disk, lines
-from ledger_processes import ENTRY, charge_until_killed, race
+from ledger_processes import ENTRY, charge_until_killed, race, race_of_units
 
+PERSON = {**ENTRY, "privacy_unit": "person"}
 ADD_REMOVE = {"neighbours": "add-remove", "privacy_unit": "record"}
 GRID = np.linspace(0.0, 1.0, 12)
 CURVES = np.sin(3 * GRID) * np.linspace(-1, 1, 40)[:, None]
@@ -196,13 +197,82 @@ def test_a_charge_for_another_unit_is_refused(ledger):
     assert ledger.spent("scans")["epsilon"] == 0
 
 
+def test_a_budget_for_records_tells_nobody_to_protect_persons_less(ledger):
+    ledger.create("scans", PureDP(1), unit="record")
+    with pytest.raises(IncompatibleChargeError, match="must be 'record'") as caught:
+        ledger.charge("scans", PureDP("0.1"), PERSON)
+    assert "Group the records" not in str(caught.value)
+    # What is said to help does.
+    assert "create(dataset, guarantee, unit='person')" in str(caught.value)
+    ledger.create("scans by person", PureDP(1), unit="person")
+    ledger.charge("scans by person", PureDP("0.1"), PERSON)
+
+
+def test_the_first_release_states_the_unit_of_a_budget_without_one(ledger):
+    ledger.create("scans", PureDP(1)).create("loads", PureDP(1))
+    assert ledger.budget("scans").unit is None
+    assert "per unit of its first release" in ledger.show("scans")
+    ledger.charge("scans", PureDP("0.1"), PERSON)
+    assert ledger.budget("scans").unit == "person"
+    assert ledger.budget("loads").unit is None
+    with pytest.raises(IncompatibleChargeError, match="must be 'person', as in its budget; found 'reco"):
+        ledger.charge("scans", PureDP("0.1"), ENTRY)
+    # The same script, run again.
+    ledger.create("scans", PureDP(1)).create("scans", PureDP(1), unit="person")
+    with pytest.raises(LedgerError, match="must keep its budget"):
+        ledger.create("scans", PureDP(1), unit="record")
+    ledger.raise_budget("scans", PureDP(2), "more")
+    assert ledger.budget("scans").unit == "person"
+    ledger.charge("loads", PureDP("0.1"), ENTRY)
+    assert [row["unit"] for row in ledger.releases()] == ["person", "record"]
+    ledger.check()
+
+
+def test_a_refused_release_states_no_unit(ledger):
+    ledger.create("scans", PureDP(1))
+    with pytest.raises(BudgetError):
+        ledger.charge("scans", PureDP(2), PERSON)
+    assert ledger.budget("scans").unit is None
+
+
+def test_a_data_sets_account_takes_the_unit_of_its_first_release(ledger):
+    ledger.create("scans", PureDP(1))
+    people = np.repeat(np.arange(20), 2)
+    mean = estimator(ledger, 0.1).set_params(unit="person")
+    assert mean.fit(CURVES, groups=people).release_.unit == "person"
+    with pytest.raises(IncompatibleChargeError, match=r"Costs .* group the records by person"):
+        estimator(ledger, 0.1).fit(CURVES)
+
+
+def test_two_first_releases_at_once_never_state_two_units(path):
+    names = [f"data {i}" for i in range(8)]
+    for name in names:
+        Ledger(path).create(name, PureDP(10))
+    gate, results = SPAWN.Barrier(2), SPAWN.Queue()
+    racers = [
+        SPAWN.Process(target=race_of_units, args=(path, gate, results, unit, names))
+        for unit in ("person", "record")
+    ]
+    for racer in racers:
+        racer.start()
+    charged = dict(results.get(timeout=60) for _ in racers)
+    for racer in racers:
+        racer.join()
+    # Of each data set one of the two was first, and the other was refused.
+    assert sorted(charged["person"] + charged["record"]) == names
+    for unit, own in charged.items():
+        assert all(Ledger(path).budget(name).unit == unit for name in own)
+    Ledger(path).check()
+
+
 # --- what is refused changes nothing ---
 
 
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        ({}, "entry must have the key 'neighbours'"),
+        ({"privacy_unit": "record"}, "entry must have the key 'neighbours'"),
+        ({**ENTRY, "privacy_unit": None}, "privacy_unit must be a printable, non-empty text"),
         ({"neighbours": "replace-one"}, "entry must have the key 'privacy_unit'"),
         ({**ENTRY, "neighbours": "sideways"}, "neighbours must be 'replace-one' or 'add-remove'"),
         ({**ENTRY, "bound": float("nan")}, "entry must consist of JSON types"),
@@ -729,7 +799,7 @@ def test_a_release_is_charged_before_any_noise_is_drawn(ledger, monkeypatch):
 
 
 def test_a_refused_release_draws_no_noise(ledger, monkeypatch):
-    ledger.create("scans", PureDP("0.5"))
+    ledger.create("scans", PureDP("0.5"), unit="record")
 
     def entropy(size):
         raise AssertionError("noise was drawn")

@@ -18,6 +18,7 @@ from dpfda import Domain, PrivateComparison, PrivateCovariance, PrivateMean
 from dpfda.bounds import L2Ball
 from dpfda.errors import (
     BudgetError,
+    DpfdaError,
     FittedStepWarning,
     LedgerError,
     ParameterError,
@@ -105,7 +106,7 @@ def test_a_search_draws_on_a_reservation(ledger):
 
 
 def test_a_reservation_is_for_what_was_reserved(ledger):
-    reserved = ledger.reserve("scans", PureDP("0.1"), times=2)
+    reserved = ledger.reserve("scans", PureDP("0.1"), times=2, unit="record")
     for charge, words in (
         (lambda: mean(reserved, 0.2).fit(CURVES), "must cost at most what was reserved for one"),
         (lambda: mean(reserved, neighbours="add-remove").fit(CURVES), "found 'scans' for add-remove"),
@@ -123,6 +124,57 @@ def test_a_reservation_is_for_what_was_reserved(ledger):
     for times in (0, True, 1.0, 10**9):
         with pytest.raises(ParameterError, match="times must be an integer from 1 to 10000"):
             ledger.reserve("scans", PureDP("0.1"), times=times)
+
+
+def test_each_release_of_a_reservation_is_noted_on_its_row(ledger):
+    reserved = ledger.reserve("scans", PureDP("0.1"), times=3)
+    assert [row["release"] for row in ledger.releases()] == [None] * 3
+    made = [mean(reserved, epsilon).fit(CURVES).release_ for epsilon in (0.1, 0.05)]
+    listed = ledger.releases()
+    assert [row["release"] for row in listed] == [*(m.certificate.identity for m in made), None]
+    assert [row["cost"] for row in listed] == ["epsilon 0.1"] * 3
+    assert "mean" in listed[0]["what"]
+    assert "reserved" in listed[2]["what"]
+    ledger.check()
+
+
+def test_a_reservation_without_a_unit_takes_that_of_the_first_release(ledger):
+    reserved = ledger.reserve("scans", PureDP("0.1"), times=3)
+    mean(reserved, unit="person").fit(CURVES)
+    assert ledger.budget("scans").unit == "person"
+    assert {row["unit"] for row in ledger.releases()} == {"person"}
+    with pytest.raises(BudgetError, match="must be 'person'"):
+        mean(reserved).fit(CURVES)
+    assert reserved.left == 2
+    # Another release comes first: the reservation is held to its unit.
+    ledger.create("loads", PureDP(1))
+    waiting = ledger.reserve("loads", PureDP("0.1"), times=1)
+    mean(ledger).set_params(ledger=ledger.of("loads")).fit(CURVES)
+    with pytest.raises(BudgetError, match="must be 'record'"):
+        mean(waiting, unit="person").fit(CURVES)
+    assert waiting.left == 1
+
+
+def test_what_fails_before_noise_takes_no_row_of_a_reservation(ledger, monkeypatch):
+    reserved = ledger.reserve("scans", PureDP("0.1"), times=2)
+    for wrong in ({"bounds": (1, 0)}, {"mechanism": "laplas"}, {"epsilon": "0,1"}, {"delta": 2}):
+        with pytest.raises(DpfdaError):
+            mean(reserved).set_params(**wrong).fit(CURVES)
+    with pytest.raises(DpfdaError):
+        mean(reserved).fit(CURVES * np.nan)
+    assert reserved.left == 2
+
+    def broken(size):
+        raise OSError("no entropy")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("dpfda.numerics.exactness.os.urandom", broken)
+        with pytest.raises(OSError, match="no entropy"):
+            mean(reserved).fit(CURVES)
+    # Noise may have been seen: the row is gone, and the rest is left to take.
+    assert reserved.left == 1
+    mean(reserved).fit(CURVES)
+    assert epsilon_of(ledger) == Fraction(2, 10)
 
 
 def test_repeated_fits_without_a_ledger_are_warned_about_in_one_line(monkeypatch):

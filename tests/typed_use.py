@@ -1,5 +1,6 @@
 """What mypy and editors know of what users hold: checked by ``mypy tests/typed_use.py``, never run."""
 
+from decimal import Decimal
 from fractions import Fraction
 from typing import assert_type
 
@@ -165,6 +166,7 @@ def arguments(frame: pd.DataFrame, curves: LongCurves, ledger: Ledger) -> None:
     CellGrid.from_edges(range(9))
     PrivateDensity(1.0, bandwidth=[0.1])  # type: ignore[arg-type]
     PrivateKernelRegressor(1.0, loss=1)  # type: ignore[arg-type]
-    PrivateMean("1.0")  # type: ignore[arg-type]
+    PrivateMean("1.0", Decimal("1e-6"))
+    PrivateMean(b"1.0")  # type: ignore[arg-type]
     PrivateMean(1.0, bounds=3)  # type: ignore[arg-type]
     PrivateMean(1.0, unit=4)  # type: ignore[arg-type]

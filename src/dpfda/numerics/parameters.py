@@ -52,6 +52,9 @@ def real(value: object, name: str, low: float, high: float, words: str = "") -> 
     constraint = words or f"be a number from {low:g} to {high:g}"
     if isinstance(value, str | bytes) or (isinstance(value, np.ndarray) and value.ndim):
         raise ParameterError(name, constraint, shown(value))
+    if isinstance(value, np.floating):
+        # As records of that precision have it, not as the decimal that it was written as.
+        value = float(value)
     try:
         found = float(exact(value, name))
     except OverflowError:

@@ -8,6 +8,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from dpfda.numerics.errors import ParameterError
 
 _RATIONAL = re.compile(r"(-?[0-9]+)(?:/([0-9]+))?", re.ASCII)
@@ -19,24 +21,31 @@ LARGEST_EXPONENT = 5000
 def exact(value: Any, parameter: str) -> Fraction:
     """Read a number as the decimal that its writer saw.
 
-    A float is taken at its shortest decimal form, so that ten charges of 0.1 add up to exactly 1.
+    Decimal text is that decimal, and 'p/q' that quotient. A float is taken at its shortest decimal form,
+    so that ten charges of 0.1 add up to exactly 1.
+
+    Raises
+    ------
+    ParameterError
+        If it is no number, not finite, or too long to be one.
     """
-    if type(value).__name__ in ("bool", "complex64", "complex128", "clongdouble"):  # also numpy's
+    if isinstance(value, np.ndarray):
+        if value.ndim:
+            raise ParameterError(parameter, "be a number", f"an array of shape {value.shape}")
+        value = value[()]
+    if isinstance(value, bool | np.bool_ | complex | np.complexfloating | np.timedelta64):
         raise ParameterError(parameter, "be a number", repr(value))
     if _too_long(value):
         raise ParameterError(parameter, "be a number of at most 5000 digits", "another")
-    if isinstance(value, float) or type(value).__module__ == "numpy":
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            raise ParameterError(parameter, "be a number", repr(value)) from None
-        if not math.isfinite(number):
-            raise ParameterError(parameter, "be finite", repr(number))
-        return Fraction(repr(number))
+    if isinstance(value, float | np.floating):
+        if not math.isfinite(value):
+            raise ParameterError(parameter, "be finite", repr(float(value)))
+        return Fraction(_shortest(value))
     try:
-        return Fraction(value)
+        return Fraction(int(value) if isinstance(value, np.integer) else value)
     except (TypeError, ValueError, ZeroDivisionError, OverflowError):
-        raise ParameterError(parameter, "be a finite number", repr(value)) from None
+        remedy = "Write a decimal or a quotient, 0.1 or 1/10." if isinstance(value, str) else ""
+        raise ParameterError(parameter, "be a finite number", repr(value), remedy) from None
 
 
 def positive(value: object, parameter: str, remedy: str = "") -> Fraction:
@@ -72,6 +81,13 @@ def rational(written: object) -> Fraction:
     if match is None or max(len(part or "") for part in match.groups()) > _LONGEST:
         raise ValueError("not an exact number")
     return Fraction(int(match[1]), int(match[2] or 1))
+
+
+def _shortest(value: float | np.floating[Any]) -> str:
+    """The shortest decimal that rounds to a float of its own precision."""
+    if isinstance(value, float):
+        return repr(float(value))
+    return np.format_float_scientific(value)
 
 
 def _too_long(value: object) -> bool:

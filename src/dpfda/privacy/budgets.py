@@ -5,10 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
+from dpfda.numerics.rationals import exact
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, guarantee_for
 
 SMALLEST_EPSILON, LARGEST_EPSILON = Fraction(1, 10**9), Fraction(10**9)
@@ -20,21 +19,22 @@ SMALLEST_DELTA = Fraction(1, 10**100)
 def budget(epsilon: object, delta: object = 0) -> PureDP | ApproximateDP:
     """The guarantee that an estimator is asked for.
 
+    Numbers are read by `dpfda.numerics.rationals.exact`, as everywhere: int, float, Fraction, Decimal,
+    numpy's scalars, and text such as "0.1" or "1/10", which is exactly that number.
+
     Parameters
     ----------
-    epsilon : int, float, Fraction or Decimal
+    epsilon : number or text
         From 1e-9 to 1e9, or to 1e6 where delta is positive.
-    delta : int, float, Fraction or Decimal
+    delta : number or text
         0, or from 1e-100 to below 1.
 
     Raises
     ------
     ParameterError
-        If either is text, no number or out of range.
+        If either is no number or out of range.
     """
-    for name, value in (("epsilon", epsilon), ("delta", delta)):
-        _check_numeric(name, value)
-    found = guarantee_for(epsilon, delta)
+    found = guarantee_for(_read(epsilon, "epsilon"), _read(delta, "delta"))
     approximate = isinstance(found, ApproximateDP)
     if isinstance(found, ApproximateDP) and found.delta < SMALLEST_DELTA:
         raise ParameterError("delta", "be 0 or at least 1e-100", shown(delta))
@@ -52,7 +52,7 @@ def asked(epsilon: object, delta: object = 0, rho: Any = None) -> Guarantee:
     ----------
     epsilon, delta
         As in `budget`.
-    rho : int, float, Fraction or Decimal, optional
+    rho : number or text, optional
         From 1e-18 to 1e9, in the place of epsilon.
 
     Raises
@@ -69,26 +69,22 @@ def asked(epsilon: object, delta: object = 0, rho: Any = None) -> Guarantee:
     if epsilon is not None:
         remedy = "Leave one out: rho is zero-concentrated privacy, epsilon pure or with a delta."
         raise ParameterError("rho", "be given instead of epsilon, not beside it", shown(rho), remedy)
-    _check_numeric("delta", delta)
-    if delta != 0:
+    if _read(delta, "delta") != 0:
         raise ParameterError(
             "delta", "be 0 beside rho, which implies a delta for every epsilon", shown(delta)
         )
-    _check_numeric("rho", rho)
-    found = ZeroConcentratedDP(rho)
+    found = ZeroConcentratedDP(_read(rho, "rho"))
     if not SMALLEST_EPSILON**2 <= found.rho <= LARGEST_EPSILON:
         raise ParameterError("rho", "lie between 1e-18 and 1e9", shown(rho))
     return found
 
 
-def _check_numeric(name: str, value: object) -> None:
+def _read(value: object, name: str) -> Fraction:
     remedy = ""
-    if isinstance(value, str | bytes):
-        remedy = f"Write {name}=0.1, or Fraction(1, 10), for a tenth; text is not read."
-    elif name == "delta" and isinstance(value, tuple | list):
+    if name == "delta" and isinstance(value, tuple | list):
         remedy = "Bounds are given by their name: bounds=(lower, upper)."
     elif value is None:
         remedy = "It has no default: choose it."
-    elif not isinstance(value, np.ndarray) or value.ndim == 0:
-        return
+    else:
+        return exact(value, name)
     raise ParameterError(name, "be a number", shown(value), remedy)

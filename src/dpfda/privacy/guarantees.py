@@ -98,9 +98,9 @@ def guarantee_for(epsilon: object, delta: object = 0) -> PureDP | ApproximateDP:
 
     Parameters
     ----------
-    epsilon : number or decimal string
+    epsilon : number or text
         Privacy loss, positive and finite. Public.
-    delta : number or decimal string
+    delta : number or text
         Failure mass, 0 <= delta < 1. Public.
 
     Raises

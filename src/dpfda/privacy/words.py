@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.composition import USUAL_DELTA
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
 
 # The delta at which a zero-concentrated guarantee is put into words.
-EXAMPLE_DELTA = 1e-6
+EXAMPLE_DELTA = float(USUAL_DELTA)
 # Beyond epsilon = 5 a suspicion of 50 per cent can become one of 99.3 per cent.
 LARGE_EPSILON = 5
 LARGE_DELTA = 1e-5

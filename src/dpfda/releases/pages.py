@@ -87,7 +87,7 @@ def _together(releases: Mapping[str, Published], whole: Account | None) -> Secti
         told = [f"No sum is given: the guarantee of {named} does not cover all that was done."]
         return Section("All together", told, table=rows)
     told = [
-        f"Together these releases of one data set promise {whole.total}. Found by: {whole.how}.",
+        f"Together these releases of one data set promise {whole.told()}. Found by: {whole.how}.",
         "This holds if they are all that was released of the data. What is not listed adds to it.",
     ]
     if whole.again:

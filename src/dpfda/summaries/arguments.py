@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import Protocol, TypeAlias
 
@@ -35,7 +36,8 @@ class HasRows(Protocol):
 Records: TypeAlias = ArrayLike | LongCurves | SpeaksArrow | HasRows
 # One cell a record, such as the person that it is from; or the label of a column.
 Labels: TypeAlias = ArrayLike | Sequence[object] | SpeaksArrow | None
-Number: TypeAlias = float | Fraction | None
+# A privacy parameter; text is exactly the decimal or quotient that it says.
+Number: TypeAlias = float | Fraction | Decimal | str | None
 # Lower and upper end, each a number or one a grid point; or another public set.
 Bounds: TypeAlias = Bound | Sequence[ArrayLike] | None
 Kernel: TypeAlias = Callable[..., object] | str

@@ -60,7 +60,7 @@ def release_function(
     sensitivity : number
         Largest |f_D(t) - f_D'(t)| over all lattice points t and all neighbouring data sets D, D', for
         the values as your program computes them, its rounding included. Public, positive.
-    epsilon : number or decimal text
+    epsilon : number or text
         Privacy loss, from 1e-9 to 1e9.
     degree : int
         Degree k in each variable. Public.
@@ -105,7 +105,7 @@ def release_function(
     >>> release([[0.5, 0.5], [1.0, 1.0]]).shape
     (2,)
     """
-    guarantee = PureDP(budget(exact(epsilon, "epsilon")).epsilon)
+    guarantee = PureDP(budget(epsilon).epsilon)
     relation, account = Neighbours.parse(neighbours), read_ledger(ledger)
     choice(invalid, "invalid", ("refuse", "repair"))
     if not isinstance(unit, str) or not unit.strip():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Self
 
 import numpy as np
@@ -121,7 +120,7 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
     def __init__(
         self,
         epsilon: Number = None,
-        delta: float | Fraction = 0.0,
+        delta: Number = 0.0,
         *,
         rho: Number = None,
         bounds: Bounds = None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from typing import ClassVar, Required, Self, TypedDict
 
 import numpy as np
@@ -216,7 +215,7 @@ class PrivateCovariance(SecondMoments):
     def __init__(
         self,
         epsilon: Number = None,
-        delta: float | Fraction = 0.0,
+        delta: Number = 0.0,
         *,
         rho: Number = None,
         bounds: Bounds = None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
@@ -108,7 +107,7 @@ class PrivateDensity(Estimator):
     def __init__(
         self,
         epsilon: Number = None,
-        delta: float | Fraction = 0.0,
+        delta: Number = 0.0,
         *,
         rho: Number = None,
         mechanism: Noise = "histogram",

@@ -29,8 +29,6 @@ SYNONYMS = {"kernel": "basis"}
 
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from sklearn.base import BaseEstimator as _Base
     from sklearn.utils import Tags
 
@@ -85,7 +83,7 @@ class Estimator(_Base):  # type: ignore[misc]
     takes_labels: ClassVar[bool] = False
 
     epsilon: Number
-    delta: float | Fraction
+    delta: Number
     # Of those that have it: in the place of epsilon.
     rho: Number = None
     ledger: object

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -133,7 +132,7 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
     def __init__(
         self,
         epsilon: Number = None,
-        delta: float | Fraction = 0.0,
+        delta: Number = 0.0,
         *,
         rho: Number = None,
         n_components: int | None = None,

@@ -25,6 +25,7 @@ from dpfda.records.covariates import columns_apart, columns_named, corner_weight
 from dpfda.records.dask_arrays import is_dask
 from dpfda.records.labels import unit_codes
 from dpfda.releases.functional_regression import ReleasedFunctionalRegression
+from dpfda.summaries.arguments import Number
 from dpfda.summaries.choices import check_choices
 from dpfda.summaries.curves import POINTS, public_basis, read_curves
 from dpfda.summaries.effects_plan import EffectsPlan, effects_plan
@@ -100,10 +101,10 @@ class PrivateFunctionalRegression(Estimator):
 
     def __init__(
         self,
-        epsilon: float | Fraction | None = None,
-        delta: float | Fraction = 0.0,
+        epsilon: Number = None,
+        delta: Number = 0.0,
         *,
-        rho: float | Fraction | None = None,
+        rho: Number = None,
         bounds: object = None,
         covariates: Mapping[str, object] | None = None,
         cells: int | None = None,

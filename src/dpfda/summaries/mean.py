@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -69,11 +68,11 @@ class PrivateMean(InBlocks):
 
     Parameters
     ----------
-    epsilon : float
-        Privacy loss, positive.
-    delta : float
+    epsilon : number or text
+        Privacy loss, positive. Text is exactly the decimal or quotient that it says: "0.1", "1/10".
+    delta : number or text
         Failure mass; 0 means pure differential privacy.
-    rho : float, optional
+    rho : number or text, optional
         Zero-concentrated privacy loss, in the place of epsilon: exactly one of the two is given.
     bounds : (lower, upper), ValueBounds, L2Ball, L1Ball, BoxBound or Ellipsoid
         Public bound on a record, in the units of the data, enforced by clipping. No default: it comes
@@ -128,7 +127,7 @@ class PrivateMean(InBlocks):
     def __init__(
         self,
         epsilon: Number = None,
-        delta: float | Fraction = 0.0,
+        delta: Number = 0.0,
         *,
         rho: Number = None,
         bounds: Bounds = None,

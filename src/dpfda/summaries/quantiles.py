@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Self
 
 from numpy.typing import ArrayLike
@@ -48,11 +47,11 @@ class PrivateQuantiles(Estimator):
 
     Parameters
     ----------
-    epsilon : float
+    epsilon : number or text
         Privacy loss, positive.
-    delta : float
+    delta : number or text
         As in `dpfda.PrivateMean`. None is spent.
-    rho : float, optional
+    rho : number or text, optional
         Zero-concentrated privacy loss, in the place of epsilon: that of an epsilon of (8 rho)^(1/2).
     levels : float or sequence of float
         Shares of the units below the quantiles, increasing, strictly between 0 and 1, in steps of 1e-9.
@@ -105,7 +104,7 @@ class PrivateQuantiles(Estimator):
     def __init__(
         self,
         epsilon: Number = None,
-        delta: float | Fraction = 0.0,
+        delta: Number = 0.0,
         *,
         rho: Number = None,
         levels: ArrayLike = 0.5,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import Self
 
 import numpy as np
@@ -83,7 +82,7 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
     def __init__(
         self,
         epsilon: Number = None,
-        delta: float | Fraction = 0.0,
+        delta: Number = 0.0,
         *,
         rho: Number = None,
         bounds: Bounds = None,

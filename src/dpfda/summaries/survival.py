@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Self
 
 import numpy as np
@@ -96,7 +95,7 @@ class PrivateSurvival(Estimator):
     def __init__(
         self,
         epsilon: Number = None,
-        delta: float | Fraction = 0.0,
+        delta: Number = 0.0,
         *,
         rho: Number = None,
         causes: Sequence[object] | None = None,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
@@ -96,7 +95,7 @@ class PrivateVectorMean(Estimator):
     def __init__(
         self,
         epsilon: Number = None,
-        delta: float | Fraction = 0.0,
+        delta: Number = 0.0,
         *,
         rho: Number = None,
         bounds: Bounds = None,

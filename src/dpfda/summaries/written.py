@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -12,6 +13,7 @@ from dpfda.bases.reading import basis_from_json
 from dpfda.bounds import Bound, BoxBound, Ellipsoid, L1Ball, L2Ball, ValueBounds
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
+from dpfda.numerics.rationals import exact
 from dpfda.summaries.choices import is_basis
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.settings import Gathered
@@ -22,6 +24,7 @@ _BOUNDS: dict[str, Callable[..., Bound]] = {
 }  # fmt: skip
 # A sum of custodians or of machines is charged where it is published.
 _LEFT_OUT = ("ledger",)
+_PRIVACY, _OTHERS = ("epsilon", "delta", "rho"), str | Decimal | np.generic
 
 
 def written_parameters(estimator: Estimator) -> dict[str, object]:
@@ -51,6 +54,8 @@ def written_parameters(estimator: Estimator) -> dict[str, object]:
             made[field] = value
         elif not _same(value, defaults[name]):
             made[name] = value
+    # What is agreed on is the number that is read, however it was written.
+    made |= {name: exact(made[name], name) for name in _PRIVACY if isinstance(made.get(name), _OTHERS)}
     return {name: _written(value, name) for name, value in sorted(made.items())}
 
 

@@ -13,7 +13,7 @@ from dpfda.numerics.errors import DpfdaError, LedgerError, ParameterError
 
 if TYPE_CHECKING:
     from dpfda.privacy.composition import Cost
-    from dpfda.privacy.ledger import Amount, DatasetLedger, Ledger, Record
+    from dpfda.privacy.ledger import Amount, AnyLedger, DatasetLedger, Ledger, Record
     from dpfda.releases.base import Release
 
 
@@ -43,6 +43,24 @@ class Account:
     def note_file(self, file: Path) -> None:
         """Note the file on the row."""
         self.ledger.note_file(self.dataset, file.resolve(), self.row)
+
+
+def words(ledger: AnyLedger, dataset: str, listed: bool = False) -> str:
+    """A data set's budget, what is spent and what is left; and what was charged, if listed."""
+    from dpfda.privacy.ledger.history import table
+
+    charged = ledger.releases(dataset) if listed else []
+    return "\n".join([ledger.show(dataset), *([table(charged)] if charged else [])])
+
+
+def state(ledger: AnyLedger, dataset: str, listed: bool = False) -> dict[str, object]:
+    """The same as JSON types."""
+    return {
+        "budget": str(ledger.budget(dataset)),
+        "spent": ledger.spent(dataset).written(),
+        "remaining": ledger.remaining(dataset).written(),
+        **({"releases": ledger.releases(dataset)} if listed else {}),
+    }
 
 
 def opened_account(file: Path | None, dataset: str | None) -> Account | None:

@@ -4,13 +4,13 @@ Every number is rounded to the private side, so that a statement made here is tr
 nearly true. Nothing in this room knows data or draws noise.
 """
 
-from dpfda.privacy.composition.account import Account, account, compose
+from dpfda.privacy.composition.account import USUAL_DELTA, Account, account, compose
 from dpfda.privacy.composition.block_profile import block_length
 from dpfda.privacy.composition.concentrated import laplace_rho, pure_rho, zcdp_delta, zcdp_epsilon
 from dpfda.privacy.composition.costs import Cost
 from dpfda.privacy.composition.filters import filter_charge, gaussian_limit
 from dpfda.privacy.composition.gaussian import gaussian_delta, gaussian_epsilon, gaussian_rho
-from dpfda.privacy.composition.items import Released
+from dpfda.privacy.composition.items import Charge, Released
 from dpfda.privacy.composition.loss import Loss
 from dpfda.privacy.composition.losses import (
     ApproximateLoss,
@@ -29,8 +29,9 @@ from dpfda.privacy.composition.neighbours import for_group, for_replace_one
 from dpfda.privacy.composition.risk import AttackRisk, attack_risk
 
 __all__ = [
-    "Account", "ApproximateLoss", "AttackRisk", "BlockLoss", "BlocksLoss", "ConcentratedLoss", "Cost",
-    "GaussianLoss", "LaplaceLoss", "Loss", "PureLoss", "RangeLoss", "Released", "account", "attack_risk",
+    "Account", "ApproximateLoss", "AttackRisk", "BlockLoss", "BlocksLoss", "Charge", "ConcentratedLoss",
+    "Cost", "GaussianLoss", "LaplaceLoss", "Loss", "PureLoss", "RangeLoss", "Released", "USUAL_DELTA",
+    "account", "attack_risk",
     "block_length", "compose", "estimated_profile", "filter_charge", "for_group", "for_replace_one",
     "gaussian_delta", "gaussian_epsilon", "gaussian_limit", "gaussian_rho", "laplace_rho",
     "loss_from_json", "loss_of", "pure_rho", "zcdp_delta", "zcdp_epsilon",

@@ -42,6 +42,8 @@ from dpfda.privacy.guarantees import (
 
 Bound = tuple[Fraction, str]
 
+# The delta at which a zero-concentrated total is told, where nobody named one.
+USUAL_DELTA = Fraction(1, 10**6)
 # Basic composition is left only for less than this share of its epsilon.
 WORTH = Fraction(999, 1000)
 # Half of delta goes to what laws followed from where that leaves less than this share of its epsilon.
@@ -64,8 +66,9 @@ class Account:
         Of the total; None where only bare guarantees were given.
     unit : str or None
         The privacy unit.
-    again : int
-        How many of the items add nothing, being derivatives, parts or copies of one listed before.
+    repeated : tuple of bool
+        Of each item, whether it adds nothing: a derivative, part or copy of one listed before, or a
+        release that a ledger listed with it has charged.
     foreseen : Guarantee or None
         Where the total is that of laws that were drawn: what holds of all that could have been.
     """
@@ -75,15 +78,41 @@ class Account:
     how: str
     neighbours: Neighbours | None = None
     unit: str | None = None
-    again: int = 0
+    repeated: tuple[bool, ...] = ()
     foreseen: Guarantee | None = None
+
+    @property
+    def again(self) -> int:
+        """How many of the items add nothing."""
+        return sum(self.repeated)
 
     def attack_risk(self) -> AttackRisk:
         """What the best attacker can learn of one unit from all releases together."""
         return attack_risk(self.costs)
 
+    def approximate(self, delta: object = USUAL_DELTA) -> ApproximateDP:
+        """The same costs as epsilon at a delta; by default at 1e-6.
+
+        Raises
+        ------
+        ParameterError
+            If delta is not between 0 and 1, or smaller than those of the releases together.
+
+        Examples
+        --------
+        >>> print(account([ZeroConcentratedDP("0.1")]).approximate("1e-6"))
+        (2.21044733281, 1e-06)-differential privacy
+        """
+        return _approximate(self.costs, _target(self.costs, delta))[0]
+
+    def told(self) -> str:
+        """The total in words; a zero-concentrated one also as epsilon at a delta of 1e-6."""
+        if not isinstance(self.total, ZeroConcentratedDP):
+            return str(self.total)
+        return f"{self.total}, which gives {self.approximate()}"
+
     def __str__(self) -> str:
-        lines = [str(self.total), f"  how:        {self.how}"]
+        lines = [self.told(), f"  how:        {self.how}"]
         if self.neighbours is not None:
             lines.append(f"  neighbours: {self.neighbours.describe(self.unit or 'record')}")
         if self.foreseen is not None:
@@ -97,7 +126,7 @@ class Account:
         if self.again:
             lines.append(
                 f"  {self.again} of the releases are derivatives, parts or copies of one listed before, "
-                "and count once."
+                "or charged in the ledger, and count once."
             )
         return "\n".join(lines)
 
@@ -114,11 +143,12 @@ def compose(
     ----------
     releases : iterable of releases, Guarantee or Cost
         One data set's. Derivatives and parts of a release, and copies of it that were saved and loaded,
-        carry its identity and are counted once.
+        carry its identity and are counted once. ``ledger.charges("scans")`` are what a ledger charged,
+        and a release that is among them is counted with them.
     kind : {"pure", "approximate", "zero-concentrated"}, optional
         Kind of the total. By default approximate if a delta is given; else pure if all releases are;
         else approximate if any is; else zero-concentrated.
-    delta : number or decimal string, optional
+    delta : number or text, optional
         Delta of an approximate total. By default the sum of the releases' deltas.
     neighbours : Neighbours or name, optional
         Relation for which the bare guarantees and costs hold; by default that of the releases.
@@ -176,7 +206,8 @@ def account(
         raise ParameterError("delta", f"be None for a total of kind {kind!r}", repr(delta))
     if asked is None and delta is None and found.charged == 1:
         # One release: its guarantee, and not what else can be said of the same noise.
-        total, how = added([cost.guarantee for cost in costs]), "the guarantee of one release"
+        total: Guarantee = added([cost.guarantee for cost in costs])
+        how = "the guarantee of one release"
     elif kind == "approximate":
         target = _target(costs, delta)
         total, how = _approximate(costs, target)
@@ -186,7 +217,7 @@ def account(
         total, how = PureDP(_sum(map(_pure, costs))), "basic composition: epsilons add"
     else:
         total, how = ZeroConcentratedDP(_sum(map(_zero_concentrated, costs))), _rho_words(costs)
-    return Account(total, costs, how, found.neighbours, found.unit, found.again, foreseen)
+    return Account(total, costs, how, found.neighbours, found.unit, found.repeated, foreseen)
 
 
 def _sum(numbers: Iterable[Fraction]) -> Fraction:
@@ -251,7 +282,10 @@ def _target(costs: Sequence[Cost], delta: object) -> Fraction:
     promised = _sum(map(_delta, costs))
     if delta is None and promised == 0:
         raise ParameterError(
-            "delta", "be given where no release has one", "None", "A usual choice is 1e-6."
+            "delta",
+            "be given where no release has one",
+            "None",
+            f"A usual choice is {float(USUAL_DELTA):g}.",
         )
     target = promised if delta is None else exact(delta, "delta")
     if not 0 < target < 1:

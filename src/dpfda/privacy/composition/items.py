@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 from dpfda.numerics.errors import ParameterError
-from dpfda.privacy.caveats import HasCaveats, check_covered
+from dpfda.privacy.caveats import Caveat, HasCaveats, check_covered
 from dpfda.privacy.guarantees import Neighbours
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Charged(HasCaveats, Protocol):
     @property
     def neighbours(self) -> Neighbours: ...
     @property
-    def unit(self) -> str: ...
+    def unit(self) -> str | None: ...
 
 
 @runtime_checkable
@@ -34,6 +34,39 @@ class Released(Protocol):
     @property
     def certificate(self) -> Charged:
         """What it promises and what it cost."""
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What a ledger charged for one release, whose stages it does not name.
+
+    Parameters
+    ----------
+    identity : str
+        The release's, which is found again in its files.
+    costs : tuple of Cost
+        All that was charged, under `neighbours`.
+    neighbours : Neighbours
+    unit : str or None
+        None where it was charged in advance and no release has stated it.
+    """
+
+    identity: str
+    costs: tuple[Cost, ...]
+    neighbours: Neighbours
+    unit: str | None
+    # A ledger's rows are each fit of a search; what its scores tell, its listing says.
+    caveats: ClassVar[tuple[Caveat, ...]] = ()
+
+    @property
+    def certificate(self) -> Charge:
+        """Itself, so that it is added up where releases are."""
+        return self
+
+    @property
+    def charges(self) -> tuple[tuple[str, str, Cost], ...]:
+        """Of each stage, what tells its charge from all others."""
+        return tuple((self.identity, f"{i}", cost) for i, cost in enumerate(self.costs))
 
 
 @dataclass(frozen=True)
@@ -50,15 +83,15 @@ class Common:
         The privacy unit; None where only bare costs were given.
     charged : int
         How many charges of their own the items are: releases, and bare costs.
-    again : int
-        Items that add nothing, because what they cost is counted with an item before them.
+    repeated : tuple of bool
+        Of each item, whether it adds nothing, because what it costs is counted with another.
     """
 
     costs: tuple[Cost, ...]
     neighbours: Neighbours | None
     unit: str | None
     charged: int
-    again: int
+    repeated: tuple[bool, ...]
 
 
 def common(items: Sequence[Released | Cost], neighbours: Neighbours | str | None) -> Common:
@@ -66,6 +99,7 @@ def common(items: Sequence[Released | Cost], neighbours: Neighbours | str | None
 
     A stage of a release is counted once, however many derivatives, parts and copies of the release are
     listed: they carry one identity. Releases that were charged separately never do, whatever they cost.
+    What a ledger charged for a release is all that it cost: its files add nothing to that.
 
     Raises
     ------
@@ -76,7 +110,7 @@ def common(items: Sequence[Released | Cost], neighbours: Neighbours | str | None
     """
     certificates = [item.certificate for item in items if isinstance(item, Released)]
     check_covered(certificates)
-    unit = _one_unit({certificate.unit for certificate in certificates})
+    unit = _one_unit({certificate.unit for certificate in certificates if certificate.unit})
     relations = {certificate.neighbours for certificate in certificates}
     given = None if neighbours is None else Neighbours.parse(neighbours)
     bare = len(certificates) < len(items)
@@ -89,18 +123,23 @@ def common(items: Sequence[Released | Cost], neighbours: Neighbours | str | None
     mixed = len(relations) > 1
     costs: list[Cost] = []
     seen: set[tuple[str, str, Cost]] = set()
-    again = 0
+    whole = {(c.identity, cost) for c in certificates if isinstance(c, Charge) for cost in c.costs}
+    repeated: list[bool] = []
     for item in items:
         own, parts = (item.certificate.neighbours if isinstance(item, Released) else given), _parts(item)
-        new = [cost for key, cost in parts if key is None or key not in seen]
+        held = () if isinstance(item, Charge) else whole
+        new = [
+            cost for key, cost in parts
+            if key is None or (key not in seen and (key[0], cost) not in held)
+        ]  # fmt: skip
         seen |= {key for key, _ in parts if key is not None}
-        again += not new
+        repeated.append(not new)
         convert = mixed and own is Neighbours.ADD_REMOVE
         costs += [cost.for_replace_one() for cost in new] if convert else new
     relation = Neighbours.REPLACE_ONE if mixed else next(iter(relations), None)
     identities = {charge[0] for made in certificates for charge in made.charges}
     charged = len(identities) + len(items) - len(certificates)
-    return Common(tuple(costs), relation, unit, charged, again)
+    return Common(tuple(costs), relation, unit, charged, tuple(repeated))
 
 
 def _parts(item: Released | Cost) -> list[tuple[tuple[str, str, Cost] | None, Cost]]:

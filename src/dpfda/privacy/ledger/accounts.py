@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpfda.numerics.errors import ConversionError, IncompatibleChargeError, ParameterError
@@ -93,13 +93,14 @@ class Budget:
     guarantee : Guarantee
         Its kind is the budget's kind.
     neighbours : Neighbours
-    unit : str
-        The privacy unit, as releases name it: "record", "group", or a word of the user's.
+    unit : str, optional
+        The privacy unit, as releases name it: "record", "group", or a word of the user's. None before
+        the first release, which states it where nobody did.
     """
 
     guarantee: Guarantee
     neighbours: Neighbours
-    unit: str
+    unit: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.guarantee, Guarantee):
@@ -110,7 +111,8 @@ class Budget:
                 "Use dpfda.privacy.guarantees.guarantee_for(epsilon, delta).",
             )
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
-        checked_name(self.unit, "unit")
+        if self.unit is not None:
+            checked_name(self.unit, "unit")
 
     @property
     def amount(self) -> Amount:
@@ -118,7 +120,30 @@ class Budget:
         return Amount.of(self.guarantee)
 
     def __str__(self) -> str:
-        return f"{self.guarantee}, {self.neighbours} neighbours, per {self.unit}"
+        unit = self.unit or "unit of its first release"
+        return f"{self.guarantee}, {self.neighbours} neighbours, per {unit}"
+
+    def held_to(self, unit: str | None, dataset: str) -> Budget:
+        """The budget after a release for a unit; None for charges in advance that leave it open.
+
+        Raises
+        ------
+        IncompatibleChargeError
+            If the budget is for another.
+        """
+        if unit is None or unit == self.unit:
+            return self
+        if self.unit is None:
+            return replace(self, unit=unit)
+        # Who asked for more protection than the budget counts is not told to ask for less.
+        group = f"group the records by {self.unit} and name it so (unit={self.unit!r}), or "
+        raise IncompatibleChargeError(
+            f"The privacy unit of a release from {dataset!r} must be {self.unit!r}, as in its budget; "
+            f"found {unit!r}. Costs for different units do not add up: "
+            f"{'' if self.unit == 'record' else group}charge releases per {unit} to a data set with a "
+            f"budget of its own, create(dataset, guarantee, unit={unit!r}).",
+            dataset,
+        )
 
 
 def checked_name(name: object, parameter: str) -> str:
@@ -134,15 +159,15 @@ def checked_name(name: object, parameter: str) -> str:
     return plain_words(name, parameter)
 
 
-def cost_under(budget: Budget, cost: Cost, neighbours: Neighbours, unit: str, dataset: str) -> Cost:
-    """What a release costs under the budget's neighbours and for its unit.
+def cost_under(budget: Budget, cost: Cost, neighbours: Neighbours, dataset: str) -> Cost:
+    """What a release costs under the budget's neighbours.
 
     Parameters
     ----------
     budget : Budget
     cost : Cost
         Of the release, under its own neighbours.
-    neighbours, unit
+    neighbours : Neighbours
         The release's.
     dataset : str
         For the message.
@@ -152,17 +177,6 @@ def cost_under(budget: Budget, cost: Cost, neighbours: Neighbours, unit: str, da
     IncompatibleChargeError
         If no valid conversion exists.
     """
-    if unit != budget.unit:
-        raise IncompatibleChargeError(
-            f"The privacy unit of a release from {dataset!r} must be {budget.unit!r}, as in its budget; "
-            f"found {unit!r}. Group the records by {budget.unit}, or use one name if they are the same.",
-            dataset,
-            cost.guarantee,
-        )
-    return _under(budget, cost, neighbours, dataset)
-
-
-def _under(budget: Budget, cost: Cost, neighbours: Neighbours, dataset: str) -> Cost:
     if neighbours is budget.neighbours:
         return cost
     if budget.neighbours is Neighbours.ADD_REMOVE:

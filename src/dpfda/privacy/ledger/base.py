@@ -2,44 +2,37 @@
 
 from __future__ import annotations
 
-import datetime
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any, Protocol, Self
+from typing import Self
 
 from dpfda.numerics.errors import (
     BudgetError,
     IncompatibleChargeError,
     LedgerError,
     ParameterError,
-    UnknownDatasetError,
 )
 from dpfda.numerics.parameters import choice, path, whole
-from dpfda.privacy.composition import Cost
+from dpfda.privacy.composition import Charge, Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, checked_guarantee
 from dpfda.privacy.ledger.accounts import Amount, Budget, checked_name
 from dpfda.privacy.ledger.dataset import DatasetLedger
-from dpfda.privacy.ledger.entries import asked_by, costs_of, plain, required
-from dpfda.privacy.ledger.history import Action, Charged, Record, audit, releases, to_csv, to_json_lines
+from dpfda.privacy.ledger.entries import asked_by, costs_of, plain, unit_of
+from dpfda.privacy.ledger.history import (
+    Charged,
+    Record,
+    audit,
+    charges,
+    releases,
+    to_csv,
+    to_json_lines,
+)
 from dpfda.privacy.ledger.reservation import Reservation
-from dpfda.privacy.ledger.spending import spend
+from dpfda.privacy.ledger.rows import Rows, after, appended, latest_of, now
 
 LARGEST_RESERVATION = 10_000
-
-
-class Rows(Protocol):
-    """A history inside one transaction."""
-
-    def latest(self, dataset: str) -> Record | None:
-        """Last row of a data set, which holds its budget and what is spent."""
-
-    def records(self, dataset: str | None) -> list[Record]:
-        """Rows of a data set, or all, in order."""
-
-    def append(self, make: Callable[[int], Record]) -> Record:
-        """Append the row that is made for the next number."""
 
 
 class AnyLedger(ABC):
@@ -68,7 +61,7 @@ class AnyLedger(ABC):
         dataset: str,
         guarantee: Guarantee,
         neighbours: Neighbours | str = Neighbours.REPLACE_ONE,
-        unit: str = "record",
+        unit: str | None = None,
     ) -> Self:
         """Give a data set its budget; the same budget a second time changes nothing.
 
@@ -80,9 +73,10 @@ class AnyLedger(ABC):
             All that may be spent on it.
         neighbours : {"replace-one", "add-remove"}
             Relation for which the budget is meant.
-        unit : str
+        unit : str, optional
             Who is protected, as releases name it: "record", or "group" where records are grouped, or
-            the `unit` given to the estimator.
+            the `unit` given to the estimator. By default that of the first release; all later ones are
+            held to it.
 
         Returns
         -------
@@ -102,11 +96,12 @@ class AnyLedger(ABC):
         with self._writing(new=True) as rows:
             before = rows.latest(dataset)
             if before is None:
-                rows.append(lambda n: Record(n, _now(), dataset, "create", budget, nothing))
-            elif before.budget != budget:
+                rows.append(lambda n: Record(n, now(), dataset, "create", budget, nothing))
+            elif budget not in (before.budget, replace(before.budget, unit=None)):
                 raise LedgerError(
                     f"The data set {dataset!r} must keep its budget, {before.budget}; found another: "
-                    f"{budget}. Use raise_budget to enlarge it, which is recorded with a reason."
+                    f"{budget}. Use raise_budget to enlarge it, which is recorded with a reason; its "
+                    "unit is stated once, when it is created or by the first release."
                 )
         return self
 
@@ -142,8 +137,9 @@ class AnyLedger(ABC):
             If the ledger cannot be read or written. If it says that the commit failed, the charge
             may have been made; no noise may be drawn either way.
         """
+        unit = unit_of(entry)
         with self._writing() as rows:
-            return _appended(rows, dataset, costs, entry)
+            return appended(rows, dataset, costs_of(costs), entry, unit)
 
     def reserve(
         self,
@@ -151,7 +147,7 @@ class AnyLedger(ABC):
         guarantee: Guarantee,
         times: int,
         neighbours: Neighbours | str = Neighbours.REPLACE_ONE,
-        unit: str = "record",
+        unit: str | None = None,
     ) -> Reservation:
         """Charge several releases in advance, durably: all of them, or raise and charge nothing.
 
@@ -163,16 +159,23 @@ class AnyLedger(ABC):
         dataset : str
             Name of the data set.
         guarantee : Guarantee
-            The most that one release may cost.
+            The most that one release may cost. That of an estimator is ``estimator.asked()``.
         times : int
             How many releases: candidates times folds, and one more where the search refits.
-        neighbours, unit
+        neighbours : {"replace-one", "add-remove"}
             Of the releases.
+        unit : str, optional
+            Of the releases; by default the budget's, or that of its first release.
 
         Raises
         ------
         BudgetError
             If the budget does not carry all of them.
+
+        Notes
+        -----
+        Rows that no release took stay charged: whether a process that died drew noise, no program can
+        know. What fails before its charge (unusable parameters or data) takes no row.
 
         Examples
         --------
@@ -186,17 +189,21 @@ class AnyLedger(ABC):
         """
         whole(times, "times", 1, LARGEST_RESERVATION)
         relation = Neighbours.parse(neighbours)
-        entry = {
-            "summary": f"reserved for one of {times} releases",
-            "neighbours": str(relation),
-            "privacy_unit": unit,
-        }
+        if unit is not None:
+            checked_name(unit, "unit")
+        costs = costs_of(checked_guarantee(guarantee))
         with self._writing() as rows:
-            left = _latest(rows, dataset)
+            left = latest_of(rows, dataset)
+            unit = unit or left.budget.unit
+            entry = {
+                "summary": f"reserved for one of {times} releases",
+                "neighbours": str(relation),
+                "privacy_unit": unit,
+            }
             made: list[Record] = []
             try:
                 for _ in range(times):
-                    made.append(_appended(rows, dataset, checked_guarantee(guarantee), entry))
+                    made.append(appended(rows, dataset, costs, entry, unit))
             except IncompatibleChargeError:
                 raise
             except BudgetError:
@@ -208,7 +215,16 @@ class AnyLedger(ABC):
                     guarantee,
                     room,
                 ) from None
-        return Reservation(tuple(made), guarantee, relation)
+        return Reservation(tuple(made), guarantee, relation, self._take)
+
+    def _take(self, row: Record, costs: Sequence[Cost], entry: Mapping[str, object]) -> None:
+        """Note, by a row of its own, which release a row is for that was charged in advance."""
+        unit = unit_of(entry)
+        details = {**plain(entry), "charge": row.number}
+        with self._writing() as rows:
+            before = latest_of(rows, row.dataset)
+            budget = before.budget.held_to(unit, row.dataset)
+            after(rows, before, "take", budget=budget, asked=asked_by(costs), details=details)
 
     def of(self, dataset: str) -> DatasetLedger:
         """A data set's account, to be given to an estimator: ``ledger=ledger.of("scans")``."""
@@ -235,14 +251,14 @@ class AnyLedger(ABC):
         amount = Amount.of(checked_guarantee(guarantee))
         amount.written()
         with self._writing() as rows:
-            before = _latest(rows, dataset)
+            before = latest_of(rows, dataset)
             old = before.budget.amount
             if amount.kind != old.kind or old.exceeds(amount) or amount == old:
                 raise ParameterError(
                     "guarantee", f"enlarge the budget of {dataset!r}, {old} ({old.kind})", f"{guarantee}"
                 )
-            budget = Budget(guarantee, before.budget.neighbours, before.budget.unit)
-            return _after(rows, before, "raise", budget=budget, details={"reason": reason})
+            budget = replace(before.budget, guarantee=guarantee)
+            return after(rows, before, "raise", budget=budget, details={"reason": reason})
 
     def note_file(self, dataset: str, file: object, charge: int | Record | None = None) -> Record:
         """Note, by a row of its own, in which file a charged release was saved.
@@ -266,7 +282,7 @@ class AnyLedger(ABC):
         if wanted is not None:
             wanted = whole(wanted, "charge")
         with self._writing() as rows:
-            before = _latest(rows, dataset)
+            before = latest_of(rows, dataset)
             charges = [r.number for r in rows.records(dataset) if r.action == "charge"]
             if not charges or (wanted is not None and wanted not in charges):
                 raise LedgerError(
@@ -274,22 +290,22 @@ class AnyLedger(ABC):
                     f"{'none' if wanted is None else wanted}. See history({dataset!r})."
                 )
             details = {"file": noted, "charge": charges[-1] if wanted is None else wanted}
-            return _after(rows, before, "note", details=details)
+            return after(rows, before, "note", details=details)
 
     def budget(self, dataset: str) -> Budget:
         """The budget in force."""
         with self._reading() as rows:
-            return _latest(rows, dataset).budget
+            return latest_of(rows, dataset).budget
 
     def spent(self, dataset: str) -> Amount:
         """What has been charged in all."""
         with self._reading() as rows:
-            return _latest(rows, dataset).spent
+            return latest_of(rows, dataset).spent
 
     def remaining(self, dataset: str) -> Amount:
         """What is left of the budget."""
         with self._reading() as rows:
-            last = _latest(rows, dataset)
+            last = latest_of(rows, dataset)
         return last.budget.amount.minus(last.spent)
 
     def datasets(self) -> list[str]:
@@ -306,15 +322,31 @@ class AnyLedger(ABC):
         """
         with self._reading() as rows:
             if dataset is not None:
-                _latest(rows, dataset)
+                latest_of(rows, dataset)
             return rows.records(dataset)
 
     def releases(self, dataset: str | None = None) -> list[Charged]:
-        """What was charged, oldest first: number, time, dataset, what, unit, cost and file.
+        """What was charged, oldest first: number, time, dataset, what, unit, cost, file and release.
 
-        The file is None where none was noted: the release was not written, or by other means.
+        The file is None where none was noted: the release was not written, or by other means. The unit
+        is None where neither the budget nor a release has stated it; the release is its identity.
         """
         return releases(self.history(dataset))
+
+    def charges(self, dataset: str) -> list[Charge]:
+        """What a data set's charges cost, by what is known of their losses, to be added up.
+
+        Examples
+        --------
+        >>> from dpfda.privacy.composition import compose
+        >>> from dpfda.privacy.guarantees import PureDP
+        >>> from dpfda.privacy.ledger import MemoryLedger
+        >>> ledger = MemoryLedger().create("scans", PureDP(1))
+        >>> rows = ledger.reserve("scans", PureDP("0.1"), times=5)
+        >>> print(compose(ledger.charges("scans")))
+        0.5-differential privacy (pure)
+        """
+        return charges(self.history(dataset))
 
     def export(self, form: str = "jsonl", dataset: str | None = None) -> str:
         """The history as text: "jsonl" (JSON lines) or "csv"."""
@@ -350,34 +382,6 @@ class AnyLedger(ABC):
         return self._title() + "\n" + "\n".join(f"  {line}" for line in body.splitlines())
 
 
-def _appended(
-    rows: Rows,
-    dataset: str,
-    costs: Guarantee | Cost | Sequence[Cost],
-    entry: Mapping[str, object],
-) -> Record:
-    """The row of a charge, appended if the budget allows it."""
-    parts = costs_of(costs)
-    neighbours = Neighbours.parse(required(entry, "neighbours"))
-    unit = str(required(entry, "privacy_unit"))
-    details = plain(entry)
-    asked = asked_by(parts)
-    before = _latest(rows, dataset)
-    made = spend(before, parts, neighbours, unit)
-    made.amount.written()
-    made.spent.written()
-    return _after(
-        rows, before, "charge", spent=made.spent, cost=made.amount, asked=asked, details=details,
-        filter=made.filter,
-    )  # fmt: skip
-
-
-def _after(rows: Rows, before: Record, action: Action, **told: Any) -> Record:
-    """A new row: budget, what is spent and the filter are as before where nothing else is told."""
-    own = {"cost": None, "asked": None, "details": None, **told}
-    return rows.append(lambda n: replace(before, number=n, time=_now(), action=action, **own))
-
-
 def _shown(records: list[Record]) -> str:
     last = records[-1]
     left = last.budget.amount.minus(last.spent)
@@ -386,17 +390,3 @@ def _shown(records: list[Record]) -> str:
         f"{last.dataset}: {left} left of {last.budget}\n"
         f"  spent {last.spent} on {count} release{'' if count == 1 else 's'}"
     )
-
-
-def _latest(rows: Rows, dataset: str) -> Record:
-    last = rows.latest(checked_name(dataset, "dataset"))
-    if last is None:
-        raise UnknownDatasetError(
-            f"The data set must have a budget in this ledger; found none for {dataset!r}. "
-            "Give it one with create(dataset, guarantee, neighbours, unit)."
-        )
-    return last
-
-
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")

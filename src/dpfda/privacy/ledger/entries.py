@@ -9,7 +9,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, added, checked_guarantee
-from dpfda.privacy.ledger.accounts import Amount
+from dpfda.privacy.ledger.accounts import Amount, checked_name
 
 
 def costs_of(given: Guarantee | Cost | Sequence[Cost]) -> tuple[Cost, ...]:
@@ -40,6 +40,11 @@ def required(entry: Mapping[str, object], key: str) -> object:
             "A charge is meaningless without it.",
         )
     return entry[key]
+
+
+def unit_of(entry: Mapping[str, object]) -> str:
+    """The privacy unit of a release."""
+    return checked_name(required(entry, "privacy_unit"), "privacy_unit")
 
 
 def plain(entry: Mapping[str, object]) -> dict[str, object]:

@@ -21,8 +21,9 @@ from pathlib import Path
 from dpfda.numerics import parameters
 from dpfda.numerics.errors import LedgerError
 from dpfda.privacy.ledger import disk, first_schema, lines
-from dpfda.privacy.ledger.base import AnyLedger, Rows
+from dpfda.privacy.ledger.base import AnyLedger
 from dpfda.privacy.ledger.history import Record, audit, record_from_json
+from dpfda.privacy.ledger.rows import Rows
 
 # How long `create` waits for whoever is making the file, in seconds.
 MAKING = 1.0

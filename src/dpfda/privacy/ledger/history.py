@@ -8,17 +8,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, TypedDict, cast
 
-from dpfda.numerics.encoding import integer, mapping, text
+from dpfda.numerics.encoding import integer, mapping, sequence, text
 from dpfda.numerics.errors import LedgerError
+from dpfda.numerics.rationals import rational
 from dpfda.numerics.words import csv_text, legible
 from dpfda.privacy.caveats import caveats_from_json
+from dpfda.privacy.composition import Charge, Cost, loss_from_json
 from dpfda.privacy.guarantees import KINDS, ApproximateDP, Guarantee, Neighbours
 from dpfda.privacy.ledger.accounts import Amount, Budget
 from dpfda.privacy.ledger.filters import Filter
 
 NOT_WRITTEN = "none noted: charged, perhaps not written"
 
-Action = Literal["create", "charge", "raise", "note"]
+Action = Literal["create", "charge", "raise", "note", "take"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,8 @@ class Record:
     time : str
         UTC, ISO 8601.
     dataset : str
-    action : {"create", "charge", "raise", "note"}
+    action : {"create", "charge", "raise", "note", "take"}
+        "take" is by a release that was charged in advance.
     budget : Budget
         In force after this row.
     spent : Amount
@@ -42,7 +45,8 @@ class Record:
     asked : mapping or None
         What the release costs in its own terms: kind, exact values and what is known of its loss.
     details : mapping
-        Parameters of the release; the reason of a raise; or the file and the number of a charge.
+        Parameters of the release; the reason of a raise; or the file and the number of a charge. Of a
+        release charged in advance, its parameters and the number of the charge.
     filter : Filter or None
         How charges add up after this row, where not by sums.
     """
@@ -96,7 +100,7 @@ def record_from_json(written: Mapping[str, object]) -> Record:
             time=str(written["time"]),
             dataset=str(written["dataset"]),
             action=cast("Action", written["action"]),
-            budget=Budget(guarantee, Neighbours.parse(written["neighbours"]), text(written["unit"])),
+            budget=Budget(guarantee, Neighbours.parse(written["neighbours"]), _unit(written["unit"])),
             spent=Amount.read(kind, mapping(written["spent"])),
             cost=None if cost is None else Amount.read(kind, mapping(cost)),
             asked=None if asked is None else mapping(asked),
@@ -108,6 +112,10 @@ def record_from_json(written: Mapping[str, object]) -> Record:
         raise LedgerError(
             f"Row {number} of the ledger is damaged ({type(error).__name__}). Restore a backup."
         ) from error
+
+
+def _unit(written: object) -> str | None:
+    return None if written is None else text(written)
 
 
 def audit(records: Iterable[Record]) -> None:
@@ -144,33 +152,68 @@ class Charged(TypedDict):
     time: str
     dataset: str
     what: str
-    unit: str
+    unit: str | None
     cost: str
     file: str | None
+    release: str | None
 
 
 def releases(records: Iterable[Record]) -> list[Charged]:
-    """What was charged, oldest first: number, time, data set, what, unit, cost, and the file it is in.
-
-    The file is None where none was noted: the release was not written, or by other means.
-    """
+    """What was charged, oldest first; see `AnyLedger.releases`."""
     kept = list(records)
-    files = {
-        r.details["charge"]: str(r.details["file"]) for r in kept if r.action == "note" and r.details
-    }
-    return [
-        {
-            "number": record.number,
-            "time": record.time,
-            "dataset": record.dataset,
-            "what": _what(record.details or {}),
-            "unit": record.budget.unit,
-            "cost": str(record.cost),
-            "file": files.get(record.number),
-        }
-        for record in kept
-        if record.action == "charge"
-    ]
+    files = {d["charge"]: str(d["file"]) for r in kept if r.action == "note" and (d := r.details)}
+    units = {r.dataset: r.budget.unit for r in kept}
+    listed: list[Charged] = []
+    for charged, made in _made(kept):
+        details = made.details or {}
+        identity = details.get("release")
+        listed.append(
+            {
+                "number": charged.number,
+                "time": charged.time,
+                "dataset": charged.dataset,
+                "what": _what(details),
+                "unit": units[charged.dataset],
+                "cost": str(charged.cost),
+                "file": files.get(charged.number),
+                "release": None if identity is None else str(identity),
+            }
+        )
+    return listed
+
+
+def charges(records: Iterable[Record]) -> list[Charge]:
+    """What the charges of one data set cost, to be added up; see `AnyLedger.charges`."""
+    found = []
+    for charged, made in _made(list(records)):
+        details = made.details or {}
+        # What nobody gave an identity is told by its row.
+        identity = str(details.get("release") or f"{charged.time} row {charged.number}")
+        relation, unit = Neighbours.parse(details["neighbours"]), details["privacy_unit"]
+        found.append(Charge(identity, _costs(made), relation, None if unit is None else str(unit)))
+    return found
+
+
+def _made(records: Sequence[Record]) -> list[tuple[Record, Record]]:
+    """Each charge, and the row of its release: a later one where it was charged in advance."""
+    taken = {r.details["charge"]: r for r in records if r.action == "take" and r.details}
+    return [(r, taken.get(r.number, r)) for r in records if r.action == "charge"]
+
+
+def _costs(record: Record) -> tuple[Cost, ...]:
+    """What the release costs in its own terms, as it was asked for."""
+    asked = mapping(record.asked)
+    written = asked.get("costs")
+    if written is None:
+        # Before costs were kept by stage.
+        return (Cost(_guarantee(asked)),)
+    parts = map(mapping, sequence(written))
+    return tuple(Cost(_guarantee(mapping(c["guarantee"])), loss_from_json(c["loss"])) for c in parts)
+
+
+def _guarantee(written: Mapping[str, object]) -> Guarantee:
+    kind = text(written["kind"])
+    return KINDS[kind](*(rational(written[term]) for term in KINDS[kind].terms))
 
 
 def _what(details: Mapping[str, object]) -> str:
@@ -189,7 +232,7 @@ def table(listed: Sequence[Charged]) -> str:
             str(row["number"]),
             row["time"][:19].replace("T", " "),
             row["what"],
-            row["unit"],
+            row["unit"] or "not stated",
             row["cost"],
             row["file"] or NOT_WRITTEN,
         )

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from dpfda.numerics.errors import LedgerError
-from dpfda.privacy.ledger.base import AnyLedger, Rows
+from dpfda.privacy.ledger.base import AnyLedger
 from dpfda.privacy.ledger.history import Record
+from dpfda.privacy.ledger.rows import Rows
 
 _REMEDY = "Use Ledger(path), which all processes share."
 

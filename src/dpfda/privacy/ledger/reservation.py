@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn, Self
 
 from dpfda.numerics.errors import BudgetError, LedgerError
@@ -14,12 +14,15 @@ from dpfda.privacy.ledger.accounts import Amount, checked_name
 from dpfda.privacy.ledger.entries import costs_of, required
 from dpfda.privacy.ledger.history import Record
 
+Take = Callable[[Record, Sequence[Cost], Mapping[str, object]], None]
+
 
 class Reservation:
     """Rows that are charged already, for as many releases, each of at most one guarantee.
 
     `AnyLedger.reserve` makes one. It is given to an estimator in the place of a ledger, and each release
-    takes one of its rows; what is not taken stays charged. Copies and clones are the same reservation.
+    takes one of its rows, which the ledger notes; what is not taken stays charged, and is left to take
+    while the reservation lives. Copies and clones are the same reservation.
     It cannot be pickled, nor used in a forked process: there its rows would be taken twice.
 
     Attributes
@@ -28,8 +31,11 @@ class Reservation:
         The rows, committed.
     """
 
-    def __init__(self, rows: tuple[Record, ...], guarantee: Guarantee, neighbours: Neighbours) -> None:
+    def __init__(
+        self, rows: tuple[Record, ...], guarantee: Guarantee, neighbours: Neighbours, take: Take
+    ) -> None:
         self.rows = rows
+        self._take = take
         self._guarantee = guarantee
         self._neighbours = neighbours
         self._taken = 0
@@ -49,7 +55,7 @@ class Reservation:
     def charge(
         self, dataset: str, costs: Guarantee | Cost | Sequence[Cost], entry: Mapping[str, object]
     ) -> Record:
-        """Take a row for a release.
+        """Take a row for a release, and note in the ledger that it did.
 
         Raises
         ------
@@ -57,18 +63,19 @@ class Reservation:
             If the release is of another data set, relation or unit, costs more than was reserved for
             one, or none is left.
         LedgerError
-            In a forked process.
+            In a forked process, or if the ledger cannot be written; no row is taken then.
         """
         if os.getpid() != self._process:
             raise LedgerError(
                 "A reservation must be used in the process that made it; found another process. Run the "
                 "search with n_jobs=1, or in threads."
             )
-        promised = added([cost.guarantee for cost in costs_of(costs)])
-        budget = self.rows[0].budget
+        parts = costs_of(costs)
+        promised = added([cost.guarantee for cost in parts])
+        stated = self.rows[0].budget.unit
         relation, unit = (required(entry, key) for key in ("neighbours", "privacy_unit"))
         found = (checked_name(dataset, "dataset"), Neighbours.parse(relation), str(unit))
-        wanted = (self.rows[0].dataset, self._neighbours, budget.unit)
+        wanted = (self.rows[0].dataset, self._neighbours, stated or str(unit))
         if found != wanted:
             raise BudgetError(
                 f"A release must be of what was reserved, {_words(wanted)}; found {_words(found)}.",
@@ -91,8 +98,11 @@ class Reservation:
                     dataset,
                     promised,
                 )
+            row = self.rows[self._taken]
+            # The ledger refuses a unit that is not that of its first release: then no row is taken.
+            self._take(row, parts, entry)
             self._taken += 1
-            return self.rows[self._taken - 1]
+            return row
 
     def __copy__(self) -> Self:
         return self

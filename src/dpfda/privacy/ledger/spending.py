@@ -32,7 +32,7 @@ class Spending:
     filter: Filter | None = None
 
 
-def spend(before: Record, costs: Sequence[Cost], neighbours: Neighbours, unit: str) -> Spending:
+def spend(before: Record, costs: Sequence[Cost], neighbours: Neighbours) -> Spending:
     """The account after a release, if the budget allows it.
 
     Parameters
@@ -41,7 +41,7 @@ def spend(before: Record, costs: Sequence[Cost], neighbours: Neighbours, unit: s
         The data set's last row.
     costs : sequence of Cost
         Of the release, one a stage, under its own neighbours.
-    neighbours, unit
+    neighbours : Neighbours
         The release's.
 
     Raises
@@ -49,10 +49,10 @@ def spend(before: Record, costs: Sequence[Cost], neighbours: Neighbours, unit: s
     BudgetError
         If the budget does not allow it.
     IncompatibleChargeError
-        If kind, neighbours or unit cannot be turned into the budget's.
+        If kind or neighbours cannot be turned into the budget's.
     """
     budget, dataset = before.budget, before.dataset
-    parts = [cost_under(budget, cost, neighbours, unit, dataset) for cost in costs]
+    parts = [cost_under(budget, cost, neighbours, dataset) for cost in costs]
     amount = Amount.zero(budget.guarantee.kind)
     for part in parts:
         amount = amount.plus(in_kind(budget, part, dataset))

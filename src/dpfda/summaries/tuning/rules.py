@@ -56,7 +56,7 @@ def matern_decay(smoothness: float, dimension: int = 1) -> float:
 
 def plug_in(
     size: int,
-    epsilon: float,
+    epsilon: object,
     *,
     decay: float,
     radius: float = 1.0,
@@ -79,7 +79,7 @@ def plug_in(
     ----------
     size : int
         Number n of privacy units. Public.
-    epsilon : float
+    epsilon : number or text
         Privacy loss; for rho-zero-concentrated privacy the root of 2 rho.
     decay : float
         Exponent a above 1 of the kernel's eigenvalues; see `matern_decay` and `KernelBasis.decay`.

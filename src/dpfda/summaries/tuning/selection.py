@@ -84,7 +84,7 @@ def private_selection(
     score : callable
         `score(output)` is the larger the better, NaN the worst. It may use the output and public
         numbers: one that looks at the private data otherwise voids the guarantee.
-    epsilon : number or decimal text
+    epsilon : number or text
         Privacy loss of the whole selection, from 1e-9 to 1e9. One run gets epsilon / (2 + eta).
     eta : number
         Shape of the stopping law, above -1; 1 is geometric stopping at three times a run's loss.
@@ -139,7 +139,7 @@ def private_selection(
             raise ParameterError(name, "be a function", shown(given))
     if not (isinstance(unit, str) and unit):
         raise ParameterError("unit", "be a word for who is protected", shown(unit))
-    whole = PureDP(budget(exact(epsilon, "epsilon")).epsilon)
+    whole = PureDP(budget(epsilon).epsilon)
     relation = Neighbours.parse(neighbours)
     runs = RUNS_EACH * len(candidates) if expected_runs is None else expected_runs
     stopping = Stopping.with_mean(eta, runs)

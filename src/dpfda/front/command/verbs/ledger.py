@@ -23,7 +23,7 @@ def create(
     delta: str = "0",
     rho: str | None = None,
     neighbours: str = "replace-one",
-    unit: str = "record",
+    unit: str | None = None,
     as_json: bool = False,
 ) -> None:
     """Give a data set its budget. The file is made if it does not exist.
@@ -45,7 +45,8 @@ def create(
         Hide any one unit's data, the number of units being public (replace-one), or also whether it is
         there at all, their number being private (add-remove).
     unit : NAME
-        Who is protected, as the releases will say it: record, or the column of --groups.
+        Who is protected, as the releases will say it: record, or the column of --groups. By default as
+        the first release says; all later ones are held to it.
     """
     made = _opened(file).create(dataset, _budget(epsilon, delta, rho), neighbours, unit)
     _tell(made, dataset, as_json)
@@ -147,28 +148,16 @@ def _budget(epsilon: str | None, delta: str, rho: str | None) -> Guarantee:
     return guarantee_for(epsilon, delta)
 
 
-def _tell(account: AnyLedger, dataset: str | None, as_json: bool, listed: bool = False) -> None:
+def _tell(ledger: AnyLedger, dataset: str | None, as_json: bool, listed: bool = False) -> None:
     """Budgets, what is spent and what is left, in words or as JSON; and what was charged, if listed."""
-    from dpfda.privacy.ledger.history import table
+    from dpfda.front.command.accounts import state, words
 
-    names = account.datasets() if dataset is None else [dataset]
-    charged = {name: account.releases(name) for name in names} if listed else {}
+    names = ledger.datasets() if dataset is None else [dataset]
     if as_json:
-        state = {
-            name: {
-                "budget": str(account.budget(name)),
-                "spent": account.spent(name).written(),
-                "remaining": account.remaining(name).written(),
-                **({"releases": charged[name]} if listed else {}),
-            }
-            for name in names
-        }
-        print_json(state)
+        print_json({name: state(ledger, name, listed) for name in names})
         return
     for name in names:
-        say(account.show(name))
-        if charged.get(name):
-            say(table(charged[name]))
+        say(words(ledger, name, listed))
 
 
 CREATED = "dpfda ledger create budget.db --dataset scans-2026 --epsilon 3 --unit ID"

@@ -74,21 +74,21 @@ def _charged(path: Path, releases: dict[str, Release]) -> dict[str, str]:
     """Where the ledger has each release, in words."""
     from dpfda.privacy.ledger import Ledger
 
-    rows = Ledger(path).history()
-    latest = {row.dataset: row for row in rows}
-    found = {(row.details or {}).get("release"): row for row in rows if row.action == "charge"}
+    ledger = Ledger(path)
+    latest = {row.dataset: row for row in ledger.history()}
+    found = {row["release"]: row for row in ledger.releases()}
 
     def words(release: Release) -> str:
         row = found.get(release.certificate.identity)
         if row is None:
             return f"{path.name} has no row for this release"
         # The row has the budget of its day, which may have been raised since.
-        last = latest[row.dataset]
+        last = latest[row["dataset"]]
         left = last.budget.amount.minus(last.spent)
         return (
-            f"{path.name}, row {row.number} of {row.time[:10]}, data set {row.dataset!r}: {row.cost} "
-            f"charged. By row {last.number} {last.spent} is spent in all, and {left} left of "
-            f"{last.budget}"
+            f"{path.name}, row {row['number']} of {row['time'][:10]}, data set {row['dataset']!r}: "
+            f"{row['cost']} charged. By row {last.number} {last.spent} is spent in all, and {left} left "
+            f"of {last.budget}"
         )
 
     return {name: words(release) for name, release in releases.items()}
