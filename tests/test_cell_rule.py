@@ -285,8 +285,13 @@ class TestLabels:
         mixed = [1, "1"] * 6
         with pytest.raises(DataError, match="y must hold labels of one type"):
             machine.prepare(X, mixed)
-        with pytest.raises(DataError, match="one of the classes; found another label in row 1"):
-            PrivateKernelClassifier(1.0, bounds=(-1, 1), classes=(0, 1)).fit(X, mixed)
+        # Of stated classes a number may be written as text; other text is another label.
+        stated = PrivateKernelClassifier(1.0, bounds=(-1, 1), classes=(0, 1))
+        assert stated.prepare(X, mixed).total.targets.tolist() == [1] * 12
+        with pytest.raises(
+            DataError, match=r"one of the classes \[0, 1\]; found another label in row 1"
+        ):
+            stated.fit(X, [1, "one"] * 6)
         names, _ = PrivateComparison(1.0, bounds=(-1, 1)).prepare(CURVES, [1, True, 1.0, 2, 2.0, 2] * 2)
         assert names == ["1", "2"]
 
@@ -322,7 +327,7 @@ class TestMasked:
     def test_classes(self):
         y = np.ma.masked_array([0, 1] * 6, mask=[0, 1] + [0] * 10)
         machine = PrivateKernelClassifier(1.0, bounds=(-1, 1), classes=(0, 1))
-        with pytest.raises(DataError, match="found another label in row 1"):
+        with pytest.raises(DataError, match="found a missing label in row 1"):
             machine.fit(CURVES[:, :1], y)
 
     def test_counts(self):

@@ -365,7 +365,11 @@ class TestRefusals:
         ("parameters", "words"),
         [
             ({"levels": ["case"]}, "levels must be two or more different groups; found 1 "),
-            ({"levels": [1, "1"]}, "another label in row 0"),
+            ({"levels": [1, "1"]}, "levels must be two or more different groups"),
+            (
+                {"levels": [1, 2]},
+                r"y must hold one of the levels \['1', '2'\]; found another label in row 0. State",
+            ),
             ({"neighbours": "add-remove"}, "levels must be given under add/remove neighbours"),
             ({"public_size": 5}, "public_size must be None under replace-one"),
             ({"design_size": 0}, "design_size must be None or a positive integer; found 0"),

@@ -249,7 +249,7 @@ def test_a_comparison_on_a_cluster_refuses_what_one_fit_refuses():
     two = PrivateComparison(1.0, bounds=(-1, 1), levels=["case", "control"])
     assert set(two.fit(lazy, CASE).release_.means) == {"case", "control"}
     other = np.where(PERSON == 5, "neither", CASE)
-    with pytest.raises(DataError, match="In partition 0: Every record must be in one of the groups"):
+    with pytest.raises(DataError, match="In partition 0: y must hold one of the levels"):
         two.fit(lazy, other)
     with pytest.raises(DataError, match="Every unit must be in one group; found a unit in two"):
         two.fit(lazy, CASE, np.arange(91) // 2)

@@ -395,7 +395,8 @@ def test_what_is_refused() -> None:
         with pytest.raises(DataError, match=words):
             made.fit(*given)
     with pytest.raises(
-        DataError, match=r"by must be one of the levels, \['a', 'b'\]; found another in row 2. Name"
+        DataError,
+        match=r"by must hold one of the levels \['a', 'b'\]; found another label in row 2. State",
     ):
         PrivateSurvival(1, domain=(0, 10), cells=4, levels=["a", "b"]).fit([1, 2, 3], by=["a", "b", "c"])
     for parameters, words in (

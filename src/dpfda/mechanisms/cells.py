@@ -44,7 +44,7 @@ class Cells:
     mean are estimated from the M noisy averages by their conditional expectation under the prior
     (kriging), which is post-processing.
 
-    **Guarantee.** Pure epsilon (rho-zCDP at the price of one Laplace variable). Neighbouring integer sums
+    **Guarantee.** Pure epsilon (rho-zCDP at the price of a Laplace variable). Neighbouring integer sums
     over the cells differ by a vector d with |d_j| <= w_j, w_j = 2 H_j (replace-one) or H_j (add/remove),
     rounding of the records included, as they are clipped and rounded on the grid. By the triangle
     inequality the log density ratio is at most max_j |d_j| / b_j, so epsilon = max_j w_j / b_j, and the

@@ -160,7 +160,7 @@ def _at_most(part: Guarantee, whole: Guarantee) -> bool:
     """Whether a guarantee is at most another, number by number and up to rounding."""
     names = [name for name in ("epsilon", "delta", "rho") if hasattr(part, name)]
     if hasattr(whole, "rho") and not hasattr(part, "rho"):
-        return part.epsilon**2 / 2 <= whole.rho * ROUNDING  # type: ignore[union-attr]
+        return part.epsilon**2 / 2 <= whole.rho * ROUNDING
     return all(getattr(part, name) <= getattr(whole, name, 0) * ROUNDING for name in names)
 
 

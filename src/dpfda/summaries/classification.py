@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Self
 
 import numpy as np
@@ -11,10 +10,11 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
-from dpfda.numerics.arrays import Cells, Floats
+from dpfda.numerics.arrays import Cells, Floats, Integers
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import entries, plain_words, shown
 from dpfda.privacy.budgets import asked
+from dpfda.records.cells import OUTSIDE
 from dpfda.records.containers import cells_in
 from dpfda.records.features.inputs import FeatureMap
 from dpfda.records.labels import Key, key_order, label_key, plain_label
@@ -23,6 +23,7 @@ from dpfda.summaries.arguments import Bounds, Labels, Number, Payer, Place, Prot
 from dpfda.summaries.defaults import descends
 from dpfda.summaries.machine_plan import Features, Solving
 from dpfda.summaries.machines import KernelMachine, column
+from dpfda.summaries.memberships import NONE, OTHER, level_key, members, none_of
 from dpfda.summaries.minimiser import Loss, read_loss
 from dpfda.summaries.settings import Reading
 
@@ -180,12 +181,8 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         )
 
     def _targets(self, y: object, count: int) -> tuple[Floats, tuple[object, ...]]:
-        labels, places_of = column(y, count), None
-        if isinstance(labels, np.ndarray) and labels.dtype.kind in "iu":
-            # A key for each number that occurs, and not for each record.
-            labels, places_of = np.unique(labels, return_inverse=True)
-        keys = [label_key(cell) for cell in cells_in(labels, "y")]
-        classes = self._public_classes(keys)
+        labels = column(y, count)
+        classes = self._public_classes(labels)
         if len(classes) > 2 and _has_probabilities(self) and not _descends(self):
             raise ParameterError(
                 "loss",
@@ -193,16 +190,11 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
                 shown(self.loss),
                 "Only binary classification is supported. Leave out the loss or set delta for more.",
             )
-        places = {label_key(label): float(place) for place, label in enumerate(classes)}
-        found = np.array([places.get(key, math.nan) for key in keys])
-        found = found if places_of is None else found[places_of.ravel()]
-        bad = np.isnan(found)
-        if self.settings.reading.invalid == "refuse" and bad.any():
-            raise DataError(
-                f"y must hold one of the classes; found another label in row {int(bad.argmax())}. "
-                "Use invalid='repair' to replace such records by a fixed public element. This check is "
-                "outside the privacy guarantee."
-            )
+        places = members(labels, classes, "y", self._key_of)
+        if self.settings.reading.invalid == "refuse":
+            _refuse_others(places, classes)
+        bad = places < 0
+        found = np.where(bad, np.nan, places)
         if len(classes) == 2:
             return 2.0 * found - 1.0, classes
         targets = np.float64(found[:, None] == np.arange(len(classes)))
@@ -213,9 +205,14 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
             classes = tuple(_listed(self.classes))
         return len(classes) if len(classes) > 2 else 1
 
-    def _public_classes(self, keys: Sequence[Key]) -> tuple[object, ...]:
+    @property
+    def _key_of(self) -> Callable[[object], Key]:
+        """What labels are compared by: where classes are stated, a number in text by its value."""
+        return label_key if isinstance(self.classes, str) and self.classes == FROM_Y else level_key
+
+    def _public_classes(self, labels: object) -> tuple[object, ...]:
         if isinstance(self.classes, str) and self.classes == FROM_Y:
-            given = _labels_of(keys, self.settings.reading.invalid)
+            given = _labels_of(labels, self.settings.reading.invalid)
         elif self.classes is None or isinstance(self.classes, str):
             raise ParameterError(
                 "classes",
@@ -225,9 +222,8 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
                 "classes='from-y' to declare that the labels in y are public.",
             )
         else:
-            given = _listed(self.classes)
-        given = [_plain(label) for label in given]
-        named = [label_key(label) for label in given]
+            given = [_plain(label) for label in _listed(self.classes)]
+        named = [self._key_of(label) for label in given]
         if len(given) < 2 or len(set(named)) < len(named) or None in named:
             raise ParameterError("classes", "be two or more different labels", shown(self.classes))
         if not all(isinstance(label, str | int | float) for label in given):
@@ -257,12 +253,23 @@ def _plain(label: object) -> object:
     return plain_words(plain, "classes") if isinstance(plain, str) else plain
 
 
-def _labels_of(keys: Sequence[Key], invalid: str) -> list[object]:
+def _refuse_others(places: Integers, classes: Sequence[object]) -> None:
+    """Refuse labels that are no class; before those that are missing, which alone may be left out."""
+    if (places == OTHER).any():
+        raise none_of("y", "classes", classes, f" in row {int(np.argmax(places == OTHER))}")
+    if (places == NONE).any():
+        raise DataError(
+            f"y must hold one of the classes; found a missing label in row {int(np.argmin(places))}. "
+            f"Use invalid='repair' to count such records without their features. {OUTSIDE}"
+        )
+
+
+def _labels_of(cells: object, invalid: str) -> list[object]:
     """The labels that occur, which the caller has declared public."""
-    present = {key for key in keys if key is not None}
-    if invalid == "refuse" and None in keys:
+    present = {label_key(cell) for cell in cells_in(cells, "y")}
+    if invalid == "refuse" and None in present:
         raise DataError("y must hold a label for every record; found a missing one (NaN).")
-    labels = [plain_label(key) for key in sorted(present, key=key_order)]
+    labels = [plain_label(key) for key in sorted(present - {None}, key=key_order)]
     if None in labels or len({isinstance(label, str) for label in labels}) > 1:
         raise DataError("y must hold labels of one type, words or numbers; found several or others.")
     labels.sort()

@@ -19,7 +19,6 @@ from dpfda.publication import MeanPlan, Prepared
 from dpfda.records import LongCurves
 from dpfda.records.containers import cells_in, take
 from dpfda.records.dask_arrays import is_dask, sample
-from dpfda.records.labels import label_key
 from dpfda.summaries.arguments import (
     Bounds,
     Columns,
@@ -46,7 +45,9 @@ from dpfda.summaries.curves import POINTS, public_basis, read_curves
 from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.memberships import (
     count_units,
+    level_key,
     names_of_levels,
+    none_of,
     read_levels,
     read_memberships,
     rows_of_level,
@@ -230,7 +231,7 @@ class PrivateComparison(Estimator):
         levels = read_levels(self.levels, [], None, settings.unit.relation)
         names_of_levels(levels)
         plan = self._planned(basis, dict.fromkeys(levels, 2), settings, groups)
-        return PooledComparison.of(settings, plan, tuple(map(label_key, levels)))
+        return PooledComparison.of(settings, plan, tuple(map(level_key, levels)))
 
     def _check(self) -> None:
         check_choices(self)
@@ -283,17 +284,15 @@ class PrivateComparison(Estimator):
             values = matrix_on(values, basis, reading.missing, reading.invalid)
         count = values.times.size if isinstance(values, LongCurves) else len(values)
         own = unit_keys(X, labels, reading.invalid)
-        memberships, other = read_memberships(y, count, own, reading.invalid)
+        stated = self.levels is not None
+        memberships, other = read_memberships(y, count, own, reading.invalid, stated)
         levels = read_levels(self.levels, memberships, y, neighbours)
-        rows = [rows_of_level(memberships, level) for level in levels]
+        names = names_of_levels(levels)
+        rows = [rows_of_level(memberships, level, stated) for level in levels]
         known = np.any(rows, axis=0) | other
         rows = [chosen & ~other for chosen in rows]
         if not known.all() and (neighbours is Neighbours.REPLACE_ONE or reading.invalid == "refuse"):
-            raise DataError(
-                "Every record must be in one of the groups of `levels`; found another label in row "
-                f"{int(np.argmin(known))}. Name all groups, or leave records out beforehand."
-            )
-        names = names_of_levels(levels)
+            raise none_of("y", "levels", names, f" in row {int(np.argmin(known))}")
         counts = [count_units(chosen, own) for chosen in rows]
         if neighbours is Neighbours.REPLACE_ONE and 0 in counts:
             empty = str(levels[counts.index(0)])

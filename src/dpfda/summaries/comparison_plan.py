@@ -24,7 +24,7 @@ from dpfda.records.labels import Key, read_keys
 from dpfda.releases.comparison import ReleasedComparison
 from dpfda.summaries.arguments import Labels, Records
 from dpfda.summaries.estimator import read_ledger
-from dpfda.summaries.memberships import IN_TWO
+from dpfda.summaries.memberships import IN_TWO, by_value, none_of
 from dpfda.summaries.pooled import PooledMean, PooledSum, Rows
 from dpfda.summaries.settings import Settings
 from dpfda.summaries.streams import finished, open_summation
@@ -253,7 +253,7 @@ class PooledComparison(PooledSum):
             raise DataError("y must hold the group of each record; found None.")
         rows = self.one.read(X)
         numbers = {key: number for number, key in enumerate(self.keys)}
-        found = read_keys(y, "y", self.invalid)
+        found = [by_value(key) for key in read_keys(y, "y", self.invalid)]
         if len(found) != len(rows[0]):
             raise DataError(f"y must hold one label a record ({len(rows[0])}); found {len(found)}.")
         return *rows, np.array([numbers.get(key, len(numbers)) for key in found], dtype=np.int64)
@@ -286,10 +286,7 @@ class PooledComparison(PooledSum):
         replaced = self.plan.neighbours is Neighbours.REPLACE_ONE
         if (replaced or self.invalid == "refuse") and none.any():
             where = f" in row {int(np.argmax(none))}" if codes is None else ""
-            raise DataError(
-                f"Every record must be in one of the groups of `levels`; found another label{where}. "
-                "Name all groups, or leave records out beforehand."
-            )
+            raise none_of("y", "levels", list(self.plan.parts), where)
         return places
 
     def prepared(self, total: IntegerSum) -> list[Prepared[MeanPlan, IntegerSum]]:

@@ -8,8 +8,9 @@ import numpy as np
 
 from dpfda.bases.lifetimes import CENSORED
 from dpfda.numerics.arrays import Integers
-from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown
+from dpfda.records.cells import OUTSIDE
 from dpfda.summaries.memberships import OTHER, level_key, members, public_labels
 
 # Less than any cause and than censoring: another code than those stated; and one less, no code.
@@ -93,15 +94,20 @@ class Coding:
         )
         return f"in the data {self.describe()}; {rest}"
 
-    @property
-    def refusal(self) -> str:
-        """What the coding is taken to be, where a follow-up has another code."""
-        return f"event must have the codes that are stated ({self.describe()}); found another"
+    def refuse_others(self, ends: Integers) -> None:
+        """Say what the coding is taken to be where a follow-up has another code, and how to state it.
 
-    @property
-    def another(self) -> str:
-        """How another coding is stated."""
-        return "State what each code means: causes=(2,), censored=(1,) where 2 is an event, 1 censoring."
+        Raises
+        ------
+        DataError
+            With the row, and not the code.
+        """
+        if (ends == UNCODED).any():
+            raise DataError(
+                f"event must have the codes that are stated ({self.describe()}); found another in row "
+                f"{int(np.argmax(ends == UNCODED))}. State what each code means: causes=(2,), "
+                f"censored=(1,) where 2 is an event, 1 censoring. {OUTSIDE}"
+            )
 
     def repair(self, given: bool) -> str:
         """How to leave out follow-ups that cannot be counted, with events or without."""

@@ -20,6 +20,7 @@ from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared
 from dpfda.publication.tables import NOISES, VALUE, WEIGHT
 from dpfda.records import Curves, LongCurves, curves_from_array
+from dpfda.records.cells import OUTSIDE
 from dpfda.records.containers import column_of
 from dpfda.records.covariates import columns_apart, columns_named, corner_weights, scaled, table_rows
 from dpfda.records.dask_arrays import is_dask
@@ -30,7 +31,7 @@ from dpfda.summaries.choices import check_choices
 from dpfda.summaries.curves import POINTS, public_basis, read_curves
 from dpfda.summaries.effects_plan import EffectsPlan, effects_plan
 from dpfda.summaries.estimator import Estimator
-from dpfda.summaries.memberships import members, public_labels
+from dpfda.summaries.memberships import OTHER, members, none_of, public_labels
 from dpfda.summaries.settings import Reading
 from dpfda.summaries.sums import matrix_on
 
@@ -223,6 +224,7 @@ class PrivateFunctionalRegression(Estimator):
     def _read(self, corners: Corners, columns: list[object], count: int) -> tuple[list[Cells], Flags]:
         """Scaled numbers, or places of levels, and which records have all of them."""
         made, usable = [], np.ones(count, dtype=np.bool_)
+        refuse = self.settings.reading.invalid == "refuse"
         assert self.covariates is not None  # noqa: S101
         for each, column, given in zip(
             corners.covariates, columns, self.covariates.values(), strict=True
@@ -230,19 +232,21 @@ class PrivateFunctionalRegression(Estimator):
             if each.bounds is not None:
                 numbers = column_of(column, each.name)[0]
                 fits, found = np.isfinite(numbers), scaled(numbers, each.bounds)
-                offence = "a value that is missing or no finite number"
             else:
                 places = members(column, [*given], each.name)
-                fits, found, offence = places >= 0, np.maximum(places, 0), "none of the levels"
+                fits, found = places >= 0, np.maximum(places, 0)
+                if refuse and (places == OTHER).any():
+                    where = f" in row {int(np.argmax(places == OTHER))}"
+                    raise none_of(each.name, "levels", each.levels, where)
             if len(found) != count:
                 raise DataError(
                     f"{each.name} must have one entry a curve ({count}); found {len(found)}."
                 )
-            if self.settings.reading.invalid == "refuse" and not fits.all():
+            if refuse and not fits.all():
                 raise DataError(
-                    f"{each.name} must have a usable value for every curve; found {offence} in row "
-                    f"{int(np.argmin(fits))}. Use invalid='repair' to leave such records out. This "
-                    "check is outside the privacy guarantee."
+                    f"{each.name} must have a usable value for every curve; found one that is missing "
+                    f"or no finite number in row {int(np.argmin(fits))}. Use invalid='repair' to leave "
+                    f"such records out. {OUTSIDE}"
                 )
             made.append(found)
             usable &= fits

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from dpfda.numerics.native_arrays import is_native
 from dpfda.numerics.parameters import entries, plain_words, shown
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.records import LongCurves
-from dpfda.records.cells import read_cell
+from dpfda.records.cells import OUTSIDE, read_cell
 from dpfda.records.containers import cells_in
 from dpfda.records.labels import Key, label_key, plain_label, read_keys
 
@@ -31,18 +31,19 @@ def unit_keys(X: object, groups: object, invalid: str) -> list[Key] | None:
 
 
 IN_TWO = (
-    "Then its data would be released twice and cost twice. Keep one group a unit. Of conditions that "
-    "each unit went through, release the mean of each unit's difference. Or use invalid='repair' to "
+    "Then its data would be released twice and cost twice. Keep one group a unit; where each went "
+    "through all conditions, release the mean of each unit's difference. Or use invalid='repair' to "
     "count a unit in the group of its first record, without its records of other groups."
 )
 
 
 def read_memberships(
-    y: object, count: int, own: list[Key] | None, invalid: str
+    y: object, count: int, own: list[Key] | None, invalid: str, stated: bool
 ) -> tuple[list[Key], NDArray[np.bool_]]:
     """What the group of each record's unit is compared by, None where there is none.
 
-    And which records are of another group than the first of their unit: none of them may count.
+    And which records are of another group than the first of their unit: none of them may count. Where
+    the groups are stated, labels are compared as `level_key` says.
 
     Raises
     ------
@@ -54,7 +55,7 @@ def read_memberships(
             "y must hold the group of each record: PrivateComparison requires y to be passed, but the "
             "target y is None."
         )
-    keys = read_keys(y, "y", "repair")
+    keys = [by_value(key) if stated else key for key in read_keys(y, "y", "repair")]
     if len(keys) != count:
         raise DataError(
             f"y must hold one label a record ({count}); found inconsistent numbers of samples: shape "
@@ -89,7 +90,7 @@ def read_levels(
         )
     else:
         levels = sorted(_found(memberships, y).values(), key=str)
-    keys = [label_key(level) for level in levels]
+    keys = [label_key(level) if given is None else level_key(level) for level in levels]
     if len(levels) < 2 or None in keys or len(set(keys)) != len(levels):
         raise ParameterError(
             "levels",
@@ -106,6 +107,14 @@ def names_of_levels(levels: list[object]) -> list[str]:
     if len(set(names)) != len(names):
         raise ParameterError("levels", "have different names", repr(names))
     return names
+
+
+def none_of(name: str, stated: str, labels: Sequence[object], where: str) -> DataError:
+    """Refusal of a label without a meaning; nothing is repaired by leaving out what was not stated."""
+    return DataError(
+        f"{name} must hold one of the {stated} {shown(list(labels))}; found another label{where}. State "
+        f"all {stated} that occur, or leave the records of others out beforehand. {OUTSIDE}"
+    )
 
 
 def _declared(given: object) -> list[object]:
@@ -133,9 +142,9 @@ def _found(memberships: list[Key], y: object) -> dict[Key, object]:
     return found
 
 
-def rows_of_level(memberships: list[Key], level: object) -> NDArray[np.bool_]:
+def rows_of_level(memberships: list[Key], level: object, stated: bool) -> NDArray[np.bool_]:
     """Which records are of one group."""
-    own = label_key(level)
+    own = level_key(level) if stated else label_key(level)
     return np.array([key == own for key in memberships], dtype=bool)
 
 
@@ -162,24 +171,30 @@ def public_labels(given: object, name: str, least: int) -> list[object]:
 
 
 def level_key(cell: object) -> Key:
-    """What a label is compared by: a number by its value, also where it is written as text."""
-    value, offence = read_cell(cell)
-    return label_key(cell) if offence or not np.isfinite(value) else label_key(value)
+    """What a label is compared by with those that are stated: `by_value` of its key."""
+    return by_value(label_key(cell))
 
 
-def members(by: object, levels: Sequence[object], name: str) -> Integers:
+def by_value(key: Key) -> Key:
+    """A key, of a number that is written as text that of the number: what is stated may be typed."""
+    value, offence = read_cell(key) if isinstance(key, str) else (np.nan, "")
+    return key if offence or not np.isfinite(value) else label_key(value)
+
+
+def members(
+    by: object, levels: Sequence[object], name: str, key_of: Callable[[object], Key] = level_key
+) -> Integers:
     """Number of each person's group; `OTHER` where it is none of the levels, `NONE` where missing."""
-    places = {level_key(level): place for place, level in enumerate(levels)}
+    places = {key_of(level): place for place, level in enumerate(levels)}
     cells, rows = cells_in(by, name), None
     if isinstance(cells, np.ndarray) and is_native(cells.dtype):
         # A key for each number that occurs, and not for each record.
         cells, rows = np.unique(cells, return_inverse=True)
-    numbers = np.array([_place(cell, places) for cell in cells], dtype=np.int64)
+    numbers = np.array([_place(cell, key_of(cell), places) for cell in cells], dtype=np.int64)
     return numbers if rows is None else numbers[rows]
 
 
-def _place(cell: object, places: Mapping[Key, int]) -> int:
-    key = level_key(cell)
+def _place(cell: object, key: Key, places: Mapping[Key, int]) -> int:
     if key is not None and key in places:
         return places[key]
     value, offence = read_cell(cell)

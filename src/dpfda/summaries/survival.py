@@ -21,13 +21,11 @@ from dpfda.records.labels import units_of
 from dpfda.records.points import cell_weights
 from dpfda.summaries.arguments import Labels, Number, Payer, Place, Protected
 from dpfda.summaries.choices import check_choices
-from dpfda.summaries.endings import UNCODED, Coding
+from dpfda.summaries.endings import Coding
 from dpfda.summaries.estimator import Estimator
-from dpfda.summaries.memberships import NONE, OTHER, members, public_labels
+from dpfda.summaries.memberships import OTHER, members, none_of, public_labels
 from dpfda.summaries.settings import Reading
 from dpfda.summaries.survival_plan import SurvivalPlan, publish_survival, survival_plan
-
-REST = "Name all levels, or leave follow-ups of others out beforehand."
 
 
 class PrivateSurvival(Estimator):
@@ -212,26 +210,24 @@ class PrivateSurvival(Estimator):
                 raise DataError(
                     f"{name} must have one entry a follow-up ({count}); found {len(column)}."
                 )
-        remedy = coding.repair(event is not None)
-        usable = _usable(
-            [
-                (ends == UNCODED, coding.refusal, coding.another),
-                (
-                    member == OTHER,
-                    f"by must be one of the levels, {shown(self.levels)}; found another",
-                    REST,
-                ),
-                (ends < UNCODED, "event must have a code for every follow-up; found none", remedy),
-                (member == NONE, "by must have a group for every follow-up; found none", remedy),
-                (
-                    ~np.isfinite(times),
-                    "time must be finite; found one that is missing or is not",
-                    remedy,
-                ),
-                (_late(starts, times), "start must be before the end; found one that is not", remedy),
-            ],
-            invalid,
-        )
+        if invalid == "refuse":
+            # First: with a code or group that has no meaning the coding is not that of the data, and
+            # to leave follow-ups out, the remedy for all others, would change what they say.
+            coding.refuse_others(ends)
+            if (member == OTHER).any():
+                where = f" in row {int(np.argmax(member == OTHER))}"
+                raise none_of("by", "levels", self._levels(True), where)
+        offences = {
+            "event must have a code for every follow-up; found none": ends < CENSORED,
+            "by must have a level for every follow-up; found none": member < 0,
+            "time must be finite; found one that is missing or is not": ~np.isfinite(times),
+            "start must be before the end; found one that is not": _late(starts, times),
+        }
+        for words, broken in offences.items() if invalid == "refuse" else ():
+            if broken.any():
+                remedy = coding.repair(event is not None)
+                raise DataError(f"{words} in row {int(np.argmax(broken))}. {remedy} {OUTSIDE}")
+        usable = ~np.any([*offences.values()], axis=0)
         codes, units = units_of(groups, count, invalid)
         plan = self._plan(units, groups, named, "" if event is None else coding.words(invalid))
         times = np.where(usable, times, 0.0)
@@ -263,23 +259,6 @@ def _late(starts: Floats | None, times: Floats) -> Flags:
         return np.zeros(len(times), dtype=np.bool_)
     with np.errstate(invalid="ignore"):
         return ~(np.isfinite(starts) & (starts < times))
-
-
-def _usable(offences: Sequence[tuple[Flags, str, str]], invalid: str) -> Flags:
-    """Which follow-ups can be counted; offences are looked at in their order.
-
-    A code or a group without a meaning comes first: where there is one, the coding is not that of the
-    data, and leaving follow-ups out, which is the remedy for others, would change what they say.
-
-    Raises
-    ------
-    DataError
-        If one cannot and nothing is to be repaired: its row, what is wrong with it, and what to do.
-    """
-    for broken, words, remedy in offences if invalid == "refuse" else ():
-        if broken.any():
-            raise DataError(f"{words} in row {int(np.argmax(broken))}. {remedy} {OUTSIDE}")
-    return np.asarray(~np.any([broken for broken, _, _ in offences], axis=0))
 
 
 def _counted(

@@ -32,7 +32,7 @@ FOOT = 0.15
 # Columns of a title over an axis of the usual width in inches; fewer over a narrower one.
 TITLE_COLUMNS, SQUARE_COLUMNS, USUAL = 80, 60, 5.4
 # Properties of a text of matplotlib that holds words of people: no formula, no TeX.
-PLAIN = {"parse_math": False, "usetex": False}
+PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}
 # Columns of the label beside a bar of colours.
 BAR_COLUMNS = 44
 

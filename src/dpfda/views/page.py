@@ -166,7 +166,7 @@ class _Pictures:
 
         self._count += 1
         text = io.StringIO()
-        drawn_by = {
+        drawn_by: dict[Any, Any] = {
             "svg.fonttype": "path",
             "svg.hashsalt": f"picture {self._count}",
             "text.usetex": False,

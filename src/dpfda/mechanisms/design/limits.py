@@ -28,8 +28,10 @@ coefficients it has .991 of the noise power of a K-norm block at epsilon = 4, fo
 **All mechanisms** (`least_error_of_any`). Nothing is asked but the guarantee between means at distance
 at most a, for all means to which the prior gives mass. A normal prior reaches beyond what bounded
 records can have as a mean. A guarantee of additive noise holds there as well; of a mechanism that uses
-the bound in another way it need not, and for such the number is a comparison and no theorem. Between means at distance h there are then k = ceil(h / a) steps, and a test between two
-equally likely ones errs with probability at least
+the bound in another way it need not, and for such the number is a comparison and no theorem.
+
+Between means at distance h there are then k = ceil(h / a) steps, and a test between two equally likely
+ones errs with probability at least
 
 - 1 / (1 + e^(k epsilon)) (pure), (1 - d_k) / (1 + e^(k epsilon)) with d_k = delta (e^(k epsilon) - 1)
   / (e^epsilon - 1) (approximate), (1 - (1 - e^(-k^2 rho))^(1/2)) / 2 (zCDP; Bretagnolle & Huber 1979),

@@ -1,0 +1,102 @@
+"""Labels that are stated: what has none of them is refused, and no remedy leaves it out unseen."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from dpfda import (
+    PrivateComparison,
+    PrivateEqualityTest,
+    PrivateFunctionalRegression,
+    PrivateKernelClassifier,
+    PrivateSurvival,
+    load,
+)
+from dpfda.errors import DataError
+from dpfda.front.command.app import app
+
+TIMES = np.linspace(0, 3, 12)
+CODES = np.arange(300) % 2
+PLACES = np.random.default_rng(1).uniform(0, 1, 300)
+ARM = (PLACES > 0.5).astype(int)
+CURVES = np.sin(TIMES) + 0.3 * ARM[:, None]
+
+FITS = {
+    "classes": lambda codes: PrivateKernelClassifier(1, bounds=(0, 1), classes=(0, 1)).fit(
+        PLACES[:, None], codes
+    ),
+    "levels": lambda codes: PrivateComparison(1, bounds=(-2, 2), levels=(0, 1)).fit(CURVES, codes),
+    "levels of a test": lambda codes: PrivateEqualityTest(1, bounds=(-2, 2), levels=(0, 1)).fit(
+        CURVES, codes
+    ),
+    "levels of a covariate": lambda codes: PrivateFunctionalRegression(
+        1, bounds=(-2, 2), covariates={"arm": ("0", "1")}
+    ).fit(CURVES, {"arm": codes}),
+    "levels of a survival curve": lambda codes: PrivateSurvival(1, domain=(0, 1), levels=(0, 1)).fit(
+        PLACES, by=codes
+    ),
+}
+
+
+@pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
+def test_what_is_not_stated_is_named_and_never_repaired(fit):
+    """Data coded 1 and 2 where 0 and 1 are stated: half of them would be lost."""
+    missing = [None, *(ARM[1:] + 1)]
+    for codes in (ARM + 1, [str(code) for code in ARM + 1], missing):
+        with pytest.raises(DataError) as refused:
+            fit(codes)
+        said = str(refused.value)
+        if codes is missing and "y must have a group for every record" in said:
+            continue
+        assert "0" in said.partition(";")[0], said
+        assert "1" in said.partition(";")[0], said
+        assert "found another label in row" in said
+        assert "that occur, or leave the records of others out beforehand" in said
+        assert "repair" not in said
+        assert "2" not in said.partition("in row")[0]
+
+
+@pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
+def test_a_stated_number_is_met_as_text_and_as_a_number(fit):
+    for codes in (ARM, ARM.astype(float), ARM == 1, list(map(str, ARM)), [f"{code}.0" for code in ARM]):
+        assert fit(codes).release_ is not None
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, [*map(str, arguments), "--epsilon", "20", "--overwrite"])
+    return result.exit_code, " ".join(result.output.split())
+
+
+VERBS = {
+    "classify": ("--input", "place:0:1", "--target", "arm", "--classes", "0,1"),
+    "compare": ("--columns", "[0-9]*", "--bounds", -2, 2, "--by", "arm", "--level", 0, "--level", 1),
+    "effects": ("--columns", "[0-9]*", "--bounds", -2, 2, "--covariate", "arm:0,1"),
+    "survival": ("--time", "place", "--top", 1, "--by", "arm", "--level", 0, "--level", 1),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("written", ["int.csv", "float.csv", "int.parquet", "float.parquet"])
+def test_what_is_typed_is_met_in_every_kind_of_file(verb, written, tmp_path: Path):
+    table = pd.DataFrame(CURVES, columns=[str(number) for number in range(12)])
+    kind, _, ending = written.partition(".")
+    table = table.assign(place=PLACES, arm=ARM.astype(kind))
+    path, out = tmp_path / f"table.{ending}", tmp_path / "release.json"
+    table.to_csv(path, index=False) if ending == "csv" else table.to_parquet(path)
+    code, said = run(verb, path, *VERBS[verb], "--out", out)
+    assert code == 0, said
+    release = load(out)
+    if verb == "compare":
+        assert release.difference("1", "0")(1.0) == pytest.approx(0.3, abs=0.1)
+    if verb == "classify":
+        assert release(np.array([[0.9]]))[0] > 0 > release(np.array([[0.1]]))[0]
+    out.unlink()
+    table.assign(arm=table.arm + 1).to_csv(tmp_path / "other.csv", index=False)
+    code, said = run(verb, tmp_path / "other.csv", *VERBS[verb], "--out", out)
+    assert code == 2
+    assert "found another label in line" in said
+    assert "repair" not in said
+    assert not out.exists()
