@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import plain_words
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, added, within
 
@@ -95,7 +96,15 @@ class Certificate:
             By stage. Their sum, by basic composition, is the guarantee.
         neighbours, unit, bound, mechanism
             As in the class.
+
+        Raises
+        ------
+        ParameterError
+            If the unit or a stage has characters that do not show.
         """
+        plain_words(unit, "unit")
+        for stage in costs:
+            plain_words(stage, "stages")
         whole = added([cost.guarantee for cost in costs.values()])
         stages, parts = tuple(costs), tuple(costs.values())
         return cls(

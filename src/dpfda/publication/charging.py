@@ -22,6 +22,7 @@ from dpfda.numerics.errors import (
     ParameterError,
     RepeatedReleaseWarning,
 )
+from dpfda.numerics.words import visible
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, within
@@ -195,7 +196,7 @@ def _fitted_steps() -> list[str]:
     for frame in _callers():
         if frame.f_globals.get("__name__") == "sklearn.pipeline":
             steps = getattr(frame.f_locals.get("self"), "steps", ())
-            return [str(name) for name, step in steps[:-1] if _learned(step)]
+            return [visible(str(name)) for name, step in steps[:-1] if _learned(step)]
     return []
 
 
