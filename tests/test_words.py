@@ -31,6 +31,7 @@ from dpfda import (
     PrivateSurvival,
     PrivateVectorMean,
     load,
+    release_function,
 )
 from dpfda.errors import DpfdaError, ParameterError, StorageError
 from dpfda.numerics.words import cell, unseen, visible
@@ -246,6 +247,9 @@ def given_as(words: str) -> dict[str, Any]:
         "classes found": fit(
             PrivateKernelClassifier, PLANE, np.where(PLACES > 0.5, words, "other").astype(object),
             bounds=(0, 1), classes="from-y",
+        ),
+        "unit of a function": lambda: release_function(
+            lambda at: at[:, 0], 0.1, 1.0, 3, [(0, 1)], unit=words, ledger=paid["ledger"].of("d")
         ),
         "data set": lambda: paid["ledger"].create(words, PureDP(1)),
         "spent": lambda: paid["ledger"].spent("d"),

@@ -145,3 +145,13 @@ test_that("a table without columns is read and said to be none", {
   jsonlite::write_json(written, path, auto_unbox = TRUE, null = "null", digits = NA)
   expect_error(as.data.frame(read_release(path)), "too many variables for a table")
 })
+
+test_that("words in a file move no cursor", {
+  written <- jsonlite::read_json(file_of("mean"))
+  written$words$title <- "mean\033[2J\u202e of 5"
+  path <- tempfile(fileext = ".json")
+  jsonlite::write_json(written, path, auto_unbox = TRUE, digits = NA, null = "null")
+  release <- read_release(path)
+  expect_identical(release$words$title, "mean\ufffd[2J\ufffd of 5")
+  expect_equal(as.data.frame(release)$value, as.data.frame(read_release(file_of("mean")))$value)
+})

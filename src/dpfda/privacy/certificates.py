@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import plain_words
 from dpfda.privacy.callers import caveats_of_callers
 from dpfda.privacy.caveats import Caveat, checked_caveats
 from dpfda.privacy.composition import AttackRisk, Cost, attack_risk
@@ -103,7 +104,15 @@ class Certificate:
             By stage. Their sum, by basic composition, is the guarantee.
         neighbours, unit, bound, mechanism
             As in the class.
+
+        Raises
+        ------
+        ParameterError
+            If the unit or a stage has characters that do not show.
         """
+        plain_words(unit, "unit")
+        for stage in costs:
+            plain_words(stage, "stages")
         whole = added([cost.guarantee for cost in costs.values()])
         stages, parts = tuple(costs), tuple(costs.values())
         identity, caveats = secrets.token_hex(16), caveats_of_callers()

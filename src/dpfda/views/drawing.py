@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import textwrap
 from functools import singledispatch
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -278,9 +278,8 @@ def _(view: Image, axis: Axes) -> None:
     if view.contour is not None and view.values.min() < view.contour < view.values.max():
         cells = [_middles(end, size) for end, size in zip(view.extent, view.values.shape, strict=True)]
         axis.contour(*cells, view.values.T, levels=[view.contour], colors="black", linewidths=1)
-    label = "\n".join(_balanced(view.value_label, BAR_COLUMNS))
     bar = axis.figure.colorbar(image, ax=axis)
-    bar.set_label(label, **PLAIN)
+    _write(bar.ax.yaxis.label, *_balanced(view.value_label, BAR_COLUMNS))
     if view.names:
         bar.set_ticks(range(len(view.names)), labels=[visible(name) for name in view.names], **PLAIN)
 

@@ -166,12 +166,8 @@ class _Pictures:
 
         self._count += 1
         text = io.StringIO()
-        drawn_by: dict[Any, Any] = {
-            "svg.fonttype": "path",
-            "svg.hashsalt": f"picture {self._count}",
-            "text.usetex": False,
-        }
-        with pyplot.rc_context(drawn_by):
+        salt = f"picture {self._count}"
+        with pyplot.rc_context({"svg.fonttype": "path", "svg.hashsalt": salt, "text.usetex": False}):
             axis = None if size is None else pyplot.subplots(figsize=size, layout="constrained")[1]
             figure = draw(view, axis).get_figure(root=True)
             assert figure is not None  # noqa: S101 - for the type checker: a new axis has a figure
