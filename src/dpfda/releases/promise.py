@@ -9,17 +9,29 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpfda.bounds import Bound, BoxBound, Ellipsoid
-from dpfda.noise import AnyNorm, BoxNoise, BoxPartNoise, Width, achieved_guarantee
+from dpfda.noise import AnyNorm, EllipticalNoise, Width, achieved_guarantee
 from dpfda.noise.symmetric import OuterDifference, achieved_symmetric
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, added, pure_part
+from dpfda.privacy.composition import estimated_profile
+from dpfda.privacy.guarantees import (
+    ApproximateDP,
+    Guarantee,
+    Neighbours,
+    PureDP,
+    ZeroConcentratedDP,
+    added,
+    pure_part,
+)
 from dpfda.releases.costs import without
 
 # Free text that is made from other entries whenever a release is written.
 WORDS = ("words", "description", "composition")
 # Bounds in floats give the width of a sum to far less than this; versions round outward differently.
 ROUNDING = Fraction(1001, 1000)
+# Elliptical noise that units move further than so many scales, for an epsilon of one, gives no delta.
+FARTHEST = 16
 # A stage of this name is one draw of noise, of which each of several releases holds a part.
 ALL = "all together"
 
@@ -45,11 +57,39 @@ class AddedNoise(NamedTuple):
     cost: int = -1
 
     def achieved(self, asked: Guarantee) -> Guarantee:
-        """What it gives, of the kind of what was asked for."""
+        """What it gives, of the kind of what was asked for; a delta in floats, so that it is at once."""
+        if not isinstance(asked, ApproximateDP):
+            return self._exactly(asked)
+        whole = self._whole()
+        if isinstance(whole, PureDP) and whole.epsilon <= asked.epsilon * ROUNDING:
+            return whole
+        loss = None if whole is None else self.noise.loss(whole)
+        delta = None if loss is None else estimated_profile(loss, float(asked.epsilon))
+        if delta is not None:
+            return ApproximateDP(asked.epsilon, _below_one(delta))
+        if isinstance(self.noise, EllipticalNoise) and self._longest < FARTHEST * (1 + asked.epsilon):
+            return self._exactly(asked)
+        return whole or PureDP(self._longest)
+
+    @property
+    def _longest(self) -> Fraction:
+        """How far a unit moves one number at most, in units of the smallest scale."""
+        sizes = self.width if isinstance(self.width, tuple) else (self.width,)
+        scales = vars(self.noise).get("scales") or (self.noise.scale,)
+        return Fraction(max(sizes), min(scales))
+
+    def _whole(self) -> Guarantee | None:
+        """The pure epsilon or the rho of its law; None where it has neither."""
+        for kind in (PureDP, ZeroConcentratedDP):
+            try:
+                return self._exactly(kind(Fraction(1)))
+            except RefusedMechanismError:
+                continue
+        return None
+
+    def _exactly(self, asked: Guarantee) -> Guarantee:
         if isinstance(self.width, OuterDifference):
             return achieved_symmetric(self.noise, self.width, asked)
-        if isinstance(asked, ApproximateDP) and isinstance(self.noise, BoxNoise | BoxPartNoise):
-            asked = PureDP(asked.epsilon)
         return achieved_guarantee(self.noise, self.norm, self.width, asked)
 
 
@@ -144,6 +184,10 @@ def given(
             raise ValueError("the noise is too small for what was charged")
         before.append(achieved)
     return [one for each in paid.values() for one in each], paid
+
+
+def _below_one(delta: float) -> Fraction:
+    return min(max(Fraction(delta), Fraction(1, 10**300)), Fraction(10**9 - 1, 10**9))
 
 
 def _comparable(claim: Guarantee, stated: Guarantee) -> Guarantee:
