@@ -18,6 +18,7 @@ from contextvars import ContextVar
 from types import FrameType
 from weakref import WeakKeyDictionary
 
+from dpfda.numerics.words import visible
 from dpfda.privacy.caveats import ENSEMBLE, SEARCH, STEPS, Caveat
 
 # What fits an estimator again and again on the same data or parts of it.
@@ -135,7 +136,7 @@ class _Nothing:
 
 def _before(pipeline: object, inside: set[int]) -> list[tuple[str, object]]:
     """The steps of a pipeline before the one that is being fitted."""
-    steps = [(str(name), step) for name, step in vars(pipeline).get("steps", ())]
+    steps = [(visible(str(name)), step) for name, step in vars(pipeline).get("steps", ())]
     # A copy of a step is being fitted where the pipeline has a cache.
     last = next((i for i, (_, step) in enumerate(steps) if id(step) in inside), len(steps) - 1)
     return steps[:last]
