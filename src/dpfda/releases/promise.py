@@ -74,7 +74,7 @@ class AddedNoise(NamedTuple):
     @property
     def _longest(self) -> Fraction:
         """How far a unit moves one number at most, in units of the smallest scale."""
-        sizes = self.width if isinstance(self.width, tuple) else (self.width,)
+        sizes: Any = self.width if isinstance(self.width, tuple) else (self.width,)
         scales = vars(self.noise).get("scales") or (self.noise.scale,)
         return Fraction(max(sizes), min(scales))
 
@@ -204,7 +204,7 @@ def _at_most(part: Guarantee, whole: Guarantee) -> bool:
     """Whether a guarantee is at most another, number by number and up to rounding."""
     names = [name for name in ("epsilon", "delta", "rho") if hasattr(part, name)]
     if hasattr(whole, "rho") and not hasattr(part, "rho"):
-        return part.epsilon**2 / 2 <= whole.rho * ROUNDING  # type: ignore[union-attr]
+        return part.epsilon**2 / 2 <= whole.rho * ROUNDING
     return all(getattr(part, name) <= getattr(whole, name, 0) * ROUNDING for name in names)
 
 
