@@ -2,15 +2,17 @@
 
 import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sample_releases import KINDS, RELEASES, made
+from dpfda.privacy.composition import loss_of
+from dpfda.privacy.written import guarantee_from_json
+from sample_releases import made
 
-Path_ = tuple[Any, ...]
+Place = tuple[Any, ...]
 Tree = dict[str, Any]
 
 # What says what is promised, to whom, in what bound, and by what noise.
@@ -22,24 +24,18 @@ PROMISE = {
 # Free text, and names that nothing else follows from.
 FREE = {"about", "privacy_unit", "release_id", "stage", "mechanism", "words", "table"}
 # Kinds whose files do not hold how far one unit moves what got noise, or not the noise itself.
-UNPROVED = {
-    "classification", "probabilities", "regression", "regression on two inputs", "components",
-    "directions", "density by a kernel",
-}  # fmt: skip
+UNPROVED = {"classification", "regression", "components", "directions", "density by a kernel"}
 # Names of entries that such a file, or another, cannot prove: changes of them may be believed.
 BELIEVED = {
     # A public radius of deviations, of which components hold neither noise nor integers.
     "components": {"radius", "neighbours"},
     "directions": {"radius", "neighbours", "costs"},
     "classification": {"neighbours", "costs"},
-    "probabilities": {"neighbours", "costs"},
     "regression": {"neighbours", "costs"},
-    "regression on two inputs": {"neighbours", "costs"},
     "density by a kernel": {"neighbours"},
     # Coupled noise, and what a caller has stated, are as large for either relation.
     "covariance": {"neighbours"},
     "lattice": {"neighbours"},
-    "lattice in the plane": {"neighbours"},
 }
 WORDS = ("free text", "l2", "values", "box", "approximate", "add-remove", "replace-one", "pure")
 DROPPED = object()
@@ -52,10 +48,19 @@ def text_of(name: str) -> str:
     return json.dumps(written)
 
 
-NAMES = [name for name in RELEASES | KINDS]
+# One of each format, and of each law and bound of a mean.
+NAMES = [
+    *("approximate", "iclp", "add-remove", "add-remove, public size", "curved bounds", "cosine"),
+    *("cosine, add-remove", "student-t", "bernstein"),
+    *("default mean", "mean in a ball", "pooled mean", "mean and variance", "two stages", "image"),
+    *("density of a private number", "density by a kernel", "conditional density", "quantiles"),
+    *("median of a private number", "histogram", "covariance", "covariance of a private number"),
+    *("components", "directions", "several values", "comparison", "difference", "test of equality"),
+    *("answers", "survival", "curve at covariates", "regression", "classification", "lattice"),
+]
 
 
-def entries(tree: Any, path: Path_ = ()) -> Iterator[tuple[Path_, Any]]:
+def entries(tree: Any, path: Place = ()) -> Iterator[tuple[Place, Any]]:
     """Every entry with its path; of lists the first alone."""
     parts = tree.items() if isinstance(tree, dict) else list(enumerate(tree))[:1]
     for key, value in parts:
@@ -81,8 +86,8 @@ def changes(value: Any) -> Iterator[Any]:
             number = Fraction(value)
             yield from (str(number * 10), str(number / 1000), "0", str(-number), "1/0", "NaN")
     elif type(value) in (int, float):
-        yield from (value * 10, value // 1000 if type(value) is int else value / 1000, 0, -value)
-        yield from ("NaN", 10**30, value + 1)
+        yield from (value * 10, value // 1000 if type(value) is int else value / 1000, 0)
+        yield from (-value or -1, "NaN", 10**30, value + 1)
 
 
 def _is_number(text: str) -> bool:
@@ -93,7 +98,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def put(tree: Tree, path: Path_, value: Any) -> Tree:
+def put(tree: Tree, path: Place, value: Any) -> Tree:
     """The tree with one entry changed."""
     changed = copy.deepcopy(tree)
     inner = changed
@@ -113,7 +118,7 @@ def scaled(guarantee: Tree, factor: Fraction) -> Tree:
     return {**guarantee, **floats, "exact": exact, "words": "less"}
 
 
-def certificates(tree: Any, path: Path_ = ()) -> Iterator[tuple[Path_, Tree]]:
+def certificates(tree: Any, path: Place = ()) -> Iterator[tuple[Place, Tree]]:
     """Where a file, or a part of it, says what it promises."""
     if isinstance(tree, dict):
         if "costs" in tree:
@@ -125,20 +130,21 @@ def certificates(tree: Any, path: Path_ = ()) -> Iterator[tuple[Path_, Tree]]:
             yield from certificates(value, (*path, key))
 
 
-def belittled(part: Tree, which: set[str], factor: Fraction) -> Tree:
-    """A certificate of which some parts say less, each of them in all of its numbers."""
-    changed = copy.deepcopy(part)
-    for name in which - {"costs"}:
-        changed[name] = scaled(changed[name], factor)
-    for cost in changed["costs"] if "costs" in which else ():
-        cost["guarantee"] = scaled(cost["guarantee"], factor)
-        if cost["loss"]["kind"] != "approximate":
-            terms = {k: v for k, v in cost["loss"].items() if _is_number(str(v)) and k != "dimension"}
-            cost["loss"] |= {term: str(Fraction(number) * factor) for term, number in terms.items()}
+def belittled(part: Tree, which: Iterable[str]) -> Tree:
+    """A certificate of which some parts say a thousandth, each of them in all of its numbers."""
+    changed, factor = copy.deepcopy(part), Fraction(1, 1000)
+    for name in which:
+        if name != "costs":
+            changed[name] = scaled(changed[name], factor)
+            continue
+        for cost in changed["costs"]:
+            cost["guarantee"] = scaled(cost["guarantee"], factor)
+            # What is known of any mechanism with that guarantee.
+            cost["loss"] = loss_of(guarantee_from_json(cost["guarantee"])).to_json()
     return changed
 
 
-def believed(name: str, path: Path_) -> bool:
+def believed(name: str, path: Place) -> bool:
     """Whether a file of this kind cannot prove an entry."""
     return bool(set(map(str, path)) & BELIEVED.get(name, set()))
 

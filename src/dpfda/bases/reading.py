@@ -10,6 +10,7 @@ from dpfda.bases.boxes import BoxBasis
 from dpfda.bases.centred import CentredBasis
 from dpfda.bases.closed_form import CLOSED_FORMS
 from dpfda.bases.curve_priors import CurvePrior
+from dpfda.bases.grids import check_domain
 from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.kernel import KernelBasis
 from dpfda.bases.kronecker import KroneckerBasis
@@ -52,7 +53,15 @@ def basis_from_json(written: object, kernel: object = None) -> Basis | BoxFuncti
     StorageError
         If the kind is unknown, or the kernel is not the one that the basis was made with.
     """
-    entries = mapping(written)
+    basis = _of_kind(mapping(written), kernel)
+    box = isinstance(basis, BoxFunctions)
+    domains = basis.domain_range if box else (basis.domain_range,)
+    for domain, grid in zip(domains, basis.grid_points if box else (basis.grid_points,), strict=True):
+        check_domain(domain, grid)
+    return basis
+
+
+def _of_kind(entries: dict[str, object], kernel: object) -> Basis | BoxFunctions:
     kind = entries["kind"]
     if kind == "centred":
         return CentredBasis.from_json(entries, interval_basis(entries["inner"], kernel))

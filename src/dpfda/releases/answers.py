@@ -124,6 +124,8 @@ class ReleasedAnswers(Release):
         held = super().entries(written, kernel) | {"design": design}
         certificate, law = held["certificate"], file.from_file(design, DESIGN, kernel)
         basis, bound = law["basis"], bound_from_json(certificate.bound)
+        # Its words are those of its scales.
+        held["design"] = {**design, "noise": law["noise"].to_json()}
         place = flat_grid(basis), basis.weights, law["exponent"], certificate.neighbours
         check_promise(certificate, [AddedNoise(law["noise"], *moved_by(bound, *place))])
         return held

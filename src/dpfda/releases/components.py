@@ -58,7 +58,9 @@ def stated_deviation(release: _Source) -> dict[str, object]:
     if records is not None:
         stated = bound_from_json(mapping(records))
         words, records = f"{stated.describe()}; {words}", stated.to_json()
-    if release.mean is not None and release.mean.bound != {**release.mean.bound, **(records or {})}:
+    if release.mean is not None and (
+        records is None or release.mean.bound != {**release.mean.bound, **records}
+    ):
         raise ValueError("the mean has another bound than the records")
     return {"description": words, "kind": "deviation", "radius": radius, "records": records}
 
@@ -306,8 +308,9 @@ def center_words(release: Release) -> str:
 
 def second_order(release: Release, what: str, found: ReleasedComponents) -> Words:
     """The words of a covariance, and of its components."""
-    budget = mapping(release.mechanism.get("budget", {}))
-    parts = "; ".join(f"{name}, {part}" for name, part in budget.items())
+    stages = zip(release.certificate.stages, release.certificate.costs, strict=True)
+    parts = [f"{stage}, {cost.guarantee}" for stage, cost in stages]
+    together = f"The promise is for all parts together: {'; '.join(parts)}."
     above = int(np.sum(found.variances > found.floor)) if found.floor is not None else 0
     variances = ", ".join(number(float(value)) for value in found.variances)
     accurate = (
@@ -332,7 +335,9 @@ def second_order(release: Release, what: str, found: ReleasedComponents) -> Word
             "It can be evaluated anywhere, drawn and passed on as often as anyone likes. That costs no "
             "further privacy, because it uses the published numbers only.",
         ],
-        promised=[f"The promise is for all parts together: {parts}."] if len(budget) > 1 else [],
+        promised=[f"The promise is for all parts together: {'; '.join(parts)}."]
+        if len(parts) > 1
+        else [],
         assumed=[
             f"- the center: {center};",
             f"- the functions: the {found.basis.eigenvalues.size} leading ones of the "

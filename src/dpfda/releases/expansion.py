@@ -233,8 +233,8 @@ class Expansion(Banded):
             raise ValueError("prior and scales differ in number")
         if not self.count > 0:
             raise ValueError("the divisor must be positive")
-        if not self.center_fits():
-            raise ValueError("the center must fit the grid")
+        if not self.center_fits() or not self.is_centered():
+            raise ValueError("the center must be that of the bound, on the grid")
 
     def stated_bound(self) -> Mapping[str, object]:
         if "kind" in self.bound:
@@ -279,6 +279,13 @@ class Expansion(Banded):
         halves = np.floor(np.ldexp((upper - lower) / 2, self.exponent)).astype(np.int64)
         whole = self.neighbours.differences(int(halves.sum()))
         return "box", tuple(max(1, whole * scale // sum(noise.scales)) for scale in noise.scales)
+
+    def is_centered(self) -> bool:
+        """Whether the center is that of the bound, where there is one."""
+        if "kind" not in self.bound:
+            return True
+        center = bound_from_json(self.bound).center_on(flat_grid(self.basis))
+        return bool(np.all(np.ravel(self.center) == center))
 
     def center_fits(self) -> bool:
         """Whether the center has a number for each grid point."""

@@ -260,6 +260,9 @@ class ReleasedPredictor(WordedPredictor):
     def stated_bound(self) -> dict[str, object]:
         return {"description": BOUND}
 
+    def checked(self) -> None:
+        _ = self.penalty  # A file without one is refused when it is read.
+
     # Tables, pictures and words.
 
     @property

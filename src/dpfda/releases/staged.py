@@ -135,6 +135,10 @@ class TwoStageFunction(ReleasedFunction):
         )
         return [*before, *super().added_noise()]
 
+    def is_centered(self) -> bool:
+        # Around the first stage.
+        return True
+
     def checked(self) -> None:
         super().checked()
         if self.bound != self.first.bound or self.mechanism.get("radius", self.radius) != self.radius:
