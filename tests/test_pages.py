@@ -204,8 +204,9 @@ def test_what_a_page_shows_runs(page, tmp_path, monkeypatch):
     pyplot.close("all")
     named = naming_a_ledger(page.read_text(encoding="utf-8"))
     assert set(named) <= ran, "what names a ledger must be a block that is run"
-    assert bool(named) == bool(books.ledgers)
-    books.check()
+    if named:
+        assert books.ledgers
+        books.check()
 
 
 @pytest.mark.parametrize(

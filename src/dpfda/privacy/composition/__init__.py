@@ -4,7 +4,7 @@ Every number is rounded to the private side, so that a statement made here is tr
 nearly true. Nothing in this room knows data or draws noise.
 """
 
-from dpfda.privacy.composition.account import USUAL_DELTA, Account, account, compose
+from dpfda.privacy.composition.account import Account, account, compose
 from dpfda.privacy.composition.block_profile import block_length
 from dpfda.privacy.composition.concentrated import laplace_rho, pure_rho, zcdp_delta, zcdp_epsilon
 from dpfda.privacy.composition.costs import Cost
@@ -29,7 +29,7 @@ from dpfda.privacy.composition.neighbours import for_group, for_replace_one
 
 __all__ = [
     "Account", "ApproximateLoss", "BlockLoss", "BlocksLoss", "Charge", "ConcentratedLoss", "Cost",
-    "GaussianLoss", "LaplaceLoss", "Loss", "PureLoss", "RangeLoss", "Released", "USUAL_DELTA", "account",
+    "GaussianLoss", "LaplaceLoss", "Loss", "PureLoss", "RangeLoss", "Released", "account",
     "block_length", "compose", "estimated_profile", "filter_charge", "for_group", "for_replace_one",
     "gaussian_delta", "gaussian_epsilon", "gaussian_limit", "gaussian_rho", "laplace_rho",
     "loss_from_json", "loss_of", "pure_rho", "zcdp_delta", "zcdp_epsilon",
