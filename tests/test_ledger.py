@@ -203,7 +203,9 @@ def test_a_budget_for_records_tells_nobody_to_protect_persons_less(ledger):
         ledger.charge("scans", PureDP("0.1"), PERSON)
     assert "Group the records" not in str(caught.value)
     # What is said to help does.
-    assert "create(dataset, guarantee, unit='person')" in str(caught.value)
+    assert "to another data set of the ledger, whose budget is created for that unit" in str(
+        caught.value
+    )
     ledger.create("scans by person", PureDP(1), unit="person")
     ledger.charge("scans by person", PureDP("0.1"), PERSON)
 

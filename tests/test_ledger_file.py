@@ -16,6 +16,7 @@ import pytest
 
 import first_ledger
 from dpfda.errors import LedgerError
+from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import Ledger, MemoryLedger, disk, lines
 from ledger_processes import ENTRY, charge_by_any_name
@@ -325,6 +326,16 @@ def test_a_ledger_of_the_first_schema_is_read_and_replaced_by_the_first_write(pa
     assert path.stat().st_mode & 0o777 == 0o640
     assert os.listdir(path.parent) == [path.name]
     ledger.check()
+
+
+def test_charges_of_the_first_schema_add_up_at_what_they_state(path):
+    rows = old_rows(3)
+    for row in rows:
+        # Stages had no costs of their own, and releases no identity.
+        row["asked"] = row["asked"] and {k: v for k, v in row["asked"].items() if k != "costs"}
+    first_ledger.write(path, rows)
+    assert compose(Ledger(path).charges("scans")) == PureDP("0.3")
+    assert Ledger(path).budget("scans").unit == "record"
 
 
 def test_an_earlier_program_that_waited_for_the_old_file_refuses_it(path):

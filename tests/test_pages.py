@@ -3,11 +3,14 @@
 A page's blocks share their names, in order. What a block supposes to be there (curves, files) is made
 by invisible blocks of the page, ``<!-- invisible-code-block: python ... -->``, or is there from the
 start: `sample_names` and the files of `write_samples`. Lines of a ``console`` block that begin with
-``$ dpfda`` are run; each line that the block shows after a command must be in what that prints.
+``$ dpfda`` are run; each line that the block shows after a command must be in what that prints. A
+``toml`` block is the file that its first line names. What names a ledger must be one of these, and what
+was charged is afterwards what the releases say that they cost.
 """
 
 import os
 import re
+import runpy
 import shlex
 import webbrowser
 from pathlib import Path
@@ -19,10 +22,15 @@ import numpy as np
 import pytest
 from matplotlib import pyplot
 from sybil import Example, Sybil
+from sybil.evaluators.skip import Skipper
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
 from typer.testing import CliRunner
 
-from dpfda.front.command.app import app
+from dpfda import Ledger, PrivateDensity
+from dpfda.front.command.app import app, declared_verbs
+from dpfda.front.command.verbs.ledger import VERB as LEDGER_VERBS
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.ledger import Amount, AnyLedger
 
 pytestmark = pytest.mark.usefixtures("few_draws")
 
@@ -88,6 +96,13 @@ def run_console(example: Example) -> None:
             assert line in result.output, f"{command}\n{result.output}"
 
 
+def write_settings(example: Example) -> None:
+    """Write a block to the file that its comment names."""
+    name = re.match(r"# (\S+\.toml)\b", example.parsed)
+    assert name, "a toml block must begin with the name of its file"
+    Path(name[1]).write_text(example.parsed, encoding="utf-8")
+
+
 def commands(block: str) -> list[tuple[str, list[str]]]:
     """Commands of a console block, each with the lines of output that it shows; "..." is any."""
     found: list[tuple[str, list[str]]] = []
@@ -101,12 +116,68 @@ def commands(block: str) -> list[tuple[str, list[str]]]:
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCKS = Sybil([PythonCodeBlockParser(), CodeBlockParser("console", run_console), SkipParser()])
+BLOCKS = Sybil(
+    [
+        PythonCodeBlockParser(),
+        CodeBlockParser("console", run_console),
+        CodeBlockParser("toml", write_settings),
+        SkipParser(),
+    ]
+)
+# Languages of blocks that show nothing to be run.
+PROSE = re.compile(r"text|\{[a-z-]+\}")
 
 
 def interrupted(server: BaseServer) -> None:
     """Ctrl-C."""
     raise KeyboardInterrupt
+
+
+def naming_a_ledger(text: str) -> list[int]:
+    """Lines on which blocks of code begin that name a ledger, fenced or indented."""
+    fence = r"^([ \t]*)(`{3,})([^\n`]*)\n(.*?)^\1\2[ \t]*$"
+    fenced = [
+        match
+        for match in re.finditer(fence, text, flags=re.S | re.M)
+        if not PROSE.fullmatch(match[3].strip())
+    ]
+    rest = re.sub(fence, lambda match: re.sub(r"[^\n]", ".", match[0]), text, flags=re.S | re.M)
+    # Text of a list is indented too; code begins four columns deeper than a paragraph.
+    indented = [*re.finditer(r"(?<=\n\n)(?: {4,}\S[^\n]*\n)+", rest)]
+    found = [match for match in (*fenced, *indented) if re.search(r"ledger", match[0], re.I)]
+    return sorted(text[: match.start()].count("\n") + 1 for match in found)
+
+
+class Books:
+    """Ledgers that were given budgets, and what certificates say that releases cost."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.ledgers: dict[str, AnyLedger] = {}
+        self.certificates: dict[str, Certificate] = {}
+        create, certify = AnyLedger.create, Certificate.__post_init__
+
+        def created(ledger: AnyLedger, *given: Any, **named: Any) -> AnyLedger:
+            self.ledgers[str(getattr(ledger, "path", id(ledger)))] = ledger
+            return create(ledger, *given, **named)
+
+        def certified(certificate: Certificate) -> None:
+            certify(certificate)
+            # The first of an identity is the whole; those after it may be parts.
+            self.certificates.setdefault(certificate.identity, certificate)
+
+        patch.setattr(AnyLedger, "create", created)
+        patch.setattr(Certificate, "__post_init__", certified)
+
+    def check(self) -> None:
+        """Each charge is of one release and what that says it cost, and they add up to what is spent."""
+        for ledger in self.ledgers.values():
+            ledger.check()
+            for dataset in ledger.datasets():
+                made = [self.certificates[str(row["release"])] for row in ledger.releases(dataset)]
+                assert len({certificate.identity for certificate in made}) == len(made)
+                charged = [row.cost for row in ledger.history(dataset) if row.action == "charge"]
+                assert charged == [Amount.of(certificate.guarantee) for certificate in made]
+                assert {certificate.unit for certificate in made} == {ledger.budget(dataset).unit}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -119,6 +190,75 @@ def test_what_a_page_shows_runs(page, tmp_path, monkeypatch):
     document = BLOCKS.parse(page)
     document.namespace.update(sample_names())
     write_samples(tmp_path, document.namespace)
+    books, ran = Books(monkeypatch), set()
     for example in document.examples():
+        own = example.region.evaluator
+        if not isinstance(own, Skipper):
+
+            def noted(example: Example, own: Any = own) -> None:
+                own(example)
+                ran.add(example.line)
+
+            example.region.evaluator = noted
         example.evaluate()
     pyplot.close("all")
+    named = naming_a_ledger(page.read_text(encoding="utf-8"))
+    assert set(named) <= ran, "what names a ledger must be a block that is run"
+    if named:
+        assert books.ledgers
+        books.check()
+
+
+@pytest.mark.parametrize(
+    ("block", "lines"),
+    [
+        ("```python\nLedger(path)\n```\n", [3]),
+        ("```bash\nexport DPFDA_LEDGER=b.ledger\n```\n", [3]),
+        ("```\ndpfda ledger show b\n```\n", [3]),
+        ("- item\n\n      reserved = ledger.reserve()\n\n", [5]),
+        ("    dpfda ledger show b\n\n", [3]),
+        ("```text\nthe ledger\n```\n", []),
+        ("```{toctree}\nledger\n```\n", []),
+        ("```python\n1\n```\nIn a ledger.\n\n    code = 1\n", []),
+    ],
+)
+def test_a_recipe_that_names_a_ledger_is_found_in_any_form(block, lines):
+    assert naming_a_ledger("Words.\n\n" + block) == lines
+
+
+def test_every_command_that_help_shows_of_a_ledger_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_samples(tmp_path, sample_names())
+    books = Books(monkeypatch)
+    lines = [line for verb in (LEDGER_VERBS, *declared_verbs().values()) for line in verb.examples]
+    # Each in the order in which they can be typed: budgets, releases, what reads them.
+    steps = ("ledger create", "mean", "ledger")
+    shown = dict.fromkeys(line for line in lines if re.match(r"dpfda .*ledger", line))
+    ordered = sorted(
+        shown,
+        key=lambda line: next(
+            (i for i, step in enumerate(steps) if line.startswith(f"dpfda {step}")), len(steps)
+        ),
+    )
+    assert len(ordered) >= 8
+    PrivateDensity(1, domain=(0, 1), unit="ID").fit(np.linspace(0, 1, 50)).release_.save("ages.json")
+    for line in ordered:
+        arguments = shlex.split(line)[1:]
+        if arguments[:2] == ["ledger", "recover"]:
+            # A release that could not be written where it was wanted.
+            _, _, file, row, out = arguments
+            kept = Path(out).rename("kept.json")
+            Ledger(file).note_file("scans-2026", kept.resolve(), int(row))
+        result = CliRunner().invoke(app, arguments)
+        assert result.exit_code == 0, f"{line}\n{result.output}\n{result.exception}"
+    books.check()
+
+
+def test_programs_that_name_a_ledger_run_to_their_end(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    programs = [*(ROOT / "examples").glob("*.py"), *(ROOT / "docs" / "gallery").glob("*.py")]
+    books = Books(monkeypatch)
+    for program in programs:
+        if re.search(r"ledger", program.read_text(encoding="utf-8"), re.I):
+            runpy.run_path(str(program), run_name="__main__")
+    books.check()

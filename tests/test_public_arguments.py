@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("few_draws")
 
 # What is made by the library itself, from arguments that are covered.
 NOT_CALLED = {
-    "AnyLedger", "BoxBasis", "DatasetLedger", "KroneckerBasis", "Ledger", "Session",
+    "AnyLedger", "BoxBasis", "Charge", "DatasetLedger", "KroneckerBasis", "Ledger", "Session",
 }  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.composition import USUAL_DELTA
+from dpfda.privacy.composition.account import USUAL_DELTA
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
 
 # The delta at which a zero-concentrated guarantee is put into words.

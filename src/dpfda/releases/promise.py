@@ -14,7 +14,7 @@ from dpfda.noise.symmetric import OuterDifference, achieved_symmetric
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.composition import estimated_profile
+from dpfda.privacy.composition import estimated_profile, loss_of
 from dpfda.privacy.guarantees import (
     ApproximateDP,
     Guarantee,
@@ -118,7 +118,6 @@ def check_promise(
     certificate: Certificate,
     noises: Sequence[AddedNoise],
     parts: Sequence[Certificate] = (),
-    selected: bool = False,
 ) -> None:
     """Refuse a certificate that the noise or the parts of its release contradict.
 
@@ -130,18 +129,19 @@ def check_promise(
         moves it.
     parts : sequence of Certificate
         Of releases inside this one.
-    selected : bool
-        Whether it is the best of several runs, which cost more than the noise of one says.
 
     Raises
     ------
     ValueError
         If noise is too small for what it cost, a part was charged elsewhere, or noise and parts give
-        more or less than was achieved as the certificate says.
+        less privacy than the certificate says was achieved.
     """
     terms = {(each.neighbours, each.unit) for each in (certificate, *parts)}
     charged = [charge for part in parts for charge in part.charges]
-    if len(terms) > 1 or not set(charged) <= set(certificate.charges):
+    (first, *others) = certificate.costs
+    # Of a release of version 1 with parts nothing is known but what it cost in all.
+    in_all = not others and first.loss == loss_of(first.guarantee)
+    if len(terms) > 1 or not (in_all or set(charged) <= set(certificate.charges)):
         raise ValueError("a part was charged elsewhere, or protects others")
     found, paid = given(certificate, noises)
     stated, claim = certificate.achieved, certificate.guarantee
@@ -154,8 +154,6 @@ def check_promise(
     whole = added([*found, *(part.achieved for part in parts)]) if found or parts else None
     if whole is not None and not _at_most(whole, stated):
         raise ValueError("less is said to be achieved than the noise gives")
-    if known and whole is not None and not selected and not _at_most(stated, whole):
-        raise ValueError("more is said to be achieved than the noise gives")
     # What cannot be recomputed is next to what was charged, for noise is scaled to that.
     if not known and not _at_most(_comparable(claim, stated), stated):
         raise ValueError("less is said to be achieved than was charged, and no noise shows it")

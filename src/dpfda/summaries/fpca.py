@@ -120,9 +120,9 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
     Examples
     --------
     >>> import numpy as np
+    >>> from dpfda.summaries.matrix_noise import Center
     >>> waves = np.sin(np.linspace(0, 3, 20)) * np.linspace(-0.2, 0.2, 50)[:, None]
-    >>> center = Center(0.0, radius=0.4)
-    >>> fpca = PrivateFPCA(1.0, n_components=1, center=center, domain=(0, 3)).fit(waves)
+    >>> fpca = PrivateFPCA(1.0, n_components=1, center=Center(0.0, 0.4), domain=(0, 3)).fit(waves)
     >>> fpca.transform(waves).shape
     (50, 1)
     """

@@ -279,6 +279,7 @@ class InBlocks(Estimator):
         Examples
         --------
         >>> import numpy as np
+        >>> from dpfda import PrivateMean
         >>> mean = PrivateMean(1.0, bounds=(-1, 1))
         >>> for block in (np.zeros((50, 8)), np.ones((50, 8))):
         ...     mean = mean.partial_fit(block)
@@ -326,6 +327,7 @@ class InBlocks(Estimator):
         Examples
         --------
         >>> import numpy as np
+        >>> from dpfda import PrivateMean
         >>> blocks = (np.full((50, 8), day / 10) for day in range(3))
         >>> PrivateMean(1.0, bounds=(-1, 1)).fit_blocks(blocks).release_.count
         150.0

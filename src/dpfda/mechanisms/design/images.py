@@ -67,7 +67,7 @@ def image_cells(shape: tuple[int, ...], strength: float) -> tuple[int, ...]:
     Examples
     --------
     >>> [image_cells((32, 32), strength) for strength in (1, 300, 5000, 1e6)]
-    [(2, 2), (4, 4), (8, 8), (32, 32)]
+    [(2, 2), (4, 4), (8, 7), (32, 32)]
     """
     wanted = max(2.0 ** len(shape), CELLS * strength**POWER)
     return shape if wanted >= FULL * math.prod(shape) else _sides(shape, wanted)

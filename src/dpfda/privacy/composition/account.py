@@ -101,7 +101,7 @@ class Account:
         Examples
         --------
         >>> print(account([ZeroConcentratedDP("0.1")]).approximate("1e-6"))
-        (2.21044733281, 1e-06)-differential privacy
+        (2.14193892839, 1e-06)-differential privacy
         """
         return _approximate(self.costs, _target(self.costs, delta))[0]
 

@@ -46,6 +46,7 @@ class Cost:
     Examples
     --------
     >>> from dpfda.privacy.composition import LaplaceLoss
+    >>> from dpfda.privacy.guarantees import PureDP
     >>> print(Cost(PureDP(1), LaplaceLoss(1)).loss.describe())
     symmetric noise of loss 1
     """

@@ -140,8 +140,8 @@ class Budget:
         raise IncompatibleChargeError(
             f"The privacy unit of a release from {dataset!r} must be {self.unit!r}, as in its budget; "
             f"found {unit!r}. Costs for different units do not add up: "
-            f"{'' if self.unit == 'record' else group}charge releases per {unit} to a data set with a "
-            f"budget of its own, create(dataset, guarantee, unit={unit!r}).",
+            f"{'' if self.unit == 'record' else group}charge releases per {unit} to another data set of "
+            f"the ledger, whose budget is created for that unit.",
             dataset,
         )
 

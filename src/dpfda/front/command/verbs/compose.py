@@ -35,7 +35,8 @@ def compose(
     files : F.json...
         Releases of one data set, as written by --out, or a session's answers.
     ledger : LEDGER
-        Take in what this ledger charged, and say what is left of the budget.
+        Take in what this ledger charged, and say what is left of the budget. Where costs were chosen
+        after looking at earlier releases the budget holds; a total with a delta describes.
     dataset : NAME
         The data set in the ledger; not needed where it has one alone.
     delta : D

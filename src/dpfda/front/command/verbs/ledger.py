@@ -160,27 +160,27 @@ def _tell(ledger: AnyLedger, dataset: str | None, as_json: bool, listed: bool = 
         say(words(ledger, name, listed))
 
 
-CREATED = "dpfda ledger create budget.db --dataset scans-2026 --epsilon 3 --unit ID"
+CREATED = "dpfda ledger create budget.ledger --dataset scans-2026 --epsilon 3 --unit ID"
 VERB = Group(
     "ledger",
     "Keep the privacy budgets of data sets in one file. A release with --ledger and --dataset is "
     "charged before its noise is drawn, and refused if the budget does not allow it.",
     (
         Verb.of("create", create, (CREATED,)),
-        Verb.of("show", show, ("dpfda ledger show budget.db",)),
+        Verb.of("show", show, ("dpfda ledger show budget.ledger",)),
         Verb.of(
             "raise",
             enlarge,
-            ("dpfda ledger raise budget.db --dataset scans-2026 --epsilon 4 --reason 'a second study'",),
+            ("dpfda ledger raise budget.ledger --dataset scans-2026 --epsilon 4 --reason 'wave 2'",),
         ),
-        Verb.of("recover", recover, ("dpfda ledger recover budget.db 2 fa.json",)),
-        Verb.of("export", export, ("dpfda ledger export budget.db --format csv",)),
+        Verb.of("recover", recover, ("dpfda ledger recover budget.ledger 2 fa.json",)),
+        Verb.of("export", export, ("dpfda ledger export budget.ledger --format csv",)),
     ),
     (
         CREATED,
-        "dpfda mean scans.csv --epsilon 1 --bounds 0 1 --groups ID --ledger budget.db "
-        "--dataset scans-2026 --out fa.json",
-        "dpfda ledger show budget.db",
+        "dpfda mean scans.csv --epsilon 1 --bounds 0 1 --columns 'cca_*' --groups ID "
+        "--ledger budget.ledger --dataset scans-2026 --out fa.json",
+        "dpfda ledger show budget.ledger",
         "DPFDA_LEDGER and DPFDA_DATASET name ledger and data set once, for the command and for Python; "
         "so do the keys ledger and dataset of dpfda.toml, or of [tool.dpfda] in pyproject.toml.",
     ),
