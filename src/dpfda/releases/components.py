@@ -310,7 +310,6 @@ def second_order(release: Release, what: str, found: ReleasedComponents) -> Word
     """The words of a covariance, and of its components."""
     stages = zip(release.certificate.stages, release.certificate.costs, strict=True)
     parts = [f"{stage}, {cost.guarantee}" for stage, cost in stages]
-    together = f"The promise is for all parts together: {'; '.join(parts)}."
     above = int(np.sum(found.variances > found.floor)) if found.floor is not None else 0
     variances = ", ".join(number(float(value)) for value in found.variances)
     accurate = (

@@ -118,6 +118,7 @@ def check_promise(
     certificate: Certificate,
     noises: Sequence[AddedNoise],
     parts: Sequence[Certificate] = (),
+    selected: bool = False,
 ) -> None:
     """Refuse a certificate that the noise or the parts of its release contradict.
 
@@ -129,12 +130,14 @@ def check_promise(
         moves it.
     parts : sequence of Certificate
         Of releases inside this one.
+    selected : bool
+        Whether it is the best of several runs, which cost more than the noise of one says.
 
     Raises
     ------
     ValueError
         If noise is too small for what it cost, a part was charged elsewhere, or noise and parts give
-        less privacy than the certificate says was achieved.
+        more or less than was achieved as the certificate says.
     """
     terms = {(each.neighbours, each.unit) for each in (certificate, *parts)}
     charged = [charge for part in parts for charge in part.charges]
@@ -154,6 +157,10 @@ def check_promise(
     whole = added([*found, *(part.achieved for part in parts)]) if found or parts else None
     if whole is not None and not _at_most(whole, stated):
         raise ValueError("less is said to be achieved than the noise gives")
+    # Version 1 stated a delta that pure noise had no use for.
+    alike = type(whole) is type(stated) and not selected
+    if known and whole is not None and alike and not _at_most(stated, whole):
+        raise ValueError("more is said to be achieved than the noise gives")
     # What cannot be recomputed is next to what was charged, for noise is scaled to that.
     if not known and not _at_most(_comparable(claim, stated), stated):
         raise ValueError("less is said to be achieved than was charged, and no noise shows it")
