@@ -335,9 +335,7 @@ def second_order(release: Release, what: str, found: ReleasedComponents) -> Word
             "It can be evaluated anywhere, drawn and passed on as often as anyone likes. That costs no "
             "further privacy, because it uses the published numbers only.",
         ],
-        promised=[f"The promise is for all parts together: {'; '.join(parts)}."]
-        if len(parts) > 1
-        else [],
+        promised=[together] if len(parts) > 1 else [],
         assumed=[
             f"- the center: {center};",
             f"- the functions: the {found.basis.eigenvalues.size} leading ones of the "
