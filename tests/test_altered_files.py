@@ -25,7 +25,9 @@ def promise(release: Any) -> list[object]:
     """What a release says that it promises, in what bound, and what each stage was charged."""
     certificate = release.certificate
     costs = [cost.guarantee for cost in certificate.costs]
-    terms = [certificate.guarantee, certificate.achieved, certificate.neighbours]
+    # What was achieved is a little less than what was charged, or not known to be.
+    achieved = {term: f"{float(value):.3g}" for term, value in vars(certificate.achieved).items()}
+    terms = [certificate.guarantee, achieved, certificate.neighbours]
     return [*terms, dict(certificate.bound), *costs]
 
 

@@ -19,7 +19,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
 from dpfda.releases.bands import check_level
 from dpfda.releases.base import LEVEL, Column, Release
-from dpfda.releases.promise import AddedNoise, check_promise, moved_by
+from dpfda.releases.promise import AddedNoise, checked_promise, moved_by
 from dpfda.releases.words import Words
 from dpfda.views import View
 
@@ -127,7 +127,7 @@ class ReleasedAnswers(Release):
         # Its words are those of its scales.
         held["design"] = {**design, "noise": law["noise"].to_json()}
         place = flat_grid(basis), basis.weights, law["exponent"], certificate.neighbours
-        check_promise(certificate, [AddedNoise(law["noise"], *moved_by(bound, *place))])
+        checked_promise(certificate, [AddedNoise(law["noise"], *moved_by(bound, *place))])
         return held
 
     @property

@@ -27,7 +27,7 @@ from dpfda.releases.files import write_json
 from dpfda.releases.functional import to_basis, to_fdatagrid
 from dpfda.releases.kinds import KINDS, SCHEMA_VERSION, read
 from dpfda.releases.plain import ON_LINE, plain, thinned
-from dpfda.releases.promise import AddedNoise, check_promise, given
+from dpfda.releases.promise import AddedNoise, checked_promise, given
 from dpfda.releases.published import LEVEL, Column, Published
 from dpfda.releases.report import report
 
@@ -102,15 +102,15 @@ class Release(Published):
             certificate = replace(made.certificate, bound=made.stated_bound())
             made = replace(made, certificate=certificate)  # type: ignore[type-var]
         made.checked()
-        if "certificate" in own:
-            if written.get("schema_version", 1) == 1:
-                # Its file does not say exactly what each stage cost, nor what its parts did.
-                given(made.certificate, made.added_noise())
-            else:
-                check_promise(
-                    made.certificate, made.added_noise(), made.parts(), "selected" in made.about
-                )
-        return made
+        if "certificate" not in own:
+            return made
+        certificate, noises = made.certificate, made.added_noise()
+        if written.get("schema_version", 1) == 1 or "selected" in made.about:
+            # It is not said exactly what each stage cost; the best of several runs cost more than one.
+            given(certificate, noises)
+            return made
+        certificate = checked_promise(certificate, noises, made.parts(), getattr(made, "noise", None))
+        return made if certificate is made.certificate else replace(made, certificate=certificate)  # type: ignore[type-var]
 
     @classmethod
     def entries(cls, written: dict[str, object], kernel: object) -> file.Held:

@@ -310,6 +310,7 @@ def second_order(release: Release, what: str, found: ReleasedComponents) -> Word
     """The words of a covariance, and of its components."""
     stages = zip(release.certificate.stages, release.certificate.costs, strict=True)
     parts = [f"{stage}, {cost.guarantee}" for stage, cost in stages]
+    together = f"The promise is for all parts together: {'; '.join(parts)}."
     above = int(np.sum(found.variances > found.floor)) if found.floor is not None else 0
     variances = ", ".join(number(float(value)) for value in found.variances)
     accurate = (
@@ -334,9 +335,7 @@ def second_order(release: Release, what: str, found: ReleasedComponents) -> Word
             "It can be evaluated anywhere, drawn and passed on as often as anyone likes. That costs no "
             "further privacy, because it uses the published numbers only.",
         ],
-        promised=[f"The promise is for all parts together: {'; '.join(parts)}."]
-        if len(parts) > 1
-        else [],
+        promised=[together] if len(parts) > 1 else [],
         assumed=[
             f"- the center: {center};",
             f"- the functions: the {found.basis.eigenvalues.size} leading ones of the "

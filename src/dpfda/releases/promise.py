@@ -32,6 +32,7 @@ WORDS = ("words", "description", "composition")
 ROUNDING = Fraction(1001, 1000)
 # Elliptical noise that units move further than so many scales, for an epsilon of one, gives no delta.
 FARTHEST = 16
+LARGE = 2**60
 # A stage of this name is one draw of noise, of which each of several releases holds a part.
 ALL = "all together"
 
@@ -114,13 +115,16 @@ def moved_by(
     return bound.norm, neighbours.differences(max(1, int(radius * unit)))
 
 
-def check_promise(
+def checked_promise(
     certificate: Certificate,
     noises: Sequence[AddedNoise],
     parts: Sequence[Certificate] = (),
-    selected: bool = False,
-) -> None:
-    """Refuse a certificate that the noise or the parts of its release contradict.
+    held: object = None,
+) -> Certificate:
+    """The certificate of a file, held to the noise and the parts of its release.
+
+    What was achieved can be recomputed where the file holds the noise of every stage. Where it does not,
+    no more is believed than what was charged.
 
     Parameters
     ----------
@@ -130,8 +134,8 @@ def check_promise(
         moves it.
     parts : sequence of Certificate
         Of releases inside this one.
-    selected : bool
-        Whether it is the best of several runs, which cost more than the noise of one says.
+    held : NoiseLaw, optional
+        Noise in the file, where how far a unit moves its numbers is not.
 
     Raises
     ------
@@ -141,29 +145,25 @@ def check_promise(
     """
     terms = {(each.neighbours, each.unit) for each in (certificate, *parts)}
     charged = [charge for part in parts for charge in part.charges]
-    (first, *others) = certificate.costs
-    # Of a release of version 1 with parts nothing is known but what it cost in all.
-    in_all = not others and first.loss == loss_of(first.guarantee)
-    if len(terms) > 1 or not (in_all or set(charged) <= set(certificate.charges)):
+    # A file of version 1 says one cost for all that was done, and so does what was made of it.
+    one = [cost.loss for cost in certificate.costs] == [loss_of(certificate.guarantee)]
+    within_it = all(_at_most(part.guarantee, certificate.guarantee) for part in parts)
+    if len(terms) > 1 or not (within_it and (one or set(charged) <= set(certificate.charges))):
         raise ValueError("a part was charged elsewhere, or protects others")
     found, paid = given(certificate, noises)
     stated, claim = certificate.achieved, certificate.guarantee
-    known = len(paid) + len(charged) >= len(certificate.costs)
-    if parts and ALL in certificate.stages:
-        # Noise that was drawn for all of them gives at least what each part sees of it.
-        if not all(_at_most(part, stated) for part in (*found, *(part.achieved for part in parts))):
-            raise ValueError("less is said to be achieved than the noise gives")
-        return
-    whole = added([*found, *(part.achieved for part in parts)]) if found or parts else None
-    if whole is not None and not _at_most(whole, stated):
+    found += [part.achieved for part in parts]
+    shared = parts and ALL in certificate.stages
+    # Of noise that was drawn for all parts each part sees some.
+    least = found if shared else [added(found)] if found else []
+    if not all(_at_most(each, stated) for each in least):
         raise ValueError("less is said to be achieved than the noise gives")
-    # Version 1 stated a delta that pure noise had no use for.
-    alike = type(whole) is type(stated) and not selected
-    if known and whole is not None and alike and not _at_most(stated, whole):
+    if not found or len(paid) + len(charged) < len(certificate.costs):
+        believed = _at_most(_comparable(claim, stated), stated, _rounding_of(held))
+        return certificate if believed else certificate.fulfilled(claim)
+    if not shared and not _at_most(_comparable(stated, least[0]), least[0]):
         raise ValueError("more is said to be achieved than the noise gives")
-    # What cannot be recomputed is next to what was charged, for noise is scaled to that.
-    if not known and not _at_most(_comparable(claim, stated), stated):
-        raise ValueError("less is said to be achieved than was charged, and no noise shows it")
+    return certificate
 
 
 def given(
@@ -195,9 +195,9 @@ def _below_one(delta: float) -> Fraction:
     return min(max(Fraction(delta), Fraction(1, 10**300)), Fraction(10**9 - 1, 10**9))
 
 
-def _comparable(claim: Guarantee, stated: Guarantee) -> Guarantee:
-    """A claim without the delta, or the rho, that pure noise had no use for."""
-    return pure_part(claim) if isinstance(stated, PureDP) else claim
+def _comparable(one: Guarantee, other: Guarantee) -> Guarantee:
+    """A guarantee as an epsilon alone, where pure noise had no use for its delta or its rho."""
+    return pure_part(one) if isinstance(other, PureDP) else one
 
 
 def same(one: Guarantee, other: Guarantee) -> bool:
@@ -205,18 +205,24 @@ def same(one: Guarantee, other: Guarantee) -> bool:
     return _at_most(one, other) and _at_most(other, one)
 
 
-def _at_most(part: Guarantee, whole: Guarantee) -> bool:
+def _rounding_of(noise: object) -> Fraction:
+    """By how much less than it was scaled to noise may give: scales are rounded up to whole numbers."""
+    scales = getattr(noise, "scales", None) or (getattr(noise, "scale", LARGE),)
+    return ROUNDING * Fraction(min(scales), max(min(scales) - 1, Fraction(1, LARGE)))
+
+
+def _at_most(part: Guarantee, whole: Guarantee, rounding: Fraction = ROUNDING) -> bool:
     """Whether a guarantee is at most another, number by number and up to rounding."""
     names = [name for name in ("epsilon", "delta", "rho") if hasattr(part, name)]
     if hasattr(whole, "rho") and not hasattr(part, "rho"):
-        return part.epsilon**2 / 2 <= whole.rho * ROUNDING
-    return all(getattr(part, name) <= getattr(whole, name, 0) * ROUNDING for name in names)
+        return part.epsilon**2 / 2 <= whole.rho * rounding
+    return all(getattr(part, name) <= getattr(whole, name, 0) * rounding for name in names)
 
 
 def check_agreement(written: object, release: object) -> None:
     """Refuse a file whose entries are not those that its release writes.
 
-    Entries that only one of them has are left alone, as are words: these are written anew.
+    Entries that only one of them has are left alone, as are words and what is recomputed.
 
     Raises
     ------
@@ -224,7 +230,7 @@ def check_agreement(written: object, release: object) -> None:
         If an entry says something else.
     """
     if isinstance(written, Mapping) and isinstance(release, Mapping):
-        for name in written.keys() & release.keys() - {"schema_version", *WORDS}:
+        for name in written.keys() & release.keys() - {"schema_version", "achieved_guarantee", *WORDS}:
             check_agreement(written[name], release[name])
     elif isinstance(written, list) and isinstance(release, list | tuple):
         if len(written) != len(release):
