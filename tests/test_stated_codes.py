@@ -155,9 +155,9 @@ def test_the_row_that_is_named_is_that_of_the_data_and_not_of_its_group(kind, lo
     """The third record is the second of its group: whoever corrects the data has to find it."""
     records = CURVES.copy()
     records[2, 5] = np.nan
-    made, labels, row = kind(1, bounds=(-2, 2)), CODES, 2
+    more, labels, row = {}, CODES, 2
     if long:
         records = LongCurves(np.repeat(np.arange(300), 12), np.tile(TIMES, 300), records.ravel())
-        made, labels, row = made.set_params(domain=(0, 3), missing="complete"), np.repeat(CODES, 12), 29
+        more, labels, row = {"domain": (0, 3), "missing": "complete"}, np.repeat(CODES, 12), 29
     with pytest.raises(DataError, match=rf"in row {row}\b"):
-        made.fit(records, labels)
+        kind(1, bounds=(-2, 2), **more).fit(records, labels)
