@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from dpfda import PrivacyUnit, PrivateDensity, PrivateKernelClassifier, PrivateMean
+from dpfda import PrivacyUnit, PrivateDensity, PrivateKernelClassifier, PrivateMean, PrivateSurvival
 from dpfda.errors import DpfdaError
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
@@ -35,6 +35,8 @@ REFUSED = [
     lambda: PrivateDensity(1.0, domain=(0, 1), unit=PRIVATE).fit([0.1, 0.2, 0.3]),
     lambda: PrivateKernelClassifier(1.0, bounds=(0, 1)).fit(X[:, :2], ["a", "b"] * 10),
     lambda: mean(2.0, ledger=SPENT.of("scans")).fit(X),
+    lambda: PrivateSurvival(1.0, domain=(0, 9)).fit([1, 2, 3], [1, 2, 1]),
+    lambda: PrivateKernelClassifier(1.0, bounds=(0, 1), classes=(0, 1)).fit(X[:, :2], [1, 2] * 10),
     lambda: mean().fit(X).release_(2.0),
     lambda: mean().release_,
 ]

@@ -390,7 +390,7 @@ class TestRefusals:
         labels[9] = "left"
         for make, x, y, words in (
             (regressor, secret, Z, "row 7, column 1"),
-            (regressor, X, target, "infinity or something that is no number in row 5"),
+            (regressor, X, target, "y must be numbers; found something else in row 5"),
             (classifier, X, labels, "found another label in row 9"),
             (regressor, X, Z[:-1], r"one target a record \(300\)"),
             (regressor, X[:1], Z[:1], "at least two privacy units; found 1"),

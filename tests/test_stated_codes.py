@@ -9,14 +9,20 @@ from typer.testing import CliRunner
 
 from dpfda import (
     PrivateComparison,
+    PrivateDensity,
     PrivateEqualityTest,
     PrivateFunctionalRegression,
     PrivateKernelClassifier,
+    PrivateKernelRegressor,
+    PrivateMean,
+    PrivateQuantiles,
     PrivateSurvival,
     load,
 )
+from dpfda.bases import BoxBasis
 from dpfda.errors import DataError
 from dpfda.front.command.app import app
+from dpfda.records import LongCurves
 
 TIMES = np.linspace(0, 3, 12)
 CODES = np.arange(300) % 2
@@ -100,3 +106,58 @@ def test_what_is_typed_is_met_in_every_kind_of_file(verb, written, tmp_path: Pat
     assert "found another label in line" in said
     assert "repair" not in said
     assert not out.exists()
+
+
+COMMAS = ["0,5"] * 60
+UNREAD = {
+    "curves": lambda: PrivateMean(1, bounds=(0, 1)).fit([COMMAS[:12]] * 60),
+    "points": lambda: PrivateDensity(1, domain=(0, 1)).fit(COMMAS),
+    "quantiles": lambda: PrivateQuantiles(1, domain=(0, 1)).fit(COMMAS),
+    "targets": lambda: PrivateKernelRegressor(1, bounds=(0, 1), target_bounds=(0, 1)).fit(
+        PLACES[:60, None], COMMAS
+    ),
+}
+
+
+@pytest.mark.parametrize("fit", UNREAD.values(), ids=UNREAD)
+def test_numbers_in_another_notation_are_corrected_and_never_replaced(fit):
+    with pytest.raises(DataError) as refused:
+        fit()
+    assert "repair" not in str(refused.value)
+    assert "0,5" not in str(refused.value)
+
+
+def test_gaps_are_filled_only_where_that_can_be_done():
+    """A remedy runs as it is written: between the points of a box nothing is filled."""
+    images = np.full((30, 8, 8), 0.4)
+    images[2, 3, 4] = np.nan
+    box = BoxBasis.on_grid("cosine", (8, 8), [(0, 1), (0, 1)])
+    infinite, empty = np.full((30, 12), 0.4), np.full((30, 12), 0.4)
+    infinite[3, 4], empty[3] = np.inf, np.nan
+    complete = {"missing": "complete"}
+    for records, more in (
+        (images, {"basis": box}),
+        (infinite, {}),
+        (infinite, complete),
+        (empty, complete),
+    ):
+        with pytest.raises(DataError, match="Use invalid='repair' to replace each such record") as said:
+            PrivateMean(1, bounds=(0, 1), **more).fit(records)
+        assert "complete' to fill" not in str(said.value)
+        assert PrivateMean(1, bounds=(0, 1), **more, invalid="repair").fit(records).release_
+    with pytest.raises(DataError, match="Use missing='complete' to fill gaps within a record, or"):
+        PrivateMean(1, bounds=(0, 1)).fit(empty)
+
+
+@pytest.mark.parametrize("kind", [PrivateComparison, PrivateEqualityTest])
+@pytest.mark.parametrize("long", [False, True])
+def test_the_row_that_is_named_is_that_of_the_data_and_not_of_its_group(kind, long):
+    """The third record is the second of its group: whoever corrects the data has to find it."""
+    records = CURVES.copy()
+    records[2, 5] = np.nan
+    more, labels, row = {}, CODES, 2
+    if long:
+        records = LongCurves(np.repeat(np.arange(300), 12), np.tile(TIMES, 300), records.ravel())
+        more, labels, row = {"domain": (0, 3), "missing": "complete"}, np.repeat(CODES, 12), 29
+    with pytest.raises(DataError, match=rf"in row {row}\b"):
+        kind(1, bounds=(-2, 2), **more).fit(records, labels)

@@ -196,7 +196,8 @@ def _array(values: Cells, invalid: str, name: str) -> Cells:
         if type(values) is not np.matrix:
             raise DataError(
                 f"{name} must be an array of numpy itself; found one of a class of its own, whose "
-                f"meaning would be lost. Use numpy.asarray({name})."
+                "meaning would be lost. Where it has units, convert it to those of the bounds first; "
+                f"then numpy.asarray({name})."
             )
         return np.asarray(values)
     return rows_of(values, values.shape[1:], invalid, name)
@@ -243,8 +244,7 @@ Offence = tuple[int, str]
 def _unreadable(name: str, kind: str, row: int, column: int, wanted: str) -> DataError:
     return DataError(
         f"{name} must be a matrix of numbers; found {kind} in row {row}, column {column}. Pass "
-        f"{wanted}; or use invalid='repair' to replace unusable records by a fixed public element. "
-        f"{OUTSIDE}"
+        f"{wanted}. {OUTSIDE}"
     )
 
 

@@ -43,7 +43,9 @@ Progress = Callable[[int, int], None]
 CHUNK_BYTES = 1 << 23
 BROKEN_FILE = (OSError, EOFError, zlib.error)
 DATED = " Where the column holds times, state how they are written, as in dates='iso' (--dates iso)."
-COMMAS = " If commas are decimal signs, use decimal=',' (--decimal ',')."
+SHORT = "Complete the line, with an empty cell in the place of each missing value."
+LONG = "Put cells that hold the delimiter in quotes; save decimal commas as points."
+COMMAS = " If commas are decimal signs, use decimal=',' (--decimal ','); thousands have no sign."
 
 
 class Table(NamedTuple):
@@ -393,7 +395,7 @@ def _line_numbers(cells: list[str], columns: Columns, wrong: str) -> list[float]
     if len(cells) != len(header):
         raise DataError(
             f" must have a cell for each of the {len(header)} labels of the header; found "
-            f"{len(cells)} cells. Complete the line, with empty cells for missing values."
+            f"{len(cells)} cells. {SHORT if len(cells) < len(header) else LONG}"
         )
     found = []
     for position in columns.numbers:
@@ -406,8 +408,7 @@ def _line_numbers(cells: list[str], columns: Columns, wrong: str) -> list[float]
                 written = DATED
             raise DataError(
                 f", column {header[position]!r} must hold a {what} or be empty; found {kind}."
-                f"{written} Correct the cell, name another column, or use invalid='repair' "
-                "(--invalid repair) to replace unusable records by a fixed public element."
+                f"{written} Correct the cell (a missing one is empty, or NA), or name another column."
             ) from None
     return found
 

@@ -86,6 +86,7 @@ def curves_from_array(
     usable = np.asarray(np.isfinite(matrix).all(axis=1))
     if not usable.all():
         if invalid == "refuse":
+            fills = fills and missing == "refuse"
             refuse_unusable(given if given.dtype.kind in "iu" else matrix, first_row, fills)
         matrix[~usable] = 0.0
     return Curves(matrix, usable)
@@ -128,6 +129,10 @@ def _completed(matrix: Floats, grid_points: Floats) -> Floats:
 
 # What is offered where records have an axis along which gaps can be filled.
 FILL = "missing='complete' to fill gaps within a record, or "
+# What it does to the result is said where it is offered.
+REPLACE = (
+    "invalid='repair' to replace each such record by a fixed public one, which draws the result to it"
+)
 
 
 def refuse_unusable(matrix: Cells, first_row: int = 0, fills: bool = True) -> None:
@@ -147,12 +152,12 @@ def refuse_unusable(matrix: Cells, first_row: int = 0, fills: bool = True) -> No
         row = int(np.argmin(usable))
         column = int(np.argmin(np.isfinite(block[row])))
         kind = "a missing value (NaN)" if np.isnan(block[row, column]) else "an infinity (inf)"
+        remedy = f"Use {FILL if fills and np.isnan(block[row, column]) else ''}{REPLACE}."
         if matrix.dtype.kind in "iu":
-            kind = TOO_LARGE_INTEGER
+            kind, remedy = TOO_LARGE_INTEGER, "Pass the columns of measurements alone."
         raise DataError(
             f"X must be complete and finite; found {kind} in row {first_row + start + row}, column "
-            f"{column}. Use {FILL if fills else ''}invalid='repair' to replace unusable records "
-            f"by a fixed public element. {OUTSIDE}"
+            f"{column}. {remedy} {OUTSIDE}"
         )
 
 

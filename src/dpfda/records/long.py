@@ -124,7 +124,8 @@ class LongCurves(Private):
             raise DataError(
                 "Every observation must be finite and inside the domain "
                 f"[{ends[0]:g}, {ends[1]:g}]; found one that is not in row {int(np.argmin(good))}. "
-                f"Use invalid='repair' to leave such observations out. {OUTSIDE}"
+                "State a domain that holds all times, in their units; or use invalid='repair' to leave "
+                f"observations outside it out. {OUTSIDE}"
             )
         return np.asarray(good)
 

@@ -186,7 +186,7 @@ def _check_types(schema: Schema, numbers: Sequence[int], labels: Sequence[int], 
             remedy = "State dates='iso' (--dates iso) where it holds times." if moment else ""
             raise DataError(
                 f"Column {schema.names[position]!r} must hold numbers; found the type {kind}. "
-                f"Write it as float64. {remedy}".rstrip()
+                f"Write it as float64, in the units of the bounds. {remedy}".rstrip()
             )
     for position in labels:
         kind = _value_type(schema.field(position).type)
@@ -277,8 +277,8 @@ def _refuse_first(wrong: dict[tuple[int, int], str], names: Sequence[str], start
     row, column = min(wrong)
     raise DataError(
         f"Row {start + row + 1}, column {names[column]!r} must hold a number that double precision "
-        f"holds exactly; found {wrong[row, column]}. Correct the cell, or use invalid='repair' "
-        f"(--invalid repair). {OUTSIDE}"
+        f"holds exactly; found {wrong[row, column]}. Correct the cell, or name another "
+        f"column. {OUTSIDE}"
     )
 
 

@@ -62,8 +62,8 @@ def points_from_array(values: object, dimensions: int, invalid: str = "refuse") 
         if offence is not None and invalid == "refuse":
             row, kind = offence
             raise DataError(
-                f"X must hold numbers, one point a row; found {kind} in row {row}. Use invalid='repair' "
-                f"to leave such points out. {OUTSIDE}"
+                f"X must hold numbers, one point a row; found {kind} in row {row}. Correct it, or pass "
+                f"another column. {OUTSIDE}"
             )
     else:
         matrix = doubles(matrix_of(values, invalid))
@@ -214,7 +214,7 @@ def whole_counts(
             raise DataError(
                 f"counts must be numbers of units; found one at position {where} that is negative, "
                 f"missing or, times multiplier={multiplier}, not whole. A table in thousands needs "
-                f"multiplier=1000. {OUTSIDE}"
+                f"multiplier=1000; shares, rates and weights are no numbers of units. {OUTSIDE}"
             )
     return [number for number, _ in found]
 

@@ -290,7 +290,9 @@ class ReleasedSurvival(Valued):
             If there are no groups, or no such cause.
         """
         if not self.levels:
-            raise ParameterError("groups", "be two or more for a test", "none", "Fit with by=...")
+            raise ParameterError(
+                "groups", "be two or more for a test", "none", "Fit with by=... and levels=[...]."
+            )
         chosen = None if cause is None else choice(cause, "cause", self.cells.causes)
         place = None if chosen is None else self.cells.causes.index(chosen)
         means = self._draws.mean(axis=0)

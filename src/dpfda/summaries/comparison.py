@@ -301,11 +301,20 @@ class PrivateComparison(Estimator):
         # Under add/remove nobody may be in a group, and that is private.
         counted = {level: count or 2 for level, count in zip(levels, counts, strict=True)}
         plan = self._planned(basis, counted, settings, named_units)
+        sums = [PooledMean(settings, Summation.of(part)) for part in plan.parts.values()]
         parts = []
         with np.errstate(all="ignore"):
-            for part, chosen in zip(plan.parts.values(), rows, strict=True):
-                one, none = PooledMean(settings, Summation.of(part)), not chosen.any()
-                total = one.summation.empty() if none else one.total(*_part(values, labels, chosen))
+            for one, chosen in zip(sums, rows, strict=True):
+                total = one.summation.empty()
+                try:
+                    total = one.total(*_part(values, labels, chosen)) if chosen.any() else total
+                except DataError:
+                    # Rows of a group have numbers of their own: refused by those of X.
+                    if isinstance(values, LongCurves):
+                        values.usable(basis.domain_range, reading.invalid)
+                    else:
+                        one.summation.refuse(values)
+                    raise
                 parts.append(one.summation.prepared(total))
         return names, parts
 

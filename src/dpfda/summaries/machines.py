@@ -19,7 +19,9 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.publication import NAMED, Paying, Prepared
 from dpfda.records import Curves, curves_from_array
 from dpfda.records.arrow import arrow_table
+from dpfda.records.cells import OUTSIDE
 from dpfda.records.containers import cells_in, column_of, opened, refuse_kinds, shape_of
+from dpfda.records.curves import REPLACE
 from dpfda.records.features import InputBox, embedded
 from dpfda.records.features.inputs import FeatureMap
 from dpfda.records.frames import cells_handed
@@ -254,16 +256,18 @@ def column(y: object, count: int) -> Any:
 
 def numbers(y: object, invalid: str) -> Floats:
     """Real targets; not finite where a cell is missing or no number, unless that is refused."""
-    values, _ = column_of(y, "y")
+    values, offence = column_of(y, "y")
+    if invalid == "refuse" and offence is not None:
+        row, kind = offence
+        raise DataError(
+            f"y must be numbers; found {kind} in row {row}. Correct it, or take another target; labels "
+            f"want a classifier. {OUTSIDE}"
+        )
     bad = ~np.isfinite(values)
     if invalid == "refuse" and bad.any():
         row = int(bad.argmax())
-        kind = (
-            "missing value (NaN)" if np.isnan(values[row]) else "infinity or something that is no number"
-        )
+        kind = "a missing value (NaN)" if np.isnan(values[row]) else "an infinity (inf)"
         raise DataError(
-            f"y must be complete and finite; found a {kind} in row {row}. Use invalid='repair' to "
-            "replace unusable records by a fixed public element. This check is outside the privacy "
-            "guarantee."
+            f"y must be complete and finite; found {kind} in row {row}. Use {REPLACE}. {OUTSIDE}"
         )
     return values

@@ -139,7 +139,7 @@ class Summation:
                 shape = partial(standardize, weights=weights, limits=shape_limits(weights))
             totals, unusable = grid_sum(matrix, placed.rule, mend=mend, shape=shape)
             if unusable and self.reading.invalid == "refuse":
-                self._refuse(matrix, first_row)
+                self.refuse(matrix, first_row)
             total.add_totals(totals, matrix.shape[0])
             return
         for rows in self._blocks(matrix.shape[0]):
@@ -253,7 +253,7 @@ class Summation:
         """A block of records, checked, filled and standardised."""
         reading = self.reading
         grid = flat_grid(self.plan.basis)
-        curves = curves_from_array(block, grid, reading.missing, reading.invalid, first_row)
+        curves = curves_from_array(block, grid, reading.missing, reading.invalid, first_row, self._fills)
         return standardized(curves, self.plan.basis.weights) if reading.standardize else curves
 
     @cached_property
@@ -293,13 +293,18 @@ class Summation:
         reading = (complete, standardize, flat_grid(basis), *shape_limits(basis.weights))
         totals, refused, found = compiled.read_and_sum(matrix, placed.rule, reading, units, marks)
         if refused and self.reading.invalid == "refuse":
-            self._refuse(matrix, first_row)
+            self.refuse(matrix, first_row)
         return totals, found
 
-    def _refuse(self, matrix: Cells, first_row: int) -> None:
+    def refuse(self, matrix: Cells, first_row: int = 0) -> None:
         """Read records again, to say which of them is the first that cannot be used."""
         for rows in self._blocks(len(matrix)):
             self._curves(matrix[rows], first_row + rows.start)
+
+    @property
+    def _fills(self) -> bool:
+        """Whether gaps can be filled: along an axis, and not between the points of a box."""
+        return not isinstance(self.plan.basis, BoxFunctions)
 
     @property
     def _plain(self) -> bool:
@@ -308,7 +313,7 @@ class Summation:
 
     def _check(self, unusable: int, matrix: Cells, first_row: int) -> None:
         if unusable and self.reading.invalid == "refuse":
-            refuse_unusable(matrix, first_row)
+            refuse_unusable(matrix, first_row, self._fills)
 
     def add_curves(self, total: IntegerSum, curves: Curves) -> None:
         """Add curves that have been checked; unusable ones count as the bound's center."""

@@ -119,13 +119,15 @@ def _grid_along(X: Any, names: Sequence[str], along: Sequence[Any], stated: bool
             return None
         raise OrientationError(
             f"The coordinate of {second!r} must be numbers that increase, since it is the grid; found "
-            f"others. Sort X.sortby({second!r}), or pass X.drop_vars({second!r})."
+            f"others. Pass X.sortby({second!r}); or, where values stand in order and at equal steps, "
+            f"X.drop_vars({second!r})."
         )
     beside = _beside(X, 1) if along[1] is None else None
     if beside is not None:
         raise OrientationError(
             f"The grid must be the coordinate of its dimension; found {beside!r} along {second!r}. Pass "
-            f"X.swap_dims({{{second!r}: {beside!r}}}), or X.drop_vars({beside!r})."
+            f"X.swap_dims({{{second!r}: {beside!r}}}); or, where values are at equal steps, "
+            f"X.drop_vars({beside!r})."
         )
     if rows is not None and columns is not None and second.lower() not in ARGUMENTS:
         raise OrientationError(
