@@ -27,6 +27,7 @@ import numpy as np
 
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import DataError
+from dpfda.records.arrow import arrow_cells
 from dpfda.records.cells import OUTSIDE, TOO_LARGE, TOO_LARGE_INTEGER, UnreadableCellError, cell_number
 from dpfda.records.csv_tables import Stated, Table
 from dpfda.records.dates import Dates
@@ -247,7 +248,7 @@ def _ticks(column: Array) -> tuple[list[object], int]:
         column = column.dictionary_decode()
     kind = column.type
     if not types.is_temporal(kind) or types.is_interval(kind):
-        return column.to_pylist(), 1
+        return arrow_cells(column), 1
     if types.is_date32(kind):
         return column.cast(int32()).to_pylist(), 1
     unit = "ms" if types.is_date64(kind) else kind.unit

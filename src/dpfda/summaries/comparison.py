@@ -18,7 +18,7 @@ from dpfda.numerics.parameters import whole
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.records import LongCurves
-from dpfda.records.containers import cells_in, take
+from dpfda.records.containers import cells_in
 from dpfda.records.dask_arrays import is_dask, sample
 from dpfda.records.labels import label_key
 from dpfda.summaries.arguments import (
@@ -331,4 +331,7 @@ def _part(values: Any, groups: Any, chosen: NDArray[np.bool_]) -> tuple[Any, Any
         own = None if values.groups is None else values.groups[chosen]
         return LongCurves(values.ids[chosen], values.times[chosen], values.values[chosen], own), None
     rows = np.flatnonzero(chosen)
-    return values[rows], None if groups is None else take(cells_in(groups, "groups"), rows)
+    if groups is None:
+        return values[rows], None
+    cells = cells_in(groups, "groups")
+    return values[rows], cells[rows] if isinstance(cells, np.ndarray) else [cells[row] for row in rows]
