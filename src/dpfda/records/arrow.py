@@ -15,6 +15,7 @@ import numpy as np
 from dpfda.numerics.arrays import Cells
 from dpfda.numerics.errors import DataError, MissingExtraError, needed
 from dpfda.records.rows import NamedRows, blocks_of_rows, is_cursor, labels_of, rows_of
+from dpfda.records.stated_rows import check_buffers, check_footer
 
 if TYPE_CHECKING:
     from pyarrow import ChunkedArray, Table
@@ -118,22 +119,36 @@ def arrow_table(values: Any) -> Any:
     Raises
     ------
     DataError
-        If it cannot be read; the other library's message may hold cells and is not shown.
+        If it cannot be read, or holds fewer rows than it states; the other library's message may hold
+        cells and is not shown.
     MissingExtraError
         Without pyarrow.
     """
+    table = _table(values)
+    if is_arrow_table(table) and not isinstance(table, NamedRows):
+        _guarded(lambda: check_buffers(table))
+    return table
+
+
+def _table(values: Any) -> Any:
     if not is_tabular(values):
         return values
+    _check_parquet(values)
     if is_cursor(values):
         return _guarded(lambda: rows_of(values))
     if _is_lazy(values):
-        return arrow_table(_guarded(values.collect))
+        return _table(_guarded(values.collect))
     if _beyond_arrow(values):
         return _guarded(lambda: _rows_of_columns(values))
     if hasattr(values, "__arrow_c_stream__"):
         return _guarded(lambda: _pyarrow().table(values))
     readers = (getattr(values, name, None) for name in ("read_all", "to_table", "read"))
     return _guarded(next(reader for reader in readers if reader is not None))
+
+
+def _check_parquet(values: Any) -> None:
+    if hasattr(values, "iter_batches") and hasattr(values, "metadata"):
+        check_footer(values.metadata)
 
 
 def arrow_array(values: object) -> Any:
@@ -183,6 +198,7 @@ def blocks_of(source: object) -> Iterator[Any]:
     DataError
         If it is a container of all records already, or cannot be read.
     """
+    _check_parquet(source)
     blocks = _guarded(lambda: _blocks(source))
     if blocks is None:
         raise DataError(
