@@ -130,6 +130,17 @@ def cells_handed(X: object, groups: object = None) -> Handed:
     return Handed(*_split(X, words, groups))
 
 
+def units_apart(X: Any, groups: object) -> tuple[Any, Any]:
+    """The columns of a frame but the unit's, and the unit's, where `groups` is its label.
+
+    Raises
+    ------
+    ParameterError
+        If there is no column called `groups`.
+    """
+    return _split(X, [_word(label) for label in column_labels(X) or ()], groups)
+
+
 def words_of(X: object, groups: object = None) -> dict[str, str]:
     """What a container calls its variables and values, by the keys of a domain's labels. Public."""
     door = door_of(X)
@@ -177,4 +188,4 @@ def _point_out(words: Sequence[str]) -> None:
         )
 
 
-__all__ = ["Handed", "cells_handed", "curves_handed", "names_of", "words_of"]
+__all__ = ["Handed", "cells_handed", "curves_handed", "names_of", "units_apart", "words_of"]

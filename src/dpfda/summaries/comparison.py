@@ -20,6 +20,7 @@ from dpfda.publication import MeanPlan, Prepared
 from dpfda.records import LongCurves
 from dpfda.records.containers import cells_in
 from dpfda.records.dask_arrays import is_dask, sample
+from dpfda.records.frames import units_apart
 from dpfda.records.labels import label_key
 from dpfda.summaries.arguments import (
     Bounds,
@@ -262,6 +263,7 @@ class PrivateComparison(Estimator):
         if isinstance(self.mechanism, TwoStages):
             raise self.mechanism.refusal("a comparison")
         if is_dask(X):
+            X, groups = units_apart(X, groups)
             pool = self.pooled_on(sample(X), groups)
             return list(pool.plan.parts), pool.prepared(total_on_cluster(pool, X, groups, y))
         settings, named = self.settings_for(X, groups), getattr(y, "name", None)
