@@ -130,6 +130,21 @@ def test_a_persons_records_in_a_frame_are_averaged_to_the_same_integers(parts):
     )
 
 
+@pytest.mark.parametrize("kind", ["words", "numbers", "dates"])
+def test_the_label_of_a_column_of_a_frame_names_whose_records_they_are(kind):
+    whose = pd.to_datetime(PERSON, unit="D") if kind == "dates" else LABELS[kind]
+    frame = pd.DataFrame(RECORDS).assign(who=whose)
+    lazy = dd.from_pandas(frame, npartitions=4)
+    assert exact(mean().prepare(lazy, "who")) == exact(mean().prepare(pd.DataFrame(RECORDS), PERSON))
+    density = PrivateDensity(1.0, domain=((-3, 3),) * 2, cells=4)
+    few, place = lazy[[0, 1, "who"]], density.prepare(RECORDS[:, :2], PERSON)
+    assert exact(density.prepare(few, "who")) == exact(place)
+    with pytest.raises(
+        ParameterError, match=r"groups must be the label of a column.*Did you mean 'who'"
+    ):
+        mean().fit(lazy, groups="Who")
+
+
 def test_labels_that_do_not_fit_are_refused():
     lazy = da.from_array(RECORDS, chunks=(20, 12))
     missing = np.where(PERSON == 3, None, LABELS["words"])

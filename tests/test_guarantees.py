@@ -57,7 +57,7 @@ class TestNumbers:
             ("1/0", "epsilon must be a finite number; found '1/0'"),
             (None, "epsilon must be a finite number; found None"),
             ([1.0], r"epsilon must be a finite number; found \[1\.0\]"),
-            (1j, "epsilon must be a finite number"),
+            (1j, "epsilon must be a number"),
             (True, "epsilon must be a number; found True"),
             (np.bool_(True), "epsilon must be a number"),
             (np.array([1.0, 2.0]), "epsilon must be a number"),

@@ -338,7 +338,7 @@ def test_a_second_create_with_another_budget_is_refused(ledger):
     )
 
 
-@pytest.mark.parametrize("name", ["", "  ", 3, None])
+@pytest.mark.parametrize("name", ["", "  ", 3])
 def test_names_are_printable(ledger, name):
     with pytest.raises(ParameterError, match="dataset must be a printable, non-empty text"):
         ledger.create(name, PureDP(1))

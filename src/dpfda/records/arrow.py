@@ -7,7 +7,7 @@ What a column's type is, the container says as it is handed over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from dpfda.numerics.arrays import Cells
 from dpfda.numerics.errors import DataError, MissingExtraError, needed
 from dpfda.records.rows import NamedRows, blocks_of_rows, is_cursor, labels_of, rows_of
+from dpfda.records.stated_rows import check_buffers, check_footer
 
 if TYPE_CHECKING:
     from pyarrow import ChunkedArray, Table
@@ -28,6 +29,8 @@ NUMERIC = frozenset(
     }
 )
 COPY = {"zero_copy_only": False}
+# Types of polars that Arrow has not. Of objects polars would hand over the addresses in memory.
+NOT_IN_ARROW = frozenset({"Object", "Int128", "UInt128"})
 # Rows of a block, where a source does not have blocks of its own.
 BLOCK_ROWS = 65536
 
@@ -59,6 +62,44 @@ def arrow_column(table: Table, place: int) -> ChunkedArray | Cells:
     return column
 
 
+def arrow_cells(column: Any) -> list[Any]:
+    """The cells of a column as objects of Python, each by itself, whatever the others are.
+
+    What Python cannot hold (moments beyond the year 9999, among them the infinite ones of databases) is
+    of numpy; bytes in text that are not UTF-8 become lone surrogates, as in files of text.
+    """
+    try:
+        cells: list[Any] = column.to_pylist()
+    except Exception:
+        # One cell stops the conversion of all. Each comes out as it would have.
+        cells = [_cell(scalar) for scalar in column]
+    return cells
+
+
+def _cell(scalar: Any) -> Any:
+    try:
+        return scalar.as_py()
+    except Exception:
+        return _without_python(scalar)
+
+
+def _without_python(scalar: Any) -> Any:
+    from pyarrow import types
+
+    kind = scalar.type
+    if types.is_dictionary(kind):
+        return _cell(scalar.value)
+    if types.is_date(kind):
+        return np.datetime64(scalar.value, "D" if types.is_date32(kind) else "ms")
+    if types.is_timestamp(kind):
+        return np.datetime64(scalar.value, kind.unit)
+    if types.is_duration(kind):
+        return np.timedelta64(scalar.value, kind.unit)
+    if hasattr(scalar, "as_buffer"):
+        return scalar.as_buffer().to_pybytes().decode("utf-8", "surrogateescape")
+    return scalar
+
+
 def is_tabular(values: object) -> bool:
     """Whether `arrow_table` makes a table of this that is none yet: a query, a stream, a frame."""
     if _root(values) in ("pandas", "dask", "dask_expr", "numpy") or is_arrow_table(values):
@@ -78,28 +119,62 @@ def arrow_table(values: Any) -> Any:
     Raises
     ------
     DataError
-        If it cannot be read; the other library's message may hold cells and is not shown.
+        If it cannot be read, or holds fewer rows than it states; the other library's message may hold
+        cells and is not shown.
     MissingExtraError
         Without pyarrow.
     """
+    table = _table(values)
+    if is_arrow_table(table) and not isinstance(table, NamedRows):
+        _guarded(lambda: check_buffers(table))
+    return table
+
+
+def _table(values: Any) -> Any:
     if not is_tabular(values):
         return values
+    _check_parquet(values)
     if is_cursor(values):
         return _guarded(lambda: rows_of(values))
     if _is_lazy(values):
-        return arrow_table(_guarded(values.collect))
+        return _table(_guarded(values.collect))
+    if _beyond_arrow(values):
+        return _guarded(lambda: _rows_of_columns(values))
     if hasattr(values, "__arrow_c_stream__"):
         return _guarded(lambda: _pyarrow().table(values))
     readers = (getattr(values, name, None) for name in ("read_all", "to_table", "read"))
     return _guarded(next(reader for reader in readers if reader is not None))
 
 
+def _check_parquet(values: Any) -> None:
+    if hasattr(values, "iter_batches") and hasattr(values, "metadata"):
+        check_footer(values.metadata)
+
+
 def arrow_array(values: object) -> Any:
     """A column of another library that speaks Arrow, as an array of Arrow; other things as they are."""
     foreign = _root(values) not in ("pandas", "pyarrow", "numpy")
     if foreign and hasattr(values, "__arrow_c_stream__") and not hasattr(values, "columns"):
-        return _guarded(lambda: _pyarrow().chunked_array(values))
+        column: Any = values
+        if _beyond_arrow(column):
+            return _guarded(column.to_list)
+        return _guarded(lambda: _pyarrow().chunked_array(column))
     return values
+
+
+def _beyond_arrow(values: Any) -> bool:
+    """Whether a frame or a column has a type that Arrow has not, as its own schema says."""
+    schema = getattr(values, "schema", None)
+    kinds = schema.values() if isinstance(schema, Mapping) else [getattr(values, "dtype", None)]
+    return not NOT_IN_ARROW.isdisjoint(map(str, kinds))
+
+
+def _rows_of_columns(frame: Any) -> NamedRows:
+    """The rows of a frame, each column of which is read as it would be alone."""
+    names = list(frame.columns)
+    columns = [arrow_array(frame[name]) for name in names]
+    cells = [column if isinstance(column, list) else arrow_cells(column) for column in columns]
+    return NamedRows(names, list(zip(*cells, strict=True)))
 
 
 def names_in(values: object) -> Sequence[object] | None:
@@ -123,6 +198,7 @@ def blocks_of(source: object) -> Iterator[Any]:
     DataError
         If it is a container of all records already, or cannot be read.
     """
+    _check_parquet(source)
     blocks = _guarded(lambda: _blocks(source))
     if blocks is None:
         raise DataError(
@@ -146,6 +222,8 @@ def _blocks(source: Any) -> Any:
     for name in ("to_batches", "iter_batches", "collect_batches"):
         if hasattr(source, name):
             return iter(getattr(source, name)())
+    if _beyond_arrow(source):
+        return iter([arrow_table(source)])
     if hasattr(source, "__arrow_c_stream__") and _root(source) != "pandas":
         return iter(_pyarrow().RecordBatchReader.from_stream(source))
     return source if hasattr(source, "__next__") else None

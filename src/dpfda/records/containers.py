@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from dpfda.numerics.arrays import Cells, Floats, Integers
+from dpfda.numerics.arrays import Cells, Floats
 from dpfda.numerics.errors import DataError
 from dpfda.numerics.native_arrays import doubles, is_native, is_plain
 from dpfda.records.arrow import (
     arrow_array,
+    arrow_cells,
     arrow_column,
     arrow_table,
     is_arrow_array,
@@ -305,10 +306,14 @@ def cells_of(values: Any) -> Any:  # noqa: PLR0911 - a table of types
     if is_frame(values):
         return cells_of(values.iloc[:, 0]) if values.shape[1] == 1 else None
     if is_arrow_array(values):
-        return values.to_pylist()
+        return arrow_cells(values)
     if type(values).__module__.partition(".")[0] == "pandas" and hasattr(values, "dtype"):
-        # A column of numpy's own is an array; others give their cells as objects.
-        return values.to_numpy() if isinstance(values.dtype, np.dtype) else list(values)
+        # A column of numpy's own is an array, one of Arrow's is read as Arrow is; others give objects.
+        if isinstance(values.dtype, np.dtype):
+            return values.to_numpy()
+        if hasattr(values.dtype, "pyarrow_dtype") or getattr(values.dtype, "storage", "") == "pyarrow":
+            return arrow_cells(getattr(values, "array", values).__arrow_array__())
+        return list(values)
     if (door := door_of(values)) is not None:
         held = door.cells(values)
         return None if held is values else cells_of(held)
@@ -372,13 +377,11 @@ def _columns(values: Any, invalid: str, name: str) -> Cells:
     return matrix
 
 
-def take(values: Any, rows: Integers) -> Any:
-    """Records of these rows, in the same kind of container."""
-    if hasattr(values, "iloc"):
-        return values.iloc[rows]
-    if isinstance(values, list | tuple):
-        return [values[row] for row in rows]
-    return values.take(rows) if is_arrow_table(values) else values[rows]
+def first_rows(values: Any, count: int) -> Any:
+    """The first records, in the same kind of container, whatever types its columns have."""
+    if is_arrow_table(values):
+        return values.slice(0, count)
+    return values.iloc[:count] if hasattr(values, "iloc") else values[:count]
 
 
 def taken_out(values: Any, places: Sequence[int]) -> tuple[object, list[object]]:

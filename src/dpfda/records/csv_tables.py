@@ -193,8 +193,8 @@ class TextFile:
                         stated.progress(raw.tell(), size)
         except BROKEN_FILE:
             raise _broken(self.path) from None
-        lines = _held(places)
-        return Table(_held(values).reshape(lines.size, len(numbers)), found, lines)
+        lines = buffered(places)
+        return Table(buffered(values).reshape(lines.size, len(numbers)), found, lines)
 
 
 @dataclass(frozen=True)
@@ -290,8 +290,8 @@ def _pointed(label: str, notation: Notation) -> str:
     return pointed if NUMBER.fullmatch(pointed) and "." not in label else label
 
 
-def _held(values: array[Any]) -> Cells:
-    """What is in a buffer, without a copy."""
+def buffered(values: array[Any]) -> Cells:
+    """The numbers in a growing buffer, without a copy."""
     kind = np.dtype(values.typecode)
     return np.frombuffer(values, kind) if values else np.empty(0, kind)
 

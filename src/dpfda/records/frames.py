@@ -17,7 +17,14 @@ from dpfda.numerics.arrays import Cells, Floats
 from dpfda.numerics.errors import OrientationError
 from dpfda.numerics.native_arrays import doubles
 from dpfda.records.arrow import arrow_table
-from dpfda.records.containers import column_labels, matrix_of, shape_of, take, taken_out
+from dpfda.records.containers import (
+    column_labels,
+    first_rows,
+    matrix_of,
+    refuse_kinds,
+    shape_of,
+    taken_out,
+)
 from dpfda.records.dates import moments
 from dpfda.records.doors import door_of
 from dpfda.records.handed import Handed
@@ -57,6 +64,8 @@ def curves_handed(
 
     Raises
     ------
+    DataError
+        If the type of a column but the unit's, which may be of any, holds no numbers.
     OrientationError
         If it cannot be told from the labels which columns are the curve, or which way it lies; or if
         they look like a record.
@@ -64,13 +73,14 @@ def curves_handed(
         If there is no column called `groups`.
     """
     X, door = arrow_table(X), door_of(X)
+    labels = None if door is not None else column_labels(X)
+    words = [_word(label) for label in labels or ()]
+    values, own = _split(X, words, groups) if labels else (X, groups)
+    refuse_kinds(values)
     if door is not None:
         return door.curves(X, groups, stated)
-    labels = column_labels(X)
     if not labels:
         return Handed(X, groups)
-    words = [_word(label) for label in labels]
-    values, own = _split(X, words, groups)
     unit = groups if isinstance(groups, str) else None
     chosen = [place for place, word in enumerate(words) if word != unit]
     if stated is not None:
@@ -98,7 +108,7 @@ def curves_handed(
 def _first_rows(values: Any) -> Floats:
     """The first records; what cannot be read is not finite. Private."""
     count = min(INSPECTED, shape_of(values)[0])
-    return doubles(matrix_of(take(values, np.arange(count)), "repair"))
+    return doubles(matrix_of(first_rows(values, count), "repair"))
 
 
 def cells_handed(X: object, groups: object = None) -> Handed:
@@ -118,6 +128,17 @@ def cells_handed(X: object, groups: object = None) -> Handed:
     words = [_word(label) for label in labels]
     _point_out([word for word in words if not isinstance(groups, str) or word != groups])
     return Handed(*_split(X, words, groups))
+
+
+def units_apart(X: Any, groups: object) -> tuple[Any, Any]:
+    """The columns of a frame but the unit's, and the unit's, where `groups` is its label.
+
+    Raises
+    ------
+    ParameterError
+        If there is no column called `groups`.
+    """
+    return _split(X, [_word(label) for label in column_labels(X) or ()], groups)
 
 
 def words_of(X: object, groups: object = None) -> dict[str, str]:
@@ -167,4 +188,4 @@ def _point_out(words: Sequence[str]) -> None:
         )
 
 
-__all__ = ["Handed", "cells_handed", "curves_handed", "names_of", "words_of"]
+__all__ = ["Handed", "cells_handed", "curves_handed", "names_of", "units_apart", "words_of"]

@@ -17,6 +17,7 @@ of ticks. What a cell names depends on the cell alone.
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -27,11 +28,13 @@ import numpy as np
 
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import DataError
+from dpfda.records.arrow import arrow_cells
 from dpfda.records.cells import OUTSIDE, TOO_LARGE, TOO_LARGE_INTEGER, UnreadableCellError, cell_number
-from dpfda.records.csv_tables import Stated, Table
+from dpfda.records.csv_tables import Stated, Table, buffered
 from dpfda.records.dates import Dates
 from dpfda.records.lines import Notation, cell_label
 from dpfda.records.standard_input import StandardInput
+from dpfda.records.stated_rows import check_buffers, check_footer, contradiction
 
 if TYPE_CHECKING:
     from pyarrow import Array, DataType, RecordBatch, Schema
@@ -49,6 +52,7 @@ class TypedFile:
     ----------
     schema : pyarrow.Schema
     rows : int
+        As the file states it. No memory is taken by it: how many there are is seen when they are read.
     batches : callable
         Blocks of these columns.
     """
@@ -76,36 +80,39 @@ class TypedFile:
         Raises
         ------
         DataError
-            If a column has a type that holds no numbers or no labels (with its label), or a cell is no
-            number (with its row, counted from 1, and the column).
+            If a column has a type that holds no numbers or no labels (with its label), a cell is no
+            number (with its row, counted from 1, and the column), or the file holds another number of
+            rows than it states.
         """
         import pyarrow as pa
 
         known = dict.fromkeys(dated, stated.dates) if stated.dates is not None else {}
         _check_types(self.schema, numbers, labels, {*known})
-        matrix = np.empty((self.rows, len(numbers)))
+        values, rows = array("d"), 0
         columns: list[list[object]] = [[] for _ in labels]
         names = [self.header[i] for i in [*numbers, *labels]]
-        start = 0
         try:
             for batch in self.batches(names):
-                block = matrix[start : start + batch.num_rows]
+                block = np.empty((batch.num_rows, len(numbers)))
                 wrong: dict[tuple[int, int], str] = {}
                 for target, place in enumerate(numbers):
                     cells = batch.column(self.header[place])
                     block[:, target], found = _read_numbers(cells, stated.notation, known.get(place))
                     wrong |= {(row, target): kind for row, kind in found.items()}
                 if wrong and stated.invalid == "refuse":
-                    _refuse_first(wrong, names, start)
+                    _refuse_first(wrong, names, rows)
                 block[[row for row, _ in wrong]] = np.inf
+                values.frombytes(block.tobytes())
                 for keys, place in zip(columns, labels, strict=True):
                     keys.extend(map(_label, _ticks(batch.column(self.header[place]))[0]))
-                start += batch.num_rows
+                rows += batch.num_rows
                 if stated.progress is not None:
-                    stated.progress(start, self.rows)
+                    stated.progress(rows, self.rows)
         except (pa.ArrowException, OSError):
-            raise DataError("The Parquet file must be complete; found a damaged part.") from None
-        return Table(matrix, columns)
+            raise DataError("The file must be complete; found a damaged part.") from None
+        if rows != self.rows:
+            raise contradiction()
+        return Table(buffered(values).reshape(rows, len(numbers)), columns)
 
 
 def open_parquet(path: Path | StandardInput) -> TypedFile:
@@ -114,7 +121,7 @@ def open_parquet(path: Path | StandardInput) -> TypedFile:
     Raises
     ------
     DataError
-        If it is no Parquet file, or a damaged one.
+        If it is no Parquet file, a damaged one, or one whose footer contradicts itself.
     """
     import pyarrow as pa
     from pyarrow import parquet
@@ -123,6 +130,7 @@ def open_parquet(path: Path | StandardInput) -> TypedFile:
         file = parquet.ParquetFile(path if isinstance(path, Path) else path.open())
     except (pa.ArrowException, OSError):
         raise DataError(f"{path.name} must be a Parquet file; found one that cannot be read.") from None
+    check_footer(file.metadata)
     return TypedFile(
         file.schema_arrow,
         file.metadata.num_rows,
@@ -158,8 +166,10 @@ def open_arrow(path: Path | StandardInput) -> TypedFile:
 def _blocks(batches: Sequence[RecordBatch], names: Sequence[str]) -> Iterator[RecordBatch]:
     """Blocks of at most so many rows of these columns."""
     for batch in batches:
+        chosen = batch.select(list(names))
+        check_buffers(chosen)
         for start in range(0, batch.num_rows, BATCH_ROWS):
-            yield batch.slice(start, BATCH_ROWS).select(list(names))
+            yield chosen.slice(start, BATCH_ROWS)
 
 
 def _value_type(kind: DataType) -> DataType:
@@ -247,7 +257,7 @@ def _ticks(column: Array) -> tuple[list[object], int]:
         column = column.dictionary_decode()
     kind = column.type
     if not types.is_temporal(kind) or types.is_interval(kind):
-        return column.to_pylist(), 1
+        return arrow_cells(column), 1
     if types.is_date32(kind):
         return column.cast(int32()).to_pylist(), 1
     unit = "ms" if types.is_date64(kind) else kind.unit

@@ -46,9 +46,9 @@ class NamedRows(Private):
         places = [list(self.column_names).index(name) for name in names]
         return NamedRows(names, [[row[place] for place in places] for row in self.rows])
 
-    def take(self, rows: Iterable[int]) -> NamedRows:
-        """These rows."""
-        return NamedRows(self.column_names, [self.rows[row] for row in rows])
+    def slice(self, start: int, count: int) -> NamedRows:
+        """So many rows from this one on."""
+        return NamedRows(self.column_names, self.rows[start : start + count])
 
 
 class Cursor(Protocol):

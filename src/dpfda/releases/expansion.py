@@ -239,6 +239,9 @@ class Expansion(Banded):
     def stated_bound(self) -> Mapping[str, object]:
         if "kind" in self.bound:
             return super().stated_bound()
+        if self.mechanism.get("name") == "OpenDP":
+            # In the words of whoever made the measurement.
+            return self.bound
         if self.mechanism.get("name") != "kernel":
             raise ValueError("the records of a mean are in a bound")
         return {"description": points_words(self.basis.weights.size)}

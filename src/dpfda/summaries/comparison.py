@@ -17,8 +17,9 @@ from dpfda.numerics.parameters import whole
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.records import LongCurves
-from dpfda.records.containers import cells_in, take
+from dpfda.records.containers import cells_in
 from dpfda.records.dask_arrays import is_dask, sample
+from dpfda.records.frames import units_apart
 from dpfda.summaries.arguments import (
     Bounds,
     Columns,
@@ -262,6 +263,7 @@ class PrivateComparison(Estimator):
         if isinstance(self.mechanism, TwoStages):
             raise self.mechanism.refusal("a comparison")
         if is_dask(X):
+            X, groups = units_apart(X, groups)
             pool = self.pooled_on(sample(X), groups)
             return list(pool.plan.parts), pool.prepared(total_on_cluster(pool, X, groups, y))
         settings, named = self.settings_for(X, groups), getattr(y, "name", None)
@@ -339,4 +341,7 @@ def _part(values: Any, groups: Any, chosen: NDArray[np.bool_]) -> tuple[Any, Any
         own = None if values.groups is None else values.groups[chosen]
         return LongCurves(values.ids[chosen], values.times[chosen], values.values[chosen], own), None
     rows = np.flatnonzero(chosen)
-    return values[rows], None if groups is None else take(cells_in(groups, "groups"), rows)
+    if groups is None:
+        return values[rows], None
+    cells = cells_in(groups, "groups")
+    return values[rows], cells[rows] if isinstance(cells, np.ndarray) else [cells[row] for row in rows]

@@ -20,6 +20,7 @@ from dpfda.publication.covariances import Stage, release_covariance, released_co
 from dpfda.publication.moments import MEAN, CovariancePlan, Shares
 from dpfda.records import Curves, LongCurves
 from dpfda.records.dask_arrays import is_dask, sample
+from dpfda.records.frames import units_apart
 from dpfda.records.second_moments import OuterSum
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.covariance import ReleasedCovariance
@@ -262,6 +263,7 @@ class PrivateCovariance(SecondMoments):
         return self
 
     def _fit_on_cluster(self, X: Records, groups: Labels) -> Self:
+        X, groups = units_apart(X, groups)
         pool = self.pooled_on(sample(X), groups)
         self.release_ = pool.publish(total_on_cluster(pool, X, groups), self.ledger)
         self.mean_release_ = None

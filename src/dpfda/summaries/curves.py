@@ -17,8 +17,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import MOST_NUMBERS, shown, whole
 from dpfda.records import Curves, LongCurves, curves_from_array, curves_from_long, standardized, units
-from dpfda.records.arrow import arrow_table
-from dpfda.records.containers import refuse_kinds, shape_of
+from dpfda.records.containers import shape_of
 from dpfda.records.frames import Handed, curves_handed
 from dpfda.records.labels import unit_codes
 from dpfda.summaries.arguments import Functions
@@ -86,8 +85,6 @@ def handed_curves(
     """
     if isinstance(X, LongCurves):
         return Handed(X, groups)
-    X = arrow_table(X)
-    refuse_kinds(X)
     return curves_handed(X, groups, stated, invalid)
 
 

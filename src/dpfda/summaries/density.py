@@ -17,7 +17,7 @@ from dpfda.numerics.parameters import choice, shown, whole
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared
 from dpfda.records.dask_arrays import is_dask, rows_of
-from dpfda.records.frames import cells_handed
+from dpfda.records.frames import cells_handed, units_apart
 from dpfda.records.labels import units_of
 from dpfda.records.points import PlacedPoints, points_from_array, whole_counts
 from dpfda.summaries.arguments import (
@@ -210,6 +210,7 @@ class PrivateDensity(Estimator):
         It holds the exact sum; with a zoom the points, whose cells are not chosen yet.
         """
         if is_dask(X):
+            X, groups = units_apart(X, groups)
             pool = self._pooled(None if groups is not None else rows_of(X), groups)
             return pool.prepared(total_on_cluster(pool, X, groups))
         invalid = self.settings.reading.invalid

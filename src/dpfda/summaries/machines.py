@@ -95,13 +95,12 @@ class KernelMachine(Estimator):
         """
         guarantee, loss = self._checked()
         invalid = self.settings.reading.invalid
-        X = arrow_table(X)
+        X, groups = cells_handed(X, groups)[:2]
         refuse_kinds(X)
         if y is None:
             raise DataError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None"
             )
-        X, groups = cells_handed(X, groups)[:2]
         shape = _shape(X)
         inputs = InputBox.of(self.bounds, shape[1])
         curves = _records(X, shape[1], invalid)

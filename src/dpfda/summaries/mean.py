@@ -19,6 +19,7 @@ from dpfda.publication import MeanPlan, Prepared, publish
 from dpfda.publication.means import ReleasedMean
 from dpfda.records import Curves, LongCurves
 from dpfda.records.dask_arrays import is_dask, sample
+from dpfda.records.frames import units_apart
 from dpfda.records.labels import units_of
 from dpfda.releases.pooled import ReleasedPooledMean
 from dpfda.releases.spread import MeanAndVariance
@@ -294,6 +295,7 @@ class PrivateMean(InBlocks):
         refuse_pooled(self, X)
         with np.errstate(all="ignore"):
             if is_dask(X):
+                X, groups = units_apart(X, groups)
                 pool = self.pooled_on(sample(X), groups)
                 return counted(pool.summation, total_on_cluster(pool, X, groups))
             return self._prepare(X, groups, progress)

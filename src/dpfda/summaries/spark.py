@@ -23,6 +23,7 @@ import numpy as np
 
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, DpfdaError, ParameterError
+from dpfda.records.arrow import arrow_cells
 from dpfda.summaries.clusters import PrivateSum, joined, refused, sent, summed
 from dpfda.summaries.pooled import OneSum, PooledSum, one_sum
 
@@ -183,4 +184,4 @@ class Adder:
 
 
 def _cells(batches: Sequence[Any], place: int) -> list[Any]:
-    return [cell for batch in batches for cell in batch.column(place).to_pylist()]
+    return [cell for batch in batches for cell in arrow_cells(batch.column(place))]

@@ -1,0 +1,160 @@
+"""A column of any type is read cell by cell, in every container: whose a record is, and its values."""
+
+import datetime
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from dpfda import PrivateComparison, PrivateMean
+from dpfda.errors import DataError
+from dpfda.testing import exact_totals
+
+CURVES = np.random.default_rng(0).uniform(-1, 1, (12, 3)).round(3)
+PERSON = np.arange(12) % 5
+# Neither sorted nor all alike, the greater one first.
+FLAGS = PERSON % 2 == 0
+NAMES = ["0.0", "0.5", "1.0"]
+WORDS = [f"p{person}" for person in PERSON]
+TEXTS = {
+    "text": pa.array(WORDS),
+    "large text": pa.array(WORDS, pa.large_string()),
+    "views of text": pa.array(WORDS, pa.string_view()),
+    "categories": pa.array(WORDS).dictionary_encode(),
+    "categories of views": pa.DictionaryArray.from_arrays(
+        pa.array(PERSON), pa.array([f"p{i}" for i in range(5)], pa.string_view())
+    ),
+    "bytes": pa.array([word.encode() for word in WORDS]),
+    "views of bytes": pa.array([word.encode() for word in WORDS], pa.binary_view()),
+    "with a missing one": pa.array([None if word == "p0" else word for word in WORDS], pa.string_view()),
+    "no UTF-8": pa.array([bytes([255, person]) for person in PERSON]).view(pa.string()),
+    "moments": pa.array(PERSON, pa.timestamp("us", "UTC")),
+    "after the year 9999": pa.array(10**15 + PERSON, pa.timestamp("s")),
+    "days after the year 9999": pa.array(2**30 + PERSON.astype(np.int32)).view(pa.date32()),
+    "spans": pa.array(2**62 + PERSON, pa.duration("s")),
+}
+FRAMES: dict[str, Callable[[pa.Table], Any]] = {
+    "Arrow": lambda table: table,
+    "chunks": lambda table: pa.concat_tables([table.slice(0, 5), table.slice(5)]),
+    "reader": lambda table: table.to_reader(5),
+    "DuckDB": duckdb.from_arrow,
+    "polars": pl.from_arrow,
+    "lazy": lambda table: pl.from_arrow(table).lazy(),
+    "pandas": lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
+}
+
+
+def frame(curves: Any = CURVES, **beside: Any) -> pa.Table:
+    return pa.table({**{name: curves[:, i] for i, name in enumerate(NAMES)}, **beside})
+
+
+def summed(X: Any, groups: Any = None, invalid: str = "refuse") -> Any:
+    total = PrivateMean(1.0, bounds=(-1, 1), invalid=invalid).prepare(X, groups).total
+    return exact_totals(total), total.count_with_noise(0, 1)
+
+
+def expected(groups: Any) -> Any:
+    """By labels that are whole numbers."""
+    return summed(frame(), np.asarray(groups, dtype=np.int64))
+
+
+@pytest.mark.parametrize("invalid", ["refuse", "repair"])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(
+    "held",
+    [
+        np.array, list, pd.Series, pd.array, pd.Categorical, pd.Index, pa.array, pl.Series,
+        lambda flags: np.repeat(flags, 2)[::2], lambda flags: pd.DataFrame({"flag": flags}),
+    ],
+)  # fmt: skip
+def test_bools_are_labels_in_any_order(held: Any, turned: bool, invalid: str) -> None:
+    flags = ~FLAGS if turned else FLAGS
+    assert summed(frame(), held(flags), invalid) == expected(PERSON % 2)
+
+
+@pytest.mark.parametrize("kind", [np.bool_, *"bhilqBHILQ"])
+def test_whole_numbers_of_every_width_are_labels(kind: Any) -> None:
+    ends = (0, 1) if kind is np.bool_ else (np.iinfo(kind).min, np.iinfo(kind).max)
+    for values in (ends, ends[::-1]):
+        for order in (FLAGS, np.sort(FLAGS), ~FLAGS):
+            labels = np.array(values, dtype=kind)[order.astype(int)]
+            assert summed(frame(), labels) == expected(order)
+            assert summed(frame(), labels.astype(labels.dtype.newbyteorder())) == expected(order)
+
+
+# What these cannot hold themselves.
+NOT_HELD = {("no UTF-8", "polars"), ("no UTF-8", "lazy"), ("spans", "DuckDB")}
+
+
+@pytest.mark.parametrize(
+    ("kind", "container"), [pair for pair in itertools.product(TEXTS, FRAMES) if pair not in NOT_HELD]
+)
+def test_the_column_of_units_may_have_any_type(kind: str, container: str) -> None:
+    X = FRAMES[container](frame(who=TEXTS[kind]))
+    assert summed(X, "who", "repair") == expected(PERSON)
+
+
+@pytest.mark.parametrize("container", FRAMES)
+@pytest.mark.parametrize("kind", ["text", "large text", "views of text", "categories of views"])
+@pytest.mark.parametrize("invalid", ["refuse", "repair"])
+def test_numbers_may_be_written_in_text_of_any_type(kind: str, container: str, invalid: str) -> None:
+    written = TEXTS[kind].type
+    # Not increasing, so that no check of labels ends before the records are looked at.
+    column = pa.array([str(value) for value in CURVES[:, 1]])
+    if pa.types.is_dictionary(written):
+        places, column = pa.array(np.arange(12)), column.cast(pa.string_view())
+        column = pa.DictionaryArray.from_arrays(places, column)
+    else:
+        column = column.cast(written)
+    table = frame().set_column(1, NAMES[1], column)
+    assert summed(FRAMES[container](table), invalid=invalid) == summed(frame())
+    compared = PrivateComparison(1.0, bounds=(-1, 1), invalid=invalid)
+    sums = [
+        [exact_totals(part.total) for part in compared.prepare(X, WORDS)[1]]
+        for X in (FRAMES[container](table), frame())
+    ]
+    assert sums[0] == sums[1]
+
+
+def test_infinite_dates_of_a_database_are_labels() -> None:
+    X = duckdb.sql(
+        'SELECT 0.3 "0.0", 0.2 "0.5", 0.1 "1.0", unnest([\'infinity\', \'-infinity\', '
+        "'2020-01-01', 'infinity'])::DATE AS day"
+    )
+    assert summed(X, "day")[1] == summed(X, "day", "repair")[1] == 3
+
+
+def test_a_cell_that_python_cannot_hold_changes_no_other() -> None:
+    days = pa.array([0, 1, 0, 2**30], pa.int32()).view(pa.date32())
+    near = [datetime.date(1970, 1, 1), datetime.date(1970, 1, 2), datetime.date(1970, 1, 1)]
+    curves = np.tile([0.3, 0.2, 0.1], (4, 1)) * np.arange(1, 5)[:, None]
+    assert summed(frame(curves), days) == summed(frame(curves), [*near, "else"])
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_equal_objects_of_polars_are_one_person_wherever_they_lie(lazy: bool) -> None:
+    # Each its own object in memory.
+    labels = pl.Series("who", ["".join(["p", str(person)]) for person in PERSON], dtype=pl.Object)
+    X = pl.from_arrow(frame()).with_columns(labels)
+    assert summed(X.lazy() if lazy else X, "who") == expected(PERSON)
+    assert summed(frame(), labels) == expected(PERSON)
+    numbers = pl.Series(NAMES[0], list(CURVES[:, 0]), dtype=pl.Object)
+    assert summed(pl.from_arrow(frame()).with_columns(numbers)) == summed(frame())
+
+
+def test_wide_integers_of_polars_are_labels() -> None:
+    labels = pl.Series("who", [2**100 + int(person) for person in PERSON], dtype=pl.Int128)
+    X = pl.from_arrow(frame()).with_columns(labels)
+    assert summed(X, "who") == summed(frame(), labels) == expected(PERSON)
+
+
+def test_a_column_of_dates_beside_the_units_is_refused_by_its_type() -> None:
+    X = frame(who=TEXTS["moments"])
+    with pytest.raises(DataError, match="X must be numbers; found dates or spans of time"):
+        summed(X, invalid="repair")
