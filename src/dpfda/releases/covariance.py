@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +16,7 @@ from dpfda.bases.grids import check_points, frozen
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.mechanisms.design.covariance import fitted_shrinkage, nearest_positive
 from dpfda.noise import law_from_json
-from dpfda.noise.symmetric import MatrixLaw, OuterDifference, SymmetricNoise
+from dpfda.noise.symmetric import MatrixLaw, SymmetricNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, whole
@@ -46,7 +45,7 @@ from dpfda.releases.components import (
 from dpfda.releases.costs import certified, drawn_laws, sum_costs
 from dpfda.releases.counts import Divisor, NoisyCount
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.promise import AddedNoise
+from dpfda.releases.promise import AddedNoise, noise_on_count, noise_on_moments
 from dpfda.releases.words import Words
 from dpfda.views import Image
 
@@ -328,14 +327,8 @@ class ReleasedCovariance(OnBasis):
         return stated_deviation(self)
 
     def added_noise(self) -> list[AddedNoise]:
-        radius = int(Fraction(cast("float", self.bound["radius"])) * Fraction(2) ** (self.exponent // 2))
-        if radius < 1:
-            raise ValueError("the radius is below the grid")
-        divisor, counts = self.divisor, list[AddedNoise]()
-        if isinstance(divisor, NoisyCount):
-            counts = [AddedNoise(divisor.noise, "l1", divisor.scale, 0)]
-        difference = OuterDifference.of(self.noise.size, radius, self.neighbours)
-        return [*counts, AddedNoise(self.noise, "l2", difference)]
+        moments = noise_on_moments(self.noise, self.bound["radius"], self.exponent, self.neighbours)
+        return [*noise_on_count(self.divisor), moments]
 
     def checked(self) -> None:
         if isinstance(self.divisor, NoisyCount) and self.divisor.before is not None:

@@ -30,9 +30,10 @@ from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
 from dpfda.releases.banded import Banded
+from dpfda.releases.bound_words import points_words, rule_words
 from dpfda.releases.costs import certified, drawn_laws, sum_costs
 from dpfda.releases.counts import Divisor, NoisyCount
-from dpfda.releases.promise import AddedNoise, moved_by
+from dpfda.releases.promise import AddedNoise, moved_by, noise_on_count
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,17 +248,13 @@ class Expansion(Banded):
         return {"description": points_words(self.basis.weights.size)}
 
     def added_noise(self) -> list[AddedNoise]:
-        moved, divisor = self._moved(), self.divisor
+        moved = self._moved()
         if moved is None:
             return []
         norm, width = moved
-        counts = list[AddedNoise]()
-        if isinstance(divisor, NoisyCount):
-            first = divisor.before or divisor
-            counts = [AddedNoise(first.noise, "l1", first.scale, 0)]
-            if self.counted is not None and isinstance(width, tuple):
-                width += (divisor.scale,)
-        return [*counts, AddedNoise(self.noise, norm, width)]
+        if self.counted is not None and isinstance(width, tuple):
+            width += (self.counted.scale,)
+        return [*noise_on_count(self.divisor), AddedNoise(self.noise, norm, width)]
 
     def _moved(self) -> tuple[AnyNorm, Width] | None:
         """Norm and size by which one unit moves the sum; None where the release does not say it."""
@@ -379,7 +376,7 @@ class Expansion(Banded):
 
     def bounded(self) -> list[str]:
         """What the bound does to a record."""
-        rule = _rule(self.bound)
+        rule = rule_words(self.bound)
         if not rule:
             return []
         if self.about.get("standardized"):
@@ -394,11 +391,6 @@ class Expansion(Banded):
             "read off these data, the promise does not hold: it has to come from knowledge of the "
             "measurement.",
         ]
-
-
-def points_words(points: int) -> str:
-    """What is bounded in a kernel density, in words."""
-    return f"points, each moved to the nearest of {points} public ones"
 
 
 def _check_bounds(release: Expansion, prior: CurvePrior | ImagePrior) -> None:
@@ -421,46 +413,3 @@ def _sums_over_cells(prior: CurvePrior | ImagePrior, exponent: int) -> list[int]
 
 def _sizes(hierarchy: Hierarchy) -> tuple[int, int]:
     return hierarchy.measured, hierarchy.prior.components
-
-
-def _rule(bound: Mapping[str, object]) -> str:
-    """What was done to every record before anything was added up."""
-    kind, before = bound.get("kind"), "Before anything was added up, every "
-    summed = f"{before}curve was written as a sum of basic curves, and "
-    if kind is None:
-        said = ""
-    elif kind == "values" and np.asarray(bound["lower"]).ndim + np.asarray(bound["upper"]).ndim == 0:
-        low, high = bound["lower"], bound["upper"]
-        said = (
-            f"{before}value below {low:g} was raised to {low:g} and every value above {high:g} was "
-            f"lowered to {high:g}."
-        )
-    elif kind == "values":
-        said = f"{before}value outside two public limit curves was moved to the nearer of them."
-    elif kind == "l2":
-        said = (
-            f"{before}curve whose size (the root of the integral of its square) was above "
-            f"{bound['radius']:g} was scaled down to that size."
-        )
-    elif kind == "box":
-        said = (
-            f"{summed}a part whose size was above its own public limit ({_limits(bound)}) was cut to it."
-        )
-    elif kind == "ellipsoid":
-        said = (
-            f"{summed}if their sizes, each as a share of its own public limit, had squares that added "
-            "up to more than one, the curve was scaled down until they did not. The limits: "
-            f"{_limits(bound)}."
-        )
-    else:
-        said = (
-            f"{summed}if the sizes of its parts added up to more than {bound['radius']:g}, they were "
-            "lowered until they did not."
-        )
-    return said
-
-
-def _limits(bound: Mapping[str, object]) -> str:
-    sizes = np.asarray(bound.get("half_widths", bound.get("semi_axes")))
-    first, last = number(float(sizes[0])), number(float(sizes[-1]))
-    return f"{len(sizes)} of them, from {first} for the first part to {last} for the last that is kept"

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpfda.bounds import Bound, BoxBound, Ellipsoid
 from dpfda.noise import AnyNorm, EllipticalNoise, Width, achieved_guarantee
-from dpfda.noise.symmetric import OuterDifference, achieved_symmetric
+from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.privacy.certificates import Certificate
@@ -25,6 +25,7 @@ from dpfda.privacy.guarantees import (
     pure_part,
 )
 from dpfda.releases.costs import without
+from dpfda.releases.counts import Divisor, NoisyCount
 
 # Free text that is made from other entries whenever a release is written.
 WORDS = ("words", "description", "composition")
@@ -113,6 +114,24 @@ def moved_by(
         return bound.norm, tuple(neighbours.differences(max(1, int(size * unit))) for size in sizes)
     radius = Fraction(bound.radius_on(grid_points, weights))
     return bound.norm, neighbours.differences(max(1, int(radius * unit)))
+
+
+def noise_on_count(divisor: Divisor) -> list[AddedNoise]:
+    """Noise of its own on a released number of units, which one unit moves by one."""
+    if not isinstance(divisor, NoisyCount):
+        return []
+    first = divisor.before or divisor
+    return [AddedNoise(first.noise, "l1", first.scale, 0)]
+
+
+def noise_on_moments(
+    noise: SymmetricNoise, radius: Any, exponent: int, neighbours: Neighbours
+) -> AddedNoise:
+    """Noise on a sum of outer products in units of 2^-exponent, of vectors in a ball of this radius."""
+    largest = int(Fraction(radius) * Fraction(2) ** (exponent // 2))
+    if largest < 1:
+        raise ValueError("the radius is below the grid")
+    return AddedNoise(noise, "l2", OuterDifference.of(noise.size, largest, neighbours))
 
 
 def checked_promise(

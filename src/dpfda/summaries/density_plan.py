@@ -34,8 +34,8 @@ from dpfda.publication import (
     stamp,
 )
 from dpfda.publication.selections import publish_zoomed
+from dpfda.releases.bound_words import points_words
 from dpfda.releases.density import ReleasedDensity
-from dpfda.releases.expansion import points_words
 from dpfda.releases.histogram import ReleasedHistogram, noise_words
 from dpfda.summaries.choices import public_size, stated_size
 from dpfda.summaries.density_kernel import DensityKernel, Elements
