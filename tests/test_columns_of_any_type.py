@@ -2,6 +2,7 @@
 
 import datetime
 import itertools
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -152,6 +153,18 @@ def test_wide_integers_of_polars_are_labels() -> None:
     labels = pl.Series("who", [2**100 + int(person) for person in PERSON], dtype=pl.Int128)
     X = pl.from_arrow(frame()).with_columns(labels)
     assert summed(X, "who") == summed(frame(), labels) == expected(PERSON)
+
+
+@pytest.mark.parametrize("lost", [None, float("nan"), pd.NA, pd.NaT, np.datetime64("NaT"), np.ma.masked])
+def test_a_refusal_of_labels_does_not_depend_on_the_order_of_rows(lost: Any) -> None:
+    labels = [lost, [1], "a secret", 3, {}, "a secret", True, b"4", 2.5, (1,), {2}, object()]
+    said = set()
+    for turn in range(12):
+        with pytest.raises(DataError, match="groups must have a label for every record") as refused:
+            summed(frame(), labels[turn:] + labels[:turn])
+        assert "secret" not in str(refused.value)
+        said.add(re.sub(r"row \d+", "row", str(refused.value)))
+    assert len(said) == 1
 
 
 def test_a_column_of_dates_beside_the_units_is_refused_by_its_type() -> None:

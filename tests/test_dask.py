@@ -138,7 +138,7 @@ def test_the_label_of_a_column_of_a_frame_names_whose_records_they_are(kind):
     assert exact(mean().prepare(lazy, "who")) == exact(mean().prepare(pd.DataFrame(RECORDS), PERSON))
     density = PrivateDensity(1.0, domain=((-3, 3),) * 2, cells=4)
     few, place = lazy[[0, 1, "who"]], density.prepare(RECORDS[:, :2], PERSON)
-    assert exact(density.prepare(few, "who")) == exact(place)
+    assert exact_totals(density.prepare(few, "who").total) == exact_totals(place.total)
     with pytest.raises(
         ParameterError, match=r"groups must be the label of a column.*Did you mean 'who'"
     ):

@@ -168,19 +168,23 @@ def read_keys(labels: object, name: str, invalid: str = "refuse", of: str = "rec
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "biu":
         return list(map(int, cells.tolist()))
     keys: list[Key] = []
+    first: dict[bool, int] = {}
     for row, cell in enumerate(cells):
         key, readable = read_label(cell)
-        if key is None and invalid == "refuse":
-            if readable:
-                raise DataError(
-                    f"{name} must have a label for every {of}; found none in row {row}."
-                    " A record without its person cannot be protected as that person's."
-                )
-            raise DataError(
-                f"{name} must hold words, numbers or dates; found labels of another type, first in row "
-                f"{row}. {OUTSIDE}"
-            )
+        if key is None:
+            first.setdefault(readable, row)
         keys.append(key)
+    if first and invalid == "refuse":
+        # A missing one first, wherever it stands: what is said may not depend on the order of rows.
+        if True in first:
+            raise DataError(
+                f"{name} must have a label for every {of}; found none in row {first[True]}."
+                " A record without its person cannot be protected as that person's."
+            )
+        raise DataError(
+            f"{name} must hold words, numbers or dates; found labels of another type, first in row "
+            f"{first[False]}. {OUTSIDE}"
+        )
     return keys
 
 
