@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.linalg import eigh, subspace_angles
 from scipy.sparse import linalg
@@ -155,6 +155,8 @@ class TestLanczos:
         with pytest.raises(ParameterError, match="few enough for Lanczos"):
             lanczos.leading_eigenpairs(lambda v: twisted @ v, 60, 10.0, 4)
 
+    # An eigenvalue that occurs eight times, of which ARPACK leaves a residual of 2e-9.
+    @example(seed=37257, count=3)
     @given(seed=st.integers(0, 2**32 - 1), count=st.integers(1, 6))
     @settings(max_examples=20, deadline=None)
     def test_any_spectrum(self, seed, count):
