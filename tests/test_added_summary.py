@@ -29,6 +29,50 @@ class PrivateLevel(PrivateMean):
         return super().fit(np.repeat(np.reshape(X, (-1, 1)), 5, axis=1), y, groups)
 
 
+class PrivateExceedance(PrivateMean):
+    """How often a curve is above one half: what it makes of a record is heard by `fit` alone."""
+
+    def fit(self, X, y=None, groups=None):
+        return super().fit((np.asarray(X) > 0.5).astype(float), y, groups)
+
+
+class InBlocksToo(PrivateExceedance):
+    """The same, with blocks of its own."""
+
+    def partial_fit(self, X, y=None):
+        return super(PrivateExceedance, self).partial_fit((np.asarray(X) > 0.5).astype(float), y)
+
+
+def mean_kept_in(ledger, kind=PrivateExceedance, delta=0):
+    return kind(1.0, delta, bounds=(0, 1), mechanism="gaussian" if delta else "auto", ledger=ledger)
+
+
+@pytest.mark.parametrize("road", ["partial_fit", "fit_blocks", "open_session", "pooled"])
+def test_what_a_subclass_makes_of_records_in_fit_is_not_left_out_elsewhere(road, tmp_path):
+    ledger = MemoryLedger().create("data", PureDP(5))
+    mean = mean_kept_in(ledger.of("data"))
+    given = {
+        "partial_fit": (X,),
+        "fit_blocks": (iter([X, X]),),
+        "open_session": (X, tmp_path / "mean.session"),
+        "pooled": (40, 9),
+    }[road]
+    with pytest.raises(ParameterError, match="must go through fit, which PrivateExceedance has put"):
+        getattr(mean, road)(*given)
+    assert ledger.spent("data")["epsilon"] == 0
+    mean.fit(X)
+    assert ledger.spent("data")["epsilon"] == 1
+
+
+def test_a_subclass_with_a_road_of_its_own_is_let_through():
+    mean = mean_kept_in(None, InBlocksToo)
+    many = np.tile(X, (400, 1))
+    values = mean.fit_blocks(iter([many, many])).release_(mean.release_.grid_points)
+    np.testing.assert_allclose(values, (X > 0.5).mean(axis=0), atol=0.05)
+    with pytest.raises(ParameterError, match="pooled must go through fit"):
+        mean.pooled(40, 9)
+
+
 class Centred(PrivateMean):
     """What a row adds depends on the mean of all."""
 

@@ -184,6 +184,33 @@ class Estimator(_Base):  # type: ignore[misc]
         count_copy(self, copied)
         return copied
 
+    def check_road(self, road: str) -> None:
+        """Refuse a road to the sum that does not go through a `fit` of a class derived from a summary.
+
+        Whatever such a `fit` makes of records would not be heard there: they would be published as they
+        are. A class that has its own method for the road, too, is let through.
+
+        Parameters
+        ----------
+        road : str
+            Name of the method.
+
+        Raises
+        ------
+        ParameterError
+            Nothing was read and nothing charged.
+        """
+        for place, kind in enumerate(kinds := type(self).__mro__):
+            if road in vars(kind):
+                return
+            if "fit" in vars(kind) and any("fit" in vars(base) for base in kinds[place + 1 :]):
+                raise ParameterError(
+                    road,
+                    f"go through fit, which {kind.__name__} has put in the place of another",
+                    "the method that it inherits",
+                    f"Use fit; or let {kind.__name__} have a {road} of its own.",
+                )
+
     def paying(self) -> Paying:
         """The ledger and the data set in it, where they are given here.
 

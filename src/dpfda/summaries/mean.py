@@ -227,6 +227,7 @@ class PrivateMean(InBlocks):
         """
         from dpfda.publication.session import Session
 
+        self.check_road("open_session")
         return Session.open(self, X, path, groups)
 
     def plan(self, n: int, columns: Columns = POINTS) -> MeanPlan | StagedPlan | PooledPlan:
@@ -309,6 +310,7 @@ class PrivateMean(InBlocks):
 
     def pooled(self, n: int, columns: Columns = POINTS) -> PooledMean:
         """The sum as several holders make it, for n units of all of them; see `PooledSum`."""
+        self.check_road("pooled")
         if self.variance is not None:
             raise ParameterError(
                 "variance", "be None for one sum of several holders", shown(self.variance)

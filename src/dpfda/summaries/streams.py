@@ -288,6 +288,7 @@ class InBlocks(Estimator):
         """
         warn_of_labels(y)
         X = arrow_table(X)
+        self.check_road("partial_fit")
         stream: MeanStream | None = self.__dict__.get("_stream")
         shape = tuple(getattr(X, "shape", ()))
         if stream is not None and len(shape) == 2 and shape[1] != stream.columns:
