@@ -37,7 +37,7 @@ BELIEVED = {
     "covariance": {"neighbours"},
     "lattice": {"neighbours"},
 }
-WORDS = ("free text", "l2", "values", "box", "approximate", "add-remove", "replace-one", "pure")
+WORDS = ("free text", "l2", "add-remove", "replace-one", "pure")
 DROPPED = object()
 
 

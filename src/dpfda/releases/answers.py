@@ -11,7 +11,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from dpfda.bases.protocol import flat_grid
-from dpfda.bounds import bound_from_json
+from dpfda.bounds.stated import bound_from_json
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import sequence
 from dpfda.numerics.errors import ParameterError

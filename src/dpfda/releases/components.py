@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases import Basis
-from dpfda.bounds import bound_from_json
+from dpfda.bounds.stated import bound_from_json
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import mapping
 from dpfda.numerics.encoding import number as as_number

@@ -18,7 +18,8 @@ from dpfda.bases.kernels import kernel_to_json
 from dpfda.bases.priors import Hierarchy
 from dpfda.bases.protocol import flat_grid
 from dpfda.bases.reading import prior_from_json
-from dpfda.bounds import Bound, LatticeBounds, ValueBounds, bound_from_json
+from dpfda.bounds import Bound, LatticeBounds, ValueBounds
+from dpfda.bounds.stated import bound_from_json
 from dpfda.mechanisms.posteriors import CurveModel, ImageModel, Posterior, Widths
 from dpfda.noise import AnyNorm, BoxNoise, NoiseLaw, Width
 from dpfda.numerics import parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dpfda.bases.reading import basis_from_json
-from dpfda.bounds import Bound, BoxBound, Ellipsoid, L1Ball, L2Ball, ValueBounds
+from dpfda.bounds.stated import STATED, bound_from_json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.numerics.rationals import exact
@@ -19,9 +19,6 @@ from dpfda.summaries.estimator import Estimator
 from dpfda.summaries.settings import Gathered
 
 Made = TypeVar("Made", bound=Estimator)
-_BOUNDS: dict[str, Callable[..., Bound]] = {
-    "values": ValueBounds, "l2": L2Ball, "l1": L1Ball, "box": BoxBound, "ellipsoid": Ellipsoid
-}  # fmt: skip
 # A sum of custodians or of machines is charged where it is published.
 _LEFT_OUT = ("ledger",)
 _PRIVACY, _OTHERS = ("epsilon", "delta", "rho"), str | Decimal | np.generic
@@ -80,7 +77,7 @@ def _written(value: Any, name: str) -> Any:
         made = [_written(each, name) for each in value]
     elif isinstance(value, Mapping):
         made = {"mapping": {str(key): _written(each, name) for key, each in value.items()}}
-    elif type(value) in _BOUNDS.values():
+    elif type(value) in STATED.values():
         made = {"bound": value.to_json()}
     elif is_basis(value):
         made = {"basis": value.to_json()}
@@ -100,6 +97,5 @@ def _read(value: object) -> Any:
     if kind == "mapping":
         return {key: _read(each) for key, each in inner.items()}
     if kind == "bound":
-        rest = {name: each for name, each in inner.items() if name != "kind"}
-        return _BOUNDS[inner["kind"]](**rest)
+        return bound_from_json(inner)
     return basis_from_json(inner)
