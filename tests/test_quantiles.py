@@ -130,11 +130,14 @@ def test_no_unit_moves_a_probability_by_more_than_epsilon(
     units: list[list[int]], other: list[int], levels: tuple[float, ...], epsilon: float
 ) -> None:
     steps = tuple(round(level * DENOMINATOR) for level in levels)
-    pairs = {
-        REPLACE: (units_at(units), units_at([other, *units[1:]]), len(units)),
-        ADD: (units_at(units), units_at([*units, other]), None),
-    }
-    for neighbours, (first, second, count) in pairs.items():
+    one, two, without = (units_at([own, *units[1:]]) for own in (units[0], other, []))
+    pairs = [
+        (REPLACE, one, two, len(units)),
+        # Where points may be left out how many count is not public, and moves with the unit.
+        *((REPLACE, *pair, None) for pair in itertools.permutations((one, two, without), 2)),
+        (ADD, one, units_at([*units, other]), None),
+    ]
+    for neighbours, first, second, count in pairs:
         law = QuantileLaw(steps, 8, Fraction(epsilon), neighbours)
         found = losses(law, first, second, count)
         # In doubles; the proof leaves 2^-40 of epsilon for what is rounded.

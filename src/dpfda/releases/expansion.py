@@ -296,7 +296,8 @@ class Expansion(Banded):
 
     @property
     def public_units(self) -> int | None:
-        if self.neighbours is Neighbours.ADD_REMOVE or isinstance(self.divisor, NoisyCount):
+        private = self.neighbours is Neighbours.ADD_REMOVE or "counted" in self.about
+        if private or isinstance(self.divisor, NoisyCount):
             return None
         return round(self.divisor)
 

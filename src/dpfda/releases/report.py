@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Sequence
 
+from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import again, caveats, outside, promised, protected
 from dpfda.releases.published import Published
 from dpfda.releases.words import LINE, Words
@@ -49,13 +50,17 @@ def _section(title: str, paragraphs: Iterable[str]) -> str:
     return "\n".join(lines)
 
 
+def _nothing(release: Published) -> str:
+    if release.neighbours is Neighbours.ADD_REMOVE:
+        return f"nothing about the number of {release.unit}s."
+    return f"the number of {release.unit}s, but not how many of them could be used and were counted."
+
+
 def counted(release: Published, made: str) -> list[str]:
     """What is taken to be public where units were counted in a domain."""
     units, unit = release.public_units, release.unit
     return [
         f"- the domain: {release.spoken_domain}; points outside count at its nearest end;",
         f"- how the noise is made: {made};",
-        f"- nothing about the number of {unit}s."
-        if units is None
-        else f"- the number of {unit}s: {units}.",
+        f"- {_nothing(release)}" if units is None else f"- the number of {unit}s: {units}.",
     ]

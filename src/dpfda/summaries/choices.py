@@ -100,7 +100,10 @@ def public_size(unit: PrivacyUnit, count: int, invalid: str = "refuse") -> int |
 
 
 def sizes_for(settings: Settings, count: int, planned: bool) -> tuple[int | None, int | None]:
-    """The public size of what is released, and the one that its cells are chosen for.
+    """How many units count in what is released, if that is public, and the size that cells are for.
+
+    Where records may be left out it is private how many count, whatever their number: a sum that is
+    taken to be of all of them would spread what is missing over the others.
 
     Parameters
     ----------
@@ -117,7 +120,12 @@ def sizes_for(settings: Settings, count: int, planned: bool) -> tuple[int | None
     """
     designed = public_size(settings.unit, count, settings.reading.invalid)
     designed = count if planned and designed is not None else designed
-    return (None if settings.unit.private else designed), designed
+    return (designed if all_count(settings) else None), designed
+
+
+def all_count(settings: Settings) -> bool:
+    """Whether every unit counts in what is released, and their number is public."""
+    return not settings.unit.private and settings.reading.invalid == "refuse"
 
 
 def stated_size(designed: int | None, parameter: str) -> int:

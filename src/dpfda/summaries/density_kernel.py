@@ -126,12 +126,13 @@ class DensityKernel:
         public : dict
             `public_size` (None for the noisy integral in its place), noise, certificate and `about`.
         """
-        size = public["public_size"]
+        size, about = public["public_size"], dict(public["about"])
         grid = exponent + elements.exponent
         if size is None:
             # Each element integrates to one, so the integral of the noisy sum is a noisy count.
             raw = np.array([math.ldexp(float(value), -grid) for value in noisy])
             size = max(1.0, elements.integral(elements.scales * raw))
+            about["counted"] = "by the integral of the noisy sum"
         made = ReleasedFunction if isinstance(elements.basis, KernelBasis) else ReleasedField
         return made(
             basis=elements.basis,
@@ -140,7 +141,8 @@ class DensityKernel:
             divisor=float(size),
             shrinkage=elements.scales,
             center=np.zeros(np.size(elements.basis.weights)),
-            **{name: public[name] for name in ("noise", "certificate", "about")},
+            about=about,
+            **{name: public[name] for name in ("noise", "certificate")},
         )
 
     def _basis(self, cells: CellGrid, size: int) -> Any:

@@ -37,7 +37,7 @@ from dpfda.publication.selections import publish_zoomed
 from dpfda.releases.bound_words import points_words
 from dpfda.releases.density import ReleasedDensity
 from dpfda.releases.histogram import ReleasedHistogram, noise_words
-from dpfda.summaries.choices import public_size, stated_size
+from dpfda.summaries.choices import all_count, public_size, stated_size
 from dpfda.summaries.density_kernel import DensityKernel, Elements
 from dpfda.summaries.settings import Settings, read_labels
 
@@ -286,7 +286,8 @@ def density_plan(
         designed = None if given is None else whole(given, "public_size", words="be a positive integer")
         designed = count if planned and designed is not None else designed
     else:
-        size = designed = public_size(settings.unit, count)
+        designed = public_size(settings.unit, count)
+        size = designed if all_count(settings) else None
     made, zoom, rest = None, None, guarantee
     check_lengths(cells.domain_range if isinstance(cells, CellGrid) else settings.domain.domain_range)
     if not isinstance(cells, CellGrid):

@@ -48,9 +48,9 @@ class EffectsPlan(TablePlan):
     cells : tuple of int
         Numbers of grid points in the cells.
     size : int or None
-        Public number of units; None under add/remove.
-    total : int or None
-        The same where every unit counts for one.
+        Public number of units that count; None where it is private.
+    designed : int or None
+        Public number of units that the cells are for.
     about : mapping
     """
 
@@ -61,7 +61,7 @@ class EffectsPlan(TablePlan):
     bound: ValueBounds
     cells: tuple[int, ...]
     size: int | None
-    total: int | None
+    designed: int | None
     about: Mapping[str, object]
     simulated: ClassVar[bool] = True
 
@@ -91,7 +91,7 @@ class EffectsPlan(TablePlan):
             noisy_sum=noisy,
             noise=self.table.law,
             exponent=CORNER_EXPONENT,
-            public_size=self.total,
+            public_size=self.size,
             grid_points=self.grid,
             domain_range=self.domain_range,
             bounds=np.stack(self.limits),
@@ -101,6 +101,10 @@ class EffectsPlan(TablePlan):
         )
 
     # What to expect.
+
+    @property
+    def n(self) -> int | None:
+        return self.designed or self.expected_size
 
     def expected(self, quick: bool = False) -> float | None:
         made = self._simulated(QUICK if quick else TABLES)
@@ -205,6 +209,5 @@ def effects_plan(
     about = {"summary": SUMMARY, **read_labels(settings.domain.labels)}
     return EffectsPlan(
         table_of(chosen, beside + chosen), corners, grid, basis.domain_range, bound,
-        tuple(np.bincount(cell_labels(grid.size, chosen)).tolist()), size,
-        size if settings.reading.invalid == "refuse" else None, about,
+        tuple(np.bincount(cell_labels(grid.size, chosen)).tolist()), size, designed, about,
     )  # fmt: skip

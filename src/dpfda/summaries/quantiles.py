@@ -33,7 +33,7 @@ from dpfda.records.labels import units_of
 from dpfda.records.points import PlacedPoints, points_from_array
 from dpfda.releases.quantiles import ReleasedQuantiles, bound_words
 from dpfda.summaries.arguments import AxisScale, Labels, Number, Payer, Place, Protected, Records
-from dpfda.summaries.choices import check_choices, public_size
+from dpfda.summaries.choices import all_count, check_choices, public_size
 from dpfda.summaries.density_plan import check_lengths
 from dpfda.summaries.estimator import Estimator, warn_of_labels
 from dpfda.summaries.settings import Reading, read_labels
@@ -180,9 +180,9 @@ class PrivateQuantiles(Estimator):
             guarantee,
             settings.unit.relation,
             settings.unit.called(groups),
-            None if private else size,
+            size if all_count(settings) else None,
             {"summary": "quantiles", **read_labels(settings.domain.labels)},
-            expected_size=(count if planned else size) if private else None,
+            expected_size=None if all_count(settings) else count if planned or not private else size,
         )
 
     def _levels(self) -> tuple[int, ...]:

@@ -207,7 +207,7 @@ class Reading(Gathered):
     invalid : {"refuse", "repair"}
         Raise on unusable records (outside the guarantee: an error tells something), or replace each by
         a fixed public element (the bound's center; for a kernel machine a record without features and
-        with target 0), or leave it out (a density's points).
+        with target 0), or leave it out (points, follow-ups): what is released is of the others then.
     nugget : float
         For irregular curves: public noise variance relative to that of the curves.
     standardize : bool

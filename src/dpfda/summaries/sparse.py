@@ -183,8 +183,8 @@ def pooled_plan(
     if planned:
         size, designed = None if settings.unit.private else count, count
     else:
-        size, known = sizes_for(settings, count, planned)
-        designed = stated_size(known, "public_size")
+        designed = stated_size(sizes_for(settings, count, planned)[1], "public_size")
+        size = None if settings.unit.private else designed
     neighbours = settings.unit.relation
     trial = ShareTable(1, guarantee, neighbours, unit, size, noise)
     cells = cells_for(float(designed), trial.deviation)

@@ -43,7 +43,7 @@ class SurvivalPlan(TablePlan):
     table : ShareTable
         Public side of the shares of cells.
     size : int or None
-        Public number of units; None under add/remove.
+        Public number of units that count; None where it is private.
     designed : int or None
         Public number of units that the cells are for.
     about : mapping

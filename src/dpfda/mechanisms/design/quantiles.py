@@ -18,7 +18,10 @@ by 10^9: integers.
 m + 1 gaps are s_i >= 0, of sum W = 2^20.
 
 - A unit is replaced; T = n W is public. The shares in the gaps move by sum_i |s'_i - s_i| <= 2 W, so u
-  by at most 2 W up or down: losses have a range of 4 W.
+  by at most 2 W up or down: losses have a range of 4 W. Where records may be left out, T is of
+  those that count and may move too, the terms by |s'_i - s_i - pi_i (S' - S)|. Their sum is convex in s
+  and s', so largest where each is zero or has all in one gap: 2 W for two gaps, 2 (1 - pi_i) W where
+  one is zero.
 - A unit is added or removed, and T with it. The term of gap i moves by |s_i - pi_i S|, with
   pi_i = p_i - p_{i-1} and S = sum_j s_j <= W. The sum is convex in s, so largest where all shares are in
   one gap: 2 (1 - pi_i) S. Losses have a range of 4 W (1 - min_i pi_i), for a median half as much.
