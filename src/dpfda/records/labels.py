@@ -175,15 +175,15 @@ def read_keys(labels: object, name: str, invalid: str = "refuse", of: str = "rec
             first.setdefault(readable, row)
         keys.append(key)
     if first and invalid == "refuse":
-        # A missing one first, wherever it stands: what is said may not depend on the order of rows.
-        if True in first:
+        # Another type goes first, wherever it stands: what is said does not depend on the order of rows.
+        if False in first:
             raise DataError(
-                f"{name} must have a label for every {of}; found none in row {first[True]}."
-                " A record without its person cannot be protected as that person's."
+                f"{name} must hold words, numbers or dates; found labels of another type, first in row "
+                f"{first[False]}. {OUTSIDE}"
             )
         raise DataError(
-            f"{name} must hold words, numbers or dates; found labels of another type, first in row "
-            f"{first[False]}. {OUTSIDE}"
+            f"{name} must have a label for every {of}; found none in row {first[True]}."
+            " A record without its person cannot be protected as that person's."
         )
     return keys
 
