@@ -160,7 +160,8 @@ def _counted(plan: MeanPlan, count: NoisyCount, certificate: Certificate, own: b
     def paid(units: int, design: Design) -> Paid:
         law = plan.cost(design, units)
         plan.costs()[FUNCTION].drawn_as(law)
-        return _paid(plan, units, design, count, certificate, {FUNCTION: law} if own else None)
+        drawn = {FUNCTION: law} if own and plan.awaits_count else None
+        return _paid(plan, units, design, count, certificate, drawn)
 
     units = max(1, round(count.value))
     try:

@@ -78,7 +78,8 @@ class Stage:
         """What was achieved for count, mean and choice of the radius, where they were released."""
         found = [each.achieved for each in (self.mean, self.selection) if each is not None]
         part = self.plan.shares.count
-        if isinstance(self.divisor, NoisyCount) and part is not None:
+        # A mean that was divided by the count has it among its own stages.
+        if isinstance(self.divisor, NoisyCount) and part is not None and self.mean is None:
             found.append(recomputed(self.divisor.noise, "l1", self.divisor.scale, part))
         return found
 
@@ -115,7 +116,8 @@ def release_covariance(total: IntegerSum, stage: Stage, certificate: Certificate
     """
     plan = stage.plan
     noise = plan.noise(stage.size)
-    tuning, drawn = {"name": noise.law, "components": noise.size}, {MOMENTS: plan.cost(noise)}
+    tuning = {"name": noise.law, "components": noise.size}
+    drawn = {MOMENTS: plan.cost(noise)} if plan.awaits_count else None
     return ReleasedCovariance(
         basis=plan.basis.truncate(noise.size),
         exponent=2 * plan.ball.exponent,

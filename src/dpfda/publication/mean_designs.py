@@ -155,11 +155,15 @@ class MeanDesign(Plan):
         if design is not None and size is not None:
             return {WHOLE: self.cost(design, size)}
         part, rest = split(self.guarantee, COUNT_SHARE)
-        named = isinstance(self.mechanism, str) and mechanisms().get(self.mechanism)
-        known = getattr(named, "one_law", False)
         trial = self.cost(self.trial, 1)
-        function = trial if known else Cost.awaited(rest, [trial.loss])
+        function = Cost.awaited(rest, [trial.loss]) if self.awaits_count else trial
         return {COUNT: Cost(part, LaplaceLoss(part.epsilon)), FUNCTION: function}
+
+    @property
+    def awaits_count(self) -> bool:
+        """Whether the law of the noise will follow from a released number of units."""
+        named = isinstance(self.mechanism, str) and mechanisms().get(self.mechanism)
+        return self.public_design is None and not getattr(named, "one_law", False)
 
     def cost(self, design: Design, size: int) -> Cost:
         """What a design costs that follows from a public or released number of units."""

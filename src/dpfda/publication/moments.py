@@ -206,11 +206,16 @@ class CovariancePlan(PlanAgain):
             last = Cost.awaited(self.subspace.variances, [trial.loss(self.subspace.variances)])
             return {**self._before, **self.subspace.costs(), VARIANCES: last}
         noise = self.noise(self.size or 1)
-        if self.size is None and self.law != "gaussian":
+        if self.awaits_count:
             # Which law and how many functions are best awaits the count.
             losses = [law.loss(self.shares.rest) for law in self.laws]
             return {**self._before, MOMENTS: Cost.awaited(self.shares.rest, losses)}
         return {**self._before, MOMENTS: self.cost(noise)}
+
+    @property
+    def awaits_count(self) -> bool:
+        """Whether the law of the noise will follow from a released number of units."""
+        return self.size is None and self.law != "gaussian"
 
     def cost(self, noise: SymmetricNoise) -> Cost:
         """What one of the laws costs."""

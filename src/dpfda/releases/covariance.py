@@ -328,7 +328,10 @@ class ReleasedCovariance(OnBasis):
 
     def added_noise(self) -> list[AddedNoise]:
         moments = noise_on_moments(self.noise, self.bound["radius"], self.exponent, self.neighbours)
-        return [*noise_on_count(self.divisor), moments]
+        # A mean that was divided by the count has it among its own stages.
+        held = self.mean is not None and "count" in self.mean.certificate.stages
+        counts = [] if held else noise_on_count(self.divisor)
+        return [*counts, moments]
 
     def checked(self) -> None:
         if isinstance(self.divisor, NoisyCount) and self.divisor.before is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import ClassVar, Required, Self, TypedDict
 
 import numpy as np
@@ -10,14 +11,15 @@ import numpy as np
 from dpfda.bases import Basis
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import ValueBounds
+from dpfda.noise import achieved_guarantee
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.guarantees import Guarantee
+from dpfda.privacy.guarantees import Guarantee, PureDP, added
 from dpfda.publication import MeanPlan, Prepared, charge, check, planner, publish_curve
 from dpfda.publication.covariances import Stage, release_covariance, released_count
-from dpfda.publication.moments import MEAN, CovariancePlan, Shares
+from dpfda.publication.moments import COUNT, MEAN, CovariancePlan, Shares
 from dpfda.records import Curves, LongCurves
 from dpfda.records.dask_arrays import is_dask, sample
 from dpfda.records.frames import units_apart
@@ -373,7 +375,7 @@ def first_stage(prepared: Prepared[CovariancePlan, Curves], certificate: Certifi
         stage = Stage(plan, divisor, np.zeros(0) if plan.center is None else plan.center, None)
     else:
         units = curves.units if isinstance(curves, Paired) else curves
-        mean = _released_mean(plan.mean, units, divisor, certificate.part(MEAN))
+        mean = _released_mean(plan.mean, units, divisor, certificate)
         center, bound = mean(plan.basis.grid_points), plan.mean.bound
         if isinstance(bound, ValueBounds):
             center = np.clip(center, np.asarray(bound.lower), np.asarray(bound.upper))
@@ -400,4 +402,11 @@ def _released_mean(
             counted = plan
         plan = counted
     prepared = Summation.of(plan).over(curves)
-    return publish_curve(prepared.total, plan, certificate=certificate)
+    mean = publish_curve(prepared.total, plan, certificate=certificate.part(MEAN))
+    if not isinstance(divisor, NoisyCount):
+        return mean
+    # What it is divided by, and designed for, was released for it, too.
+    count = achieved_guarantee(divisor.noise, "l1", divisor.scale, PureDP(Fraction(1)))
+    both = added([count, mean.achieved])
+    own = certificate.part(COUNT, MEAN).fulfilled(both, mean.mechanism, mean.bound)
+    return replace(mean, certificate=own)

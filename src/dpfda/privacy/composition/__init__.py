@@ -4,7 +4,7 @@ Every number is rounded to the private side, so that a statement made here is tr
 nearly true. Nothing in this room knows data or draws noise.
 """
 
-from dpfda.privacy.composition.account import Account, account, compose
+from dpfda.privacy.composition.account import USUAL_DELTA, Account, account, compose
 from dpfda.privacy.composition.block_profile import block_length
 from dpfda.privacy.composition.concentrated import laplace_rho, pure_rho, zcdp_delta, zcdp_epsilon
 from dpfda.privacy.composition.costs import Cost

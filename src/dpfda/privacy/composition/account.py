@@ -337,7 +337,8 @@ def _in_hindsight(costs: Sequence[Cost], target: Fraction) -> tuple[Guarantee, s
 
 _GIVEN = (
     "in hindsight: of the laws that followed from what was released, epsilon and delta of which are "
-    "added. It holds where all parameters were fixed before the first release was looked at."
+    "added. It holds where all parameters, and which releases are made, were fixed before the first was "
+    "looked at."
 )
 
 

@@ -97,14 +97,16 @@ class Cost:
         return isinstance(self.loss, LaplaceLoss) and own is not None and own <= self.loss.epsilon
 
     def drawn_as(self, law: Cost) -> Cost:
-        """The cost with that of the law that was drawn, where that says more.
+        """The cost with that of the law that was drawn, also where it says no more.
+
+        What is added up in hindsight may not depend on what was released, so that every law is marked.
 
         Raises
         ------
         ParameterError
             If it is not covered.
         """
-        return self if self == law else Cost(self.guarantee, self.loss, law)
+        return Cost(self.guarantee, self.loss, law)
 
     @property
     def rho(self) -> Fraction | None:

@@ -23,7 +23,9 @@ what follows at e - l, which may be any real number. So all is, together with G_
 Nothing bounds the number of releases: an event of an endless sequence is, in both laws at once, as
 close as one likes to an event of finitely many.
 
-**The charge.** Let X be symmetric, as the laws here are, with losses within [-e, e], and m(dl) =
+**The charge.** A release is charged by what covers it: where X <= Y, X (x) G_b <= Y (x) G_b, so that a
+charge that suits Y suits X, such as one Laplace variable for any symmetric law. Let X be one of those
+below, symmetric with losses within [-e, e], and m(dl) =
 exp(-l/2) P(dl), a symmetric measure. In it the product with G_b has the density exp(-b/8) (m * N(0, b)),
 and G_(b+v) has exp(-(b+v)/8) N(0, b + v). One profile is below another if these cross just twice, the
 second being higher outside (under P' both laws of exp(loss) have mass and mean one: Karlin & Novikoff

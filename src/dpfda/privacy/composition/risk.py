@@ -96,10 +96,15 @@ class AttackRisk:
 
     def __str__(self) -> str:
         found = ", ".join(
-            f"{100 * (1 - float(self.misses(rate))):.3g}% at {100 * rate:g}%" for rate in FALSE_ALARMS
+            f"{_percent(1 - float(self.misses(rate)))} at {100 * rate:g}%" for rate in FALSE_ALARMS
         )
-        guess = f"the best attacker guesses right at most {100 * self.guess:.3g}% of the time"
+        guess = f"the best attacker guesses right at most {_percent(self.guess)} of the time"
         return f"{guess} (50% is chance), and finds at most {found} false alarms"
+
+
+def _percent(most: float) -> str:
+    """A probability that is at most so much, in per cent with two decimals, rounded up."""
+    return f"{math.ceil(1e4 * most - 1e-9) / 100:g}%"
 
 
 def attack_risk(costs: Iterable[Cost]) -> AttackRisk:
