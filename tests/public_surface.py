@@ -210,6 +210,7 @@ CALLS |= {
             "compose": {"releases": [PureDP(1)]},
             "account": {"releases": [PureDP(1)]},
             "Cost": {"guarantee": PureDP(1)},
+            "attack_risk": {"costs": [Cost(PureDP(1))]},
             "PureLoss": {"epsilon": 1},
             "LaplaceLoss": {"epsilon": 1},
             "RangeLoss": {"epsilon": 1},
@@ -252,17 +253,18 @@ CALLS |= {
 }  # fmt: skip
 # What the library makes, or hands to itself, in these modules; protocols.
 NOT_FOR_USERS = {
-    "Account", "Amount", "Basis", "BodyNorm", "Bound", "CLOSED_FORMS", "CrossValidation", "Cube",
-    "Guarantee", "IntegerBall", "IntegerBody", "KINDS", "L1Rule", "LatticeBounds", "Ledger", "Loss",
+    "Account", "Amount", "AttackRisk", "Basis", "BodyNorm", "Bound", "CLOSED_FORMS", "CrossValidation",
+    "Cube", "Guarantee", "IntegerBall", "IntegerBody", "KINDS", "L1Rule", "LatticeBounds", "Ledger", "Loss",
     "MemoryLedger", "Named", "Neighbours", "Norm", "NotPrivate", "OnGrid", "PlugIn", "Record",
-    "Released", "Reservation", "Selection", "Stopping", "TemperatureCurves", "View", "added",
+    "Released", "Reservation", "Selection", "Stopping", "TemperatureCurves", "USUAL_DELTA", "View",
+    "added",
     "ball_of", "block_length", "check_law", "check_mechanism", "check_release", "check_summary",
     "checked_guarantee", "exact_totals", "estimated_profile", "filter_charge",
     "gaussian_delta", "gaussian_epsilon", "gaussian_limit", "gaussian_rho", "l1_rule", "l1_sum",
     "laplace_rho",
     "load_temperatures", "loss_from_json", "loss_of", "named_once", "on_grid", "pure_rho",
     "released_coefficients", "simulate_density", "simulated_coefficients", "split", "to_json_lines",
-    "pure_part", "within", "zcdp_delta", "zcdp_epsilon",
+    "pure_part", "within", "without_delta", "zcdp_delta", "zcdp_epsilon",
 }  # fmt: skip
 # Modules whose functions and classes users call.
 MODULES: tuple[ModuleType, ...] = (
@@ -298,6 +300,7 @@ GIVEN: dict[str, Any] = {
 # Of one kind of object, or of one of its methods, where the name alone does not say it.
 OWN: dict[str, dict[str, Any]] = {
     "comparison": {"first": "a", "second": "b"},
+    "cost": {"law": Cost(PureDP(1)), "other": Cost(PureDP(1)), "losses": [], "guarantee": PureDP(1)},
     "machine": {"points": INPUTS[:2]},
     "regression": {"points": INPUTS[:2]},
     "field": {"points": [[0.2, 0.3]]},

@@ -113,7 +113,7 @@ def test_a_trade_off_is_a_convex_bound_between_certainty_and_guessing(cost):
 def test_costs_that_add_up_in_no_kind_are_certainty():
     mixed = [Cost(ZeroConcentratedDP(10**5)), Cost(ApproximateDP(1, "1e-6"))]
     assert attack_risk(mixed).advantage == 1.0
-    with pytest.raises(ParameterError, match="costs must hold at least one"):
+    with pytest.raises(ParameterError, match="costs must be costs, one or more"):
         attack_risk([])
     with pytest.raises(ParameterError, match="false_alarms must be from 0 to 1"):
         attack_risk([laplace(1)]).misses([0.5, 1.5])

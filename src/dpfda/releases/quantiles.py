@@ -135,7 +135,8 @@ class ReleasedQuantiles(Release):
         """
         wanted = np.atleast_1d(reals(levels, "levels"))
         held = np.array(self.law.levels)
-        at = np.rint(np.clip(wanted, 0, 1) * DENOMINATOR).astype(np.int64)
+        # What is no number is no level that was released either.
+        at = np.rint(np.clip(np.nan_to_num(wanted, nan=0.0), 0, 1) * DENOMINATOR).astype(np.int64)
         places = np.minimum(np.searchsorted(held, at), held.size - 1)
         if not np.array_equal(held[places], at):
             words = f"be among {', '.join(f'{level:g}' for level in self.levels)}"

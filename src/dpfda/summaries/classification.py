@@ -222,7 +222,8 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
                 "classes='from-y' to declare that the labels in y are public.",
             )
         else:
-            given = [_plain(label) for label in _listed(self.classes)]
+            given = _listed(self.classes)
+        given = [_plain(label) for label in given]
         named = [self._key_of(label) for label in given]
         if len(given) < 2 or len(set(named)) < len(named) or None in named:
             raise ParameterError("classes", "be two or more different labels", shown(self.classes))

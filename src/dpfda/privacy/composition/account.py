@@ -212,7 +212,7 @@ def account(
         target = _target(costs, delta)
         total, how = _approximate(costs, target)
         if any(cost.drawn is not None for cost in costs):
-            foreseen, (total, how) = total, _in_hindsight(costs, target)
+            foreseen, (total, how) = total, _the_less(costs, target)
     elif kind == "pure":
         total, how = PureDP(_sum(map(_pure, costs))), "basic composition: epsilons add"
     else:
@@ -315,7 +315,19 @@ def _approximate(costs: Sequence[Cost], target: Fraction) -> tuple[ApproximateDP
     return ApproximateDP(epsilon, target), how
 
 
-def _in_hindsight(costs: Sequence[Cost], target: Fraction) -> tuple[Guarantee, str]:
+def _the_less(costs: Sequence[Cost], target: Fraction) -> tuple[ApproximateDP, str]:
+    """In hindsight, or what was foreseen where that is less: which of them, what was released decides.
+
+    So each must hold at half of delta, if what was promised leaves so much.
+    """
+    if _sum(map(_delta, costs)) > target / 2:
+        return _in_hindsight(costs, target)
+    made = [_in_hindsight(costs, target / 2), _approximate(costs, target / 2)]
+    total, how = min(made, key=lambda each: each[0].epsilon)
+    return ApproximateDP(total.epsilon, target), how
+
+
+def _in_hindsight(costs: Sequence[Cost], target: Fraction) -> tuple[ApproximateDP, str]:
     """Of the laws that were drawn, given what they followed from: epsilons and deltas of both parts add.
 
     How delta is shared out may not depend on what was released, and follows from the costs of the rest.

@@ -68,7 +68,7 @@ class Cost:
                 "loss", f"have the {needed} of the guarantee", f"{self.loss.describe()}, which has none"
             )
         object.__setattr__(self, "drawn", drawn)
-        if drawn is not None and (drawn.drawn is not None or not self.covers(drawn)):
+        if drawn is not None and (_cost(drawn, "drawn").drawn is not None or not self.covers(drawn)):
             words = f"be covered by {self.guarantee}, {self.loss.describe()}"
             raise ParameterError("drawn", words, f"{drawn.guarantee}, {drawn.loss.describe()}")
 
@@ -83,13 +83,15 @@ class Cost:
             Of laws that it may have. Where all are symmetric and pure they have one in common, that of
             one Laplace variable; of others no more than the guarantee is charged.
         """
+        if not isinstance(losses, Iterable):
+            raise ParameterError("losses", "be several", shown(losses))
         if isinstance(guarantee, PureDP) and all(isinstance(loss, SYMMETRIC) for loss in losses):
             return cls(guarantee, LaplaceLoss(guarantee.epsilon))
         return cls(guarantee)
 
     def covers(self, other: Cost) -> bool:
         """Whether another cost is known to be no larger, in its guarantee and in its loss."""
-        if not within(other.guarantee, self.guarantee):
+        if not within(_cost(other, "other").guarantee, self.guarantee):
             return False
         if self.loss in (other.loss, loss_of(self.guarantee)):
             return True
@@ -106,7 +108,7 @@ class Cost:
         ParameterError
             If it is not covered.
         """
-        return Cost(self.guarantee, self.loss, law)
+        return Cost(self.guarantee, self.loss, _cost(law, "law"))
 
     @property
     def rho(self) -> Fraction | None:
@@ -130,3 +132,9 @@ class Cost:
         """Guarantee and loss, as they are charged, with exact numbers."""
         terms = {term: str(getattr(self.guarantee, term)) for term in self.guarantee.terms}
         return {"guarantee": {"kind": self.guarantee.kind, **terms}, "loss": self.loss.to_json()}
+
+
+def _cost(value: object, name: str) -> Cost:
+    if not isinstance(value, Cost):
+        raise ParameterError(name, "be a cost", shown(value))
+    return value
