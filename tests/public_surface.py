@@ -254,8 +254,8 @@ CALLS |= {
 # What the library makes, or hands to itself, in these modules; protocols.
 NOT_FOR_USERS = {
     "Account", "Amount", "AttackRisk", "Basis", "BodyNorm", "Bound", "CLOSED_FORMS", "CrossValidation",
-    "Cube", "Guarantee", "IntegerBall", "IntegerBody", "KINDS", "L1Rule", "LatticeBounds", "Ledger", "Loss",
-    "MemoryLedger", "Named", "Neighbours", "Norm", "NotPrivate", "OnGrid", "PlugIn", "Record",
+    "Cube", "Guarantee", "IntegerBall", "IntegerBody", "KINDS", "L1Rule", "LatticeBounds", "Ledger",
+    "Loss", "MemoryLedger", "Named", "Neighbours", "Norm", "NotPrivate", "OnGrid", "PlugIn", "Record",
     "Released", "Reservation", "Selection", "Stopping", "TemperatureCurves", "USUAL_DELTA", "View",
     "added",
     "ball_of", "block_length", "check_law", "check_mechanism", "check_release", "check_summary",
