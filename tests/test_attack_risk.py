@@ -93,6 +93,8 @@ def test_an_attack_that_is_carried_out_comes_as_far_as_that():
         Cost(ZeroConcentratedDP("0.1"), ConcentratedLoss("0.1")),
         Cost(ApproximateDP(1, "1e-6"), ApproximateLoss(1, "1e-6")),
         Cost(PureDP(10**5), PureLoss(10**5)),
+        Cost(PureDP(10**9), BlockLoss(93, 10**9)),
+        Cost(PureDP(300), BlockLoss(1500, 300)),
         Cost(PureDP("1e-70"), LaplaceLoss("1e-70")),
     ],
 )
