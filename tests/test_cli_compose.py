@@ -41,7 +41,7 @@ def test_files_add_up_as_releases_do(run, made):
     assert "how:        basic composition: epsilons add" in told.stdout
     assert "data sets that differ in one record" in told.stdout
     assert "mean.json: 1-differential privacy (pure)\n  release, a K-norm block" in told.stdout
-    assert "density.json: 0.25-differential privacy (pure)\n  release, Laplace noise" in told.stdout
+    assert "density.json: 0.25-differential privacy (pure)\n  release, symmetric noise" in told.stdout
     answer = json.loads(run("mean.json", "density.json", "--delta", "1e-6", "--json").stdout)
     total = compose(made, delta="1e-6")
     assert answer["total"]["exact"] == {"epsilon": str(total.epsilon), "delta": "1/1000000"}

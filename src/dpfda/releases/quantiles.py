@@ -190,7 +190,7 @@ class ReleasedQuantiles(Release):
         (cost,) = self.certificate.costs
         if range_of(cost.guarantee) != self.law.epsilon:
             raise ValueError("the range of losses is not what was charged")
-        if (self.neighbours is Neighbours.ADD_REMOVE) != (self.public_size is None):
+        if self.neighbours is Neighbours.ADD_REMOVE and self.public_size is not None:
             raise ValueError("the number of units is public under replace-one neighbours alone")
 
     # Tables, pictures and words.
