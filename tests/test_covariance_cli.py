@@ -239,7 +239,7 @@ class TestShow:
             bounds=(-1, 1),
         ).fit(curves)
         words = " ".join(fpca.release_.describe().split())
-        assert "mean, 1-differential privacy (pure); second moments, 1-differential" in words
+        assert "mean, 1-differential privacy (pure); direction 1, 0.5-differential" in words
         assert "direction 1, 0.5-differential privacy (pure); variances, 0.5-differential" in words
         assert "how many draws are rejected depends on the data" in words
         assert "the center: released with a part of the budget" in words

@@ -235,7 +235,9 @@ class TestEstimators:
         assert repr(copied) == repr(mean)
         assert copied.fit(CURVES).release_.unit == "day"
 
-    def test_a_search_over_objects_and_over_fields(self):
+    def test_a_search_over_objects_and_over_fields(self, monkeypatch):
+        # A process is warned once.
+        monkeypatch.setattr("dpfda.publication.charging.WARNED", set())
         grid = {"reading": [Reading(), Reading("complete")], "unit__name": ["day", "record"]}
 
         class Scored(PrivateMean):

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dpfda.numerics import parameters
-from dpfda.numerics.errors import DpfdaError, StorageError
+from dpfda.numerics.errors import CustodyError, DpfdaError, StorageError
 from dpfda.numerics.words import legible
 
 Made = TypeVar("Made")
@@ -120,12 +120,12 @@ def _finite(written: str) -> float:
 
 
 def built(make: Callable[[], Made], path: str | Path) -> Made:
-    """What a reader makes of a file; whatever goes wrong in it is damage."""
+    """What a reader makes of a file; whatever goes wrong in it is damage, but for what was agreed."""
     try:
         # Numbers that overflow are found where what they make is checked.
         with np.errstate(all="ignore"):
             return make()
-    except StorageError:
+    except (StorageError, CustodyError):
         raise
     except (DpfdaError, *DAMAGE) as error:
         raise StorageError(
