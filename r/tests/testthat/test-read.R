@@ -148,7 +148,7 @@ test_that("a table without columns is read and said to be none", {
 
 test_that("words in a file move no cursor", {
   written <- jsonlite::read_json(file_of("mean"))
-  written$words$title <- "mean\033[2J\u202e of 5"
+  written$words$title <- "mean\u001b[2J\u202e of 5"
   path <- tempfile(fileext = ".json")
   jsonlite::write_json(written, path, auto_unbox = TRUE, digits = NA, null = "null")
   release <- read_release(path)
