@@ -66,7 +66,7 @@ def write_commands(_: object) -> None:
         sys.executable,
         "-m",
         "typer",
-        "dpfda.front.command.app",
+        "dpfda.front.app",
         "utils",
         "docs",
         "--name",

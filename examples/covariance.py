@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpfda import Domain, PrivateComparison, PrivateCovariance, PrivateFPCA, PrivateMean
+from dpfda.covariance.strategies import Center, MatrixNoise
 from dpfda.datasets import load_temperatures
-from dpfda.summaries.matrix_noise import Center, MatrixNoise
 
 DRAWS = 40
 

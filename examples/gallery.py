@@ -20,8 +20,8 @@ from dpfda import (
     PrivateMean,
 )
 from dpfda.bases import BoxBasis
+from dpfda.covariance.strategies import Center
 from dpfda.datasets import load_temperatures
-from dpfda.summaries.matrix_noise import Center
 
 TEMPERATURES = load_temperatures()
 HOURS = {"domain": "hour of the day", "value": "temperature (deg C)"}

@@ -23,7 +23,7 @@ import numpy as np
 
 from dpfda import PrivateMean, PrivateVectorMean
 from dpfda.privacy.guarantees import ApproximateDP, guarantee_for
-from dpfda.publication.together import gaussian_share
+from dpfda.vector.together import gaussian_share
 from experiments import common
 from experiments.atlas import CurveSet, curve_sets
 from experiments.common import Floats

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import truncnorm
 
-from dpfda.summaries.density_kernel import DensityKernel
+from dpfda.density.kernel import DensityKernel
 from experiments import common
 from experiments.common import Floats, Options
 from experiments.density_recipe import (

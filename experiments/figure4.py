@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import multivariate_normal
 
-from dpfda.summaries.density_kernel import DensityKernel
+from dpfda.density.kernel import DensityKernel
 from experiments import common
 from experiments.common import Floats, Options
 from experiments.density_recipe import (

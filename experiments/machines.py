@@ -28,9 +28,9 @@ from sklearn.svm import SVC
 from statsmodels.datasets import anes96, fair
 
 from dpfda import PrivateKernelClassifier
+from dpfda.machines.plan import Features
 from dpfda.privacy.composition import gaussian_delta
 from dpfda.records.features import LandmarkFeatures, LinearFeatures
-from dpfda.summaries.machine_plan import Features
 from experiments import common
 from experiments.common import Floats, say
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from dpfda import PrivateCovariance, PrivateFPCA, PrivateMean, PrivateVectorMean
 from dpfda.bases import BoxBasis
-from dpfda.summaries.matrix_noise import Center
+from dpfda.covariance.strategies import Center
 from experiments import common
 from experiments.common import Floats
 

@@ -11,7 +11,7 @@ import numpy as np
 from lifelines import KaplanMeierFitter, datasets
 
 from dpfda import PrivateSurvival
-from dpfda.releases.survival import ReleasedSurvival
+from dpfda.survival.release import ReleasedSurvival
 from experiments import common
 from experiments.common import Floats
 

@@ -14,14 +14,14 @@ import numpy as np
 
 from dpfda import PrivateMean, Reading
 from dpfda.datasets import load_temperatures
+from dpfda.mean.two_stage import StagedPlan, TwoStages, assembled, last_total, lengths
 from dpfda.noise import NoiseLaw
 from dpfda.publication import COUNT_SCALE, MeanPlan, Prepared, pay
 from dpfda.publication.radii import bin_counts
 from dpfda.records import Curves
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import Selection
-from dpfda.summaries.sums import Summation
-from dpfda.summaries.two_stage import StagedPlan, TwoStages, assembled, last_total, lengths
+from dpfda.spine.sums import Summation
 from experiments import common
 from experiments.common import Floats, Options, trapezoid
 from experiments.simulated import KERNEL, SCENARIOS, curves_around

@@ -36,15 +36,15 @@ from dpfda import (
 from dpfda.bases import KernelBasis
 from dpfda.bases.boxes import BoxBasis
 from dpfda.bounds import L1Ball, L2Ball
+from dpfda.covariance.strategies import Center
+from dpfda.mean.two_stage import TwoStages
 from dpfda.records import LongCurves, curves_from_array, curves_from_long
 from dpfda.records import doors as door
 from dpfda.records.containers import column_of
 from dpfda.records.covariates import scaled
 from dpfda.records.rows import NamedRows
-from dpfda.summaries.curves import handed_curves
-from dpfda.summaries.matrix_noise import Center
-from dpfda.summaries.sums import Summation
-from dpfda.summaries.two_stage import TwoStages
+from dpfda.spine.curves import handed_curves
+from dpfda.spine.sums import Summation
 from dpfda.testing import exact_totals
 
 POINTS = 3

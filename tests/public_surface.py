@@ -18,8 +18,8 @@ import dpfda.datasets
 import dpfda.privacy.composition
 import dpfda.privacy.guarantees
 import dpfda.privacy.ledger
-import dpfda.summaries.tuning
 import dpfda.testing
+import dpfda.tuning
 import dpfda.views
 from dpfda import (
     Domain,
@@ -37,13 +37,13 @@ from dpfda import (
     Reading,
 )
 from dpfda.bounds import L2Ball
+from dpfda.covariance.strategies import Center, Exponential, MatrixNoise
+from dpfda.machines.plan import Features, Solving
+from dpfda.mean.streams import MeanStream
+from dpfda.mean.two_stage import TwoStages
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import ApproximateDP, PureDP
 from dpfda.privacy.ledger import Ledger, MemoryLedger
-from dpfda.summaries.machine_plan import Features, Solving
-from dpfda.summaries.matrix_noise import Center, Exponential, MatrixNoise
-from dpfda.summaries.streams import MeanStream
-from dpfda.summaries.two_stage import TwoStages
 
 with warnings.catch_warnings():
     # Of packages below it.
@@ -133,7 +133,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "BoxBound": (dpfda.bounds.BoxBound, {"half_widths": [1.0, 0.5]}),
     "Ellipsoid": (dpfda.bounds.Ellipsoid, {"semi_axes": [1.0, 0.5]}),
     "Ellipsoid of a kernel": (dpfda.bounds.Ellipsoid, {"radius": 1.0, "power": 1.0}),
-    "DensityKernel": (dpfda.summaries.density_kernel.DensityKernel, {}),
+    "DensityKernel": (dpfda.density.kernel.DensityKernel, {}),
     "CosineBasis": (dpfda.bases.CosineBasis.on_grid, {"components": 3, "grid_points": GRID}),
     "SineBasis": (dpfda.bases.SineBasis.on_grid, {"components": 3, "grid_points": GRID}),
     "FourierBasis": (dpfda.bases.FourierBasis.on_grid, {"components": 3, "grid_points": GRID}),
@@ -143,7 +143,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         dpfda.bases.KernelBasis.on_grid,
         {"kernel": dpfda.bases.kernels.default_kernel((0.0, 1.0)), "grid_points": GRID},
     ),
-    "plug_in": (dpfda.summaries.tuning.plug_in, {"size": 100, "epsilon": 1.0, "decay": 3.0}),
+    "plug_in": (dpfda.tuning.plug_in, {"size": 100, "epsilon": 1.0, "decay": 3.0}),
     "release_function": (
         dpfda.release_function,
         {
@@ -155,7 +155,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         },
     ),
     "cross_validate": (
-        dpfda.summaries.tuning.cross_validate,
+        dpfda.tuning.cross_validate,
         {
             "curves": CURVES,
             "candidates": [PrivateMean(1.0, bounds=(-1, 1), mechanism="laplace")],
@@ -164,7 +164,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         },
     ),
     "private_selection": (
-        dpfda.summaries.tuning.private_selection,
+        dpfda.tuning.private_selection,
         {
             "candidates": [1, 2],
             "fit": lambda candidate, epsilon: PrivateMean(
@@ -227,7 +227,7 @@ CALLS |= {
             "Budget": {"guarantee": PureDP(1), "neighbours": "replace-one", "unit": "record"},
             "named_ledger": {},
         },
-        dpfda.summaries.tuning: {"matern_decay": {"smoothness": 1.5}},
+        dpfda.tuning: {"matern_decay": {"smoothness": 1.5}},
         dpfda.testing: {
             "simulate_releases": {"estimator": GAUSSIAN, "X": CURVES, "draws": 3, "seed": 1},
             "non_private_mean": {"estimator": GAUSSIAN, "X": CURVES},
@@ -269,7 +269,7 @@ NOT_FOR_USERS = {
 # Modules whose functions and classes users call.
 MODULES: tuple[ModuleType, ...] = (
     dpfda, dpfda.bases, dpfda.bounds, dpfda.datasets, dpfda.privacy.composition,
-    dpfda.privacy.guarantees, dpfda.privacy.ledger, dpfda.summaries.tuning, dpfda.testing, dpfda.views,
+    dpfda.privacy.guarantees, dpfda.privacy.ledger, dpfda.tuning, dpfda.testing, dpfda.views,
 )  # fmt: skip
 # Methods that the library calls itself, with arrays that it made or files that it read.
 SEAMS = {

@@ -28,12 +28,12 @@ from dpfda import (
 )
 from dpfda.bases import BoxBasis, CosineBasis, FourierBasis
 from dpfda.bounds import L1Ball, L2Ball, ValueBounds
+from dpfda.density.kernel import DensityKernel
+from dpfda.mean.two_stage import TwoStages
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.releases.function import ReleasedFunction
-from dpfda.summaries.density_kernel import DensityKernel
-from dpfda.summaries.two_stage import TwoStages
 
 GRID = np.linspace(0.0, 2.0, 21)
 CURVES = np.sin(3 * GRID) + np.random.default_rng(8).normal(0, 0.3, (61, 1))

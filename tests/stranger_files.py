@@ -23,8 +23,8 @@ from dpfda import (
     release_function,
 )
 from dpfda.bases import BoxBasis, KroneckerBasis
-from dpfda.summaries.density_kernel import DensityKernel
-from dpfda.summaries.matrix_noise import Center
+from dpfda.covariance.strategies import Center
+from dpfda.density.kernel import DensityKernel
 from sample_releases import CURVES, GRID, RELEASES
 
 POINTS = np.linspace(0.1, 0.9, 60)

@@ -7,10 +7,10 @@ import pytest
 
 from dpfda import PrivacyUnit, PrivateKernelClassifier, PrivateKernelRegressor
 from dpfda.errors import ParameterError, RefusedMechanismError
+from dpfda.machines.solvers import Labelled
 from dpfda.noise import achieved_guarantee
 from dpfda.noise.symmetric import achieved_symmetric
 from dpfda.privacy.guarantees import within
-from dpfda.summaries.solvers import Labelled
 
 RNG = np.random.default_rng(3)
 X = RNG.uniform(-1, 1, size=(400, 3))

@@ -19,10 +19,10 @@ import dpfda
 from dpfda import PrivateMean
 from dpfda.bases import CosineBasis, FourierBasis, LegendreBasis
 from dpfda.bounds import BoxBound, Ellipsoid, L1Ball, L2Ball, ValueBounds
+from dpfda.density.kernel import DensityKernel
 from dpfda.errors import DpfdaError
 from dpfda.privacy.guarantees import ApproximateDP
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.summaries.density_kernel import DensityKernel
 
 MECHANISMS = (
     "auto", "auto", "bernstein", "cells", "gaussian", "gaussian-process", "iclp", "iclp-l1",

@@ -31,7 +31,9 @@ from dpfda.errors import (
     RefusedMechanismError,
     StorageError,
 )
-from dpfda.front.command.app import app
+from dpfda.front.app import app
+from dpfda.lattice.estimator import on_grid
+from dpfda.lattice.release import LatticeRelease
 from dpfda.mechanisms import mechanisms
 from dpfda.mechanisms.bernstein import Bernstein
 from dpfda.mechanisms.design import adapted, choose, expected_error, make_problem
@@ -41,8 +43,6 @@ from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConc
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import publish, publish_integers
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.lattice import LatticeRelease
-from dpfda.summaries.bernstein import on_grid
 from dpfda.testing import non_private_mean, simulate_releases
 from planned import make_plan
 from sample_releases import certificate_of

@@ -8,8 +8,8 @@ import pytest
 from scipy.special import gammaincc
 
 from dpfda.bases.curve_priors import CurvePrior
-from dpfda.mechanisms.posteriors import CurveModel
-from dpfda.mechanisms.posteriors.box_law import as_normal, standard_mean
+from dpfda.estimates import CurveModel
+from dpfda.estimates.box_law import as_normal, standard_mean
 from dpfda.noise import BoxNoise
 
 

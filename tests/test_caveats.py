@@ -30,16 +30,16 @@ from sklearn.preprocessing import FunctionTransformer, Normalizer, PolynomialFea
 from typer.testing import CliRunner
 
 from dpfda import PrivateFPCA, PrivateKernelClassifier, PrivateKernelRegressor, PrivateMean, load
+from dpfda.covariance.strategies import Center
 from dpfda.errors import BudgetError, NotCoveredError, ParameterError, StorageError
-from dpfda.front.command.app import app
+from dpfda.front.app import app
 from dpfda.front.interop.dp_accounting import event
 from dpfda.privacy.caveats import ENSEMBLE, SEARCH, STEPS, Caveat
 from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.releases.pages import card, registry_entry, report_page
-from dpfda.summaries.matrix_noise import Center
-from dpfda.summaries.tuning import private_selection
+from dpfda.tuning import private_selection
 from dpfda.views.page import to_fragment, to_html
 from sample_releases import KINDS
 from test_file_format import SCHEMA

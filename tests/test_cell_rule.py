@@ -27,7 +27,9 @@ from dpfda import (
     PrivateMean,
     Reading,
 )
+from dpfda.covariance.strategies import Center
 from dpfda.errors import DataError, OrientationError, ParameterError
+from dpfda.mean.streams import MeanStream
 from dpfda.numerics.gridsums import grid_sum
 from dpfda.numerics.native_arrays import doubles
 from dpfda.privacy.guarantees import Neighbours, PureDP
@@ -44,8 +46,6 @@ from dpfda.records.cells import (
 )
 from dpfda.records.containers import matrix_of
 from dpfda.records.labels import label_key, read_label
-from dpfda.summaries.matrix_noise import Center
-from dpfda.summaries.streams import MeanStream
 from dpfda.testing import exact_totals
 
 GRID = np.linspace(0.0, 1.0, 5)

@@ -28,14 +28,14 @@ from dpfda import (
     release_function,
 )
 from dpfda.bases import BoxBasis
+from dpfda.density.kernel import DensityKernel
 from dpfda.errors import ConversionError, ParameterError, StorageError
 from dpfda.numerics.rationals import readable
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, GaussianLoss, LaplaceLoss, PureLoss, account, compose
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP, added, within
 from dpfda.privacy.ledger import DatasetLedger
-from dpfda.summaries.density_kernel import DensityKernel
-from dpfda.summaries.tuning import private_selection
+from dpfda.tuning import private_selection
 from sample_releases import CURVES, GRID, certificate_of
 
 pytestmark = pytest.mark.usefixtures("few_draws")

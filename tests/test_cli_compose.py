@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dpfda import PrivateDensity, PrivateMean, load
-from dpfda.front.command.app import app
+from dpfda.front.app import app
 from dpfda.privacy.composition import Cost, account, compose
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import Ledger

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from dpfda import Domain, PrivateComparison, PrivateCovariance, PrivateDensity, PrivateMean, load
 from dpfda.bases import BoxBasis
-from dpfda.front.command.app import app
-from dpfda.summaries.matrix_noise import Center, MatrixNoise
+from dpfda.covariance.strategies import Center, MatrixNoise
+from dpfda.front.app import app
 
 pytestmark = pytest.mark.usefixtures("few_draws")
 

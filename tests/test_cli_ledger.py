@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from csv_rows import csv_rows
 from dpfda.errors import LedgerError
-from dpfda.front.command.app import app
+from dpfda.front.app import app
 from dpfda.numerics import exactness
 from dpfda.privacy.ledger import Ledger
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dpfda.front.command.app import app
+from dpfda.front.app import app
+from dpfda.machines.release import ReleasedPredictor
 from dpfda.numerics import drawing
-from dpfda.releases.predictor import ReleasedPredictor
 
 # So little noise that the release can be compared with the truth.
 LOUD = "1000000000"

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dpfda import PrivateDensity, PrivateMean, load
-from dpfda.front.command.app import app
+from dpfda.front.app import app
 from dpfda.views import draw as true_draw
 
 pytestmark = pytest.mark.usefixtures("few_draws")

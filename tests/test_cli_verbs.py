@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 from csv_rows import csv_rows
 from dpfda import PrivateDensity, PrivateMean, load
 from dpfda.bases import BoxBasis
-from dpfda.front.command import verbs
-from dpfda.front.command.app import app, build
-from dpfda.front.command.documented import documented
+from dpfda.command.documented import documented
+from dpfda.front import verbs
+from dpfda.front.app import app, build
 
 pytestmark = pytest.mark.usefixtures("few_draws")
 
@@ -23,7 +23,7 @@ FILES = sorted(
 )
 A_VERB = '''
 import typer
-from dpfda.front.command.verb import Verb
+from dpfda.command.functions import Verb
 
 def greet(name: str = "stranger", *, repeat: int = 1, as_json: bool = False) -> None:
     """Greet somebody, as often as is asked for.
@@ -41,13 +41,13 @@ def greet(name: str = "stranger", *, repeat: int = 1, as_json: bool = False) -> 
 VERB = Verb.of("greet", greet, ("dpfda greet Ada --times 2",))
 '''
 A_PUBLICATION = """
-from dpfda.front.command.publishing import Publication
-from dpfda.front.command.reading import Curves
+from dpfda.command.publishing import Publication
+from dpfda.command.reading import Curves
 
 VERB = Publication(
     name="shape",
     words="Publish the mean shape.",
-    estimators=("dpfda.summaries.mean:PrivateMean",),
+    estimators=("dpfda.mean.estimator:PrivateMean",),
     reader=Curves(),
     bounded=True,
     examples=("dpfda shape scans.csv --epsilon 1 --standardize --out shape.json",),
@@ -68,7 +68,7 @@ def with_files(tmp_path, monkeypatch):
     monkeypatch.setattr(verbs, "__path__", [*verbs.__path__, str(folder)])
     yield lambda name, text: (folder / f"{name}.py").write_text(text)
     for name in ("greet", "shape"):
-        sys.modules.pop(f"dpfda.front.command.verbs.{name}", None)
+        sys.modules.pop(f"dpfda.front.verbs.{name}", None)
 
 
 def test_a_verb_is_one_file(with_files):
@@ -102,9 +102,9 @@ def test_a_verb_that_publishes_is_one_declaration(with_files, tmp_path):
 @pytest.mark.parametrize(
     ("homes", "made"),
     [
-        (("dpfda.summaries.mean:PrivateMean",), PrivateMean(1)),
+        (("dpfda.mean.estimator:PrivateMean",), PrivateMean(1)),
         (
-            ("dpfda.summaries.density:PrivateDensity", "dpfda.summaries.mean:PrivateMean"),
+            ("dpfda.density.estimator:PrivateDensity", "dpfda.mean.estimator:PrivateMean"),
             PrivateDensity(1),
         ),
     ],
@@ -126,12 +126,12 @@ def test_a_summary_that_inherits_its_constructor_has_its_parameters(tmp_path, mo
     text = 'class PrivateLevel(PrivateMean):\n    """The mean of one number a record."""\n'
     (tmp_path / "strange" / "level.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
-    own = "dpfda.summaries.mean:PrivateMean"
+    own = "dpfda.mean.estimator:PrivateMean"
     assert documented(("strange.level:PrivateLevel", own)) == documented((own,))
 
 
 def test_words_of_another_estimator_are_found_there():
-    homes = ("dpfda.summaries.comparison:PrivateComparison", "dpfda.summaries.mean:PrivateMean")
+    homes = ("dpfda.comparison.estimator:PrivateComparison", "dpfda.mean.estimator:PrivateMean")
     own, both = documented(homes[:1]), documented(homes)
     assert own.keys() == both.keys()
     assert not own["basis"].words
@@ -220,7 +220,7 @@ def test_messages_can_be_typed_as_they_stand(tmp_path, monkeypatch):
 
 def test_the_list_of_verbs_loads_no_estimator(tmp_path):
     code = (
-        "import sys; from dpfda.front.command.app import app; app(['--help'], standalone_mode=False); "
+        "import sys; from dpfda.front.app import app; app(['--help'], standalone_mode=False); "
         "assert not {'numpy', 'sklearn', 'dpfda.summaries'} & set(sys.modules)"
     )
     done = subprocess.run(  # noqa: S603

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import dpfda
 from dpfda import load
-from dpfda.front.command.app import app
+from dpfda.front.app import app
 from dpfda.numerics.words import visible
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import Ledger, MemoryLedger

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dpfda.front.command.app import app, declared_verbs
+from dpfda.front.app import app, declared_verbs
 from odd_values import SECONDS, TooSlowError, at_most
 
 # What comes out is tested; elsewhere, how exact the bands in it are.

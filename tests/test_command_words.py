@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from dpfda import PrivateCovariance, PrivateMean
-from dpfda.front.command.app import app, declared_verbs
-from dpfda.front.command.declared import SHORT
-from dpfda.front.command.running import as_options
+from dpfda.command.declared import SHORT
+from dpfda.command.running import as_options
+from dpfda.front.app import app, declared_verbs
 
 CURVES = 0.5 + 0.2 * np.sin(np.linspace(0, 3, 12)) + np.linspace(-0.1, 0.1, 40)[:, None]
 VERBS = declared_verbs()
@@ -68,7 +68,7 @@ def test_a_shell_is_told_how_words_go_on(typed, offered):
     asked = {"_DPFDA_COMPLETE": "complete_bash", "COMP_WORDS": typed}
     asked["COMP_CWORD"] = str(len(typed.split()) - 1)
     made = subprocess.run(
-        [sys.executable, "-c", "from dpfda.front.command import main; main()"],
+        [sys.executable, "-c", "from dpfda.command import main; main()"],
         env=os.environ | asked, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert set(made.stdout.split()) == offered

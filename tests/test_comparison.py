@@ -11,13 +11,13 @@ from sklearn.gaussian_process.kernels import Matern
 import dpfda
 from dpfda import PrivacyUnit, PrivateComparison, PrivateMean, Reading
 from dpfda.bases import BoxBasis, KernelBasis
+from dpfda.comparison.release import ReleasedComparison
 from dpfda.errors import BudgetError, DataError, ParameterError
 from dpfda.mechanisms.cells import Cells
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import Paying, publish_parallel
 from dpfda.records import LongCurves
-from dpfda.releases.comparison import ReleasedComparison
 from dpfda.testing import exact_totals
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE
@@ -211,7 +211,7 @@ class TestDifference:
     def test_the_posterior_mean_is_that_of_conjugate_normals(self):
         # One coefficient of known noise: the most likely prior variance is c^2 - v, so the factor on c
         # is 1 - v / c^2; none is left where c^2 < v.
-        from dpfda.releases.difference import most_likely_mean
+        from dpfda.comparison.difference_release import most_likely_mean
 
         found = most_likely_mean(np.array([3.0]), np.array([[1.0]]), np.array([1.0]))
         assert found[0] == pytest.approx(3 * (1 - 1 / 9), rel=0.03)

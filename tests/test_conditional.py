@@ -9,10 +9,10 @@ from scipy import stats
 from typer.testing import CliRunner
 
 from dpfda import Domain, PrivateDensity, load
+from dpfda.density.conditional_release import ReleasedConditionalDensity
+from dpfda.density.release import ReleasedDensity
 from dpfda.errors import ParameterError, StorageError
-from dpfda.front.command.app import app
-from dpfda.releases.conditional import ReleasedConditionalDensity
-from dpfda.releases.density import ReleasedDensity
+from dpfda.front.app import app
 from dpfda.testing import check_release, simulate_density
 
 ENDS = [(20.0, 80.0), (60.0, 200.0)]
@@ -43,8 +43,8 @@ def simulated(
 @pytest.fixture(autouse=True)
 def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bands of fewer draws: how exact they are is not what is checked here."""
-    monkeypatch.setattr("dpfda.releases.cell_errors.DRAWS", 1000)
-    monkeypatch.setattr("dpfda.releases.conditional.DRAWN", 300)
+    monkeypatch.setattr("dpfda.density.cell_errors.DRAWS", 1000)
+    monkeypatch.setattr("dpfda.density.conditional_release.DRAWN", 300)
 
 
 @pytest.fixture(scope="module")

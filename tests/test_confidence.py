@@ -7,13 +7,13 @@ from scipy import stats
 from dpfda import PrivateComparison, PrivateMean
 from dpfda.bounds import L2Ball
 from dpfda.errors import ParameterError
+from dpfda.mean.spread import both_plans, squares_of
+from dpfda.mean.spread_release import RELEASED
 from dpfda.privacy.guarantees import PureDP, ZeroConcentratedDP, within
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.records import Curves
 from dpfda.releases.bands import Band
 from dpfda.releases.confidence import BOUNDED, STATED, for_population
-from dpfda.releases.spread import RELEASED
-from dpfda.summaries.spread import both_plans, squares_of
 
 T = np.linspace(0, 1, 30)
 TRUTH = 1.25 * np.sin(2 * np.pi * T)

@@ -20,8 +20,13 @@ from dpfda import PrivacyUnit, PrivateCovariance, PrivateFPCA, PrivateMean, Read
 from dpfda.bases import BernsteinBasis, BoxBasis, CosineBasis, KernelBasis
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import L1Ball
+from dpfda.covariance import deviations
+from dpfda.covariance.design import best_symmetric, nearest_positive, symmetric_laws
+from dpfda.covariance.deviations import outer_sum
+from dpfda.covariance.estimator import first_stage
+from dpfda.covariance.release import ReleasedCovariance
+from dpfda.covariance.strategies import Center, MatrixNoise
 from dpfda.errors import BudgetError, DataError, DpfdaError, ParameterError, RefusedMechanismError
-from dpfda.mechanisms.design.covariance import best_symmetric, nearest_positive, symmetric_laws
 from dpfda.noise.symmetric import (
     OuterDifference,
     SymmetricGaussianNoise,
@@ -38,11 +43,6 @@ from dpfda.privacy.words import number
 from dpfda.publication.radii import RadiusChoice, bin_counts
 from dpfda.records import LongCurves
 from dpfda.records.second_moments import LARGEST, OuterSum, outer_ball
-from dpfda.releases.covariance import ReleasedCovariance
-from dpfda.summaries import deviations
-from dpfda.summaries.covariance import first_stage
-from dpfda.summaries.deviations import outer_sum
-from dpfda.summaries.matrix_noise import Center, MatrixNoise
 from statistical import FALSE_ALARM, fits, lower_limit, upper_limit
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE

@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 import dpfda
 from csv_rows import csv_rows
 from dpfda import PrivateMean
-from dpfda.front.command.app import app
+from dpfda.covariance.strategies import Center
+from dpfda.front.app import app
 from dpfda.numerics import exactness
 from dpfda.privacy.ledger import Ledger
-from dpfda.summaries.matrix_noise import Center
 
 # What comes out is tested; elsewhere, how exact the bands in it are.
 pytestmark = pytest.mark.usefixtures("few_draws")

@@ -11,18 +11,18 @@ from sklearn.exceptions import NotFittedError
 
 import dpfda
 from dpfda import PrivateFPCA
+from dpfda.covariance.components_release import ReleasedComponents, with_signs
+from dpfda.covariance.plan import Shares, SubspaceShares
+from dpfda.covariance.publish import (
+    direction_rate,
+    frame_bound,
+    integer_frame,
+)
 from dpfda.errors import DataError, ParameterError, RefusedMechanismError
 from dpfda.noise.subspaces import DIRECTION_BITS, draw_direction
 from dpfda.noise.wishart import CoupledNoise, WishartDifferenceNoise
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.publication.covariances import (
-    direction_rate,
-    frame_bound,
-    integer_frame,
-)
-from dpfda.publication.moments import Shares, SubspaceShares
-from dpfda.releases.components import ReleasedComponents, with_signs
 from statistical import fits
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE

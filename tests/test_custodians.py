@@ -24,7 +24,7 @@ from dpfda import (
 from dpfda.bases import BoxBasis
 from dpfda.bounds import Ellipsoid, L1Ball, L2Ball
 from dpfda.errors import BudgetError, CustodyError, DataError, ParameterError
-from dpfda.front.command.app import app
+from dpfda.front.app import app
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
@@ -32,11 +32,11 @@ from dpfda.testing import exact_totals
 
 pytest.importorskip("cryptography")
 
-from dpfda.publication.covariances import Stage
+from dpfda.covariance.deviations import outer_sum
+from dpfda.covariance.publish import Stage
 from dpfda.publication.custody import Agreement, Keys, Part, joined, masked
-from dpfda.summaries.custodians import agree, estimator_of, merge, part, pooled, words
-from dpfda.summaries.deviations import outer_sum
-from dpfda.summaries.written import estimator_from, written_parameters
+from dpfda.spine.custodians import agree, estimator_of, merge, part, pooled, words
+from dpfda.spine.written import estimator_from, written_parameters
 
 POINTS = 12
 RECORDS = np.random.default_rng(0).normal(size=(60, POINTS))
@@ -354,7 +354,7 @@ LOST = """
 import os, signal
 from dpfda.publication.custody import Keys
 Keys.use_up = lambda self, purpose: os.kill(os.getpid(), signal.SIGKILL)
-from dpfda.front.command import main
+from dpfda.command import main
 main()
 """
 

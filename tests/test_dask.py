@@ -18,14 +18,14 @@ from dpfda import (
     PrivateQuantiles,
 )
 from dpfda.bounds import L1Ball, L2Ball
+from dpfda.covariance.deviations import outer_sum
+from dpfda.covariance.publish import Stage
+from dpfda.covariance.strategies import Center
 from dpfda.errors import DataError, ParameterError
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.publication.covariances import Stage
 from dpfda.records.labels import read_keys
-from dpfda.summaries.clusters import PrivateSum, bucket_of, joined, summed, total_on_cluster
-from dpfda.summaries.deviations import outer_sum
-from dpfda.summaries.matrix_noise import Center
+from dpfda.spine.clusters import PrivateSum, bucket_of, joined, summed, total_on_cluster
 from dpfda.testing import exact_totals
 
 dask = pytest.importorskip("dask")

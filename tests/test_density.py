@@ -18,15 +18,15 @@ from sklearn.gaussian_process.kernels import Matern
 
 from dpfda import Domain, PrivacyUnit, PrivateDensity, Reading, load
 from dpfda.bases.cells import CellGrid, analyse
+from dpfda.density.histogram_release import ReleasedHistogram
+from dpfda.density.kernel import DensityKernel
+from dpfda.density.release import NODES, ReleasedDensity
 from dpfda.errors import DataError, ParameterError, RefusedMechanismError, StorageError
+from dpfda.estimates.histospline import nearest_probabilities, smoother_for
 from dpfda.mechanisms.design.shares import EXPONENT, share_noise
-from dpfda.mechanisms.posteriors.histospline import nearest_probabilities, smoother_for
 from dpfda.noise import KNormNoise
 from dpfda.privacy.guarantees import Neighbours, PureDP
 from dpfda.records.points import points_from_array
-from dpfda.releases.density import NODES, ReleasedDensity
-from dpfda.releases.histogram import ReleasedHistogram
-from dpfda.summaries.density_kernel import DensityKernel
 from sample_releases import certificate_of
 from statistical import fits, lower_limit, upper_limit
 

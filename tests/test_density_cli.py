@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 
 from csv_rows import csv_rows
 from dpfda import load
+from dpfda.command.reading import parse_points, parse_ranges
 from dpfda.errors import ParameterError
-from dpfda.front.command.app import app
-from dpfda.front.command.reading import parse_points, parse_ranges
+from dpfda.front.app import app
 from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.noise import KNormNoise
 from dpfda.privacy.ledger import Ledger

@@ -10,8 +10,8 @@ import pytest
 from scipy.integrate import dblquad, quad
 
 from dpfda.bases.cells import CellGrid
+from dpfda.density.kernel import DensityKernel
 from dpfda.privacy.guarantees import Neighbours
-from dpfda.summaries.density_kernel import DensityKernel
 from experiments import common, density_recipe, figure3, figure4, table3
 from experiments.density_recipe import Kernel, gaussian
 from test_docs import block_with

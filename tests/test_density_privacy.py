@@ -16,15 +16,15 @@ from sklearn.gaussian_process.kernels import Matern
 
 from dpfda import PrivacyUnit, PrivateDensity
 from dpfda.bases.cells import CellGrid
+from dpfda.density.cells import choose_cells
+from dpfda.density.kernel import DensityKernel
 from dpfda.errors import BudgetError, RefusedMechanismError
-from dpfda.mechanisms.design.density import choose_cells
 from dpfda.mechanisms.design.shares import EXPONENT, share_noise
 from dpfda.noise import GaussianNoise, KNormNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, guarantee_for
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.records.points import cell_weights
-from dpfda.summaries.density_kernel import DensityKernel
 from statistical import Audit, cut_noise, epsilon_bound, fits_only_at_its_scale
 
 UNIT = 1 << EXPONENT

@@ -12,16 +12,16 @@ from scipy import optimize, special
 
 from dpfda import PrivateKernelClassifier, PrivateKernelRegressor, load
 from dpfda.errors import BudgetError, DpfdaError, ParameterError, RefusedMechanismError
+from dpfda.machines.estimator import publish_machine
+from dpfda.machines.minimiser import Loss
+from dpfda.machines.solvers import GradientSolver, Labelled, Terms
+from dpfda.machines.solvers.gradient import CLIP, clipped, exponentials
 from dpfda.numerics import drawing
 from dpfda.privacy.composition import gaussian_delta
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication.integers import publish_steps
 from dpfda.records.features import LinearFeatures
-from dpfda.summaries.machines import publish_machine
-from dpfda.summaries.minimiser import Loss
-from dpfda.summaries.solvers import GradientSolver, Labelled, Terms
-from dpfda.summaries.solvers.gradient import CLIP, clipped, exponentials
 from dpfda.testing import check_release
 from statistical import normal_only_at_its_scale
 

@@ -18,9 +18,9 @@ from typer.testing import CliRunner
 from dpfda import PrivacyUnit, PrivateComparison, PrivateFunctionalRegression, Reading, load
 from dpfda.bases.corners import Corners, Covariate
 from dpfda.bounds import ValueBounds
+from dpfda.effects.estimate import Effects, nearest_shares
 from dpfda.errors import ParameterError
-from dpfda.front.command.app import app
-from dpfda.mechanisms.posteriors.effects import Effects, nearest_shares
+from dpfda.front.app import app
 from dpfda.noise import BoxNoise
 
 T = np.linspace(0, 1, 30)

@@ -19,7 +19,7 @@ from dpfda.privacy.guarantees import PureDP, ZeroConcentratedDP, guarantee_for
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication.tables import CORNER_EXPONENT
 from dpfda.records.covariates import columns_named
-from dpfda.summaries.memberships import members
+from dpfda.spine.memberships import members
 from statistical import cut_noise, epsilon_bound, fits_only_at_its_scale
 
 ONE = 1 << CORNER_EXPONENT

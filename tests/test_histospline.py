@@ -19,7 +19,7 @@ from dpfda.bases.cells import (
     synthesise,
 )
 from dpfda.errors import ParameterError
-from dpfda.mechanisms.posteriors.histospline import (
+from dpfda.estimates.histospline import (
     DESIGN_SCALE,
     DESIGN_SIZE,
     DESIGN_SMOOTHNESS,

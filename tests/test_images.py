@@ -12,13 +12,13 @@ from dpfda import PrivacyUnit, PrivateComparison, PrivateMean, load
 from dpfda.bases import BoxBasis
 from dpfda.bases.image_priors import ImagePrior
 from dpfda.errors import DataError, ParameterError, StorageError
+from dpfda.estimates import ImageModel
+from dpfda.estimates.box_law import constant_evidence
+from dpfda.mean.streams import MeanStream
 from dpfda.mechanisms.design.images import image_cells
-from dpfda.mechanisms.posteriors import ImageModel
-from dpfda.mechanisms.posteriors.box_law import constant_evidence
 from dpfda.noise import BoxNoise, GaussianNoise, KNormNoise
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.summaries.streams import MeanStream
 from dpfda.testing import exact_totals, simulate_releases
 from statistical import normal_only_at_its_scale
 

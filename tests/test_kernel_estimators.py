@@ -30,12 +30,12 @@ from dpfda.errors import (
     RefusedMechanismError,
     StorageError,
 )
+from dpfda.machines.release import ReleasedPredictor
 from dpfda.numerics import drawing
 from dpfda.privacy.composition import compose, laplace_rho, pure_rho
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.records.features import LandmarkFeatures, LinearFeatures, QuadraticFeatures
-from dpfda.releases.predictor import ReleasedPredictor
 from dpfda.testing import check_release
 
 RNG = np.random.default_rng(1)

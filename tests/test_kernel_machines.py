@@ -13,15 +13,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpfda.errors import DpfdaError, RefusedMechanismError
-from dpfda.noise import GaussianNoise, KNormNoise, knorm_loss
-from dpfda.noise.wishart import CoupledNoise
-from dpfda.numerics.aggregate import IntegerSum
-from dpfda.privacy.composition import gaussian_delta
-from dpfda.privacy.guarantees import ApproximateDP, PureDP
-from dpfda.publication.integers import publish_perturbed
-from dpfda.summaries.defaults import default_penalty, default_solver
-from dpfda.summaries.minimiser import Loss
-from dpfda.summaries.solvers import (
+from dpfda.machines.defaults import default_penalty, default_solver
+from dpfda.machines.minimiser import Loss
+from dpfda.machines.solvers import (
     Labelled,
     MeansSolver,
     ObjectiveSolver,
@@ -30,6 +24,12 @@ from dpfda.summaries.solvers import (
     Terms,
     sensitivity,
 )
+from dpfda.noise import GaussianNoise, KNormNoise, knorm_loss
+from dpfda.noise.wishart import CoupledNoise
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.privacy.composition import gaussian_delta
+from dpfda.privacy.guarantees import ApproximateDP, PureDP
+from dpfda.publication.integers import publish_perturbed
 from statistical import FALSE_ALARM, fits_only_at_its_scale, lower_limit, upper_limit
 
 HALF = Fraction(1, 2)

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from dpfda import Domain, PrivateComparison, PrivateCovariance, PrivateMean
 from dpfda.bounds import L2Ball
+from dpfda.covariance.strategies import Center
 from dpfda.errors import (
     BudgetError,
     DpfdaError,
@@ -25,13 +26,12 @@ from dpfda.errors import (
     RepeatedReleaseWarning,
     StorageError,
 )
-from dpfda.front.command.app import app
+from dpfda.front.app import app
+from dpfda.mean.two_stage import TwoStages
 from dpfda.privacy.guarantees import ApproximateDP, PureDP
 from dpfda.privacy.ledger import Ledger, MemoryLedger
 from dpfda.releases.function import ReleasedFunction
-from dpfda.summaries.matrix_noise import Center
-from dpfda.summaries.tuning import private_selection
-from dpfda.summaries.two_stage import TwoStages
+from dpfda.tuning import private_selection
 from ledger_processes import ENTRY
 
 GRID = np.linspace(0.0, 1.0, 12)

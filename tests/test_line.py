@@ -21,10 +21,10 @@ from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.kernels import default_kernel
 from dpfda.bounds import L2Ball, ValueBounds
 from dpfda.errors import ParameterError
+from dpfda.estimates import CurveModel, Widths
+from dpfda.estimates.widths import around_lines
 from dpfda.mechanisms.design import choose, make_problem
 from dpfda.mechanisms.design.lines import number_of_cells
-from dpfda.mechanisms.posteriors import CurveModel, Widths
-from dpfda.mechanisms.posteriors.widths import around_lines
 from dpfda.noise import BoxNoise
 from dpfda.privacy.guarantees import Neighbours, PureDP, ZeroConcentratedDP, guarantee_for
 from dpfda.releases.lines import misfit, verdict
@@ -232,7 +232,7 @@ class TestLine:
     def test_studies_of_many_releases_leave_out_the_local_component_alone(self) -> None:
         model = model_of(40, 200.0)
         seen = noisy(model, means_of(40)[0], np.random.default_rng(9))
-        from dpfda.mechanisms.posteriors.components import mixed_mean
+        from dpfda.estimates.components import mixed_mean
 
         expected = mixed_mean(model.posterior(seen).fits[:-1])
         np.testing.assert_allclose(model.first_means(seen[None, :])[0], expected, atol=1e-10)

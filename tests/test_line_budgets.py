@@ -22,9 +22,9 @@ import pytest
 from dpfda.bases import KernelBasis
 from dpfda.bases.kernels import default_kernel
 from dpfda.bounds import ValueBounds
+from dpfda.estimates import CurveModel, Widths
 from dpfda.mechanisms.design import choose, make_problem
 from dpfda.mechanisms.design.lines import WORTH_A_TAIL, number_of_cells, weighed
-from dpfda.mechanisms.posteriors import CurveModel, Widths
 from dpfda.privacy.guarantees import ZeroConcentratedDP, guarantee_for
 
 POINTS, DRAWS, BANDS = 40, 12, 3

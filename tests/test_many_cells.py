@@ -9,8 +9,9 @@ import pytest
 
 from dpfda import PrivateDensity, load
 from dpfda.bases.cells import CellGrid
-from dpfda.mechanisms.posteriors.histospline import Smoother, bandwidth_smoother, smoother_for
-from dpfda.mechanisms.posteriors.many_cells import (
+from dpfda.density import cell_errors
+from dpfda.density.cell_errors import block_noise, errors_at, node_errors, running_width
+from dpfda.density.many_cells import (
     averaging,
     block_lines,
     block_response,
@@ -21,11 +22,10 @@ from dpfda.mechanisms.posteriors.many_cells import (
     errors_on_nodes,
     variances_at,
 )
+from dpfda.density.release import ReleasedDensity
+from dpfda.estimates.histospline import Smoother, bandwidth_smoother, smoother_for
 from dpfda.noise import GaussianNoise, KNormNoise
 from dpfda.numerics.arrays import Floats
-from dpfda.releases import cell_errors
-from dpfda.releases.cell_errors import block_noise, errors_at, node_errors, running_width
-from dpfda.releases.density import ReleasedDensity
 
 SHAPES = [(600,), (2500,), (24, 36), (6, 8, 10)]
 

@@ -5,9 +5,9 @@ import pytest
 
 from dpfda import Domain, PrivateComparison
 from dpfda.bounds import L2Ball
+from dpfda.comparison import equality
+from dpfda.comparison.release import ReleasedComparison
 from dpfda.errors import ParameterError
-from dpfda.releases import equality
-from dpfda.releases.comparison import ReleasedComparison
 
 GRID = np.linspace(0, 1, 12)
 NAMES = np.repeat(["a", "b"], 60)

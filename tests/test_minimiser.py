@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from dpfda.errors import ParameterError
-from dpfda.summaries import minimiser
-from dpfda.summaries.minimiser import (
+from dpfda.machines import minimiser
+from dpfda.machines.minimiser import (
     Examples,
     Loss,
     gradient_at,

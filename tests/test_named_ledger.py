@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from dpfda import PrivateMean
 from dpfda.errors import LedgerError, ParameterError
-from dpfda.front.command.app import app
+from dpfda.front.app import app
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import Ledger, MemoryLedger, named_ledger
 

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from dpfda import PrivateComparison, PrivateDensity, PrivateKernelClassifier, PrivateMean
 from dpfda.bounds import ValueBounds
 from dpfda.errors import ParameterError
-from dpfda.front.command.app import app
+from dpfda.front.app import app
 from dpfda.privacy.words import number
 from dpfda.releases.bands import Band
 from sample_releases import CURVES, GRID, RELEASES

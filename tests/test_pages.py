@@ -27,8 +27,8 @@ from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipP
 from typer.testing import CliRunner
 
 from dpfda import Ledger, PrivateDensity
-from dpfda.front.command.app import app, declared_verbs
-from dpfda.front.command.verbs.ledger import VERB as LEDGER_VERBS
+from dpfda.front.app import app, declared_verbs
+from dpfda.front.verbs.ledger import VERB as LEDGER_VERBS
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.ledger import Amount, AnyLedger
 

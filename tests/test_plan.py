@@ -19,14 +19,14 @@ from dpfda import (
     PrivateSurvival,
     PrivateVectorMean,
 )
+from dpfda.command import options as o
+from dpfda.command.publishing import Publication
 from dpfda.errors import ParameterError
-from dpfda.front.command import options as o
-from dpfda.front.command.app import app, declared_verbs
-from dpfda.front.command.publishing import Publication
+from dpfda.front.app import app, declared_verbs
+from dpfda.mean.two_stage import TwoStages
 from dpfda.privacy.composition import LaplaceLoss
 from dpfda.publication import Prepared
 from dpfda.records.long import LongCurves
-from dpfda.summaries.two_stage import TwoStages
 
 POINTS = 24
 RECORDS = np.linspace(0.2, 0.8, 60)[:, None] * np.ones(POINTS)

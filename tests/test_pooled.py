@@ -17,15 +17,15 @@ import dpfda
 from dpfda import PrivateMean
 from dpfda.bases.cells import CellGrid
 from dpfda.errors import DataError, ParameterError
+from dpfda.estimates.pooled import CORNERS, PooledMean, cells_for
+from dpfda.mean.sparse import prepare_pooled
+from dpfda.mean.sparse_release import ReleasedPooledMean
 from dpfda.mechanisms.design.shares import UNIT, share_noise
-from dpfda.mechanisms.posteriors.pooled import CORNERS, PooledMean, cells_for
 from dpfda.noise import KNormNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import Neighbours, PureDP
 from dpfda.records import LongCurves
 from dpfda.records.observations import Observations
-from dpfda.releases.pooled import ReleasedPooledMean
-from dpfda.summaries.sparse import prepare_pooled
 from dpfda.testing import check_release, exact_totals
 from statistical import Audit, cut_noise
 

@@ -15,7 +15,7 @@ from dpfda import Domain, PrivateMean, Reading, load
 from dpfda.bases.priors import SCALES, Hierarchy, Prior, public_shapes
 from dpfda.bounds import L2Ball
 from dpfda.errors import ParameterError
-from dpfda.mechanisms.posteriors import Posterior
+from dpfda.estimates import Posterior
 from dpfda.noise import (
     BoxNoise,
     EllipsoidNoise,

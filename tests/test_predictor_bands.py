@@ -8,9 +8,9 @@ from matplotlib import pyplot
 
 from dpfda import PrivateKernelClassifier, PrivateKernelRegressor, load
 from dpfda.errors import ParameterError
+from dpfda.machines.weights import deviations, factor
 from dpfda.noise import GaussianNoise, KNormNoise
 from dpfda.noise.wishart import CoupledNoise
-from dpfda.releases.weights import deviations, factor
 from dpfda.testing import check_release
 from statistical import FALSE_ALARM, lower_limit, upper_limit
 

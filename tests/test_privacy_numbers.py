@@ -15,10 +15,10 @@ from dpfda.errors import ParameterError
 from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, guarantee_for
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.summaries.estimator import Estimator
-from dpfda.summaries.tuning import private_selection
-from dpfda.summaries.tuning.rules import plug_in
-from dpfda.summaries.written import estimator_from, written_parameters
+from dpfda.spine.estimator import Estimator
+from dpfda.spine.written import estimator_from, written_parameters
+from dpfda.tuning import private_selection
+from dpfda.tuning.rules import plug_in
 
 TENTHS = [
     0.1, Fraction(1, 10), Decimal("0.1"), "0.1", "1/10", "1e-1", np.float64(0.1), np.float32(0.1),

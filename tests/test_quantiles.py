@@ -16,21 +16,21 @@ from scipy import stats
 
 from dpfda import Domain, PrivacyUnit, PrivateQuantiles
 from dpfda.bases.places import PublicPoints
-from dpfda.errors import BudgetError, DataError, ParameterError, StorageError
-from dpfda.mechanisms.design.quantiles import (
+from dpfda.density.quantiles_design import (
     DENOMINATOR,
     PART_BITS,
     QuantileLaw,
     rank_bound,
     spreads,
 )
+from dpfda.density.quantiles_release import ReleasedQuantiles
+from dpfda.errors import BudgetError, DataError, ParameterError, StorageError
 from dpfda.mechanisms.design.shares import EXPONENT, UNIT
 from dpfda.numerics.chains import Chain, Window, exponentials, ordered
 from dpfda.numerics.exactness import below
 from dpfda.privacy.guarantees import Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.records.points import ranked
-from dpfda.releases.quantiles import ReleasedQuantiles
 from statistical import FALSE_ALARM
 from test_cli_verbs import run
 
@@ -318,7 +318,7 @@ def test_the_ledger_is_charged_before_the_draw(monkeypatch: pytest.MonkeyPatch) 
     def refuse(size: int) -> bytes:
         raise AssertionError("drawn before the charge")
 
-    monkeypatch.setattr("dpfda.publication.selections.system_bytes", refuse)
+    monkeypatch.setattr("dpfda.density.selections.system_bytes", refuse)
     monkeypatch.setattr("dpfda.numerics.exactness.system_bytes", refuse)
     with pytest.raises(BudgetError):
         made.fit([1.0, 2.0, 3.0])

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import sample_releases
 from dpfda import load
 from dpfda.errors import ParameterError, StorageError
-from dpfda.front.command.app import app
+from dpfda.front.app import app
 from dpfda.numerics.encoding import mapping, number
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import PureDP

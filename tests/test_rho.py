@@ -16,11 +16,11 @@ from dpfda import (
     PrivateMean,
 )
 from dpfda.bounds import L2Ball
+from dpfda.covariance.strategies import Center
 from dpfda.errors import BudgetError, ParameterError, RefusedMechanismError
+from dpfda.mean.two_stage import TwoStages
 from dpfda.privacy.guarantees import PureDP, ZeroConcentratedDP, pure_part, within
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.summaries.matrix_noise import Center
-from dpfda.summaries.two_stage import TwoStages
 
 GRID = np.linspace(0.0, 1.0, 12)
 CURVES = np.sin(3 * GRID) + np.linspace(-0.4, 0.4, 60)[:, None]

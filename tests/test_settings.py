@@ -27,11 +27,11 @@ from dpfda import (
     PrivateQuantiles,
     Reading,
 )
+from dpfda.covariance.strategies import Center, Exponential, MatrixNoise
 from dpfda.errors import ParameterError
-from dpfda.summaries.estimator import Estimator
-from dpfda.summaries.machine_plan import Features, Solving
-from dpfda.summaries.matrix_noise import Center, Exponential, MatrixNoise
-from dpfda.summaries.two_stage import TwoStages
+from dpfda.machines.plan import Features, Solving
+from dpfda.mean.two_stage import TwoStages
+from dpfda.spine.estimator import Estimator
 
 GRID = np.linspace(0.0, 3.0, 7)
 CURVES = np.sin(GRID) + np.linspace(-0.2, 0.2, 40)[:, None]

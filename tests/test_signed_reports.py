@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from browser import SCHEMES, WIDTHS, chromium, faults
 from dpfda import Ledger, PrivateMean
-from dpfda.front.command.app import app
+from dpfda.front.app import app
 from dpfda.privacy.guarantees import PureDP, ZeroConcentratedDP
 from dpfda.privacy.words import in_symbols
 from dpfda.releases.pages import registry_entry, report_page

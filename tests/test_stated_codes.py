@@ -22,7 +22,7 @@ from dpfda import (
 )
 from dpfda.bases import BoxBasis
 from dpfda.errors import DataError
-from dpfda.front.command.app import app
+from dpfda.front.app import app
 from dpfda.records import LongCurves
 
 TIMES = np.linspace(0, 3, 12)

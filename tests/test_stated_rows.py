@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from dpfda import PrivateMean
 from dpfda.errors import DataError
-from dpfda.front.command.app import app
+from dpfda.front.app import app
 from dpfda.records.files import read_curves
 from dpfda.testing import exact_totals
 from parquet_footers import ROWS_OF_FILE, rows_of_group, values_of_column, with_footer

@@ -13,11 +13,11 @@ from dpfda import PrivateMean
 from dpfda.bases import BernsteinBasis
 from dpfda.bounds import L1Ball, L2Ball
 from dpfda.errors import BudgetError, DataError, DpfdaError, ParameterError, RefusedMechanismError
+from dpfda.mean.streams import MeanStream
 from dpfda.mechanisms.bernstein import Bernstein
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.records import LongCurves
-from dpfda.summaries.streams import MeanStream
 
 POINTS = 12
 RECORDS = np.random.default_rng(0).normal(size=(90, POINTS))

@@ -9,8 +9,8 @@ import pytest
 from dpfda import PrivateSurvival, Reading, load
 from dpfda.bases.lifetimes import LifeCells
 from dpfda.errors import DataError, ParameterError
-from dpfda.mechanisms.posteriors.lifetables import equality, life_table
-from dpfda.mechanisms.posteriors.lifetimes import (
+from dpfda.survival.lifetables import equality, life_table
+from dpfda.survival.lifetimes import (
     SPARE,
     CellNoise,
     expected,
@@ -19,7 +19,7 @@ from dpfda.mechanisms.posteriors.lifetimes import (
     shares_with_slopes,
     table_draws,
 )
-from dpfda.releases.survival import ReleasedSurvival
+from dpfda.survival.release import ReleasedSurvival
 
 lifelines = pytest.importorskip("lifelines")
 LARGE = 10**6

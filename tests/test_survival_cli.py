@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dpfda import PrivateMean, PrivateSurvival, load
-from dpfda.front.command.app import app
+from dpfda.front.app import app
 
 FOLLOWED = ["--time", "days", "--event", "status", "--top", "900", "--epsilon", "5"]
 OPTIONS = [*FOLLOWED, "--cause", "2", "--censored", "1"]

@@ -119,7 +119,7 @@ def test_blocks_are_the_whole(name, folder, bases, monkeypatch):
     monkeypatch.setattr("dpfda.records.arrow.BLOCK_ROWS", 7)
     totals = []
     monkeypatch.setattr(
-        "dpfda.summaries.streams.publish",
+        "dpfda.mean.streams.publish",
         lambda total, *rest: totals.append((total.count_with_noise(0, 1), exact_totals(total))),
     )
     mean().fit_blocks(BLOCKS[name](folder, bases))

@@ -30,8 +30,8 @@ from dpfda.mechanisms.iclp_l1 import ICLPL1
 from dpfda.privacy.composition import compose, laplace_rho, pure_rho
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.summaries.tuning import Stopping, cross_validate, matern_decay, plug_in, private_selection
 from dpfda.testing import simulate_releases
+from dpfda.tuning import Stopping, cross_validate, matern_decay, plug_in, private_selection
 from statistical import FALSE_ALARM
 
 GRID = np.linspace(0, 1, 25)

@@ -24,6 +24,9 @@ from dpfda.bases import BoxBasis, CosineBasis, KernelBasis
 from dpfda.bounds import L1Ball, L2Ball, ValueBounds, ball_of
 from dpfda.bounds.around import BallAround
 from dpfda.errors import BudgetError, DataError, ParameterError
+from dpfda.mean import estimator as mean_module
+from dpfda.mean import two_stage
+from dpfda.mean.two_stage import TwoStages
 from dpfda.mechanisms.design import choose
 from dpfda.mechanisms.design.choice import typical_error
 from dpfda.mechanisms.design.two_stage import (
@@ -41,10 +44,7 @@ from dpfda.publication import mean_designs, means
 from dpfda.publication.radii import bin_counts
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import TwoStageFunction
-from dpfda.summaries import mean as mean_module
-from dpfda.summaries import two_stage
-from dpfda.summaries.sums import Summation
-from dpfda.summaries.two_stage import TwoStages
+from dpfda.spine.sums import Summation
 from dpfda.testing import exact_totals
 from statistical import fits_only_at_its_scale, lower_limit, upper_limit
 

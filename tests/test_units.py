@@ -24,8 +24,8 @@ from dpfda.records.curves import (
     sums_in_order,
     units,
 )
-from dpfda.summaries import sums
-from dpfda.summaries.sums import Summation
+from dpfda.spine import sums
+from dpfda.spine.sums import Summation
 from dpfda.testing import exact_totals
 
 POINTS = 37

@@ -14,7 +14,8 @@ from scipy import integrate, stats
 from dpfda import PrivateMean, PrivateVectorMean, Reading, load
 from dpfda.bases import BoxBasis, CosineBasis
 from dpfda.errors import BudgetError, DataError, DpfdaError, ParameterError
-from dpfda.mechanisms.posteriors.box_law import constant_evidence
+from dpfda.estimates.box_law import constant_evidence
+from dpfda.mean.two_stage import TwoStages
 from dpfda.noise import (
     BoxNoise,
     BoxPartNoise,
@@ -26,10 +27,9 @@ from dpfda.noise import (
 from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.publication.together import OneDraw, equal_share, gaussian_share, publish_in_one_draw
-from dpfda.summaries.two_stage import TwoStages
-from dpfda.summaries.vector import summed_together
 from dpfda.testing import check_release
+from dpfda.vector.estimator import summed_together
+from dpfda.vector.together import OneDraw, equal_share, gaussian_share, publish_in_one_draw
 from sample_releases import KINDS, certificate_of
 from statistical import fits_only_at_its_scale, normal_only_at_its_scale
 

@@ -14,10 +14,11 @@ from scipy import stats
 from dpfda import Ledger, PrivateDensity, load
 from dpfda.bases.cells import CellGrid
 from dpfda.bases.scales import Scale, read_scale
+from dpfda.density.selections import zoomed
+from dpfda.density.zoom import CANDIDATES, FINE, Zoom, zoom_for, zooms
 from dpfda.errors import BudgetError, DpfdaError, ParameterError
+from dpfda.estimates.histospline import monotone_probabilities
 from dpfda.mechanisms.design.shares import EXPONENT, UNIT
-from dpfda.mechanisms.design.zoom import CANDIDATES, FINE, Zoom, zoom_for, zooms
-from dpfda.mechanisms.posteriors.histospline import monotone_probabilities
 from dpfda.noise import KNormNoise
 from dpfda.privacy.guarantees import (
     ApproximateDP,
@@ -27,7 +28,6 @@ from dpfda.privacy.guarantees import (
     added,
     within,
 )
-from dpfda.publication.selections import zoomed
 from dpfda.records.points import PlacedPoints
 from dpfda.testing import simulate_density
 
@@ -289,7 +289,7 @@ def test_all_is_charged_before_the_first_choice(tmp_path, monkeypatch) -> None:
     assert [cost.guarantee for cost in release.certificate.costs] == [PureDP("3/200"), PureDP("197/200")]
     assert release.guarantee == PureDP(1)
     assert within(release.certificate.achieved, PureDP(1))
-    monkeypatch.setattr("dpfda.publication.selections.zoomed", lambda *given: pytest.fail("drawn"))
+    monkeypatch.setattr("dpfda.density.selections.zoomed", lambda *given: pytest.fail("drawn"))
     with pytest.raises(BudgetError):
         PrivateDensity(1, domain=ENDS, unit="person", ledger=ledger.of("incomes")).fit(points)
 

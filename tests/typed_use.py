@@ -33,7 +33,23 @@ from dpfda import (
 )
 from dpfda.bases.cells import CellGrid
 from dpfda.bounds import L2Ball
+from dpfda.comparison.difference_release import ReleasedDifference
+from dpfda.comparison.release import ReleasedComparison
+from dpfda.comparison.tested_release import ReleasedTest
+from dpfda.covariance.components_release import ReleasedComponents
+from dpfda.covariance.release import ReleasedCovariance
+from dpfda.density.conditional_release import ReleasedConditionalDensity
+from dpfda.density.histogram_release import ReleasedHistogram
+from dpfda.density.quantiles_release import ReleasedQuantiles
+from dpfda.density.release import ReleasedDensity
+from dpfda.effects.release import ReleasedFunctionalRegression
 from dpfda.front.interop.opendp import as_release, guarantee_of, make_mean
+from dpfda.lattice.release import LatticeRelease
+from dpfda.machines.release import ReleasedPredictor
+from dpfda.mean.sparse_release import ReleasedPooledMean
+from dpfda.mean.spread_release import MeanAndVariance
+from dpfda.mean.streams import MeanStream
+from dpfda.mean.two_stage import TwoStages
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.privacy.ledger import Amount
@@ -42,29 +58,13 @@ from dpfda.records import LongCurves
 from dpfda.records.features import LinearFeatures
 from dpfda.releases.answers import ReleasedAnswers
 from dpfda.releases.base import Release
-from dpfda.releases.comparison import ReleasedComparison
-from dpfda.releases.components import ReleasedComponents
-from dpfda.releases.conditional import ReleasedConditionalDensity
-from dpfda.releases.covariance import ReleasedCovariance
-from dpfda.releases.density import ReleasedDensity
-from dpfda.releases.difference import ReleasedDifference
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.functional_regression import ReleasedFunctionalRegression
-from dpfda.releases.histogram import ReleasedHistogram
-from dpfda.releases.lattice import LatticeRelease
-from dpfda.releases.pooled import ReleasedPooledMean
-from dpfda.releases.predictor import ReleasedPredictor
-from dpfda.releases.quantiles import ReleasedQuantiles
-from dpfda.releases.spread import MeanAndVariance
 from dpfda.releases.staged import TwoStageFunction
-from dpfda.releases.survival import ReleasedSurvival
-from dpfda.releases.tested import ReleasedTest
-from dpfda.releases.vector import ReleasedVector
-from dpfda.summaries.custodians import merge
-from dpfda.summaries.streams import MeanStream
-from dpfda.summaries.tuning import private_selection
-from dpfda.summaries.two_stage import TwoStages
+from dpfda.spine.custodians import merge
+from dpfda.survival.release import ReleasedSurvival
+from dpfda.tuning import private_selection
+from dpfda.vector.release import ReleasedVector
 from dpfda.views import Table
 
 X, Y = np.zeros((20, 8)), np.zeros(20)

@@ -9,8 +9,8 @@ release.
 import matplotlib.pyplot as plt
 
 from dpfda import Domain, PrivateCovariance
+from dpfda.covariance.strategies import Center
 from dpfda.datasets import load_temperatures
-from dpfda.summaries.matrix_noise import Center
 
 days = load_temperatures()
 labels = {"domain": "hour of the day", "value": "temperature (degrees Celsius)"}

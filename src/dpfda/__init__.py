@@ -2,7 +2,7 @@
 
 Names are loaded when they are first used, so importing the package costs next to nothing. Bases, bounds,
 features, tuning and the like lie in the modules named after them: `dpfda.bases`, `dpfda.bounds`,
-`dpfda.records.features`, `dpfda.summaries.tuning`.
+`dpfda.records.features`, `dpfda.tuning`.
 """
 
 from __future__ import annotations
@@ -11,46 +11,46 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dpfda.comparison.equality_test import PrivateEqualityTest
+    from dpfda.comparison.estimator import PrivateComparison
+    from dpfda.covariance.estimator import PrivateCovariance
+    from dpfda.covariance.fpca import PrivateFPCA
+    from dpfda.density.estimator import PrivateDensity
+    from dpfda.density.quantiles import PrivateQuantiles
+    from dpfda.effects.estimator import PrivateFunctionalRegression
+    from dpfda.lattice.estimator import release_function
+    from dpfda.machines.classification import PrivateKernelClassifier
+    from dpfda.machines.regression import PrivateKernelRegressor
+    from dpfda.mean.estimator import PrivateMean
     from dpfda.privacy.ledger import Ledger
     from dpfda.publication.session import Session
     from dpfda.releases.base import load
-    from dpfda.summaries.bernstein import release_function
-    from dpfda.summaries.classification import PrivateKernelClassifier
-    from dpfda.summaries.comparison import PrivateComparison
-    from dpfda.summaries.covariance import PrivateCovariance
-    from dpfda.summaries.density import PrivateDensity
-    from dpfda.summaries.equality import PrivateEqualityTest
-    from dpfda.summaries.fpca import PrivateFPCA
-    from dpfda.summaries.functional_regression import PrivateFunctionalRegression
-    from dpfda.summaries.mean import PrivateMean
-    from dpfda.summaries.quantiles import PrivateQuantiles
-    from dpfda.summaries.regression import PrivateKernelRegressor
-    from dpfda.summaries.settings import Domain, PrivacyUnit, Reading
-    from dpfda.summaries.survival import PrivateSurvival
-    from dpfda.summaries.vector import PrivateVectorMean
+    from dpfda.spine.settings import Domain, PrivacyUnit, Reading
+    from dpfda.survival.estimator import PrivateSurvival
+    from dpfda.vector.estimator import PrivateVectorMean
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "PrivateMean": "summaries.mean",
-    "PrivateVectorMean": "summaries.vector",
-    "PrivateComparison": "summaries.comparison",
-    "PrivateEqualityTest": "summaries.equality",
-    "PrivateCovariance": "summaries.covariance",
-    "PrivateFPCA": "summaries.fpca",
-    "PrivateDensity": "summaries.density",
-    "PrivateQuantiles": "summaries.quantiles",
-    "PrivateSurvival": "summaries.survival",
-    "PrivateFunctionalRegression": "summaries.functional_regression",
-    "PrivateKernelRegressor": "summaries.regression",
-    "PrivateKernelClassifier": "summaries.classification",
-    "release_function": "summaries.bernstein",
+    "PrivateMean": "mean.estimator",
+    "PrivateVectorMean": "vector.estimator",
+    "PrivateComparison": "comparison.estimator",
+    "PrivateEqualityTest": "comparison.equality_test",
+    "PrivateCovariance": "covariance.estimator",
+    "PrivateFPCA": "covariance.fpca",
+    "PrivateDensity": "density.estimator",
+    "PrivateQuantiles": "density.quantiles",
+    "PrivateSurvival": "survival.estimator",
+    "PrivateFunctionalRegression": "effects.estimator",
+    "PrivateKernelRegressor": "machines.regression",
+    "PrivateKernelClassifier": "machines.classification",
+    "release_function": "lattice.estimator",
     "Session": "publication.session",
     "Ledger": "privacy.ledger",
     "load": "releases.base",
-    "Domain": "summaries.settings",
-    "PrivacyUnit": "summaries.settings",
-    "Reading": "summaries.settings",
+    "Domain": "spine.settings",
+    "PrivacyUnit": "spine.settings",
+    "Reading": "spine.settings",
 }
 
 __all__ = [

@@ -1,6 +1,6 @@
 """Run the command as `python -m dpfda`."""
 
-from dpfda.front.command import main
+from dpfda.front import main
 
 if __name__ == "__main__":
     main()

@@ -1,6 +1,6 @@
 """What the default mean of curves between bounds is estimated from, beside noisy numbers: all public.
 
-The estimate itself, and every constant in it, is `dpfda.mechanisms.posteriors.curves`. A release holds
+The estimate itself, and every constant in it, is `dpfda.estimates.curves`. A release holds
 the version of those constants and the ingredients below, so that a file gives the same curve for ever.
 """
 

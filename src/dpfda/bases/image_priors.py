@@ -1,7 +1,7 @@
 """What the default mean of images between bounds is estimated from, beside noisy numbers: all public.
 
 As `dpfda.bases.curve_priors`, for functions of several variables. The estimate, and every constant in
-it, is `dpfda.mechanisms.posteriors.images`.
+it, is `dpfda.estimates.images`.
 """
 
 from __future__ import annotations

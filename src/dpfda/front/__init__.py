@@ -1,1 +1,16 @@
-"""What people meet: the command and the reports."""
+"""What people meet: the command, which finds the verbs, the explorer and other libraries."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+
+
+def main() -> None:
+    """Run the command, or say in one line which extra it needs."""
+    if any(find_spec(package) is None for package in ("typer", "rich")):
+        print("error: the command needs its extra: pip install 'dpfda[cli]'", file=sys.stderr)
+        raise SystemExit(1)
+    from dpfda.front.app import app
+
+    app(prog_name="dpfda")

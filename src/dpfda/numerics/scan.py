@@ -1,10 +1,11 @@
-"""Classes found by scan: a file in a folder that defines one is found by itself."""
+"""What is found by scan: a class in a file of a folder, and files of a name in all wings."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 
@@ -30,3 +31,16 @@ def _scanned(package: str, path: tuple[str, ...], attribute: str) -> tuple[type[
         own = (item for item in items if item.__module__ == loaded.__name__)
         found += [item for item in own if attribute in vars(item)]
     return tuple(found)
+
+
+@cache
+def files_named(name: str) -> tuple[str, ...]:
+    """Modules ``name`` and ``..._name`` of all folders of the package, without importing them."""
+    root = Path(__file__).parents[1]
+    folders = sorted(folder.name for folder in root.iterdir() if (folder / "__init__.py").is_file())
+    return tuple(
+        f"{__package__.partition('.')[0]}.{folder}.{module.name}"
+        for folder in folders
+        for module in pkgutil.iter_modules([str(root / folder)])
+        if module.name == name or module.name.endswith(f"_{name}")
+    )

@@ -21,7 +21,7 @@ _TOLD = {
         "the search it was made in",
         "made inside a search or cross-validation",
         "Fit once with parameters that were chosen without these data, tune on public data "
-        "(dpfda.summaries.tuning.cross_validate), or choose by private_selection.",
+        "(dpfda.tuning.cross_validate), or choose by private_selection.",
     ),
     ENSEMBLE: (
         "the other fits it was made with",

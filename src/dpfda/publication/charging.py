@@ -151,7 +151,7 @@ def _warn_of_repetition() -> None:
         warnings.warn(
             "Each fit of a search or cross-validation is a release of the same private data, and the "
             "losses add up: each says that the search is not covered. Tune on public data, or by "
-            "private_selection (dpfda.summaries.tuning).",
+            "private_selection (dpfda.tuning).",
             RepeatedReleaseWarning,
             stacklevel=3,
         )

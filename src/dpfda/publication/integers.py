@@ -26,7 +26,7 @@ from dpfda.publication.charging import NAMED, Paying, certified_entry, charge, r
 from dpfda.releases.shares import NoisyShares
 
 if TYPE_CHECKING:
-    from dpfda.mechanisms.design.forms import Forms
+    from dpfda.comparison.forms import Forms
 
 # Stages of a release.
 OBJECTIVE, MINIMISER = "perturbed objective", "noise on the minimiser"
@@ -199,7 +199,7 @@ def publish_statistic(
 
     **Guarantee.** Neighbours replace the data of one unit, who stays in its group. Its integers over a
     cell are between -H and H, so that they move by at most 2 H and the statistic, an integer, by at
-    most 2^20 (`dpfda.mechanisms.design.forms`), whichever group it is in and however many there are.
+    most 2^20 (`dpfda.comparison.forms`), whichever group it is in and however many there are.
 
     Parameters
     ----------

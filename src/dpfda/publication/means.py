@@ -14,10 +14,10 @@ from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.bounds import ValueBounds
+from dpfda.estimates import CountNoise
 from dpfda.mechanisms import COUNT_SCALE, Design
 from dpfda.mechanisms.design import ExpectedError, expected_error, least_error, least_error_of_any
 from dpfda.mechanisms.design.expectation import DRAWS, made_up_sums, volume
-from dpfda.mechanisms.posteriors import CountNoise
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpfda.mechanisms.posteriors import CountNoise
+from dpfda.estimates import CountNoise
 from dpfda.noise import NoiseLaw, law_from_json
 from dpfda.numerics.encoding import integer, mapping, number
 

@@ -20,7 +20,7 @@ from dpfda.bases.protocol import flat_grid
 from dpfda.bases.reading import prior_from_json
 from dpfda.bounds import Bound, LatticeBounds, ValueBounds
 from dpfda.bounds.stated import bound_from_json
-from dpfda.mechanisms.posteriors import CurveModel, ImageModel, Posterior, Widths
+from dpfda.estimates import CurveModel, ImageModel, Posterior, Widths
 from dpfda.noise import AnyNorm, BoxNoise, NoiseLaw, Width
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats

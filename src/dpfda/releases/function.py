@@ -128,7 +128,7 @@ class ReleasedFunction(MeanLine):
         which variance. Of the function itself, not of its derivatives.
 
         No band says anything of the bias of clipping, and none but "confidence" of sampling. How often
-        "mean" holds has been measured: `dpfda.mechanisms.posteriors.widths`.
+        "mean" holds has been measured: `dpfda.estimates.widths`.
 
         Where the count is released with noise of its own, the error of their ratio depends on the
         exact values, and the released ones stand in for them: the level of "measured" is then

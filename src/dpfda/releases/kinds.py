@@ -11,6 +11,7 @@ from typing import TypeVar
 import dpfda.releases
 from dpfda.numerics.encoding import mapping, text
 from dpfda.numerics.errors import StorageError
+from dpfda.numerics.scan import files_named
 from dpfda.releases.files import built, read_json
 from dpfda.releases.promise import check_agreement
 from dpfda.releases.published import Published
@@ -22,9 +23,11 @@ Kind = TypeVar("Kind", bound=Published)
 
 
 def kinds() -> Mapping[str, type[Published]]:
-    """Every kind of release by its format: those of the files in this folder, and any other known."""
-    for found in pkgutil.iter_modules(dpfda.releases.__path__):
-        importlib.import_module(f"{dpfda.releases.__name__}.{found.name}")
+    """Kinds of release by format: of this folder, of modules named release, and any other known."""
+    for module in pkgutil.iter_modules(dpfda.releases.__path__):
+        importlib.import_module(f"{dpfda.releases.__name__}.{module.name}")
+    for name in files_named("release"):
+        importlib.import_module(name)
     return KINDS
 
 

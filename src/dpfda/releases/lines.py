@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from dpfda.bases import Basis
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import check_points, piecewise
-from dpfda.mechanisms.posteriors.widths import around_lines, around_slopes
+from dpfda.estimates.widths import around_lines, around_slopes
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
@@ -146,7 +146,7 @@ class MeanLine(Expansion, Sampled, OnBasis):
         return settled(band, self._values(band.points), limits)
 
     def _mean_band(self, level: float, simultaneous: bool, at: Floats) -> Band:
-        """The band for the mean itself; see `dpfda.mechanisms.posteriors.widths`."""
+        """The band for the mean itself; see `dpfda.estimates.widths`."""
         half, line = _half_widths((self,), level, simultaneous, at), self._uncut(at)
         return self._held(Band(at, line - half, line + half, level, simultaneous))
 

@@ -14,8 +14,12 @@ from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import product_points
 from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.protocol import BoxFunctions, flat_grid
+from dpfda.density.plan import DensityPlan
+from dpfda.density.release import ReleasedDensity
+from dpfda.density.selections import zoomed
+from dpfda.estimates import CurveModel, ImageModel, Posterior
+from dpfda.mean.estimator import PrivateMean
 from dpfda.mechanisms import Design
-from dpfda.mechanisms.posteriors import CurveModel, ImageModel, Posterior
 from dpfda.noise import NoiseLaw
 from dpfda.numerics import parameters
 from dpfda.numerics.aggregate import IntegerSum
@@ -23,12 +27,8 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import seeded, shown
 from dpfda.publication import COUNT_SCALE, MeanPlan, Prepared
-from dpfda.publication.selections import zoomed
 from dpfda.releases.counts import NoisyCount
-from dpfda.releases.density import ReleasedDensity
-from dpfda.summaries.arguments import Labels, Records
-from dpfda.summaries.density_plan import DensityPlan
-from dpfda.summaries.mean import PrivateMean
+from dpfda.spine.arguments import Labels, Records
 
 
 class NotPrivate(np.ndarray[Any, np.dtype[np.float64]]):

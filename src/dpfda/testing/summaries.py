@@ -20,7 +20,7 @@ from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import within
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.releases.base import Release
-from dpfda.summaries.estimator import Estimator
+from dpfda.spine.estimator import Estimator
 
 DATASET = "data"
 # Rows that bounds must hold, in units of the largest value that is given.

@@ -122,11 +122,11 @@ class Setting:
         ParameterError
             If the estimator refuses the choices.
         """
+        from dpfda.mean.estimator import PrivateMean
         from dpfda.publication import already_charged
         from dpfda.publication.averages import publish_curve
-        from dpfda.summaries.mean import PrivateMean
-        from dpfda.summaries.settings import Domain, PrivacyUnit
-        from dpfda.summaries.sums import Summation
+        from dpfda.spine.settings import Domain, PrivacyUnit
+        from dpfda.spine.sums import Summation
 
         shape = SHAPES[self.shape]
         mean = PrivateMean(

@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 from wsgiref.types import WSGIEnvironment
 
-from dpfda.front.command.running import as_options
+from dpfda.command.running import as_options
 from dpfda.front.explorer.imagined import (
     DELTA,
     EPSILON,

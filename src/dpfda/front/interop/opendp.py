@@ -34,21 +34,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpfda.covariance.estimator import PrivateCovariance
+from dpfda.covariance.fpca import PrivateFPCA
+from dpfda.density.estimator import PrivateDensity
 from dpfda.front.interop.outputs import as_release, guarantee_of
 from dpfda.front.interop.spaces import shape, units_at
+from dpfda.machines.classification import PrivateKernelClassifier
+from dpfda.machines.regression import PrivateKernelRegressor
+from dpfda.mean.estimator import PrivateMean
 from dpfda.numerics.arrays import Cells
 from dpfda.numerics.errors import DataError, ParameterError, needed
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.composition import for_group
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.publication import already_charged
-from dpfda.summaries.classification import PrivateKernelClassifier
-from dpfda.summaries.covariance import PrivateCovariance
-from dpfda.summaries.density import PrivateDensity
-from dpfda.summaries.estimator import Estimator
-from dpfda.summaries.fpca import PrivateFPCA
-from dpfda.summaries.mean import PrivateMean
-from dpfda.summaries.regression import PrivateKernelRegressor
+from dpfda.spine.estimator import Estimator
 
 if TYPE_CHECKING:
     from opendp.mod import Domain, Measure, Measurement, Metric

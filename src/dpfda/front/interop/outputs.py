@@ -20,7 +20,7 @@ from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.publication import stamp
 from dpfda.releases.function import ReleasedFunction
-from dpfda.summaries.settings import Domain, PrivacyUnit
+from dpfda.spine.settings import Domain, PrivacyUnit
 
 if TYPE_CHECKING:
     from opendp.mod import Measurement

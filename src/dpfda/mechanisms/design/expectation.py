@@ -13,10 +13,10 @@ from dpfda.bases import Basis
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.priors import Hierarchy
+from dpfda.estimates import CountNoise, CurveModel, ImageModel, Posterior
+from dpfda.estimates.components import smooth_roots
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.cells import measured_error
-from dpfda.mechanisms.posteriors import CountNoise, CurveModel, ImageModel, Posterior
-from dpfda.mechanisms.posteriors.components import smooth_roots
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.remembered import remembered

@@ -6,7 +6,7 @@ twice that under add/remove) and the number T of grid points,
     M = max(3, floor(.82 S^(1/2) (min(T, 100) / 100)^(1/4) - 2)),   M = T where that is at least T / 2,
 
 and cells have equal numbers of points. The constants were set on 39 sets of real curves, under the
-estimate of `dpfda.mechanisms.posteriors.curves`. For pure privacy there is no other candidate: a block
+estimate of `dpfda.estimates.curves`. For pure privacy there is no other candidate: a block
 on an l2 ball around the box has three times the noise power.
 
 With a delta, or under zCDP, the expected error of the line follows the noise variance *per function*:
@@ -28,11 +28,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpfda.estimates.curves import LARGEST_GRID
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.cells import Cells
 from dpfda.mechanisms.gaussian import Gaussian
 from dpfda.mechanisms.knorm import KNorm
-from dpfda.mechanisms.posteriors.curves import LARGEST_GRID
 from dpfda.noise import pure_budget
 from dpfda.privacy.guarantees import ApproximateDP, PureDP
 

@@ -1,0 +1,1 @@
+"""What a verb of the command is made of: options, checks, reading, publishing, words."""

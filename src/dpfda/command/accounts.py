@@ -1,0 +1,168 @@
+"""The ledger that a command charges, and the release that was charged, kept where a disk is full."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpfda.command.running import FAILED, fail, note
+from dpfda.numerics.errors import DpfdaError, LedgerError, ParameterError
+
+if TYPE_CHECKING:
+    from dpfda.privacy.composition import Cost
+    from dpfda.privacy.ledger import Amount, AnyLedger, DatasetLedger, Ledger, Record
+    from dpfda.releases.base import Release
+
+
+class Account:
+    """A data set's ledger that remembers the row of its charge: the file is noted on that one."""
+
+    def __init__(self, ledger: Ledger, dataset: str) -> None:
+        self.ledger = ledger
+        self.dataset = dataset
+        self.row: Record | None = None
+
+    def charge(self, dataset: str, costs: Sequence[Cost], entry: Mapping[str, object]) -> Record:
+        """Charge, and remember the row."""
+        self.row = self.ledger.charge(dataset, costs, entry)
+        return self.row
+
+    def remaining(self, dataset: str) -> Amount:
+        """What is left of the budget."""
+        return self.ledger.remaining(dataset)
+
+    def payer(self) -> DatasetLedger:
+        """What an estimator charges."""
+        from dpfda.privacy.ledger import DatasetLedger
+
+        return DatasetLedger(self, self.dataset)
+
+    def note_file(self, file: Path) -> None:
+        """Note the file on the row."""
+        self.ledger.note_file(self.dataset, file.resolve(), self.row)
+
+
+def words(ledger: AnyLedger, dataset: str, listed: bool = False) -> str:
+    """A data set's budget, what is spent and what is left; and what was charged, if listed."""
+    from dpfda.privacy.ledger.history import table
+
+    charged = ledger.releases(dataset) if listed else []
+    return "\n".join([ledger.show(dataset), *([table(charged)] if charged else [])])
+
+
+def state(ledger: AnyLedger, dataset: str, listed: bool = False) -> dict[str, object]:
+    """The same as JSON types."""
+    return {
+        "budget": str(ledger.budget(dataset)),
+        "spent": ledger.spent(dataset).written(),
+        "remaining": ledger.remaining(dataset).written(),
+        **({"releases": ledger.releases(dataset)} if listed else {}),
+    }
+
+
+def opened_account(file: Path | None, dataset: str | None) -> Account | None:
+    """What a release is charged to, given or named once; None where none is named.
+
+    Raises
+    ------
+    ParameterError
+        If only one of file and data set is named.
+    LedgerError
+        If the file is no ledger or does not know the data set.
+    """
+    from dpfda.privacy.ledger import Ledger, named_once
+
+    named = named_once()
+    typed = named.ledger is None or file not in (None, named.ledger)
+    file, dataset = file or named.ledger, dataset or named.dataset
+    if (file is None) != (dataset is None):
+        raise ParameterError(
+            "--ledger and --dataset",
+            "be given together",
+            "one of them",
+            "A ledger may hold many. DPFDA_LEDGER and DPFDA_DATASET, or a file dpfda.toml, name both "
+            "once for all releases.",
+        )
+    if file is None or dataset is None:
+        return None
+    account = Ledger(file)
+    account.budget(dataset)
+    where = "" if typed else f", as {named.where['ledger']} says"
+    note(f"The release will be charged to {dataset!r} in {account.path}{where}.")
+    return Account(account, dataset)
+
+
+def save(release: Release, out: Path, account: Account | None = None) -> None:
+    """Write a release, or else keep it beside the ledger or in the folder for temporary files, and fail.
+
+    The release is public once its noise is drawn, so any place is allowed. The message says where it is.
+    """
+    try:
+        release.save(out)
+    except DpfdaError as error:
+        row = account.row if account is not None else None
+        name = f"{out.stem}.row-{row.number}.json" if row is not None else f"{out.stem}.kept.json"
+        folders = [Path(tempfile.gettempdir()), Path.home()]
+        if account is not None:
+            folders.insert(0, account.ledger.path.parent)
+        kept = _kept(release, [folder / name for folder in folders])
+        if kept is None:
+            fail(
+                f"{error} Noise had been drawn and the release is lost, since no other place could be "
+                "written to either: running again is a second release.",
+                FAILED,
+            )
+        remedy = f"Move it to {str(out)!r} yourself."
+        if account is not None and row is not None:
+            with suppress(LedgerError):
+                account.note_file(kept)
+                words = f"dpfda ledger recover {account.ledger.path} {row.number} {out}"
+                remedy = f"Put it in its place with: {words}"
+        fail(
+            f"{error} The release counts, and is kept in {str(kept)!r}. Running again would be a second "
+            f"release. {remedy}",
+            FAILED,
+        )
+
+
+def recovered(ledger: Ledger, row: int, out: Path, overwrite: bool) -> Path:
+    """Copy the file that is noted on a charge to where it is wanted, and note that.
+
+    Raises
+    ------
+    LedgerError
+        If the row is no charge, or has no file.
+    StorageError
+        If that file holds no release, or the new one cannot be written.
+    """
+    from dpfda.command.files import check_outputs
+    from dpfda.releases.base import load
+    from dpfda.releases.files import write_text
+
+    found = next((listed for listed in ledger.releases() if listed["number"] == row), None)
+    if found is None:
+        raise LedgerError(f"ROW must be a charge of the ledger; found {row}. See dpfda ledger show.")
+    if found["file"] is None:
+        raise LedgerError(
+            f"The charge must have a file; row {row} has none. Its release was written by other "
+            "means, or is lost: its noise cannot be drawn again under the same charge."
+        )
+    kept = Path(found["file"])
+    check_outputs({"F.json": out}, {"the kept file": kept}, overwrite)
+    load(kept)
+    write_text(out, kept.read_text(encoding="utf-8"))
+    ledger.note_file(found["dataset"], out.resolve(), row)
+    return kept
+
+
+def _kept(release: Release, places: list[Path]) -> Path | None:
+    for place in places:
+        if place.exists():
+            continue
+        with suppress(DpfdaError, OSError):
+            release.save(place)
+            return place.resolve()
+    return None

@@ -1,0 +1,120 @@
+"""What every verb declares: its name, its words, its examples, and each of its options."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Annotated, Any, Protocol
+
+import typer
+
+from dpfda.command.documented import Parameter
+
+# What a person typed, by the names of the parameters.
+Given = SimpleNamespace
+# An option that must be given; and one whose default is that of the estimator.
+REQUIRED = inspect.Parameter.empty
+THEIRS = object()
+# Stands in the words of an option for those of the estimator's docstring.
+DOCSTRING = "{docstring}"
+QUOTES = "'\""
+# Letters for what is typed most often: the same in every verb.
+SHORT = {
+    "--epsilon": "-e", "--delta": "-d", "--bounds": "-b", "--out": "-o", "--plot": "-p",
+    "--groups": "-g", "--columns": "-c", "--column": "-c", "--curves": "-n", "--kernel": "-k",
+    "--input": "-i", "--target": "-t", "--missing": "-m", "--level": "-l", "--json": "-j", "--at": "-a",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a verb, or an argument where it has no flag.
+
+    Parameters
+    ----------
+    name : str
+        The parameter that it sets.
+    flag : str
+        As it is typed.
+    metavar : str
+        What stands for its value; by default the choices of the estimator's docstring.
+    help : str
+        Words; ``{docstring}`` in them stands for those of the estimator.
+    panel : str, optional
+        Where the help page lists it.
+    type : type
+    default : object
+    envvar : str, optional
+        Variable of the environment that sets it, too.
+    """
+
+    name: str
+    flag: str = ""
+    metavar: str = ""
+    help: str = DOCSTRING
+    panel: str | None = None
+    type: Any = str
+    default: object = THEIRS
+    envvar: str | None = None
+
+    def told(self, parameters: Mapping[str, Parameter], flags: Mapping[str, str]) -> Option:
+        """The option with the words, the choices and the default of an estimator's parameter."""
+        known = parameters.get(self.name, Parameter())
+        return replace(
+            self,
+            help=self.help.replace(DOCSTRING, _typed(known.words, flags)),
+            metavar=self.metavar or "|".join(known.choices) or self.name.upper(),
+            default=known.default if self.default is THEIRS else self.default,
+        )
+
+    def parameter(self) -> inspect.Parameter:
+        """The parameter of a function that the command line is read from."""
+        words: dict[str, Any] = {"help": self.help.replace("[", "\\["), "rich_help_panel": self.panel}
+        if self.type is not bool:
+            words |= {"metavar": self.metavar, "envvar": self.envvar}
+        flags = [flag for flag in (self.flag, SHORT.get(self.flag)) if flag]
+        info = (typer.Option if self.flag else typer.Argument)(*flags, **words)
+        kind = self.type if self.default is not None else self.type | None
+        return inspect.Parameter(
+            self.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=self.default,
+            annotation=Annotated[kind, info],
+        )
+
+
+class Declared(Protocol):
+    """What a file in `dpfda.front.verbs` declares: a verb.
+
+    Its options are asked for when it is run or explained, not when all verbs are listed.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def help(self) -> str: ...
+
+    @property
+    def examples(self) -> Sequence[str]: ...
+
+    @property
+    def panel(self) -> str | None: ...
+
+    def told(self) -> Sequence[Option]: ...
+
+    def run(self, given: Given, /) -> None: ...
+
+
+def _typed(words: str, flags: Mapping[str, str]) -> str:
+    """Words with parameters as they are typed: for ``center="private"``, --center private."""
+
+    def name(match: re.Match[str]) -> str:
+        parameter, _, value = match[1].partition("=")
+        known = flags.get(parameter, "")
+        return f"{known} {value.strip(QUOTES)}".strip() if known else match[1]
+
+    return re.sub(r"`+([^`]+)`+", name, words)

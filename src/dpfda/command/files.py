@@ -1,0 +1,141 @@
+"""Files of a verb: releases that it opens, outputs that it checks before all else, and pictures."""
+
+from __future__ import annotations
+
+import io
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpfda.numerics.errors import MissingExtraError, ParameterError, StorageError
+from dpfda.releases.files import check_writable, write_bytes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from dpfda.releases.base import Release
+
+PICTURES = (".png", ".pdf", ".svg")
+# Stands for standard input.
+PIPED = "-"
+
+
+def opened(file: Path) -> Release:
+    """The release in a file; of -, the one on standard input.
+
+    Raises
+    ------
+    ParameterError
+        If nothing was piped in.
+    StorageError
+        If it is no release.
+    """
+    return opened_with_bytes(file)[0]
+
+
+def opened_with_bytes(file: Path) -> tuple[Release, bytes]:
+    """The release as of `opened`, and what the file holds, for its hash."""
+    from dpfda.releases.base import load
+
+    if str(file) != PIPED:
+        return load(file), file.read_bytes()
+    if sys.stdin is None or sys.stdin.isatty():
+        raise ParameterError("F.json", "be '-' only where a release is piped in", "a terminal")
+    # A release is public: it may be written anywhere.
+    with tempfile.TemporaryDirectory() as folder:
+        piped = Path(folder) / "standard input"
+        piped.write_bytes(sys.stdin.buffer.read())
+        return load(piped), piped.read_bytes()
+
+
+def conditional(release: Release, given: str) -> Release:
+    """The density of one variable of two where the other has a value: "40", "age=40".
+
+    Raises
+    ------
+    ParameterError
+        If the release is no density of two variables, or it is none of these.
+    """
+    from dpfda.density.release import ReleasedDensity
+
+    if not isinstance(release, ReleasedDensity) or release.dimensions != 2:
+        raise ParameterError("--given", "be of a density of two variables", type(release).__name__)
+    name, _, value = given.rpartition("=")
+    labels = [release.axis_label(axis).partition(" (")[0] for axis in range(2)]
+    if name.strip() not in ("", *labels):
+        raise ParameterError("--given", f"name one of {labels}", repr(name))
+    try:
+        place = float(value)
+    except ValueError:
+        words = "be a value of the first variable, or NAME=VALUE"
+        raise ParameterError("--given", words, repr(given), "Example: --given age=40") from None
+    return release.conditional(place, labels.index(name.strip()) if name else 0)
+
+
+def check_outputs(
+    outputs: Mapping[str, Path | None], inputs: Mapping[str, Path], overwrite: bool
+) -> None:
+    """Make sure that all output files can be written and that none replaces something.
+
+    Parameters
+    ----------
+    outputs : mapping
+        Option name to path, None where it was not given.
+    inputs : mapping
+        Names and paths of files that are read.
+    overwrite : bool
+        Whether existing output files may be replaced; input files never may.
+
+    Raises
+    ------
+    ParameterError, StorageError, MissingExtraError
+    """
+    seen = {path.resolve(): name for name, path in inputs.items()}
+    for name, path in outputs.items():
+        if path is None:
+            continue
+        check_writable(path)
+        if path.resolve() in seen:
+            raise ParameterError(
+                name,
+                f"be another file than {seen[path.resolve()]}",
+                repr(str(path)),
+                "Choose another path.",
+            )
+        seen[path.resolve()] = name
+        if path.exists() and not overwrite:
+            raise StorageError(
+                f"{name} must be a new file; found that {str(path)!r} exists. Choose another path, or "
+                "add --overwrite to replace it."
+            )
+        if name.endswith("plot"):
+            _check_picture(name, path)
+
+
+def _check_picture(name: str, path: Path) -> None:
+    if path.suffix.lower() not in PICTURES:
+        raise ParameterError(name, f"end in one of {', '.join(PICTURES)}", repr(str(path)))
+    if find_spec("matplotlib") is None:
+        raise MissingExtraError("matplotlib", "plot", name)
+
+
+def save_picture(drawn: Callable[[], Axes], path: Path) -> None:
+    """Write what is drawn, whole or not at all, without a window and without TeX."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    content, before = io.BytesIO(), pyplot.get_fignums()
+    try:
+        with matplotlib.rc_context({"text.usetex": False}):
+            figure = drawn().get_figure(root=True)
+            assert figure is not None  # noqa: S101 - for the type checker: an axis drawn has a figure
+            figure.savefig(content, format=path.suffix[1:].lower(), dpi=150)
+    finally:
+        for number in set(pyplot.get_fignums()) - set(before):
+            pyplot.close(number)
+    write_bytes(path, content.getvalue())

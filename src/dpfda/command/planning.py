@@ -1,0 +1,175 @@
+"""What a summary needs for an error or a band that is wanted, and what to expect of any summary."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpfda.bases.kernels import short_range
+from dpfda.command.checks import kernel_on
+from dpfda.command.declared import REQUIRED, Given
+from dpfda.command.options import POINTS
+from dpfda.command.running import print_json, say, warn
+from dpfda.numerics.encoding import Json
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import whole
+
+if TYPE_CHECKING:
+    from dpfda.command.publishing import Publication
+    from dpfda.publication import Plan
+
+# Of a curve's grid, at most.
+MOST_POINTS = 2000
+# What stands for the one that is not given, until it is found.
+EPSILON, UNITS = "1", 100
+# Options that not every verb has.
+NOT_GIVEN = dict.fromkeys(("rho", "public_size", "edges", "points", "late", "levels", "columns"))
+# Whose numbers of units are those of each group.
+GROUPED = ("compare", "test")
+
+
+def answer(publication: Publication, typed: Given) -> None:
+    """Say what a plan expects, and what an error or a band that is wanted needs."""
+    from dpfda.command.files import check_outputs, save_picture
+    from dpfda.command.forecast import show_forecast
+    from dpfda.privacy.words import cautions
+    from dpfda.publication.means import MeanPlan
+    from dpfda.views import draw
+
+    given = Given(**NOT_GIVEN | vars(typed))
+    wants = given.error is not None or given.band is not None
+    if not wants and (given.curves is None or (given.epsilon is None and given.rho is None)):
+        missing = "--curves" if given.curves is None else "--epsilon"
+        raise ParameterError(missing, "be given, or --error or --band", "none")
+    made = planned(publication, given)
+    wanted = _wanted(given, made) if wants else {}
+    check_outputs({"--plot": given.plot}, {}, given.overwrite)
+    warnings = [] if wants else [*cautions(made.guarantee, given.public_size or given.curves)]
+    mean = made if isinstance(made, MeanPlan) and publication.name == "mean" else None
+    if mean is not None:
+        grid, domain = mean.basis.grid_points, mean.basis.domain_range
+        short = short_range(kernel_on(given.basis, domain), grid, domain)
+        warnings += [] if short is None else [short]
+    for text in warnings:
+        warn(text)
+    if mean is not None and not wants:
+        show_forecast(mean, given, warnings)
+        return
+    found = needed(given, made, wanted) if wants else {}
+    if given.plot is not None:
+        start = found.get("least_epsilon")
+        shown = made if start is None else made.at(epsilon=start)
+        save_picture(lambda: draw(shown.view()), given.plot)
+    level = given.band_level
+    if given.as_json:
+        facts = {"summary": made.summary, **made.facts()} if wants else made.to_json(level)
+        plot = None if given.plot is None else str(given.plot)
+        said = {"wanted": wanted or None, **found, "warnings": warnings, "plot": plot}
+        print_json({**facts, **said})
+    elif wants:
+        units = f"{made.unit}s in each group" if publication.name in GROUPED else f"{made.unit}s"
+        say(_told(given, made, wanted, found, units))
+    else:
+        say(made.describe(level))
+
+
+def planned(publication: Publication, given: Given) -> Plan:
+    """The plan of what a verb publishes, from what was typed."""
+    from dpfda.command.checks import check_size
+    from dpfda.command.reading import parse_points
+
+    units = UNITS if given.curves is None else whole(given.curves, "--curves", 2)
+    said = _as_if_for_a_file(publication, given)
+    check_size(said)
+    estimator = publication.estimator(said)
+    # Where the estimator has no such parameter, nothing is said of it.
+    further: Json = {} if given.late is None else {"late": given.late}
+    if given.points is not None:
+        if not 2 <= given.points <= MOST_POINTS:
+            raise ParameterError("--points", f"lie between 2 and {MOST_POINTS}", given.points)
+        if given.grid is not None and given.points != POINTS:
+            raise ParameterError("--points", "be left out with --grid", given.points)
+        further["columns"] = given.points
+    if given.edges is not None:
+        further["edges"] = parse_points(given.edges, "--edges")
+    made: Plan = estimator.plan(units, **further)
+    return made
+
+
+def _as_if_for_a_file(publication: Publication, given: Given) -> Given:
+    """What would be given to the verb itself: names of columns stand for those of a file."""
+    told = {option.name: option.default for option in publication.told()}
+    said = {name: name if default is REQUIRED else default for name, default in told.items()}
+    said |= vars(given) | {"csv": None}
+    if given.epsilon is None and given.rho is None:
+        said["epsilon"] = EPSILON
+    if given.levels and "by" in told:
+        said["by"] = "by"
+    if given.edges is not None:
+        said["counts"] = "counts"
+    elif "counts" in told and not given.columns:
+        words = "be given, or --edges for a table of counts"
+        raise ParameterError("--column", words, "none", "Example: --column age:0:105")
+    return Given(**said)
+
+
+def _wanted(given: Given, made: Plan) -> Json:
+    """What is wanted, in the units of the function."""
+    if given.error is not None and given.band is not None:
+        raise ParameterError("--error", "be given, or --band, and not both", "both")
+    name = "error" if given.band is None else "band"
+    text = str(getattr(given, name)).strip()
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        words = "be a number, or per cent such as 2%"
+        raise ParameterError(f"--{name}", words, repr(text)) from None
+    if text.endswith("%"):
+        if made.scale is None:
+            raise ParameterError(f"--{name}", "be in the units of the data here", repr(text))
+        value *= made.scale[0] / 100
+    return {name: value, **({"level": given.band_level} if name == "band" else {})}
+
+
+def needed(given: Given, made: Plan, wanted: Json) -> Json:
+    """The least epsilon, the least number of units, and the table between."""
+    if given.curves is None and given.epsilon is None and given.rho is None:
+        raise ParameterError("--curves or --epsilon", "be given with --error or --band", "neither")
+    if given.rho is not None and given.curves is not None:
+        raise ParameterError(
+            "--curves", "be left out with --rho", given.curves, "Of rho no least one is looked for."
+        )
+    found: Json = {}
+    if given.curves is not None:
+        found["least_epsilon"] = made.least_epsilon(**wanted)
+    if given.epsilon is not None or given.rho is not None:
+        found["least_n"] = made.least_n(**wanted)
+    middle = made.at(found.get("least_n"))
+    if "least_epsilon" in found:
+        middle = made.at(epsilon=found["least_epsilon"])
+    return {**found, "between": middle.between(**wanted)}
+
+
+def _told(given: Given, made: Plan, wanted: Json, found: Json, of: str) -> str:
+    from dpfda.privacy.words import number
+    from dpfda.views import aligned
+
+    term = made.guarantee.terms[0]
+    what, value = "expected error", wanted.get("error")
+    if value is None:
+        what, value = f"half-width of the {100 * wanted['level']:g}% band", wanted["band"]
+    facts = {name: fact for name, fact in made.facts().items() if name in ("protects", "bound")}
+    facts["wanted"] = f"{what} of at most {number(value)}"
+    if "error" in wanted:
+        facts["error"] = made.error_words
+    lines = [f"Plan: {made.summary}, from public numbers alone; no file was read."]
+    lines += [f"  {name + ':':<11} {fact}" for name, fact in facts.items()]
+    if "least_epsilon" in found:
+        lines.append(f"For {given.curves} {of} the least epsilon is {found['least_epsilon']:g}.")
+    if "least_n" in found:
+        lines.append(f"At {term} = {getattr(given, term)} the least number is {found['least_n']} {of}.")
+    rows = found["between"]
+    columns = {
+        term: [f"{row[term]:.4g}" for row in rows],
+        f"least number of {of}": [str(row["least_n"] or "more than 10^9") for row in rows],
+    }
+    return "\n".join([*lines, aligned(columns)])

@@ -1,0 +1,279 @@
+"""How any verb publishes: public checks, outputs, ledger, cautions, reading, noise, files, words."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dpfda.command import options as o
+from dpfda.command.accounts import Account, opened_account
+from dpfda.command.declared import Given, Option
+from dpfda.command.documented import documented
+from dpfda.command.reading import Reader, located
+from dpfda.command.running import FAILED, fail, note, tell, warn
+from dpfda.numerics.errors import DpfdaError
+
+if TYPE_CHECKING:
+    from dpfda.command.reading import Summary
+    from dpfda.releases.base import Release
+
+# Makes a file out of a release.
+Writer = Callable[[Any, Path], object]
+# What is planned of data that are not known yet.
+TRIED_UNITS, TRIED_POINTS = 100, 24
+FOOT = (
+    "All arguments are public, and checked before the file is read. Running it again on the same data "
+    "is a second release: losses add up."
+)
+
+
+def save_plot(release: Release, path: Path) -> None:
+    """Write a picture of a release."""
+    from dpfda.command.files import save_picture
+
+    save_picture(release.plot, path)
+
+
+def save_table(release: Release, path: Path) -> None:
+    """Write the table of a release as CSV."""
+    from dpfda.releases.files import write_text
+    from dpfda.views import to_csv
+
+    write_text(path, to_csv(release.table()))
+
+
+def picture_of(part: Callable[[Any], Release], option: Option) -> tuple[Option, Writer]:
+    """An output of a verb: a picture of a part of the release, with the option that asks for it."""
+    return option, lambda release, path: save_plot(part(release), path)
+
+
+@dataclass(frozen=True)
+class Publication:
+    """A verb that publishes: an estimator, a reader, outputs, and what is special about them.
+
+    Parameters
+    ----------
+    name, examples
+        As of a `Verb`.
+    words : str
+        What the verb does.
+    plans : sequence of str
+        Examples of its plan.
+    estimators : sequence of str
+        "module:Class": the estimator, then those that its docstring refers to.
+    reader : Reader
+    trial : callable
+        Takes the estimator and fails where its public parameters cannot be used; by default it is
+        planned.
+    bounded : bool
+        Whether --bounds, --l2-bound and --l1-bound choose its bound.
+    options : sequence of Option
+        Parameters of the estimator that this verb words or types in its own way.
+    without : sequence of str
+        Parameters of the estimator that have no option here.
+    settings : callable
+        What else the options say to the estimator.
+    found : callable
+        What else the public part of the file says to it.
+    outputs : mapping
+        Files that this verb alone writes: what names each, and what writes it.
+    csv : bool
+        Whether a release can be written as a table.
+    """
+
+    name: str
+    words: str
+    estimators: Sequence[str]
+    reader: Reader[Any]
+    examples: Sequence[str]
+    plans: Sequence[str] = ()
+    trial: Callable[[Summary], object] | None = None
+    bounded: bool = False
+    options: Sequence[Option] = ()
+    without: Sequence[str] = ()
+    settings: Callable[[Given], Mapping[str, object]] = lambda given: {}
+    found: Callable[[Given, Any], Mapping[str, object]] = lambda given, table: {}
+    outputs: Sequence[tuple[Option, Writer]] = ()
+    csv: bool = True
+    panel: ClassVar[str] = o.PUBLISHING
+
+    @property
+    def help(self) -> str:
+        """What the verb does."""
+        return f"{self.words}\n\n{FOOT}"
+
+    @property
+    def parameters(self) -> dict[str, Option]:
+        """Options that are parameters of the estimator, by name."""
+        of_all = {name: set_ for name, set_ in o.PARAMETERS.items() if name not in self.without}
+        known = documented(tuple(self.estimators))
+        made = of_all | {option.name: option for option in self.options}
+        if "rho" in known:
+            made["epsilon"] = replace(made["epsilon"], default=None)
+        return {name: option for name, option in made.items() if name in known}
+
+    @property
+    def chosen(self) -> dict[str, Option]:
+        """Options that state public choices, by name."""
+        bounds = o.BOUNDS if self.bounded else ()
+        return {**self.parameters, **{option.name: option for option in (*bounds, *self.options)}}
+
+    @property
+    def written(self) -> Sequence[tuple[Option, Writer]]:
+        """What is written beside the release, and how."""
+        return (*self.outputs, *(((o.CSV, save_table),) if self.csv else ()), (o.PLOT, save_plot))
+
+    def told(self) -> list[Option]:
+        """All options."""
+        options = (
+            *self.reader.options, *self.chosen.values(), o.DATASET, o.OUT,
+            *(option for option, _ in self.written), o.OVERWRITE, o.AS_JSON,
+        )  # fmt: skip
+        return o.told(options, self.estimators)
+
+    def run(self, given: Given) -> None:
+        """Publish: nothing is read before the public arguments are checked, or drawn before a charge."""
+        from dpfda.command.checks import check_size
+        from dpfda.command.files import check_outputs
+        from dpfda.privacy.words import cautions
+        from dpfda.spine.estimator import addressed
+
+        check_size(given)
+        estimator = self.estimator(given)
+        guarantee = estimator.asked()
+        outputs = [(option, getattr(given, option.name), write) for option, write in self.written]
+        paths = {"--out": given.out, **{option.flag: path for option, path, _ in reversed(outputs)}}
+        check_outputs(paths, {"FILE": given.file}, given.overwrite)
+        (self.trial or try_plan)(estimator)
+        account = opened_account(given.ledger, given.dataset)
+        warnings = list(cautions(guarantee, getattr(given, "public_size", None)))
+        for text in warnings:
+            warn(text)
+        table = self.reader.read(given)
+        from_file = {**self.reader.found(given, table), **self.found(given, table)}
+        if account is not None:
+            estimator.set_params(ledger=account.payer())
+        estimator.set_params(**addressed(type(estimator), from_file))
+        with located(table):
+            release = self.reader.fit(estimator, table, given).release_
+        files = write_release(release, given.out, outputs, account)
+        with after_publication(given.out):
+            new = [text for text in release.warnings() if text not in warnings]
+            notes = self.reader.notes(given, table)
+            for text in new:
+                warn(text)
+            for text in notes:
+                note(text)
+            if account is not None:
+                account.note_file(given.out)
+            tell_files(release, files, given.as_json, warnings=warnings + new, notes=notes)
+
+    def estimator(self, given: Given) -> Summary:
+        """The estimator with the public parameters that were given."""
+        from dpfda.command.checks import bound_from, budget_of
+        from dpfda.spine.estimator import alone
+
+        # The ledger is opened after all checks.
+        names = [name for name in self.parameters if name != "ledger"]
+        made: dict[str, object] = {name: getattr(given, name) for name in names}
+        made |= budget_of(given)
+        if self.bounded:
+            made["bounds"] = bound_from(given)
+        stated = {**made, **self.reader.settings(given), **self.settings(given)}
+        # What was not given has the estimator's default.
+        known = {name: value for name, value in stated.items() if value is not None}
+        kind: type[Summary] = make(self.estimators[0])
+        with alone():
+            return kind(**known)
+
+
+def make(home: str) -> Any:
+    """The class at "module:Class"."""
+    module, name = home.split(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def try_plan(estimator: Summary) -> None:
+    """Plan a release of made-up size, so that a refusal comes before the file is read."""
+    known = estimator.settings.domain
+    if not hasattr(estimator, "basis"):
+        # The edges of a table of counts are its domain.
+        if known.domain_range is not None:
+            estimator.plan(TRIED_UNITS).certified()
+        return
+    from dpfda.command.checks import kernel_on
+    from dpfda.covariance.strategies import Center
+
+    center, domain = Center.of(getattr(estimator, "center", None)).curve, known.domain_range
+    for curve in (center, *(getattr(estimator, "prior", None) or ())):
+        if domain is None and callable(curve):
+            domain = curve.domain_range
+    if domain is None and known.grid_points is None and estimator.basis is not None:
+        # A range in units of the header's numbers needs a domain that fits it.
+        reach = float(getattr(kernel_on(estimator.basis, (0.0, 1.0)), "length_scale", 0.1))
+        domain = (0.0, 10 * reach)
+    trial = copy.copy(estimator).set_params(domain__domain_range=domain)
+    trial.plan(TRIED_UNITS, columns=TRIED_POINTS).certified()
+
+
+def write_release(
+    release: Release,
+    out: Path,
+    outputs: Sequence[tuple[Option, Path | None, Writer]],
+    account: Account | None = None,
+) -> dict[str, str]:
+    """Write the release, then what can be made from it again; paths by what they hold.
+
+    A picture or a table that fails is a warning and no failure: a script that saw one would release
+    again.
+    """
+    from dpfda.command.accounts import save
+
+    save(release, out, account)
+    files = {"release": str(out)}
+    for option, path, write in outputs:
+        if path is None:
+            continue
+        try:
+            write(release, path)
+        except Exception as error:
+            # Whatever fails here has read the release alone, which is public.
+            why = str(error) or type(error).__name__
+            warn(
+                f"{option.flag} {path} was not written ({why}). The release is written in {out} and "
+                "counts; dpfda plot and dpfda eval draw and tabulate it at no cost."
+            )
+        else:
+            files[option.name.replace("_", " ")] = str(path)
+    return files
+
+
+@contextmanager
+def after_publication(out: Path) -> Iterator[None]:
+    """What fails here fails after the release: say so, and leave with the status of a failure."""
+    try:
+        yield
+    except (DpfdaError, OSError) as error:
+        fail(f"The release is published in {out} and counts, but then: {error}", FAILED)
+
+
+def words(release: Release, files: Mapping[str, str]) -> str:
+    """A release in a few lines, for the terminal."""
+    written = ", ".join(f"{path} ({kind})" for kind, path in files.items())
+    facts = {**release.highlights(), "written": written}
+    return "\n".join([repr(release), *(f"  {name + ':':<13} {fact}" for name, fact in facts.items())])
+
+
+def tell_files(release: Release, files: Mapping[str, str], as_json: bool, **more: object) -> None:
+    """Print what was published and written: in words, or as JSON with more that is told there."""
+    if as_json:
+        tell(release.summary() | {"files": files, **more})
+    else:
+        shown = f"Next: dpfda show {shlex.quote(files['release'])}"
+        tell(f"{words(release, files)}\n{shown}   (what is promised, in plain words)")

@@ -1,0 +1,351 @@
+"""How a verb reads its file: the options that say what is in it, and what is said of the reading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+
+from dpfda.command import options as o
+from dpfda.command.declared import REQUIRED, Given, Option
+from dpfda.command.running import progress_bar
+from dpfda.numerics.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from dpfda.publication import Plan
+    from dpfda.records.csv_tables import Stated
+    from dpfda.records.files import InFile, TableCurves, Uses
+    from dpfda.releases.base import Release
+    from dpfda.spine.estimator import Estimator
+
+    class Fitted(Estimator):
+        """An estimator that has been fitted."""
+
+        release_: Release
+
+    class Summary(Estimator):
+        """An estimator, as verbs know it."""
+
+        fit: Callable[..., Fitted]
+        fit_counts: Callable[..., Fitted]
+        plan: Callable[..., Plan]
+
+
+Read = TypeVar("Read", bound="InFile")
+MOST_POINTS = 100_000
+SHOWN = 3
+
+
+class Reader(Generic[Read]):
+    """Reads the records of a kind of file and hands them to an estimator.
+
+    Attributes
+    ----------
+    public : sequence of str
+        Options that state public numbers, which a plan needs as well.
+    """
+
+    public: ClassVar[Sequence[str]] = ()
+
+    @property
+    def options(self) -> Sequence[Option]:
+        """What is said of the file."""
+        raise NotImplementedError
+
+    def settings(self, given: Given) -> dict[str, object]:
+        """Check the options, before the file is read; what they say to the estimator."""
+        raise NotImplementedError
+
+    def read(self, given: Given) -> Read:
+        """Read the file."""
+        raise NotImplementedError
+
+    def found(self, given: Given, table: Read) -> dict[str, object]:
+        """What the public part of the file says to the estimator."""
+        return {}
+
+    def fit(self, estimator: Summary, table: Read, given: Given) -> Fitted:
+        """Fit the estimator."""
+        raise NotImplementedError
+
+    def used(self, given: Given, table: Read) -> list[str]:
+        """Columns that have a use."""
+        return list(table.columns)
+
+    def notes(self, given: Given, table: Read) -> list[str]:
+        """What is said of the reading: columns that look like names of persons and have no use.
+
+        Nothing where a privacy unit is named.
+        """
+        from dpfda.records.headers import identifiers
+
+        found = [] if given.groups else identifiers(table.header, self.used(given, table))
+        if not found:
+            return []
+        many = len(found) > 1
+        names = ", ".join(map(repr, found[:SHOWN])) + (" and others" if len(found) > SHOWN else "")
+        return [
+            f"column{'s' if many else ''} {names} look{'' if many else 's'} like an identifier and "
+            f"{'are' if many else 'is'} not used; if one person may have several records, name the "
+            f"person's column, as in --groups {found[0]!r}, for else each record is protected alone"
+        ]
+
+
+# What may be asked for where values are missing; the last of curves' means alone.
+MISSING = ("refuse", "complete", "pooled")
+
+
+@dataclass(frozen=True)
+class Curves(Reader["TableCurves"]):
+    """Curves: a row a curve or, where `long` allows it, a row an observation.
+
+    Parameters
+    ----------
+    long : bool
+    """
+
+    long: bool = False
+    public: ClassVar[Sequence[str]] = ("domain", "dates", "grid")
+
+    @property
+    def options(self) -> Sequence[Option]:
+        return (o.CURVE_FILE, *o.WIDE, *(o.LONG if self.long else ()))
+
+    def settings(self, given: Given) -> dict[str, object]:
+        from dpfda.numerics.parameters import choice
+
+        choice(given.missing, "--missing", MISSING if self.long else MISSING[:2])
+        choice(given.invalid, "--invalid", ("refuse", "repair"))
+        choice(given.decimal, "--decimal", (".", ","))
+        layout = self._layout(given)
+        if layout:
+            _check_layout(given, layout)
+        if given.grid is not None and (layout or given.dates is not None):
+            raise ParameterError("--grid", "be left out in the long layout and with --dates", given.grid)
+        grid = None if given.grid is None else parse_points(given.grid, "--grid")
+        return {
+            "grid_points": grid,
+            "domain_range": ends(given),
+            "unit": given.unit or given.groups or layout.get("--id"),
+            # Observations are pooled unless each curve is to be completed first.
+            **({"missing": "pooled"} if layout and given.missing == MISSING[0] else {}),
+        }
+
+    def _layout(self, given: Given) -> dict[str, str]:
+        named = {option.flag: getattr(given, option.name) for option in o.LONG} if self.long else {}
+        return {flag: column for flag, column in named.items() if column is not None}
+
+    def read(self, given: Given) -> TableCurves:
+        return self._read(given, given.groups)
+
+    def _read(
+        self, given: Given, groups: str | None, numbers: Uses = (), labels: Uses = ()
+    ) -> TableCurves:
+        """Curves, the labels in a column, and further columns of the same file."""
+        from dpfda.records import files
+
+        layout = {option.name: getattr(given, option.name, None) for option in o.LONG}
+        with as_stated(given.file, given.decimal, given.invalid) as stated:
+            return files.read_curves(
+                given.file,
+                columns=given.columns,
+                groups=groups,
+                **layout,
+                decimal=given.decimal,
+                dates=given.dates,
+                since=None if given.domain is None or given.dates is None else given.domain[0],
+                grid=None if given.grid is None else parse_points(given.grid, "--grid"),
+                numbers=numbers,
+                labels=labels,
+                invalid=stated.invalid,
+                progress=stated.progress,
+            )
+
+    def found(self, given: Given, table: TableCurves) -> dict[str, object]:
+        return {"grid_points": table.grid_points, "labels": self.labels(given, table)}
+
+    def labels(self, given: Given, table: TableCurves) -> dict[str, str]:
+        """What axis and values are called."""
+        axis = given.x_label or (None if given.dates is None else table.axis)
+        return said({"domain": axis, "value": given.y_label})
+
+    def fit(self, estimator: Summary, table: TableCurves, given: Given) -> Fitted:
+        return estimator.fit(table.data, groups=table.groups)
+
+    def used(self, given: Given, table: TableCurves) -> list[str]:
+        return [*self._layout(given).values()]
+
+    def notes(self, given: Given, table: TableCurves) -> list[str]:
+        return [_axis(given, table, ends(given) or (0.0, 1.0)), *super().notes(given, table)]
+
+
+@dataclass(frozen=True)
+class ComparedCurves(Curves):
+    """Curves with a column that says which group each is in."""
+
+    @property
+    def options(self) -> Sequence[Option]:
+        by = Option(
+            "by", "--by", "COLUMN",
+            "Column with the group of each record, such as case or control. Its name and the names of "
+            "the groups are published; under replace-one, who is in which group is taken as public.",
+            o.READING, default=REQUIRED,
+        )  # fmt: skip
+        return (*super().options, by)
+
+    def settings(self, given: Given) -> dict[str, object]:
+        if given.neighbours == "add-remove" and not given.levels:
+            remedy = "Name every group that may occur."
+            raise ParameterError("--level", "be given under add-remove neighbours", "none", remedy)
+        if given.groups is not None and given.columns is None:
+            remedy = "Example: --columns 'cca_*'"
+            raise ParameterError("--columns", "be given with --groups", "none", remedy)
+        if given.groups == given.by:
+            raise ParameterError("--groups", "name another column than --by", repr(given.groups))
+        return super().settings(given) | {"levels": given.levels or None}
+
+    def read(self, given: Given) -> TableCurves:
+        try:
+            return self._read(
+                given, given.by, labels=[("--groups", given.groups)] if given.groups else ()
+            )
+        except ParameterError as error:
+            if error.parameter != "groups":
+                raise
+            # The reader calls so whatever column is not of the curve.
+            raise ParameterError("--by", error.constraint, error.found, error.remedy) from None
+
+    def labels(self, given: Given, table: TableCurves) -> dict[str, str]:
+        return {**super().labels(given, table), "group": given.by}
+
+    def fit(self, estimator: Summary, table: TableCurves, given: Given) -> Fitted:
+        return estimator.fit(table.data, table.groups, *table.beside)
+
+    def used(self, given: Given, table: TableCurves) -> list[str]:
+        return [given.by]
+
+
+def ends(given: Given) -> tuple[float, float] | None:
+    """The ends of --domain as numbers; with dates, in days since the first."""
+    from dpfda.records.dates import Dates
+
+    stated = getattr(given, "dates", None)
+    dates = None if stated is None else Dates(stated)
+    if given.domain is None:
+        return None
+    first, last = given.domain
+    if dates is not None:
+        return 0.0, dates.since(first, "--domain").until(last, "--domain")
+    try:
+        return float(first), float(last)
+    except ValueError:
+        raise ParameterError(
+            "--domain",
+            "be two numbers",
+            f"{first!r} {last!r}",
+            "Example: --domain 0 24" + ("; dates need --dates." if hasattr(given, "dates") else ""),
+        ) from None
+
+
+@contextmanager
+def located(table: InFile) -> Iterator[None]:
+    """Errors about rows and columns of the data name lines and columns of the file."""
+    try:
+        yield
+    except DataError as error:
+        raise type(error)(table.in_file(str(error))) from None
+
+
+@contextmanager
+def as_stated(file: Path, decimal: str, invalid: str) -> Iterator[Stated]:
+    """How any file is read: decimal sign, unusable records, and the bar of progress while it is."""
+    from dpfda.records.csv_tables import Stated
+    from dpfda.records.lines import Notation
+
+    with progress_bar(f"reading {file.name}") as progress:
+        yield Stated(Notation(decimal), None, invalid, progress)
+
+
+def parse_points(text: str, option: str) -> list[float]:
+    """Read points: numbers with commas, or START:STOP:STEP with both ends.
+
+    Raises
+    ------
+    ParameterError
+        If it is neither.
+    """
+    try:
+        if ":" not in text:
+            return [float(part) for part in text.split(",")]
+        start, stop, step = (float(part) for part in text.split(":"))
+        count = round((stop - start) / step)
+        if not 1 <= count <= MOST_POINTS or abs(start + count * step - stop) > 1e-9 * abs(stop - start):
+            raise ValueError
+    except (ValueError, ZeroDivisionError, OverflowError):
+        raise ParameterError(
+            option,
+            "be numbers with commas, or START:STOP:STEP with whole steps from START to STOP",
+            repr(text),
+            f"Example: {option} 0:105:5",
+        ) from None
+    import numpy as np
+
+    return [float(point) for point in np.linspace(start, stop, count + 1)]
+
+
+def parse_ranges(texts: Sequence[str], option: str) -> list[tuple[str, float, float]]:
+    """Read columns with their public ends, NAME:LO:HI.
+
+    Raises
+    ------
+    ParameterError
+        If one has another form.
+    """
+    found = []
+    for text in texts:
+        name, *limits = text.rsplit(":", 2)
+        try:
+            low, high = (float(end) for end in limits)
+        except ValueError:
+            remedy = f"The ends are public and never read from the data. Example: {option} age:18:90"
+            raise ParameterError(option, "be NAME:LO:HI", repr(text), remedy) from None
+        found.append((name, low, high))
+    return found
+
+
+def said(words: dict[str, str | None]) -> dict[str, str]:
+    """The words that there are."""
+    return {key: text for key, text in words.items() if text}
+
+
+def _check_layout(given: Given, layout: dict[str, str]) -> None:
+    if len(layout) < len(o.LONG):
+        found = " and ".join(layout)
+        raise ParameterError("The long layout", "name --id, --time and --value", found)
+    if given.domain is None:
+        remedy = "The span of the observed times is private; pass the public ends, as in --domain 0 52."
+        raise ParameterError("--domain", "be given in the long layout", "none", remedy)
+    if given.columns is not None:
+        raise ParameterError("--columns", "be left out in the long layout", repr(given.columns))
+
+
+def _axis(given: Given, table: TableCurves, domain: tuple[float, float]) -> str:
+    """Where the axis came from."""
+    from dpfda.records.dates import moments
+
+    points = table.grid_points
+    if points is None and table.axis == "words":
+        low, high = domain
+        why = "because the header holds words; state others with --grid START:STOP:STEP"
+        if moments(table.columns) is not None:
+            why = "although the header holds dates; have them read with --dates iso"
+        return f"axis: {len(table.columns)} points, equally spaced from {low:g} to {high:g}, {why}"
+    if points is None:
+        how = "" if table.axis == "time" else f", as {table.axis}"
+        return f"axis: column {given.time!r}{how}"
+    where = {"header": "the numbers in the header", "stated": "as stated with --grid"}.get(
+        table.axis, f"the dates in the header, as {table.axis}"
+    )
+    return f"axis: {points.size} points from {points[0]:g} to {points[-1]:g}, {where}"

@@ -1,0 +1,196 @@
+"""How a verb runs: errors become one line and an exit status, and nothing private is printed."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, NoReturn, TextIO
+
+import typer
+
+from dpfda.numerics.errors import DpfdaError
+from dpfda.numerics.words import visible
+
+if TYPE_CHECKING:
+    from dpfda.command.declared import Given, Option
+
+Progress = Callable[[int, int], None]
+
+# Options that a parameter is set by where none has its name: the first that the verb has.
+SET_BY = {
+    "domain_range": ("--domain", "--column", "--top"),
+    "domain": ("--domain", "--column", "--top"),
+    "grid_points": ("--grid",),
+    "since": ("--domain",),
+    "guarantee": ("--epsilon",),
+    "kernel": ("--kernel",),
+    "bounds": ("--input",),
+    "column": ("--column",),
+}
+WORDED = (
+    # Another value of the option that was just named; and what a message says in both ways.
+    (re.compile(r"(--[\w-]+ [\w-]+ or) '([\w-]+)'"), r"\1 \2"),
+    (re.compile(r"(--[\w-]+ \S+) \(\1\)"), r"\1"),
+    (re.compile(r"^path(?= must name an existing file)"), "FILE"),
+    (re.compile(r"\braise_budget\b"), "dpfda ledger raise"),
+    (re.compile(r"\bcreate\(dataset, guarantee, neighbours, unit\)"), "dpfda ledger create"),
+)
+REFUSED = 2
+FAILED = 1
+EXIT_CODES = (
+    "Exit status: 0 done; 2 refused, because an argument or the data cannot be used (nothing is "
+    "published); 1 anything else, such as a disk that is full. A release that is written is 0, also "
+    "where its picture or table fails: a warning says so."
+)
+
+
+def epilog(*paragraphs: str) -> str:
+    """Paragraphs below a help page, safe from being read as markup."""
+    return "\n\n".join(paragraph.replace("[", "\\[") for paragraph in paragraphs)
+
+
+def flowing(text: str | None) -> str:
+    """A docstring as paragraphs of one line each, which the help page breaks where it wants."""
+    paragraphs = inspect.cleandoc(text or "").split("\n\n")
+    return epilog(*(" ".join(paragraph.split()) for paragraph in paragraphs))
+
+
+def guarded(run: Callable[[Given], None], options: Sequence[Option]) -> Callable[[Given], None]:
+    """Run a verb so that errors are one line on stderr, without traceback or values of data."""
+
+    def safely(given: Given) -> None:
+        try:
+            with warnings.catch_warnings():
+                # Whether a library warns, and its words, can depend on private values.
+                warnings.simplefilter("ignore")
+                run(given)
+        except typer.Exit:
+            raise
+        except DpfdaError as error:
+            fail(as_options(str(error), options), REFUSED)
+        except OSError as error:
+            where = f" ({error.filename})" if error.filename else ""
+            fail(f"{error.strerror or type(error).__name__}{where}", FAILED)
+        except Exception as error:
+            if os.environ.get("DPFDA_TRACEBACK"):
+                raise
+            fail(
+                f"unexpected {type(error).__name__}. Its details are not shown, because they could "
+                "contain private values; set DPFDA_TRACEBACK=1 to see them.",
+                FAILED,
+            )
+
+    return safely
+
+
+def as_options(message: str, options: Sequence[Option] = ()) -> str:
+    """Word a message, which names parameters of functions, so that it can be typed as it stands."""
+    flags = {option.name: option.flag for option in options if option.flag}
+    for parameter, ways in SET_BY.items():
+        flags.setdefault(parameter, next((way for way in ways if way in flags.values()), ""))
+    repeated = {option.flag for option in options if option.type == list[str]}
+    for name, flag in flags.items():
+        if flag:
+            spaced = partial(_spaced, flag, f" {flag} " if flag in repeated else " ")
+            message = re.sub(rf"^{name}(?= must\b)", flag, message)
+            message = re.sub(rf"\b{name}='([\w-]+)'", rf"{flag} \1", message)
+            message = re.sub(rf"\b{name}=\(([^()]*)\)", spaced, message)
+            message = re.sub(rf"\b{name}=\s?(?=['\w])", f"{flag} ", message)
+    for pattern, words in WORDED:
+        message = pattern.sub(words, message)
+    return message
+
+
+def _spaced(flag: str, between: str, found: re.Match[str]) -> str:
+    """An option with several values, as they are typed."""
+    return f"{flag} {between.join(found[1].replace(',', ' ').split())}"
+
+
+def say(text: str, err: bool = False, nl: bool = True) -> None:
+    """Print words. All that a verb prints goes through here: nothing in it moves a terminal's cursor."""
+    typer.echo(visible(text, "\n"), err=err, nl=nl)
+
+
+def fail(message: str, status: int) -> NoReturn:
+    """Print an error and leave."""
+    _printed(visible(f"error: {message}"), err=True)
+    raise typer.Exit(status) from None
+
+
+def warn(message: str) -> None:
+    """Print a warning, which may be about public things only.
+
+    Where stderr is closed or full it is lost: between the charge and the file nothing may fail for it.
+    """
+    _printed(visible(f"warning: {message}"), err=True)
+
+
+def note(message: str) -> None:
+    """Print what is worth knowing about public things, on stderr; as a warning is."""
+    _printed(visible(f"note: {message}"), err=True)
+
+
+def print_json(answer: Mapping[str, object]) -> None:
+    """Print the one object that --json promises."""
+    say(_as_json(answer))
+
+
+def tell(answer: str | Mapping[str, object]) -> None:
+    """Print words, or the object that --json promises, about a release that is written.
+
+    A reader who has gone or a full disk behind stdout is no failure then: a script that saw one would
+    release again.
+    """
+    text = answer if isinstance(answer, str) else _as_json(answer)
+    if not _printed(text):
+        note("the release is written, but what is printed about it could not be printed")
+
+
+def _as_json(answer: Mapping[str, object]) -> str:
+    return json.dumps(answer, indent=1, allow_nan=False)
+
+
+def _printed(text: str, err: bool = False) -> bool:
+    """Print a line; whether it went out."""
+    stream = sys.stderr if err else sys.stdout
+    try:
+        say(text, err)
+        if stream is not None:
+            stream.flush()
+    except (OSError, ValueError):
+        _give_up(stream)
+        return False
+    return True
+
+
+def _give_up(stream: TextIO | None) -> None:
+    """Lead a stream nowhere, so that what is left in its buffer does not fail when Python ends."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        try:
+            os.dup2(nowhere, stream.fileno())  # type: ignore[union-attr]
+        finally:
+            os.close(nowhere)
+
+
+@contextmanager
+def progress_bar(label: str) -> Iterator[Progress | None]:
+    """A bar on stderr where a person looks at it; None where stderr is a file or a pipe."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(visible(label), total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,0 +1,1 @@
+"""Mean curves of groups under one budget, and tests that they are equal."""

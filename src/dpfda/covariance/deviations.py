@@ -1,0 +1,308 @@
+"""What deviations a covariance is made of: their center, their public length, and pairs of units."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.bases import Basis
+from dpfda.bounds import L2Ball, ValueBounds, read_bounds
+from dpfda.covariance.plan import CovariancePlan
+from dpfda.covariance.publish import Stage
+from dpfda.covariance.strategies import (
+    PAIRED,
+    SCORES_SHARE,
+    Center,
+    mean_share,
+    open_share,
+    radius_share,
+)
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.embedding import Rows, product, quantised, row_lengths
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import curve, reals, shown
+from dpfda.privacy.guarantees import Guarantee, Neighbours, pure_part
+from dpfda.records import Curves
+from dpfda.records.labels import key_order, read_keys
+from dpfda.records.second_moments import OuterSum
+from dpfda.spine.arguments import Bounds
+
+# Rows that are embedded at a time: a public number, below the limit of the exact sum.
+BLOCK = 8192
+
+
+def center_word(center: object) -> str | None:
+    """The center where it is a word; None stands for "auto"."""
+    if center is None:
+        return "auto"
+    if not isinstance(center, str):
+        return None
+    if center not in ("auto", "private", "pairs", "bound"):
+        raise ParameterError(
+            "center", "be 'auto', 'private', 'pairs', 'bound', a curve or a function", repr(center)
+        )
+    return center
+
+
+def matching(units: int) -> NDArray[np.intp]:
+    """A random order (n,) of units, from the operating system's entropy: neighbours in it are paired.
+
+    It is drawn without a look at any data, so that the guarantee holds given the order, whatever it is.
+    """
+    return np.argsort(np.frombuffer(os.urandom(8 * units), dtype=np.uint64), kind="stable")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Paired(Curves):
+    """Records (x - x') / sqrt(2) of pairs of units, and the units by themselves."""
+
+    units: Curves
+
+
+@dataclass(frozen=True, eq=False)
+class Deviations:
+    """What deviations are asked for: the bound on a record, the center, the length. Public.
+
+    Parameters
+    ----------
+    bounds : pair or Bound
+        As an estimator takes it.
+    given : Center
+    standardize : bool
+        Whether curves are standardised.
+    """
+
+    bounds: Bounds
+    given: Center
+    standardize: bool
+
+    @property
+    def word(self) -> str | None:
+        """The center where it is a word: "auto", "private", "pairs" or "bound"."""
+        return center_word(self.given.curve)
+
+    def settled(
+        self, guarantee: Guarantee, size: int | None, neighbours: Neighbours, scores: bool
+    ) -> Deviations:
+        """With a center in the place of "auto", and all shares, from public numbers alone.
+
+        Parameters
+        ----------
+        guarantee : Guarantee
+            Of the whole release.
+        size : int or None
+            Number of units, where it is public.
+        neighbours : Neighbours
+        scores : bool
+            Whether components are sought, whose scores need an origin.
+        """
+        strength = None if size is None else size * pure_part(guarantee).epsilon
+        word, given = self.word, self.given
+        if word == "auto":
+            replaced = neighbours is Neighbours.REPLACE_ONE
+            few = strength is not None and strength < PAIRED
+            word = "pairs" if replaced and few else "private"
+            given = given.but(curve=word)
+            if word == "pairs" and scores and given.mean_share is None:
+                given = given.but(mean_share=SCORES_SHARE)
+        if word == "private" and given.mean_share is None:
+            given = given.but(mean_share=mean_share(strength))
+        if given.radius_share is None:
+            given = given.but(radius_share=radius_share(strength))
+        return replace(self, given=given)
+
+    @property
+    def mean_share(self) -> Fraction | None:
+        """Share of the budget for a mean, as the center or beside pairs; None where there is none."""
+        share = self.given.mean_share
+        released = self.word in ("private", "pairs") and share is not None
+        return open_share(share, "mean_share") if released else None
+
+    @property
+    def chosen(self) -> bool:
+        """Whether the length is chosen privately."""
+        radius = self.given.radius
+        if isinstance(radius, str) and radius != "private":
+            raise ParameterError("radius", "be a positive length or 'private'", repr(radius))
+        measured = self.word == "private" or (self.word == "pairs" and not self.unbounded)
+        return isinstance(radius, str) or (radius is None and measured)
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether records have no bound of their own."""
+        return self.bounds is None and not self.standardize
+
+    @cached_property
+    def bound(self) -> ValueBounds | L2Ball:
+        """The bound on a record: as given, or the ball of `radius` around a public center.
+
+        Raises
+        ------
+        ParameterError
+            If there is none, or one that does not bound the l2 length of a deviation.
+        """
+        if self.unbounded and self.given.radius is not None and not self.chosen:
+            if self.word in ("auto", "private", "bound"):
+                raise ParameterError(
+                    "bounds",
+                    "be given where the center is not",
+                    "None",
+                    "Pass center= a public curve, or bounds=(lower, upper).",
+                )
+            return L2Ball(cast("float", self.given.radius))
+        bound = read_bounds(self.bounds, self.standardize)
+        if not isinstance(bound, ValueBounds | L2Ball):
+            raise ParameterError(
+                "bounds",
+                "be (lower, upper), ValueBounds or L2Ball for a covariance",
+                type(bound).__name__,
+                "Outer products are bounded through the l2 length of a deviation.",
+            )
+        return bound
+
+    def center_on(self, grid: Floats) -> Floats | None:
+        """The public center on the grid (m,); None where it is private.
+
+        Raises
+        ------
+        ParameterError
+            If it does not fit the grid, is not finite, or a released function has another domain.
+        """
+        center: object = self.given.curve
+        if self.word == "private":
+            return None
+        if isinstance(center, str):
+            return self.bound.center_on(grid)
+        if isinstance(center, type):
+            raise ParameterError("center", "be a curve, a number or a function", shown(center))
+        if callable(center):
+            center = center(grid)
+        try:
+            reals(center, "center")
+        except ParameterError:
+            raise ParameterError("center", "be a curve, a number or a function", shown(center)) from None
+        values = np.asarray(curve(center, "center"))
+        if values.shape not in ((), grid.shape):
+            raise ParameterError(
+                "center", f"be finite with one value a grid point ({grid.size})", f"shape {values.shape}"
+            )
+        return np.asarray(values * np.ones_like(grid))
+
+    def radius_on(self, basis: Basis, center: Floats | None) -> float:
+        """Public length of a deviation: `radius`, but no more than bounds and center imply; the largest.
+
+        With a private center, whose place is not yet known, bounds (l, u) imply |u - l| and a ball twice
+        its radius: the released mean is moved into the bound.
+        """
+        bound, given = self.bound, self.given
+        grid, weights = basis.grid_points, basis.weights
+        own = bound.center_on(grid)
+        implied = 2 * bound.radius_on(grid, weights)
+        if self.word == "pairs":
+            # |x - x'| / sqrt(2) for two records of the bound.
+            implied /= np.sqrt(2.0)
+        elif center is not None:
+            away = np.abs(center - own)
+            if isinstance(bound, ValueBounds):
+                # |x - c| <= |x - own| + |own - c| at every point, attained at one of the two bounds.
+                lower, upper = bound.curves_on(grid)
+                implied = float(np.sqrt(np.sum(weights * ((upper - lower) / 2 + away) ** 2)))
+            else:
+                implied = bound.radius_on(grid, weights) + float(np.sqrt(np.sum(weights * away**2)))
+        if given.radius is None or self.chosen:
+            return implied
+        radius = L2Ball(cast("float", given.radius)).radius
+        return radius if self.unbounded else min(radius, implied)
+
+    def described(self, radius: float) -> dict[str, object]:
+        """The bound as JSON types: on deviations, and on records where one was given."""
+        at_most = "a radius that is chosen privately, at most" if self.chosen else "radius"
+        words = f"deviations from the center clipped to the l2 ball of {at_most} {radius:g}"
+        if self.unbounded:
+            return {"description": words, "kind": "deviation", "radius": radius, "records": None}
+        return {
+            "description": f"{self.bound.describe()}; {words}",
+            "kind": "deviation",
+            "radius": radius,
+            "records": self.bound.to_json(),
+        }
+
+    def paired(self, curves: Curves, groups: object) -> Paired:
+        """Records (x - x') / sqrt(2) of pairs of units; unusable where either is.
+
+        Every unit is in at most one pair, and which pair does not depend on its data. Units have places:
+        without `groups` in the order of the rows of a table, with them in that of the labels, which no
+        unit can change; records of irregular curves go by their labels too, since the order of
+        observations may tell when they were made. Places are paired at random (`matching`). So for every
+        outcome of the pairing one unit in the place of another changes one record, and the guarantee
+        holds given the outcome, hence on average over it.
+        """
+        values, usable = curves.values, curves.usable
+        bound = None if self.unbounded else self.bound
+        if isinstance(bound, ValueBounds):
+            values = np.clip(values, np.asarray(bound.lower), np.asarray(bound.upper))
+        if groups is not None:
+            # In the order in which `unit_codes` numbers them.
+            keys = list(dict.fromkeys(read_keys(groups, "groups", "repair")))
+            order = sorted(range(len(keys)), key=lambda unit: key_order(keys[unit]))
+            values, usable = values[order], usable[order]
+        count = values.shape[0] // 2 * 2
+        matched = matching(values.shape[0])
+        values, usable = values[matched], usable[matched]
+        # Halves first: the difference of the largest doubles stays finite.
+        half = values[:count] / 2
+        difference = (half[0::2] - half[1::2]) * np.sqrt(2.0)
+        both = usable[0:count:2] & usable[1:count:2]
+        return Paired(np.where(both[:, None], difference, 0.0), both, curves)
+
+
+def outer_sum(curves: Curves, stage: Stage, components: int) -> OuterSum:
+    """Subtract the center, embed, clip, round, multiply out and add up.
+
+    Unusable rows count as the center itself: they add nothing.
+    """
+    total = OuterSum(components)
+    with np.errstate(all="ignore"):
+        for rows in _deviations(curves, stage, components):
+            total.add(stage.plan.ball.clip(rows))
+    return total
+
+
+def lengths(curves: Curves, stage: Stage) -> Floats:
+    """L2 lengths (n,) of the deviations from the center within all functions of the basis. Private."""
+    components = stage.plan.basis.eigenvalues.size
+    return np.concatenate([row_lengths(rows) for rows in _deviations(curves, stage, components)])
+
+
+def _deviations(curves: Curves, stage: Stage, components: int) -> Iterator[Rows]:
+    """Coefficients of the deviations from the center, a block at a time."""
+    plan = stage.plan
+    # Pairs are differences already.
+    center = 0.0 if plan.about["center"] == "pairs" else stage.center
+    analysis, grid, restrict = plan.basis.analysis, plan.basis.grid_points, _restriction(plan)
+    # A difference of the largest doubles may overflow; it is clipped to the ball anyway.
+    largest = np.finfo(np.float64).max / 4
+    # The whole matrix is rounded, so that no coefficient depends on how many there are.
+    public, exponent, bits = quantised(analysis)
+    with np.errstate(all="ignore"):
+        for start in range(0, curves.usable.size, BLOCK):
+            rows = slice(start, start + BLOCK)
+            centered = np.clip(restrict(curves.values[rows], grid) - center, -largest, largest)
+            centered = np.where(curves.usable[rows, None], centered, 0.0)
+            yield product(centered, public[:, :components], exponent, bits)
+
+
+def _restriction(plan: CovariancePlan) -> Callable[[Floats, Floats], Floats]:
+    """Values clipped to the bounds on a record, where these are on values."""
+    written = plan.bounded["records"]
+    if plan.about["center"] == "pairs" or not isinstance(written, dict) or written["kind"] != "values":
+        return lambda values, grid: values
+    lower, upper = np.asarray(written["lower"]), np.asarray(written["upper"])
+    return lambda values, grid: np.asarray(np.clip(values, lower, upper))

@@ -1,0 +1,412 @@
+"""The plan of a covariance or of components: shares of the budget, laws of the noise, costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from dpfda.bases import Basis
+from dpfda.bounds import IntegerBall
+from dpfda.covariance.design import best_symmetric, symmetric_error, symmetric_laws
+from dpfda.covariance.release import ReleasedCovariance
+from dpfda.mechanisms.design.expectation import volume
+from dpfda.noise import KNormNoise, cost_of, knorm_noise
+from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric, quietest_symmetric
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.rationals import readable
+from dpfda.privacy.composition import Cost, LaplaceLoss, RangeLoss
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, pure_part, split
+from dpfda.publication import COUNT_SCALE, COUNT_SHARE, MeanPlan, check, recomputed
+from dpfda.publication.again import PlanAgain
+from dpfda.publication.radii import RadiusChoice
+from dpfda.records.second_moments import outer_ball
+from dpfda.releases.staged import RADIUS, Selection
+
+# Beyond this the exponential mechanism's float tuning could not tell the leading eigenvalue apart.
+LARGEST_SIGNAL = 10**12
+# Stages of a release.
+# Of the largest radius, for what is expected of a chosen one.
+ASSUMED = 0.25
+COUNT, MEAN, MOMENTS, VARIANCES = "count", "mean", "second moments", "variances"
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How a budget is split; the parts compose to the whole by basic composition.
+
+    Parameters
+    ----------
+    whole : Guarantee
+    count : PureDP or None
+        For the number of units, under add/remove without a public size.
+    mean : PureDP or None
+        For the mean, where it is released as the center.
+    radius : PureDP or None
+        For the choice of the length that deviations are shortened to.
+    rest : Guarantee
+        For the second moments.
+    """
+
+    whole: Guarantee
+    count: PureDP | None
+    mean: PureDP | None
+    radius: PureDP | None
+    rest: Guarantee
+
+    @classmethod
+    def of(
+        cls,
+        whole: Guarantee,
+        counted: bool,
+        mean_share: Fraction | None,
+        radius_share: Fraction | None = None,
+    ) -> Shares:
+        """Split off a tenth for a count, if one is released, and of the rest for mean and radius."""
+        rest: Guarantee = whole
+        count = mean = radius = None
+        if counted:
+            count, rest = split(rest, COUNT_SHARE)
+        if mean_share is not None:
+            mean, rest = split(rest, mean_share)
+        if radius_share is not None:
+            radius, rest = split(rest, radius_share)
+        return cls(whole, count, mean, radius, rest)
+
+    def describe(self) -> dict[str, str]:
+        """The split in words, for the release and the ledger."""
+        parts = {COUNT: self.count, MEAN: self.mean, RADIUS: self.radius, MOMENTS: self.rest}
+        return {name: str(part) for name, part in parts.items() if part is not None}
+
+
+@dataclass(frozen=True, eq=False)
+class SubspaceShares:
+    """Budget of the exponential mechanism: a direction at a time, then the variances along them.
+
+    Each direction is drawn from the Bingham law with density proportional to exp(rate v'Sv). Between
+    neighbours v'Sv moves by v'Dv, which lies in [-R^2, R^2] under replace-one and in [0, R^2] under
+    add/remove, R the verified length of the integer rows; the normalising constant moves by no more.
+    So the log density moves by at most 2 rate R^2, or rate R^2 (there both terms have one sign and
+    partly cancel), and rate = epsilon / (2 R^2), or epsilon / R^2, is pure epsilon. Rounding the
+    direction to a public grid is post-processing of the exact draw. The next direction is drawn in the
+    orthogonal complement of those before, which are public by then, with a budget of its own.
+
+    Parameters
+    ----------
+    components : int
+        Number M of functions within which directions are sought.
+    directions : tuple of PureDP
+        Budget of each direction.
+    variances : Guarantee
+        Budget of the covariance within the subspace.
+    """
+
+    components: int
+    directions: tuple[PureDP, ...]
+    variances: Guarantee
+
+    @classmethod
+    def of(cls, rest: Guarantee, count: int, components: int, share: Fraction) -> SubspaceShares:
+        """Give a share of the budget to `count` directions in equal parts, the rest to the variances."""
+        parts = []
+        for left in range(count, 0, -1):
+            # Of the whole share each direction gets one part: share / count of the original epsilon.
+            fraction = share / count / (1 - share * Fraction(count - left, count))
+            part, rest = split(rest, fraction)
+            parts.append(part)
+        return cls(components, tuple(parts), rest)
+
+    def costs(self) -> dict[str, Cost]:
+        """What each direction and the variances are charged.
+
+        The log density of a direction moves within an interval of length epsilon. The law of the
+        variances' noise follows from the directions.
+        """
+        named = {
+            f"direction {i + 1}": Cost(part, RangeLoss(part.epsilon))
+            for i, part in enumerate(self.directions)
+        }
+        return {**named, VARIANCES: Cost(self.variances)}
+
+    def describe(self) -> dict[str, str]:
+        """The split in words."""
+        return {stage: str(cost.guarantee) for stage, cost in self.costs().items()}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CovariancePlan(PlanAgain):
+    """Plan of a covariance, or of components by either strategy.
+
+    Parameters
+    ----------
+    basis : Basis
+        Orthonormal functions.
+    radius : float
+        Largest L2 length of a deviation from the center; longer ones are shortened. Where the budget has
+        a share for its choice, the largest candidate.
+    shares : Shares
+    neighbours : Neighbours
+    law : str
+        Of the noise on the covariance, or "auto".
+    components : int or None
+        Number of basis functions, where it is chosen.
+    size : int or None
+        Number of units or public divisor; None where it is released.
+    unit : str
+    bounded, about : mapping
+    shrunk : bool
+    center : array (m,), optional
+        Public; None where a mean is released first, or nothing is subtracted from pairs.
+    mean : MeanPlan, optional
+        Of the mean that is released first.
+    subspace : SubspaceShares, optional
+        Where components are drawn by the exponential mechanism.
+    sought : str
+        What is published.
+    expected_size : int, optional
+        Number of units to expect, where it is private.
+    """
+
+    basis: Basis
+    radius: float
+    shares: Shares
+    neighbours: Neighbours
+    law: str
+    components: int | None
+    size: int | None
+    unit: str
+    bounded: Mapping[str, object]
+    about: Mapping[str, object]
+    shrunk: bool
+    center: Floats | None = None
+    mean: MeanPlan | None = None
+    subspace: SubspaceShares | None = None
+    sought: str = "covariance"
+
+    @property
+    def guarantee(self) -> Guarantee:  # type: ignore[override]
+        return self.shares.whole
+
+    @property
+    def functions(self) -> str:
+        return self.basis.describe()
+
+    @property
+    def tuning(self) -> dict[str, object]:
+        return {"name": self.law if self.subspace is None else "exponential"}
+
+    def costs(self) -> dict[str, Cost]:
+        if self.subspace is not None:
+            trial, _ = variance_noise(self.subspace, self.ball.radius**2, self.neighbours)
+            last = Cost.awaited(self.subspace.variances, [trial.loss(self.subspace.variances)])
+            return {**self._before, **self.subspace.costs(), VARIANCES: last}
+        noise = self.noise(self.size or 1)
+        if self.awaits_count:
+            # Which law and how many functions are best awaits the count.
+            losses = [law.loss(self.shares.rest) for law in self.laws]
+            return {**self._before, MOMENTS: Cost.awaited(self.shares.rest, losses)}
+        return {**self._before, MOMENTS: self.cost(noise)}
+
+    @property
+    def awaits_count(self) -> bool:
+        """Whether the law of the noise will follow from a released number of units."""
+        return self.size is None and self.law != "gaussian"
+
+    def cost(self, noise: SymmetricNoise) -> Cost:
+        """What one of the laws costs."""
+        return cost_of(noise, self.laws[noise], self.shares.rest)
+
+    @property
+    def _before(self) -> dict[str, Cost]:
+        """What is paid before the second moments. The law of the mean may await the count."""
+        shares, costs = self.shares, {}
+        if shares.count is not None:
+            costs[COUNT] = Cost(shares.count, LaplaceLoss(shares.count.epsilon))
+        if self.mean is not None and shares.mean is not None:
+            (own,) = self.mean.costs().values()
+            costs[MEAN] = Cost.awaited(shares.mean, [own.loss]) if self.size is None else own
+        if shares.radius is not None:
+            costs[RADIUS] = Cost(shares.radius, LaplaceLoss(shares.radius.epsilon))
+        return costs
+
+    def entry(self) -> dict[str, object]:
+        drawn = {} if self.subspace is None else self.subspace.describe()
+        return super().entry() | {
+            "budget": {**self.shares.describe(), **drawn}
+        }  # fmt: skip
+
+    @property
+    def ball(self) -> IntegerBall:
+        """Where integer coefficients of deviations lie."""
+        return outer_ball(self.radius)
+
+    @cached_property
+    def laws(self) -> Mapping[SymmetricNoise, Guarantee]:
+        """Every law that may be drawn from, whatever the number of units, and what it gives.
+
+        Raises
+        ------
+        DpfdaError
+            If one gives more than its part of the budget; then nothing is charged.
+        """
+        radius, rest = self.ball.radius, self.shares.rest
+        laws = symmetric_laws(
+            self.basis.eigenvalues.size, radius, rest, self.neighbours, self.law, self.components
+        )
+        achieved = {}
+        for law in laws:
+            difference = OuterDifference.of(law.size, radius, self.neighbours)
+            achieved[law] = recomputed(law, "l2", difference, rest)
+        return achieved
+
+    @cached_property
+    def choice(self) -> RadiusChoice | None:
+        """How the radius is chosen, where that is paid for."""
+        part = self.shares.radius
+        return None if part is None else RadiusChoice(self.radius, part, self.neighbours)
+
+    def radius_from(self, selection: Selection, size: int) -> float:
+        """The radius, from noisy counts, for a public or released number of units."""
+        assert self.choice is not None  # noqa: S101
+        square = symmetric_error(self.basis.eigenvalues, self.noise(size), self.ball.radius, size)
+        return self.choice.radius(selection, size, square)
+
+    def shortened(self, radius: float, size: int | None = None) -> CovariancePlan:
+        """The plan with a radius that has been chosen; law and functions are those of this plan."""
+        if size is None:
+            return replace(self, radius=radius)
+        noise = self.noise(size)
+        return replace(self, radius=radius, law=noise.mechanism, components=noise.size)
+
+    @property
+    def assumed(self) -> CovariancePlan:
+        """What expectations are of: a chosen radius is assumed to be a quarter of the largest."""
+        return self if self.choice is None else self.shortened(self.radius * ASSUMED)
+
+    @cached_property
+    def count_noise(self) -> KNormNoise | None:
+        """Laplace law of the released number of units; under add/remove neighbours it moves by one."""
+        part = self.shares.count
+        if part is None:
+            return None
+        noise = knorm_noise((1,), (1.0,), "l1", COUNT_SCALE, part)
+        recomputed(noise, "l1", COUNT_SCALE, part)
+        return noise
+
+    def check(self) -> None:
+        """Calibrate and recompute whatever may be drawn from, so that nothing is refused later."""
+        self.count_noise  # noqa: B018
+        self.noise(self.size or 1)
+        if self.choice is not None:
+            self.choice.noise  # noqa: B018
+            for radius in self.choice.radii:
+                self.shortened(float(radius)).laws  # noqa: B018
+        if self.mean is not None:
+            check(self.mean)
+        if self.subspace is not None:
+            variance_noise(self.subspace, self.ball.radius**2, self.neighbours)
+            check_signal(self.size or 1, pure_part(self.shares.whole).epsilon)
+
+    def noise(self, size: int) -> SymmetricNoise:
+        """The law for a public or released number of units; its size is the number of functions."""
+        return best_symmetric(self.laws, self.basis.eigenvalues, self.ball.radius, size)
+
+    # What to expect.
+
+    @property
+    def summary(self) -> str:
+        return self.sought
+
+    @property
+    def n(self) -> int | None:
+        if self.size is None:
+            return self.expected_size
+        # Pairs are of two units.
+        return self.size * 2 if self.about["center"] == "pairs" else self.size
+
+    def expected(self, quick: bool = False) -> float | None:
+        size = self.size or self.expected_size
+        if self.subspace is not None or size is None:
+            return None
+        plan, eigenvalues = self.assumed, self.basis.eigenvalues
+        square = symmetric_error(eigenvalues, plan.noise(size), plan.ball.radius, size)
+        return plan.radius**2 * math.sqrt(square) / volume(self.basis)
+
+    @property
+    def error_words(self) -> str:
+        if self.subspace is not None:
+            return (
+                "none can be stated for directions drawn by the exponential mechanism, which depends on"
+                " how far the leading variances lie apart"
+            )
+        return (
+            "root mean square at a pair of points, in squared units of the data, from the covariance of"
+            " the same shortened deviations, for curves as rough as the kernel"
+        ) + ("" if self.choice is None else ", if the chosen length is a quarter of the largest")
+
+    def half_width(self, level: float) -> float | None:
+        """As `band`: of the noise alone, for the variance function; None where the count is private."""
+        if self.subspace is not None or self.size is None:
+            return None
+        plan = self.assumed
+        noise = plan.noise(self.size)
+        example = ReleasedCovariance(
+            basis=self.basis.truncate(noise.size),
+            noisy_sum=(0,) * noise.components,
+            exponent=2 * plan.ball.exponent,
+            divisor=float(self.size),
+            center=np.zeros(self.basis.grid_points.size),
+            noise=noise,
+            certificate=self.certified(),
+            shrunk=False,
+        )
+        band = example.band(level, kind="measured")
+        return float(np.mean(band.upper - band.lower)) / 2
+
+    @property
+    def scale(self) -> tuple[float, str] | None:
+        return float(self.radius**2) / volume(
+            self.basis
+        ), "the largest mean variance that the bound allows"
+
+    @property
+    def noise_words(self) -> str:
+        if self.subspace is not None:
+            parts = "; ".join(f"{of}: {part}" for of, part in self.subspace.describe().items())
+            return f"exponential on {self.subspace.components} functions; {parts}"
+        return f"{self.law}: {self.noise(self.size or self.expected_size or 1).describe()}"
+
+
+def variance_noise(
+    shares: SubspaceShares, radius_square: int, neighbours: Neighbours
+) -> tuple[SymmetricNoise, Guarantee]:
+    """Noise on the covariance within the subspace, and what it gives: the law of least power.
+
+    The radius depends, in its last digits, on the directions drawn. The scale is made from it by exact
+    arithmetic, so that what holds for one radius holds for all.
+    """
+    count = len(shares.directions)
+    difference = OuterDifference.of_square(count, radius_square, neighbours)
+    noise = quietest_symmetric(count, difference, shares.variances)
+    return noise, achieved_symmetric(noise, difference, shares.variances)
+
+
+def check_signal(size: int, epsilon: Fraction) -> None:
+    """Refuse sizes and budgets beyond what the sampler's tuning in floats can tell apart.
+
+    Raises
+    ------
+    ParameterError
+        If the number of units times epsilon exceeds 10^12.
+    """
+    if size * epsilon > LARGEST_SIGNAL:
+        raise ParameterError(
+            "epsilon",
+            "be at most 1e12 over the number of units for the exponential mechanism",
+            readable(epsilon),
+        )

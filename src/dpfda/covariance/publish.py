@@ -1,0 +1,218 @@
+"""From a private sum of outer products to a released covariance or components: draw, add, wrap.
+
+The caller has charged the ledger for the whole release before anything here draws noise. What can be
+refused is refused before that, by `CovariancePlan.check`; after it every step is
+defined for whatever was drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+
+from dpfda.bases import Basis
+from dpfda.covariance.components_release import ReleasedComponents, ordered_components
+from dpfda.covariance.design import nearest_positive
+from dpfda.covariance.plan import MOMENTS, CovariancePlan, variance_noise
+from dpfda.covariance.release import ReleasedCovariance
+from dpfda.noise import KNormNoise
+from dpfda.noise.subspaces import DIRECTION_BITS, draw_direction
+from dpfda.noise.symmetric import SymmetricNoise
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Floats
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added
+from dpfda.publication import COUNT_SCALE, recomputed, stamp
+from dpfda.records.second_moments import OuterSum
+from dpfda.releases.counts import NoisyCount
+from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.staged import Selection
+
+
+def released_count(count: IntegerSum, noise: KNormNoise) -> NoisyCount:
+    """The number of units plus noise of `CovariancePlan.count_noise`. The ledger has been charged."""
+    return NoisyCount(count.count_with_noise(noise.draw()[0], COUNT_SCALE), COUNT_SCALE, noise)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stage:
+    """What is public once the count, the center and the length of deviations are.
+
+    Parameters
+    ----------
+    plan : CovariancePlan
+        With the radius that was chosen, where one was.
+    divisor : float or NoisyCount
+        Public or released.
+    center : array (m,)
+        Public or released, on the grid.
+    mean : ReleasedFunction, optional
+        The release whose values are the center, or that goes with pairs.
+    selection : Selection, optional
+        How the radius was chosen, where that was paid for.
+    """
+
+    plan: CovariancePlan
+    divisor: float | NoisyCount
+    center: Floats
+    mean: ReleasedFunction | None
+    selection: Selection | None = None
+
+    @property
+    def count(self) -> float:
+        """What sums are divided by."""
+        return self.divisor.value if isinstance(self.divisor, NoisyCount) else self.divisor
+
+    @property
+    def size(self) -> int:
+        """Number of units that designs are made for."""
+        return max(1, round(self.count)) if isinstance(self.divisor, NoisyCount) else int(self.count)
+
+    @property
+    def before(self) -> list[Guarantee]:
+        """What was achieved for count, mean and choice of the radius, where they were released."""
+        found = [each.achieved for each in (self.mean, self.selection) if each is not None]
+        part = self.plan.shares.count
+        # A mean that was divided by the count has it among its own stages.
+        if isinstance(self.divisor, NoisyCount) and part is not None and self.mean is None:
+            found.append(recomputed(self.divisor.noise, "l1", self.divisor.scale, part))
+        return found
+
+    def fulfilled(
+        self,
+        certificate: Certificate,
+        achieved: list[Guarantee],
+        tuning: Mapping[str, object],
+        drawn: Mapping[str, Cost] | None = None,
+    ) -> Certificate:
+        """The certificate with what all stages gave, the split of the budget, and the chosen radius."""
+        plan, bound = self.plan, None
+        said: dict[str, object] = {"budget": plan.shares.describe()}
+        if self.selection is not None:
+            said |= {"radius": plan.radius, "choice": self.selection.to_json()}
+            words = f"{certificate.bound['description']}; {plan.radius:g} was chosen"
+            bound = {**certificate.bound, "description": words, "radius": plan.radius}
+        return certificate.fulfilled(
+            added([*self.before, *achieved]), {**tuning, **said, **tuning}, bound, drawn
+        )
+
+
+def release_covariance(total: IntegerSum, stage: Stage, certificate: Certificate) -> ReleasedCovariance:
+    """Add noise to a sum of outer products and wrap it. The ledger has been charged.
+
+    Parameters
+    ----------
+    total : IntegerSum
+        Private: the lower triangle, row by row, of the sum of outer products of the leading coefficients
+        of the deviations from the center; at least as many as the design asks for.
+    stage : Stage
+    certificate : Certificate
+        Of the whole release, as it was charged.
+    """
+    plan = stage.plan
+    noise = plan.noise(stage.size)
+    tuning = {"name": noise.law, "components": noise.size}
+    drawn = {MOMENTS: plan.cost(noise)} if plan.awaits_count else None
+    return ReleasedCovariance(
+        basis=plan.basis.truncate(noise.size),
+        exponent=2 * plan.ball.exponent,
+        divisor=stage.divisor,
+        center=stage.center,
+        noise=noise,
+        certificate=stage.fulfilled(certificate, [plan.laws[noise]], tuning, drawn),
+        about=dict(plan.about) | stamp(),
+        mean=stage.mean,
+        shrunk=plan.shrunk,
+        noisy_sum=total.with_noise(noise.draw()),
+    )
+
+
+def direction_rate(part: PureDP, radius_square: int, neighbours: Neighbours) -> Fraction:
+    """Rate of the Bingham law for a budget: epsilon / (2 R^2), or epsilon / R^2 under add/remove."""
+    factor = 2 if neighbours is Neighbours.REPLACE_ONE else 1
+    return part.epsilon / (factor * radius_square)
+
+
+def release_subspace(total: OuterSum, stage: Stage, certificate: Certificate) -> ReleasedComponents:
+    """Draw directions by the exponential mechanism, then release the covariance within their span.
+
+    Parameters as in `release_covariance`. The ledger has been charged.
+
+    Raises
+    ------
+    ParameterError
+        If the size times epsilon is beyond what the sampler is tuned for.
+    """
+    plan, ball, shares = stage.plan, stage.plan.ball, stage.plan.subspace
+    assert shares is not None  # noqa: S101
+    moments = total.leading(shares.components)
+    found = np.zeros((shares.components, 0))
+    for part in shares.directions:
+        frame = integer_frame(_complement(found))
+        square = frame_bound(frame) * ball.radius**2
+        rate = direction_rate(part, square, plan.neighbours)
+        drawn = moments.compressed(frame).through(partial(draw_direction, rate=rate))
+        vector = np.array(frame, dtype=float).T @ np.array(drawn, dtype=float)
+        found = np.linalg.qr(np.column_stack([found, vector]))[0]
+    frame = integer_frame(found)
+    radius_square = frame_bound(frame) * ball.radius**2
+    noise, last = variance_noise(shares, radius_square, plan.neighbours)
+    noisy = moments.compressed(frame).with_noise(noise.draw())
+    scale = 2.0 ** (-2 * ball.exponent) / stage.count / 4.0**DIRECTION_BITS
+    matrix = np.zeros((len(frame), len(frame)))
+    matrix[np.tril_indices(len(frame))] = [float(Fraction(value)) * scale for value in noisy]
+    inner = nearest_positive(matrix + np.tril(matrix, -1).T)
+    variances, turned = np.linalg.eigh(inner)
+    tuning = {
+        "name": "exponential",
+        "components": shares.components,
+        "variances": noise.describe(),
+        "budget": {**plan.shares.describe(), **shares.describe()},
+    }
+    source = _Components(
+        basis=plan.basis.truncate(shares.components),
+        center=stage.center,
+        certificate=stage.fulfilled(certificate, [*shares.directions, last], tuning),
+        about=dict(plan.about) | stamp(),
+        mean=stage.mean,
+    )
+    floor = _floor(noise, scale)
+    return ordered_components(found @ turned, variances, None, floor, source)
+
+
+def integer_frame(columns: Floats) -> list[list[int]]:
+    """Orthonormal columns (M, k) times 2^30 as k lists of M integers."""
+    return [[round(float(x) * 2**DIRECTION_BITS) for x in column] for column in columns.T]
+
+
+def frame_bound(frame: list[list[int]]) -> int:
+    """Largest |V'c|^2 / |c|^2 for the integer columns V, at most: the largest row sum of V'V in size."""
+    return max(sum(abs(sum(a * b for a, b in zip(v, w, strict=True))) for w in frame) for v in frame)
+
+
+@dataclass(frozen=True)
+class _Components:
+    basis: Basis
+    center: Floats
+    certificate: Certificate
+    about: Mapping[str, object]
+    mean: ReleasedFunction | None
+
+
+def _complement(found: Floats) -> Floats:
+    """Orthonormal columns that span what is orthogonal to the given orthonormal columns."""
+    size, rank = found.shape
+    if rank == 0:
+        return np.eye(size)
+    return np.asarray(np.linalg.svd(found, full_matrices=True)[0][:, rank:])
+
+
+def _floor(noise: SymmetricNoise, scale: float) -> float:
+    generator = np.random.Generator(np.random.Philox(key=0))
+    largest = np.abs(np.linalg.eigvalsh(noise.simulate(generator, 2000))).max(axis=1)
+    return float(np.quantile(largest, 0.95, method="higher")) * scale

@@ -1,0 +1,459 @@
+"""The released covariance function: noisy integers, basis, noise law and guarantee; all public."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpfda.bases import Basis
+from dpfda.bases.grids import check_points, frozen
+from dpfda.bases.tensor import SymmetricTensorBasis
+from dpfda.covariance.components_release import (
+    ReleasedComponents,
+    center_words,
+    ordered_components,
+    second_order,
+    stated_deviation,
+)
+from dpfda.covariance.design import fitted_shrinkage, nearest_positive
+from dpfda.noise import law_from_json
+from dpfda.noise.symmetric import MatrixLaw, SymmetricNoise
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import choice, whole
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import Neighbours
+from dpfda.privacy.words import number
+from dpfda.releases import entries as file
+from dpfda.releases.bands import (
+    DRAWS,
+    KINDS,
+    MEASURED,
+    Band,
+    check_level,
+    largest_size,
+    settled,
+    simulated_widths,
+)
+from dpfda.releases.base import LEVEL, Column, OnBasis
+from dpfda.releases.costs import certified, drawn_laws, sum_costs
+from dpfda.releases.counts import Divisor, NoisyCount
+from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.promise import AddedNoise, noise_on_count, noise_on_moments
+from dpfda.releases.words import Words
+from dpfda.views import Image
+
+FLOOR_DRAWS = 2000
+# Pixels of a picture along each axis.
+PIXELS = 121
+# Points along each axis over which the band of a table is simultaneous, besides those of the table.
+BAND_LINE = 33
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedCovariance(OnBasis):
+    """A covariance function C(s, t) published under differential privacy.
+
+    C(s, t) is the average of (x(s) - m(s)) (x(t) - m(t)) over the privacy units, m being the public
+    `center`, for deviations clipped to a public ball, plus noise. It is symmetric and positive
+    semidefinite. Evaluating, decomposing, plotting and saving cost no privacy. It holds nothing private.
+
+    Parameters
+    ----------
+    basis : Basis
+        M orthonormal public functions.
+    noisy_sum : tuple of int
+        The mechanism's output: lower triangle of the exact integer sum of outer products plus rounded
+        noise, row by row.
+    exponent : int
+        The integers are in units of 2^-exponent.
+    divisor : float or NoisyCount
+        What the sum is divided by.
+    center : array (m,)
+        Public curve that was subtracted from every record, on the grid; linear between.
+    noise : SymmetricNoise
+        Law of the noise in `noisy_sum`, in grid units.
+    certificate : Certificate
+        Of the whole release, a private center and a released count included.
+    about : mapping
+        Labels, date, versions.
+    mean : ReleasedFunction or None
+        The released mean that is the center, where a share of the budget paid for it.
+    shrunk : bool
+        Whether the noisy coordinates are shrunk towards zero under the kernel's prior.
+    """
+
+    basis: Basis
+    noisy_sum: tuple[int, ...]
+    exponent: int
+    divisor: Divisor
+    center: Floats
+    noise: SymmetricNoise
+    certificate: Certificate
+    about: Mapping[str, object] = field(default_factory=dict)
+    mean: ReleasedFunction | None = None
+    shrunk: bool = True
+
+    FORMAT: ClassVar[str] = "dpfda-covariance"
+    CALLED: ClassVar[str] = "released dpfda covariance"
+    arrays: ClassVar[tuple[str, ...]] = ("center",)
+    band_kinds: ClassVar[tuple[str, ...]] = KINDS
+    ENTRIES: ClassVar[file.Table] = {
+        "noisy_sum": file.INTEGERS,
+        "exponent": file.EXPONENT,
+        "divisor": file.DIVISOR,
+        "shrunk": file.entry(lambda shrunk: shrunk is True),
+        "center": file.FLOATS,
+        "noise": file.itself(partial(law_from_json, kind=MatrixLaw)),
+        "basis": file.BASIS,
+        "mean": file.part(ReleasedFunction).or_null,
+    }
+
+    @property
+    def count(self) -> float:
+        """What the sum was divided by."""
+        return self.divisor.value if isinstance(self.divisor, NoisyCount) else self.divisor
+
+    @cached_property
+    def tensor(self) -> SymmetricTensorBasis:
+        """The symmetric tensor basis."""
+        return SymmetricTensorBasis(self.basis)
+
+    @property
+    def _unit_size(self) -> float:
+        return math.ldexp(1.0, -self.exponent) / self.count
+
+    @cached_property
+    def noisy_coordinates(self) -> Floats:
+        """Orthonormal coordinates (N,) as the mechanism gave them: unbiased for the clipped records."""
+        raw = np.array([math.ldexp(float(value), -self.exponent) for value in self.noisy_sum])
+        return frozen(raw / self.count * self.tensor.roots)
+
+    @property
+    def noise_power(self) -> Floats:
+        """Variances (N,) of the noise in the orthonormal coordinates."""
+        return frozen(self.noise.variances() * (self._unit_size * self.tensor.roots) ** 2)
+
+    @cached_property
+    def shrinkage(self) -> Floats:
+        """Factors (N,) on the coordinates, chosen from the noisy coordinates: post-processing."""
+        if not self.shrunk:
+            return frozen(np.ones(self.noisy_coordinates.size))
+        return frozen(
+            fitted_shrinkage(
+                self.noisy_coordinates, self.noise_power, self.basis.eigenvalues, self.noise.size
+            )
+        )
+
+    @cached_property
+    def matrix(self) -> Floats:
+        """Coefficients (M, M) of the estimate: shrunk, then made positive semidefinite."""
+        return frozen(nearest_positive(self.tensor.matrix(self.shrinkage * self.noisy_coordinates)))
+
+    def __call__(self, first: ArrayLike, second: ArrayLike) -> Any:
+        """Values C(s, t) at pairs of points.
+
+        Parameters
+        ----------
+        first, second : float or array (q,)
+            s and t; a single point goes with every point of the other.
+
+        Returns
+        -------
+        float or array (q,)
+            Values, in squared units of the data.
+
+        Raises
+        ------
+        ParameterError
+            If a point is outside the domain, or the lengths differ.
+        """
+        at_s, at_t = self._pairs(first, second)
+        values = np.einsum(
+            "qj,jk,qk->q", self.basis.evaluate(at_s), self.matrix, self.basis.evaluate(at_t)
+        )
+        return float(values[0]) if np.ndim(first) == np.ndim(second) == 0 else values
+
+    def _pairs(self, first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats]:
+        at_s, at_t = (check_points(points, self.domain_range) for points in (first, second))
+        if at_s.size != at_t.size and 1 not in (at_s.size, at_t.size):
+            raise ParameterError("points", "come in pairs", f"{at_s.size} and {at_t.size}")
+        both = np.broadcast_arrays(at_s, at_t)
+        return np.asarray(both[0]), np.asarray(both[1])
+
+    def on_grid(self, points: ArrayLike | None = None) -> Floats:
+        """Values (q, q) at all pairs of q points, by default of the public grid."""
+        functions = self.basis.evaluate(self.grid_points if points is None else points)
+        return np.asarray(functions @ self.matrix @ functions.T)
+
+    def variance(self, points: ArrayLike) -> Any:
+        """Variance C(t, t), in squared units of the data; never negative."""
+        return self(points, points)
+
+    def correlation(self, first: ArrayLike, second: ArrayLike) -> Any:
+        """Correlation C(s, t) / (C(s, s) C(t, t))^(1/2); NaN where a variance is zero."""
+        at_s, at_t = self._pairs(first, second)
+        product = np.asarray(self.variance(at_s) * self.variance(at_t))
+        known = product > 0
+        values = np.where(known, self(at_s, at_t) / np.sqrt(np.where(known, product, 1.0)), np.nan)
+        values = np.clip(values, -1.0, 1.0)
+        return float(values[0]) if np.ndim(first) == np.ndim(second) == 0 else values
+
+    def noise_floor(self, level: float = 0.95) -> float:
+        """What the largest eigenvalue of the noise stays below with this probability.
+
+        An eigenvalue of the estimate below it may be noise alone. Of the noise after shrinkage, whose
+        factors are taken as given; simulated from the public law with a fixed key.
+        """
+        level = check_level(level)
+        draws = self._noise_matrices(FLOOR_DRAWS)
+        shrunk = self.tensor.matrix(self.tensor.coordinates(draws) * self.shrinkage)
+        return largest_size(shrunk, level)
+
+    def eigenvalue_intervals(self, level: float = 0.95) -> Floats:
+        """Intervals (M, 2) that hold all eigenvalues of the covariance of the clipped records at once.
+
+        Largest first, of the covariance in the M functions without noise. No eigenvalue of a symmetric
+        matrix moves further than the largest eigenvalue, in size, of what is added (Weyl), whose law is
+        public: each interval is that of the unbiased noisy matrix, so much to either side, cut off at
+        zero. As many intervals as do not reach zero, so many components stand above the noise: more than
+        there are with probability 1 - level at most. Where the count was released with noise it is taken
+        as exact. Nothing on clipping, sampling and what the functions leave out.
+        """
+        reach = largest_size(self._noise_matrices(FLOOR_DRAWS), check_level(level))
+        noisy = np.linalg.eigvalsh(self.tensor.matrix(self.noisy_coordinates))[::-1]
+        return np.maximum(np.column_stack([noisy - reach, noisy + reach]), 0.0)
+
+    def standing_out(self, level: float = 0.95) -> int:
+        """How many components stand above the noise, by `eigenvalue_intervals`; it may be none."""
+        return int(np.sum(self.eigenvalue_intervals(level)[:, 0] > 0))
+
+    def _noise_matrices(self, draws: int) -> Floats:
+        generator = np.random.Generator(np.random.Philox(key=0))
+        return self.noise.simulate(generator, draws) * self._unit_size
+
+    def components(self, count: int | None = None) -> ReleasedComponents:
+        """Eigenfunctions and eigenvalues, largest first.
+
+        Parameters
+        ----------
+        count : int, optional
+            How many; by default those above the noise floor, at least one.
+
+        Raises
+        ------
+        ParameterError
+            If it is not between 1 and M.
+        """
+        floor = self.noise_floor()
+        values, vectors = np.linalg.eigh(self.matrix)
+        if count is None:
+            count = max(1, int(np.sum(values > floor)))
+        count = whole(count, "count", 1, values.size)
+        return ordered_components(vectors[:, -count:], values[-count:], float(values.sum()), floor, self)
+
+    def band(
+        self,
+        level: float = 0.95,
+        simultaneous: bool = True,
+        first: ArrayLike | None = None,
+        second: ArrayLike | None = None,
+        kind: str = "mean",
+    ) -> Band:
+        """Band for the covariance of the clipped records, in the M functions, without noise.
+
+        Parameters
+        ----------
+        level : float
+            Probability of the band, between 0 and 1.
+        simultaneous : bool
+            For all pairs at once, or for each pair by itself.
+        first, second : array (q,), optional
+            The pairs (s, t). By default the diagonal of the grid: a band for the variance function.
+        kind : {"mean", "measured"}
+            "measured" is drawn around the unbiased noisy values; the shrunk and projected estimate may
+            lie outside. "mean" is the same, widened where the estimate leaves it, and no variance in it
+            is below zero.
+
+        Returns
+        -------
+        Band
+            Its points are (q, 2), or (q,) on the diagonal.
+
+        Notes
+        -----
+        About the privacy noise alone, whose law is public: nothing on the bias of clipping, truncation
+        and the public center, nor on sampling. Refused where the count was released with noise.
+        """
+        if self.bandless:
+            raise ParameterError(
+                "public_size",
+                "be given for a band",
+                "a count that was released with noise",
+                "The error of the ratio depends on exact values.",
+            )
+        level = check_level(level, simultaneous)
+        choice(kind, "kind", KINDS)
+        given = self.grid_points if first is None else first
+        at_s, at_t = self._pairs(given, given if second is None else second)
+        functions = self.tensor.evaluate(at_s, at_t)
+        values = functions @ self.noisy_coordinates
+        noise = self.tensor.coordinates(self._noise_matrices(DRAWS))
+        width = simulated_widths(functions, noise, self.noise_power, level, simultaneous)
+        points = at_s if np.array_equal(at_s, at_t) else np.column_stack([at_s, at_t])
+        band = Band(points, values - width, values + width, float(level), simultaneous)
+        if kind in MEASURED:
+            return band
+        least = np.where(at_s == at_t, 0.0, -np.inf)
+        return settled(band, self(at_s, at_t), (least, np.full(least.size, np.inf)))
+
+    # Its file.
+
+    @classmethod
+    def charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
+        if held["mean"] is not None:
+            # A file of version 1 does not say exactly what the mean was given.
+            return certified(written)
+        noise, divisor = held["noise"], held["divisor"]
+        return certified(written, partial(sum_costs, noise, divisor), laws=drawn_laws(noise, divisor))
+
+    def stated_bound(self) -> dict[str, object]:
+        return stated_deviation(self)
+
+    def added_noise(self) -> list[AddedNoise]:
+        moments = noise_on_moments(self.noise, self.bound["radius"], self.exponent, self.neighbours)
+        # A mean that was divided by the count has it among its own stages.
+        held = self.mean is not None and "count" in self.mean.certificate.stages
+        counts = [] if held else noise_on_count(self.divisor)
+        return [*counts, moments]
+
+    def checked(self) -> None:
+        if isinstance(self.divisor, NoisyCount) and self.divisor.before is not None:
+            raise ValueError("the count must have noise of its own")
+        if len(self.noisy_sum) != self.noise.components:
+            raise ValueError("the integers do not fit the noise")
+        if self.basis.eigenvalues.size != self.noise.size or not self.count > 0:
+            raise ValueError("the functions must fit the noise and the divisor be positive")
+        if self.center.shape != self.grid_points.shape:
+            raise ValueError("the center must fit the grid")
+
+    # Tables, pictures and words.
+
+    @property
+    def axes(self) -> dict[str, tuple[float, float]]:
+        return {"s": self.domain_range, "t": self.domain_range}
+
+    def axis_label(self, axis: int) -> str:
+        return str(self.about.get("domain", f"{'st'[axis]} (units of the grid)"))
+
+    def default_points(self) -> Floats:
+        second, first = (axis.ravel() for axis in np.meshgrid(*[self.grid_points] * 2, indexing="ij"))
+        return np.column_stack([first, second])
+
+    def functions(self, at: Floats) -> dict[str, Floats]:
+        return {self.subject: np.asarray(self(*at.T))}
+
+    def columns(
+        self, at: Floats, level: float, simultaneous: bool, kind: str | None
+    ) -> dict[str, Column]:
+        first, second = at.T
+        line = np.asarray(self(first, second))
+        band = {} if self.bandless else self.band_columns(at, level, simultaneous, kind, line)
+        return {
+            "covariance": (line, self.value_label),
+            **band,
+            "correlation": (np.asarray(self.correlation(first, second)), "no unit"),
+        }
+
+    def band_points(self) -> Floats:
+        # The function is symmetric: half of the pairs.
+        line = np.linspace(*self.domain_range, BAND_LINE)
+        first, second = np.triu_indices(BAND_LINE)
+        return np.column_stack([line[first], line[second]])
+
+    def _band_at(self, at: Floats, level: float, simultaneous: bool, **chosen: str) -> Band:
+        pairs, back = np.unique(np.sort(at, axis=1), axis=0, return_inverse=True)
+        band = self.band(level, simultaneous, *pairs.T, **chosen)
+        return replace(band, points=at, lower=band.lower[back.ravel()], upper=band.upper[back.ravel()])
+
+    @property
+    def bandless(self) -> str:
+        if isinstance(self.divisor, NoisyCount):
+            return "the count was released with noise, and the error of a ratio depends on exact values"
+        return ""
+
+    def view(self, level: float | None = LEVEL) -> Image:
+        start, end = self.domain_range
+        middles = start + (end - start) * (np.arange(PIXELS) + 0.5) / PIXELS
+        return self.image(self.on_grid(middles), signed=True, square=True)
+
+    @property
+    def subject(self) -> str:
+        if self.is_moment:
+            return "second moment function around the middle of the bound"
+        return "covariance function"
+
+    @property
+    def is_moment(self) -> bool:
+        """Whether deviations were counted from no mean, but from the middle of the bound."""
+        return self.about.get("center") == "of the bound"
+
+    @property
+    def public_units(self) -> int | None:
+        private = self.neighbours is Neighbours.ADD_REMOVE or isinstance(self.divisor, NoisyCount)
+        # Of pairs, half of the units are counted.
+        unknown = private or self.about.get("center") == "pairs"
+        return None if unknown else round(self.count)
+
+    @property
+    def value_label(self) -> str:
+        what = "second moment" if self.is_moment else "covariance"
+        return f"{what} of {super().value_label}, squared units"
+
+    def words(self) -> Words:
+        what = "Second moments" if self.is_moment else "A covariance function"
+        words = second_order(self, f"{what} of pairs of points", self.components())
+        if self.bandless == "":
+            low, high = map(number, self.eigenvalue_intervals()[0])
+            exact = (
+                f"Without noise the largest variance of these bounded curves lies between {low} and "
+                f"{high}, with a probability of 95%."
+            )
+            words = replace(words, accurate=[*words.accurate[:1], exact, *words.accurate[1:]])
+        if not self.is_moment:
+            return words
+        larger = (
+            "They are around the middle of the bound, and larger than the covariance by the product of "
+            "the mean's distances from there. A release with --center private is about the mean."
+        )
+        return replace(words, published=[*words.published, larger])
+
+    def lines(self) -> dict[str, str]:
+        return {
+            "center": center_words(self),
+            "kernel": self.basis.describe(),
+            "mechanism": f"{self.mechanism['name']}: {self.noise.describe()}",
+        }
+
+    def facts(self) -> dict[str, object]:
+        found = self.components()
+        return {
+            "kernel": self.basis.describe(),
+            "domain_range": list(self.domain_range),
+            "noise": self.noise.describe(),
+            "noise_floor": found.floor,
+            "components": found.variances.tolist(),
+        }
+
+    def highlights(self) -> dict[str, str]:
+        found = self.components().highlights()
+        if self.bandless:
+            return found
+        low, high = map(number, self.eigenvalue_intervals()[0])
+        return {**found, "largest": f"without noise between {low} and {high}, with probability 95%"}

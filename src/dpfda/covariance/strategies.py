@@ -1,0 +1,220 @@
+"""Strategies for a covariance and its components, and what deviations are counted from, as objects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from dpfda.bases import Basis
+from dpfda.covariance.design import LARGEST_SIZE
+from dpfda.covariance.plan import Shares, SubspaceShares
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import choice, shown, whole
+from dpfda.numerics.rationals import exact
+from dpfda.privacy.guarantees import PureDP, pure_part
+from dpfda.spine.arguments import Number, PublicCurve
+from dpfda.spine.settings import Gathered
+
+# Below this number of units times epsilon half of the records are better than a share for a mean.
+PAIRED = 30_000
+# Share of the budget for a mean beside pairs, as the origin of scores; for one as the center, and of the
+# rest for a radius, where the number of units is private.
+SCORES_SHARE, MEAN_SHARE, RADIUS_SHARE = 0.2, 0.35, 0.15
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Center(Gathered):
+    """What is subtracted from every record, and how long the deviations may be. Public.
+
+    Parameters
+    ----------
+    curve : "auto", "private", "pairs", curve, number, callable, ReleasedFunction or "bound"
+        "auto" (the default) is "pairs" where the public number of units times epsilon is below 30,000
+        and neighbours differ by replacement, else "private"; where components are sought, a mean is
+        released beside pairs, as the origin of scores.
+        "private" releases the mean first, with a share of the budget, and takes that;
+        deviations are then measured, and shortened, around a curve close to the mean, and the covariance
+        exceeds that around the exact mean by the square of the released mean's error. A curve, a number
+        or a function is public, for example an earlier release of the mean. "bound" is the middle of the
+        bound: the release is then a second moment around it.
+        "pairs" needs no center: units are paired at random, whatever their data, and each pair becomes
+        one record (x - x') / sqrt(2), whose second moment is the covariance. Nothing needs to be spent
+        on a mean, but there are half as many records. Replace-one neighbours only; an odd unit is left
+        out.
+    radius : float or "private", optional
+        L2 length (units of the data times the root of those of the domain) to which a record's deviation
+        from the center is shortened. A number is public: noise grows with its square, and about twice
+        the root mean square deviation is a good value. "private" chooses it from noisy counts, with a
+        share of the budget. By default "private" where the curve is, or units are paired, else what
+        `bounds` imply.
+    mean_share : float, optional
+        Share of the budget that the mean gets, between 0 and 1: by default that of the function
+        `mean_share` where the curve is "private", .2 beside pairs for scores. Given with "pairs", a mean
+        is released beside them.
+    radius_share : float, optional
+        Share of the rest for the choice of the radius, between 0 and 1; by default that of
+        the function `radius_share`.
+
+    Examples
+    --------
+    >>> Center("private", radius=0.12)
+    Center(curve='private', radius=0.12)
+    """
+
+    curve: PublicCurve | None = None
+    radius: float | str | None = None
+    mean_share: Number = None
+    radius_share: Number = None
+    shorthand: ClassVar[str] = "curve"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class MatrixNoise(Gathered):
+    """Noise on the sum of outer products: the whole covariance is released. Public.
+
+    Parameters
+    ----------
+    law : {"auto", "coupled", "wishart", "knorm", "gaussian"}
+        Differences of positive matrices, their traces coupled or independent, or a K-norm law (all
+        pure), or Gaussian (delta > 0). "auto" is the one with the least expected error.
+    functions : int, optional
+        Number M of basis functions. By default the one with the least expected error, from public
+        numbers.
+    shrinkage : {"prior", "none"}
+        Shrink the noisy coordinates under the kernel's prior, its scale fitted to the noisy release
+        (free); or leave them. Either way negative eigenvalues are then removed.
+
+    Examples
+    --------
+    >>> MatrixNoise("gaussian", functions=8)
+    MatrixNoise(law='gaussian', functions=8)
+    """
+
+    law: str = "auto"
+    functions: int | None = None
+    shrinkage: str = "prior"
+    shorthand: ClassVar[str] = "law"
+
+    def __post_init__(self) -> None:
+        choice(self.shrinkage, "shrinkage", ("prior", "none"))
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Exponential(Gathered):
+    """Components one by one: directions by the exponential mechanism, then the variances along them.
+
+    Parameters
+    ----------
+    functions : int, optional
+        Number M of basis functions within which components are sought; by default from public numbers.
+    direction_share : float
+        Share of the budget for the directions, in equal parts; the rest is for the variances.
+
+    Examples
+    --------
+    >>> Exponential(direction_share=0.7)
+    Exponential(direction_share=0.7)
+    """
+
+    functions: int | None = None
+    direction_share: float | Fraction = 0.5
+
+    @property
+    def share(self) -> Fraction:
+        """The share, exactly.
+
+        Raises
+        ------
+        ParameterError
+            If it is not between 0 and 1.
+        """
+        return open_share(self.direction_share, "direction_share")
+
+
+def mean_share(strength: Fraction | None) -> Fraction:
+    """Share of the budget for a mean as the center, by the number of units times epsilon, S.
+
+    .35 (5000 / S)^.3, from .15 to .6, to two digits: the fewer units, the more the mean's own error adds
+    to all deviations. Set on sets of real curves; it decides accuracy alone.
+
+    Examples
+    --------
+    >>> [str(mean_share(Fraction(strength))) for strength in (300, 1500, 5000, 100_000)]
+    ['3/5', '1/2', '7/20', '3/20']
+    """
+    if strength is None:
+        return Fraction(str(MEAN_SHARE))
+    return _share(0.35 * (5000 / float(strength)) ** 0.3, 0.15, 0.6)
+
+
+def radius_share(strength: Fraction | None) -> Fraction:
+    """Share of the rest for the choice of a radius: 75 / S, from .15 to .25, to two digits.
+
+    Examples
+    --------
+    >>> [str(radius_share(Fraction(strength))) for strength in (300, 400, 5000)]
+    ['1/4', '19/100', '3/20']
+    """
+    if strength is None:
+        return Fraction(str(RADIUS_SHARE))
+    return _share(75 / float(strength), 0.15, 0.25)
+
+
+def _share(value: float, least: float, largest: float) -> Fraction:
+    return Fraction(round(100 * min(max(value, least), largest)), 100)
+
+
+def open_share(value: object, name: str) -> Fraction:
+    """A share of a budget, strictly between 0 and 1."""
+    share = exact(value, name)
+    if not 0 < share < 1:
+        raise ParameterError(name, "lie strictly between 0 and 1", shown(value))
+    return share
+
+
+def subspace_shares(
+    shares: Shares, basis: Basis, size: int | None, strategy: Exponential, count: int
+) -> SubspaceShares:
+    """Shares of the budget for `count` directions within the functions of a basis.
+
+    Raises
+    ------
+    ParameterError
+        If there are too few functions.
+    """
+    components = strategy.functions
+    if components is None:
+        components = _best_components(shares, basis, size, count, float(strategy.share))
+    components = whole(components, "functions", words="be None or a positive integer")
+    if not count < components <= min(LARGEST_SIZE, basis.eigenvalues.size):
+        raise ParameterError(
+            "n_components",
+            f"be below the number of basis functions ({components})",
+            repr(count),
+            "Ask for fewer; more need a larger budget, or a mechanism of so many functions.",
+        )
+    return SubspaceShares.of(shares.rest, count, int(components), strategy.share)
+
+
+def _best_components(shares: Shares, basis: Basis, size: int | None, count: int, share: float) -> int:
+    """Number M of functions with the least expected loss of variance, from public numbers.
+
+    A direction drawn at rate r loses about (M - 1) / (2 r n) of variance; the functions left out lose
+    their part of the prior. Where the number of units is not yet public, a hundred of them are assumed.
+    """
+    parts = basis.eigenvalues / basis.eigenvalues.sum()
+    shared = isinstance(shares.rest, PureDP)
+    epsilon = float(pure_part(shares.rest if shared else shares.whole).epsilon)
+    largest = min(LARGEST_SIZE, parts.size)
+    sizes = np.arange(count + 1, largest + 1)
+    if sizes.size == 0:
+        return int(largest)
+    lost = 0.25 * (1 - np.cumsum(parts)[sizes - 1])
+    loss = count * (sizes - 1) / (epsilon * share / count * (size or 100)) + lost
+    return int(sizes[np.argmin(loss)])
+
+
+__all__ = ["Center", "Exponential", "MatrixNoise", "open_share", "subspace_shares"]

@@ -1,0 +1,1 @@
+"""Densities and quantiles of points or counts."""

@@ -1,0 +1,185 @@
+"""Simulated errors of what is made of noisy counts: by matrices of all cells, or of very many by blocks.
+
+Each simulation runs from a fixed key: one release has one band, however often it is asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.bases.cells import CellGrid
+from dpfda.density.many_cells import (
+    averaging,
+    block_response,
+    blocks_for,
+    errors_on_nodes,
+    within_nodes,
+)
+from dpfda.estimates.histospline import Smoother
+from dpfda.noise import NoiseLaw
+from dpfda.numerics.arrays import Floats
+from dpfda.releases.bands import DRAWS
+
+# Up to so many cells errors are simulated cell by cell.
+FEW = 4096
+# Draws are limited by this many multiplications, sums over blocks or steps of a walk, and simulated in
+# parts of so many numbers. A matrix has at most so many.
+WORK, SUMMED, WALKED = 2 * 10**10, 10**8, 4 * 10**8
+FEWEST_DRAWS = 1000
+PART = 500
+TABLE = 4 * 10**6
+LARGEST = 64 * 10**6
+
+
+class NoisyCells(Protocol):
+    """What is asked of noisy counts."""
+
+    @property
+    def cells(self) -> CellGrid: ...
+
+    @property
+    def noise(self) -> NoiseLaw: ...
+
+    @property
+    def smoother(self) -> Smoother: ...
+
+    @property
+    def size(self) -> float: ...
+
+    @property
+    def exponent(self) -> int: ...
+
+
+def is_fine(cells: CellGrid) -> bool:
+    """Whether cells are so many that no matrix of them is made."""
+    return cells.size > FEW and cells.is_regular
+
+
+def errors_at(made: NoisyCells, at: Floats, averaged: bool = False) -> Floats:
+    """Simulated errors (draws, q) of the smooth function at points (q, d), per unit of volume.
+
+    Parameters
+    ----------
+    made : NoisyCells
+    at : array (q, d)
+    averaged : bool
+        Whether they are those of averages over the cells, of an interval, that the points lie in.
+    """
+    cells, smoother = made.cells, made.smoother
+    step = share_step(made) / cells.volume
+    if is_fine(cells):
+        return _block_errors(made, at, averaged) * step
+    if averaged:
+        response = (smoother.cell_response() / cells.shares[:, None])[cells.index(at)]
+        return noise_errors(made.noise, response * step)
+    position = unit_box(cells, at)
+    rows = max(1, TABLE // smoother.factors.size)
+    parts = [smoother.response(position[i : i + rows]) for i in range(0, len(at), rows)]
+    return noise_errors(made.noise, np.concatenate(parts) * step)
+
+
+def noise_errors(noise: NoiseLaw, response: Floats) -> Floats:
+    """Simulated errors (draws, q) for a response (q, cells)."""
+    generator = np.random.Generator(np.random.Philox(key=0))
+    draws = _draws(response.size)
+    step = max(1, min(PART, TABLE // response.shape[1]))
+    parts = [
+        noise.simulate(generator, min(step, draws - start)) @ response.T
+        for start in range(0, draws, step)
+    ]
+    return np.concatenate(parts)
+
+
+def _block_errors(made: NoisyCells, at: Floats, averaged: bool) -> Floats:
+    """The same by sums over blocks, in shares of the units over those of the volume."""
+    cells, smoother = made.cells, made.smoother
+    position, damping = unit_box(cells, at), None
+    if averaged:
+        position, damping = (cells.index(at)[:, None] + 0.5) / cells.size, averaging(smoother)
+    blocks = blocks_for(smoother)
+    together = math.prod(blocks)
+    count = cells.size // together
+    draws, rows = _draws(len(at) * count), max(1, LARGEST // count)
+    draws = min(draws, max(FEWEST_DRAWS, SUMMED // count))
+    found = []
+    for start in range(0, len(at), rows):
+        response = block_response(smoother, position[start : start + rows], blocks, damping)
+        # The same noise for all points.
+        generator = np.random.Generator(np.random.Philox(key=0))
+        step = max(1, min(PART, TABLE // count))
+        parts = (min(step, draws - begun) for begun in range(0, draws, step))
+        drawn = (block_noise(made.noise, generator, part, count, together) for part in parts)
+        found.append(np.concatenate([each @ response.T for each in drawn]))
+    return np.concatenate(found, axis=1)
+
+
+def block_noise(
+    noise: NoiseLaw, generator: np.random.Generator, draws: int, count: int, together: int
+) -> Floats:
+    """Float draws (draws, count) of sums of noise over so many cells together, independent and alike."""
+    one: Any = type(noise)
+    block = one.equal(together, vars(noise)["scales"][0])
+    return np.asarray(block.simulate_sums(generator, draws * count, together).reshape(draws, count))
+
+
+def node_errors(made: NoisyCells, draws: int, nodes: int) -> NDArray[np.float32]:
+    """Simulated errors (draws, nodes) of the smooth function of an interval at midpoints of equal parts.
+
+    In single precision. There are no more nodes than cells.
+    """
+    blocks: Sequence[int] = blocks_for(made.smoother, (within_nodes(made.cells, nodes),))
+    count, step = made.cells.size // blocks[0], share_step(made) / made.cells.volume
+    generator = np.random.Generator(np.random.Philox(key=3))
+    errors = np.empty((draws, nodes), dtype=np.float32)
+    for row in errors:
+        sums = block_noise(made.noise, generator, 1, count, blocks[0])[0]
+        row[:] = errors_on_nodes(made.smoother, sums * step, blocks, nodes)
+    return errors
+
+
+def running_width(noise: NoiseLaw, level: float) -> Floats:
+    """Half-widths (m,) that running sums of the noise of very many cells stay within, all at once."""
+    scale = float(vars(noise)["scales"][0])
+    variance = float(_law(type(noise), int(scale)).variances()[0])
+    reached = _running_quantile(type(noise), noise.components, level)
+    return np.asarray(np.sqrt(variance * np.arange(1, noise.components + 1)) * reached)
+
+
+@lru_cache(maxsize=8)
+def _running_quantile(law: type, count: int, level: float) -> float:
+    """Quantile of the largest running sum in its deviations: it depends on no scale."""
+    scale = 2**20
+    one, generator = _law(law, scale), np.random.Generator(np.random.Philox(key=0))
+    deviations = np.sqrt(one.variances()[0] * np.arange(1, count + 1))
+    draws = min(DRAWS, max(FEWEST_DRAWS, WALKED // count))
+    largest = [
+        np.max(np.abs(np.cumsum(one.simulate(generator, count)[:, 0])) / deviations)
+        for _ in range(draws)
+    ]
+    return float(np.quantile(largest, level, method="higher"))
+
+
+def _law(law: Any, scale: int) -> NoiseLaw:
+    made: NoiseLaw = law.equal(1, scale)
+    return made
+
+
+def share_step(made: NoisyCells) -> float:
+    """One unit of the noise, in shares of the units."""
+    return math.ldexp(1.0, -made.exponent) / made.size
+
+
+def unit_box(cells: CellGrid, at: Floats) -> Floats:
+    """Points (q, d) of the box in the unit box."""
+    ends = np.array(cells.domain_range)
+    return np.asarray((at - ends[:, 0]) / (ends[:, 1] - ends[:, 0]))
+
+
+def _draws(products: int) -> int:
+    return min(DRAWS, max(FEWEST_DRAWS, WORK // products))

@@ -1,0 +1,237 @@
+"""A released conditional density: of one variable of a plane, where the other has a given value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+import scipy
+
+from dpfda.bases.cells import Domain, box_domain, cosines
+from dpfda.bases.grids import check_points, frozen
+from dpfda.density.cell_errors import block_noise, is_fine, share_step
+from dpfda.density.histogram_release import ReleasedHistogram
+from dpfda.density.many_cells import block_lines, blocks_for, variances_at
+from dpfda.density.release import NODES, ReleasedDensity
+from dpfda.estimates.histospline import nearest_probabilities
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import whole
+from dpfda.releases import entries as file
+from dpfda.releases.bands import Band
+
+# What is taken off the difference from the marginal, in variances of what noise and sampling do to it.
+TAKEN = 0.5
+TINY = 1e-9
+# Points along the variable at which that variance is averaged; simulated functions of a band.
+AVERAGED, DRAWN = 64, 1000
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedConditionalDensity(ReleasedDensity):
+    """The density of one variable where another has a given value, out of a density of both.
+
+    `dpfda.ReleasedDensity.conditional` makes it, at no cost: it is post-processing of the noisy counts
+    of the plane, and everything that a released density on an interval has, it has (distribution
+    function, quantiles, draws, bands). With the smooth function g(x, y) of these counts, on the unit
+    square, f(x) its integral over y and m(y) that over x, it is the density nearest to
+
+        m(y) + w(x) (g(x, y) - f(x) m(y)) / max(f(x), V(x)^(1/2)).
+
+    V is the variance, averaged over y, that noise and sampling of a uniform density give g at x, and
+    w(x) = max(0, 1 - V(x) / (2 S(x))), with S the mean square of the difference from f m, says how much
+    of this can be more than noise (James & Stein). So it is continuous in x as well, and where hardly
+    anybody is, it goes over into the marginal instead of into noise.
+
+    Parameters
+    ----------
+    raw : ReleasedHistogram
+        Noisy counts in the plane.
+    scale, proper
+        None and "nearest": another rule would make jumps between values that are given.
+    axis : {0, 1}
+        Number of the variable that is given.
+    place : float
+        Its value, in the units of the axis.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpfda import PrivateDensity
+    >>> rng = np.random.default_rng(1)
+    >>> ages = rng.uniform(20, 80, size=4000)
+    >>> pressures = 90 + 0.6 * ages + rng.normal(0, 12, size=4000)
+    >>> both = np.column_stack([ages, pressures])
+    >>> release = PrivateDensity(epsilon=1, domain=[(20, 80), (60, 200)]).fit(both).release_
+    >>> young, old = release.conditional(30), release.conditional(70)
+    >>> bool(young.quantile(0.5) < 120 < old.quantile(0.5)), bool(old.cdf(120) < young.cdf(120))
+    (True, True)
+    """
+
+    raw: ReleasedHistogram
+    axis: int = 0
+    place: float = 0.0
+
+    FORMAT: ClassVar[str] = "dpfda-conditional-density"
+    CALLED: ClassVar[str] = "released conditional density"
+    DRAWN: ClassVar[tuple[str, ...]] = ("domain",)
+    band_kinds: ClassVar[tuple[str, ...]] = ("mean",)
+    ENTRIES: ClassVar[file.Table] = {
+        "raw": file.part(ReleasedHistogram),
+        "proper": file.entry(lambda _: "nearest"),
+        "axis": file.whole_number(),
+        "place": file.NUMBER,
+    }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.raw.dimensions != 2 or self.scale is not None:
+            raise ParameterError("raw", "be counts in the plane", self.raw.cells.describe())
+        check_points(self.place, self.raw.domain_range[whole(self.axis, "axis", 0, 1)])
+
+    @property
+    def domain_range(self) -> Domain:
+        """Ends of the domain of the variable."""
+        return box_domain(self.raw.domain_range[1 - self.axis])
+
+    @property
+    def _own(self) -> Domain:
+        return self.domain_range
+
+    @property
+    def about(self) -> Mapping[str, object]:
+        """Versions, date, the label of the variable."""
+        kept = {name: each for name, each in self.raw.about.items() if not name.startswith("domain")}
+        label = self.raw.about.get("domain" if self.axis == 1 else "domain_2")
+        return kept if label is None else {**kept, "domain": label}
+
+    @cached_property
+    def _nearest(self) -> tuple[Floats, float | None]:
+        return frozen(self._made(self._before(self._lines(self.raw.coefficients)))), None
+
+    def _made(self, before: Floats) -> Floats:
+        """The nearest density, by its values at the nodes."""
+        return nearest_probabilities(before / before.size) * before.size / self._volume
+
+    def _before(self, lines: Floats) -> Floats:
+        """What is made a density, at the nodes of the unit interval, of `_lines` (2, K, ..)."""
+        difference, marginal, share = self._parts(lines)
+        kept, least = self._reliable
+        return np.asarray(marginal + kept * difference / np.maximum(share, least))
+
+    def _lines(self, coefficients: Floats) -> Floats:
+        """Of coefficients in the plane: those along the variable of g and of m, (2, K)."""
+        along = np.moveaxis(coefficients, self.axis, 0)
+        return np.stack([self._waves @ along, along[0]])
+
+    def _parts(self, lines: Floats) -> tuple[Floats, Floats, Floats]:
+        """Of a smooth function in the plane: g - f m and m at the nodes, and f."""
+        joint, marginal = (self._functions @ line for line in lines)
+        return joint - lines[0, 0] * marginal, marginal, lines[0, 0]
+
+    @cached_property
+    def _waves(self) -> Floats:
+        """The covariate's cosine functions at the given value."""
+        count = self.raw.coefficients.shape[self.axis]
+        return frozen(cosines(count, np.array([self._position]))[0])
+
+    @cached_property
+    def _functions(self) -> Floats:
+        """The variable's cosine functions at the nodes."""
+        return frozen(cosines(self.raw.coefficients.shape[1 - self.axis], _middles(NODES[1])))
+
+    @cached_property
+    def _reliable(self) -> tuple[float, float]:
+        """The factor w and the root of V: functions of the noisy counts."""
+        at = np.empty((AVERAGED, 2))
+        at[:, self.axis], at[:, 1 - self.axis] = self._position, _middles(AVERAGED)
+        variance = self.raw.share_variance + 1 / (self.raw.size * self.raw.cells.size)
+        smoother = self.raw.smoother
+        if is_fine(self.raw.cells):
+            noise = variance * float(np.mean(variances_at(smoother, at)))
+        else:
+            noise = variance * float(np.mean(np.sum(smoother.response(at) ** 2, axis=1)))
+        square = float(np.mean(self._parts(self._lines(self.raw.coefficients))[0] ** 2))
+        kept = max(0.0, 1 - TAKEN * noise / square) if square > 0 else 0.0
+        return kept, max(noise**0.5, TINY)
+
+    @property
+    def _position(self) -> float:
+        """Where on the unit interval the covariate is."""
+        a, b = self.raw.domain_range[self.axis]
+        return (self.place - a) / (b - a)
+
+    def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
+        """Band for what would have been released without noise; never below zero.
+
+        Notes
+        -----
+        The counts without noise are made a conditional density by the same steps, with the weights
+        of smoothing, w and V as they are. Noise is simulated, all steps are run on the noisy counts
+        without it, and the band reaches as far to both sides as a share `level` of these densities
+        does: by a multiple of the deviation before the last step, or point by point. Where noise made
+        the divisor f too large all of these are too close, so the band is widened by what the noise
+        of f does that a share `level` of it stays below. That is approximate; measured coverage is in
+        the docs on densities. It is about the privacy noise alone, not smoothing or sampling.
+        """
+        where, lines = at[:, 0], self._lines(self.raw.coefficients)
+        generator = np.random.Generator(np.random.Philox(key=4))
+        own = self.node_values
+        a, b = self.domain_range[0]
+        nodes = a + (b - a) * _middles(own.size)
+        without = np.empty((*lines.shape, DRAWN))
+        for draw, moved in enumerate(self._moved(generator)):
+            without[..., draw] = lines - moved
+        others, middle = self._before(without).T, self._before(lines)
+        errors = np.array([np.interp(where, nodes, self._made(other) - own) for other in others])
+        before = np.array([np.interp(where, nodes, other - middle) for other in others])
+        if simultaneous:
+            deviation = np.sqrt(np.mean(before**2, axis=0))
+            deviation = np.where(deviation > 0, deviation, 1.0)
+            reached = np.max(np.abs(errors) / deviation, axis=1)
+            width = np.quantile(reached, level, method="higher") * deviation
+        else:
+            width = np.quantile(np.abs(errors), level, axis=0, method="higher")
+        share, (_, least) = float(lines[0, 0]), self._reliable
+        larger = float(np.std(without[0, 0])) * max(1.0, float(scipy.special.ndtri(level)))
+        width = width * (max(share, least) / max(share - larger, least))
+        values = np.asarray(self(where))
+        return Band(where, np.maximum(values - width, 0.0), values + width, level, simultaneous)
+
+    def _moved(self, generator: np.random.Generator) -> Iterator[Floats]:
+        """What simulated noise in the counts does to `_lines`; in many cells, its sums over blocks."""
+        raw, step = self.raw, share_step(self.raw)
+        if not is_fine(raw.cells):
+            linear = raw.smoother.coefficients(raw.cells.shares)
+            for _ in range(DRAWN):
+                noise = raw.noise.simulate(generator, 1)[0].reshape(raw.cells.shape) * step
+                yield self._lines(raw.smoother.coefficients(raw.cells.shares + noise) - linear)
+            return
+        blocks = blocks_for(raw.smoother)
+        shape = [cells // block for cells, block in zip(raw.cells.shape, blocks, strict=True)]
+        first = np.zeros_like(self._waves)
+        first[0] = 1.0
+        moved = block_lines(raw.smoother, self.axis, np.stack([self._waves, first]), blocks)
+        for _ in range(DRAWN):
+            sums = block_noise(raw.noise, generator, 1, math.prod(shape), math.prod(blocks))
+            yield moved(sums.reshape(shape) * step)
+
+    def band_points(self) -> Floats:
+        return self.default_points()
+
+    @property
+    def subject(self) -> str:
+        said = self.raw.about.get("domain" if self.axis == 0 else "domain_2")
+        name = str(said or ("the first", "the second")[self.axis]).partition(" (")[0]
+        return f"density given {name} = {self.place:g}"
+
+    def facts(self) -> dict[str, object]:
+        return {**super().facts(), "given": {"axis": self.axis, "value": self.place}}
+
+
+def _middles(count: int) -> Floats:
+    return (np.arange(count) + 0.5) / count

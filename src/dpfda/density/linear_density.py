@@ -1,0 +1,284 @@
+"""A density that is linear between the nodes of a public grid: its values, integrals and draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike
+
+from dpfda.bases.cells import Domain, box_domain
+from dpfda.bases.grids import check_points, product_points
+from dpfda.bases.scales import Scale
+from dpfda.density.histogram_release import ReleasedHistogram
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import MOST_NUMBERS, reals, seeded, shown, whole, wholes
+from dpfda.privacy.certificates import Certificate
+from dpfda.releases.banded import Valued
+from dpfda.releases.field import ReleasedField
+from dpfda.releases.function import ReleasedFunction
+
+# What a mechanism gives that is made a density.
+RawDensity = ReleasedHistogram | ReleasedFunction | ReleasedField
+
+
+@dataclass(frozen=True, eq=False)
+class LinearDensity(Valued):
+    """A density by its values at the midpoints of equal cells, linear in each variable between them.
+
+    Within half a cell of the edge it is constant, so integrals, quantiles and draws are exactly those of
+    the function that a call evaluates. Where there is a scale, cells are equal there. A kind says in
+    `_nearest` how `raw`, which the mechanism gave, is made a density.
+    """
+
+    raw: RawDensity
+    scale: Scale | None = None
+    proper: str = "nearest"
+
+    @property
+    def domain_range(self) -> Domain:
+        """Ends of the box along each axis."""
+        return box_domain((self.raw if self.scale is None else self.scale).domain_range)
+
+    @property
+    def _own(self) -> Domain:
+        """Ends of the box that `raw` lives on."""
+        return box_domain(self.raw.domain_range)
+
+    @property
+    def certificate(self) -> Certificate:
+        """What it promises to whom, and what it cost."""
+        return self.raw.certificate
+
+    @property
+    def about(self) -> Mapping[str, object]:
+        """Versions, date, labels of the axes."""
+        return self.raw.about
+
+    @property
+    def node_values(self) -> Floats:
+        """Values at the nodes: not negative, of mean one over the box's volume."""
+        return self._nearest[0]
+
+    @property
+    def _nearest(self) -> tuple[Floats, float | None]:
+        """Values at the nodes, and what was taken from `raw` wherever they are positive, if known."""
+        raise NotImplementedError
+
+    @property
+    def dimensions(self) -> int:
+        """Number d of variables."""
+        return len(self.domain_range)
+
+    @property
+    def _volume(self) -> float:
+        return float(np.prod([b - a for a, b in self._own]))
+
+    def _values(self, at: Floats) -> Floats:
+        """Values of the density, per unit of volume."""
+        return self._interpolated(self._positions(at)) * self._slopes(at)
+
+    def _positions(self, at: Floats) -> Floats:
+        """Points (q, d) where `raw` lives."""
+        return at if self.scale is None else self.scale.positions(at)
+
+    def _slopes(self, at: Floats) -> Floats | float:
+        """Length that a unit of the axis has where `raw` lives, at points (q, d)."""
+        return 1.0 if self.scale is None else self.scale.slopes(at[:, 0])
+
+    def _interpolated(self, at: Floats, values: Floats | None = None) -> Floats:
+        ends = np.array(self._own)
+        nodes = self.node_values.shape[0]
+        position = (at - ends[:, 0]) / (ends[:, 1] - ends[:, 0]) * nodes - 0.5
+        return np.asarray(
+            scipy.ndimage.map_coordinates(
+                self.node_values if values is None else values, position.T, order=1, mode="nearest"
+            )
+        )
+
+    def on_grid(self, shape: Sequence[int] | None = None) -> Floats:
+        """Values at the midpoints of a regular grid; by default at the nodes.
+
+        Parameters
+        ----------
+        shape : sequence of d int, optional
+        """
+        wanted = self.node_values.shape if shape is None else wholes(shape, "shape", self.dimensions)
+        if wanted == self.node_values.shape and self.scale is None:
+            return self.node_values.copy()
+        return np.reshape(self(product_points(midpoints_of(self.domain_range, wanted))), wanted)
+
+    def midpoints(self, shape: Sequence[int] | None = None) -> tuple[Floats, ...]:
+        """Midpoints along each axis of the grid of `on_grid`."""
+        own = self.node_values.shape
+        wanted = own if shape is None else wholes(shape, "shape", self.dimensions)
+        return midpoints_of(self.domain_range, wanted)
+
+    def integral(self, lower: ArrayLike | None = None, upper: ArrayLike | None = None) -> float:
+        """Probability of a box, by default of the whole domain: one, up to rounding.
+
+        Parameters
+        ----------
+        lower, upper : float or array (d,), optional
+            Ends of the box, inside the domain.
+        """
+        starts, stops = self._corner(lower, "lower", 0), self._corner(upper, "upper", 1)
+        if self.scale is not None:
+            return float(np.diff(self.cdf(np.concatenate([starts, stops])))[0])
+        total = self.node_values
+        for (a, b), start, stop in zip(self.domain_range, starts, stops, strict=True):
+            check_points([start, stop], (a, b))
+            cell = (b - a) / total.shape[0]
+            weights = cell * (
+                _below(total.shape[0], (stop - a) / cell) - _below(total.shape[0], (start - a) / cell)
+            )
+            total = np.tensordot(weights, total, axes=(0, 0))
+        return float(total)
+
+    def _corner(self, given: ArrayLike | None, name: str, end: int) -> Floats:
+        """One number for each variable; by default the ends of the domain."""
+        if given is None:
+            return np.array([ends[end] for ends in self.domain_range])
+        corner = np.atleast_1d(reals(given, name))
+        if corner.shape != (self.dimensions,):
+            raise ParameterError(name, f"be {self.dimensions} numbers, one a variable", shown(given))
+        return corner
+
+    def marginal(self, axis: int = 0) -> tuple[Floats, Floats]:
+        """Knots and values of the density of one variable, which is linear between them.
+
+        With a scale it is nearly linear there.
+
+        Parameters
+        ----------
+        axis : int
+            Number of the variable, from 0.
+        """
+        knots, values = self._marginal(axis)
+        if self.scale is None:
+            return knots, values
+        knots = self.scale.points(knots)
+        return knots, values * self.scale.slopes(knots)
+
+    def _marginal(self, axis: int) -> tuple[Floats, Floats]:
+        """The same where `raw` lives."""
+        axis = whole(axis, "axis", 0, self.dimensions - 1)
+        a, b = self._own[axis]
+        others = tuple(i for i in range(self.dimensions) if i != axis)
+        rest = self._volume / (b - a)
+        values = self.node_values.mean(axis=others) * rest if others else self.node_values
+        middle = midpoints_of([(a, b)], [values.size])[0]
+        return (
+            np.concatenate([[a], middle, [b]]),
+            np.concatenate([values[:1], values, values[-1:]]),
+        )
+
+    def cdf(self, points: ArrayLike, axis: int = 0) -> Any:
+        """Distribution function, of one variable where there are several.
+
+        Parameters
+        ----------
+        points : float or array (q,)
+            Points of the domain of that variable.
+        axis : int
+            Number of the variable, from 0.
+        """
+        knots, values = self._marginal(axis)
+        at = self._positions(check_points(points, self.domain_range[axis]))
+        at = np.clip(at, knots[0], knots[-1])
+        reached = _cumulated(knots, values)
+        cell = np.clip(np.searchsorted(knots, at, side="right") - 1, 0, knots.size - 2)
+        step, width = at - knots[cell], knots[cell + 1] - knots[cell]
+        slope = (values[cell + 1] - values[cell]) / width
+        found = np.clip((reached[cell] + step * (values[cell] + slope * step / 2)) / reached[-1], 0, 1)
+        return float(found[0]) if np.ndim(points) == 0 else found
+
+    def quantile(self, levels: ArrayLike, axis: int = 0) -> Any:
+        """Quantiles: the smallest point at which `cdf` reaches each level.
+
+        Parameters
+        ----------
+        levels : float or array (q,)
+            Probabilities, from 0 to 1.
+        axis : int
+            Number of the variable, from 0.
+        """
+        wanted = check_levels(levels)
+        knots, values = self._marginal(axis)
+        reached = _cumulated(knots, values)
+        share = wanted * reached[-1]
+        cell = np.clip(np.searchsorted(reached, share, side="left") - 1, 0, knots.size - 2)
+        width, rest = knots[cell + 1] - knots[cell], np.maximum(share - reached[cell], 0.0)
+        slope = (values[cell + 1] - values[cell]) / width
+        # Root of values s + slope s^2 / 2 = rest in the form that does not cancel.
+        root = np.sqrt(np.maximum(values[cell] ** 2 + 2 * slope * rest, 0.0))
+        below = values[cell] + root
+        step = np.where(rest > 0, 2 * rest / np.where(below > 0, below, 1.0), 0.0)
+        found = knots[cell] + np.clip(step, 0.0, width)
+        found = found if self.scale is None else self.scale.points(found)
+        return float(found[0]) if np.ndim(levels) == 0 else found
+
+    def sample(self, n: int, rng: np.random.Generator | int | None = None) -> Floats:
+        """Synthetic data: independent draws from the density. Costs no privacy.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        rng : numpy Generator, seed or None
+            The caller's own: this randomness protects nobody.
+
+        Returns
+        -------
+        array (n,), or (n, d) in d dimensions
+        """
+        count, generator = whole(n, "n", 0, MOST_NUMBERS), seeded(rng, "rng")
+        weights = self.node_values.ravel() / self.node_values.sum()
+        chosen = generator.choice(weights.size, size=count, p=weights)
+        nodes = np.stack(np.unravel_index(chosen, self.node_values.shape), axis=1)
+        # A linear interpolant is a mixture of triangular densities around the nodes, folded at the ends.
+        uniforms = generator.uniform(size=(2, *nodes.shape))
+        ends, knots = np.array(self._own), self.node_values.shape[0]
+        position = np.abs(nodes + 0.5 + uniforms[0] - uniforms[1])
+        position = np.minimum(position, 2 * knots - position) / knots
+        drawn = ends[:, 0] + (ends[:, 1] - ends[:, 0]) * position
+        if self.scale is not None:
+            drawn = self.scale.points(drawn)
+        return np.asarray(drawn[:, 0] if self.dimensions == 1 else drawn)
+
+
+def midpoints_of(domain: Sequence[tuple[float, float]], shape: Sequence[int]) -> tuple[Floats, ...]:
+    """Midpoints along each axis of a box that is cut into equal cells."""
+    axes = zip(domain, shape, strict=True)
+    return tuple(a + (b - a) * (np.arange(count) + 0.5) / count for (a, b), count in axes)
+
+
+def _cumulated(knots: Floats, values: Floats) -> Floats:
+    areas = (values[1:] + values[:-1]) / 2 * np.diff(knots)
+    return np.concatenate([[0.0], np.cumsum(areas)])
+
+
+def _below(nodes: int, position: float) -> Floats:
+    """Integral of each node's folded hat function from 0 to `position`, in units of a cell."""
+    middle = np.arange(nodes, dtype=np.float64) + 0.5
+    return np.asarray(
+        _hat(position - middle) - _hat(-position - middle) + 1 - _hat(2 * nodes - position - middle)
+    )
+
+
+def _hat(x: Floats) -> Floats:
+    """Integral from minus infinity of the hat function on [-1, 1]."""
+    inside = np.clip(x, -1.0, 1.0)
+    return np.where(inside < 0, (1 + inside) ** 2 / 2, 1 - (1 - inside) ** 2 / 2)
+
+
+def check_levels(levels: ArrayLike) -> Floats:
+    """Probabilities (q,), checked."""
+    wanted = np.atleast_1d(reals(levels, "levels"))
+    if wanted.ndim != 1 or not np.all((wanted >= 0) & (wanted <= 1)):
+        raise ParameterError("levels", "be probabilities from 0 to 1", "others")
+    return wanted

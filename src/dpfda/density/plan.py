@@ -1,0 +1,359 @@
+"""The plan of a density: its cells or elements, and the noise on their sums."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpfda.bases.cells import CellGrid, Domain, box_domain
+from dpfda.bases.scales import Scale, read_scale
+from dpfda.bounds import Norm
+from dpfda.density.cells import choose_cells
+from dpfda.density.histogram_release import ReleasedHistogram, noise_words
+from dpfda.density.kernel import DensityKernel, Elements
+from dpfda.density.release import ReleasedDensity
+from dpfda.density.selections import publish_zoomed
+from dpfda.density.zoom import Zoom, far_enough, zoom_for, zooms
+from dpfda.estimates.histospline import check_smoothing, expected_error
+from dpfda.mechanisms.design.shares import EXPONENT, share_noise
+from dpfda.noise import NoiseLaw, cost_of
+from dpfda.numerics.encoding import Json
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import shown, whole
+from dpfda.privacy.certificates import WHOLE, Certificate
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, pure_part
+from dpfda.publication import (
+    NAMED,
+    Paying,
+    PlanAgain,
+    Prepared,
+    planner,
+    publish_integers,
+    recomputed,
+    stamp,
+)
+from dpfda.releases.bound_words import points_words
+from dpfda.spine.choices import all_count, public_size, stated_size
+from dpfda.spine.settings import Settings, read_labels
+
+# A domain is longer than this, over the larger of its ends.
+SHORTEST = 2.0**-40
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DensityPlan(PlanAgain):
+    """Plan of a density.
+
+    Parameters
+    ----------
+    cells : CellGrid
+        On a scale, from 0 to 1, where there is one or will be.
+    noise : NoiseLaw
+        On the sum of shares of cells, or of elements.
+    norm, width
+        Neighbouring data sets move the integers by at most `width` in this norm.
+    counted : Guarantee
+        What the noise on the sum gives: without delta where it needs none.
+    neighbours : Neighbours
+    unit : str
+    size : int or None
+        Public number of units; None under add/remove.
+    designed : int or None
+        Public number of units that the design is for.
+    smoothing : str or float
+    about : mapping
+    kernel : DensityKernel, optional
+        Of the kernel estimate, with its elements.
+    elements : Elements, optional
+    public_scale : Scale, optional
+        A public one, on which cells are equal.
+    zoom : Zoom, optional
+        How a scale will be chosen.
+    unplaced : NoiseLaw, optional
+        On the counts where the choice leaves cells equal on the domain, if that costs less.
+    """
+
+    cells: CellGrid
+    noise: NoiseLaw
+    norm: Norm
+    width: int
+    counted: Guarantee
+    neighbours: Neighbours
+    unit: str
+    size: int | None
+    designed: int | None
+    smoothing: str | float
+    about: Mapping[str, object]
+    kernel: DensityKernel | None = None
+    elements: Elements | None = None
+    public_scale: Scale | None = None
+    zoom: Zoom | None = None
+    unplaced: NoiseLaw | None = None
+
+    @property
+    def noises(self) -> tuple[NoiseLaw, NoiseLaw]:
+        """On the counts where a place is chosen, and where none is."""
+        return self.noise, self.unplaced or self.noise
+
+    @property
+    def guarantee(self) -> Guarantee:  # type: ignore[override]
+        """What is charged, for everything."""
+        parts = [] if self.zoom is None else self.zoom.parts
+        return added([*parts, self.counted])
+
+    @property
+    def domain_range(self) -> Domain:
+        """Ends of the domain, in the units of the data."""
+        scaled = self.zoom or self.public_scale
+        return self.cells.domain_range if scaled is None else box_domain(scaled.domain_range)
+
+    @property
+    def placed(self) -> CellGrid:
+        """The cells in the units of the data, where they follow from public numbers."""
+        return self.cells if self.public_scale is None else self.cells.along(self.public_scale)
+
+    @property
+    def bounded(self) -> dict[str, object]:  # type: ignore[override]
+        if self.elements is None:
+            return {"description": "one cell a unit"}
+        return {"description": points_words(len(self.elements.integers))}
+
+    @property
+    def functions(self) -> str:
+        if self.domain_range == self.cells.domain_range:
+            return self.cells.describe()
+        a, b = self.domain_range[0]
+        words = f"{self.cells.size} cells, equal on a public scale of [{a:g}, {b:g}]"
+        if self.zoom is None:
+            return words
+        chosen = words.replace("a public scale", "a scale chosen privately")
+        return f"{chosen}, or on that itself where units are spread widely"
+
+    @property
+    def tuning(self) -> dict[str, object]:
+        if self.kernel is None:
+            words = noise_words(self.noise)
+            said = {"scale": "zoom"} if self.zoom else {"scale": "public"} if self.public_scale else {}
+            return {"name": "histogram", "cells": list(self.cells.shape), "noise": words, **said}
+        return {"name": "kernel", "eta": float(self.kernel.eta), "noise": self.kernel.noise}
+
+    def entry(self) -> dict[str, object]:
+        if self.kernel is None:
+            return super().entry()
+        name = f"kernel, eta {self.kernel.eta:g}, {self.kernel.noise} noise"
+        return super().entry() | {"mechanism": name}
+
+    def costs(self) -> dict[str, Cost]:
+        achieved = recomputed(self.noise, self.norm, self.width, self.counted)
+        counts = cost_of(self.noise, achieved, self.counted)
+        if self.zoom is None:
+            return {WHOLE: counts}
+        width, place = (Cost(part) for part in self.zoom.parts)
+        if self.unplaced is None:
+            return {"width of an interval": width, "place of the interval": place, "counts": counts}
+        # The one or the other: no more is known of the loss than what both are within.
+        rest = added([self.zoom.parts[1], self.counted])
+        recomputed(self.unplaced, self.norm, self.width, rest)
+        return {"width of an interval": width, "place and counts": Cost(rest)}
+
+    # What to expect.
+
+    @property
+    def n(self) -> int | None:
+        return self.designed or self.expected_size
+
+    def expected(self, quick: bool = False) -> float | None:
+        if self.kernel is not None or self.n is None:
+            return None
+        privacy = math.ldexp(math.sqrt(float(self.noise.variances()[0])), -EXPONENT) / self.n
+        return math.sqrt(expected_error(self.cells, privacy**2, float(self.n))) * self._uniform
+
+    @property
+    def _uniform(self) -> float:
+        """Height of a uniform density."""
+        return 1 / math.prod(end - start for start, end in self.domain_range)
+
+    @property
+    def error_words(self) -> str:
+        if self.kernel is not None:
+            return "none can be stated for the kernel estimate, whose bias depends on the density"
+        return (
+            "root mean square at a point, from the density of the population, sampling included, for"
+            " densities with features of a tenth of an axis"
+        )
+
+    def half_width(self, level: float) -> float | None:
+        """As `band`: of a uniform density with simulated noise."""
+        if self.kernel is not None or self.n is None:
+            return None
+        generator = np.random.Generator(np.random.Philox(key=2))
+        shares = self.cells.shares.ravel() * math.ldexp(float(self.n), EXPONENT)
+        noisy = np.rint(shares + self.noise.simulate(generator, 1)[0])
+        made = self.assemble(tuple(int(value) for value in noisy), self.certified())
+        band = made.band(level)
+        return float(np.mean(band.upper - band.lower)) / 2
+
+    @property
+    def scale(self) -> tuple[float, str] | None:
+        return self._uniform, "the height of a uniform density"
+
+    @property
+    def noise_words(self) -> str:
+        return f"{self.tuning['name']}: {noise_words(self.noise)}"
+
+    def total(self, weights: list[int]) -> list[int]:
+        """The integers that get noise, from the sum of the shares of cells. Private like these."""
+        return weights if self.elements is None else self.elements.total(weights)
+
+    def assemble(
+        self, noisy: tuple[int, ...], certificate: Certificate, scale: Scale | None = None
+    ) -> ReleasedDensity:
+        """The released density around the mechanism's output: post-processing.
+
+        Parameters
+        ----------
+        noisy : tuple of int
+            The sum with noise.
+        certificate : Certificate
+            What was charged.
+        scale : Scale, optional
+            The one that was chosen.
+        """
+        scale = scale or self.public_scale
+        # Where none was chosen, cells are equal on the domain.
+        regular = scale is None and self.zoom is not None
+        shared: Json = {
+            "public_size": self.size,
+            "noise": self.noises[regular],
+            "certificate": certificate,
+            "about": {**self.about, **stamp()},
+        }
+        if self.kernel is None or self.elements is None:
+            made = ReleasedHistogram(
+                cells=CellGrid.regular(self.cells.size, self.domain_range) if regular else self.cells,
+                noisy_counts=noisy,
+                exponent=EXPONENT,
+                smoothing=self.smoothing,
+                **shared,
+            )
+            return ReleasedDensity(made, scale, "adaptive")
+        return ReleasedDensity(self.kernel.release(self.elements, noisy, EXPONENT, shared))
+
+
+@planner
+def density_plan(
+    guarantee: Guarantee,
+    count: int,
+    *,
+    settings: Settings,
+    cells: Any,
+    noise: str,
+    smoothing: Any,
+    unit: str,
+    kernel: DensityKernel | None = None,
+    planned: bool = False,
+    scale: Any = "auto",
+) -> DensityPlan:
+    """The plan of a density.
+
+    Parameters
+    ----------
+    guarantee, unit, smoothing, kernel
+        As in `DensityPlan`; the guarantee as it is asked for.
+    count : int
+        Number of units; used where it is public.
+    settings : Settings
+    cells : CellGrid, int, sequence of int or None
+        By default chosen.
+    noise : {"auto", "laplace", "gaussian"}
+    planned : bool
+        Whether the number of units is planned, and in the place of a public size.
+    scale : {"auto", "linear", "log", "zoom"}, array or callable
+
+    Raises
+    ------
+    ParameterError
+        If a public number is missing or unusable.
+    """
+    neighbours = settings.unit.relation
+    if neighbours is Neighbours.ADD_REMOVE:
+        size, given = None, settings.unit.public_size
+        designed = None if given is None else whole(given, "public_size", words="be a positive integer")
+        designed = count if planned and designed is not None else designed
+    else:
+        designed = public_size(settings.unit, count)
+        size = designed if all_count(settings) else None
+    made, zoom, rest = None, None, guarantee
+    check_lengths(cells.domain_range if isinstance(cells, CellGrid) else settings.domain.domain_range)
+    if not isinstance(cells, CellGrid):
+        domain = box_domain(settings.domain.domain_range)
+        plain = kernel is None and len(domain) == 1 and isinstance(smoothing, str)
+        if isinstance(scale, str) and scale == "auto":
+            known = plain and cells is None and designed is not None and far_enough(domain[0])
+            scale = "zoom" if known and zooms(designed or 0, guarantee) else "linear"
+        elif not plain and not (isinstance(scale, str) and scale == "linear"):
+            words = "be 'auto' or 'linear' but for a histogram on an interval without a bandwidth"
+            raise ParameterError("scale", words, shown(scale))
+        if isinstance(scale, str) and scale == "zoom":
+            zoom, rest = zoom_for(domain[0], stated_size(designed, "scale"), guarantee, neighbours)
+        else:
+            made = read_scale(scale, domain)
+        if cells is None and kernel is not None:
+            cells = kernel.grid(domain, len(domain))
+        else:
+            if cells is None:
+                number = stated_size(designed, "cells")
+                cells = choose_cells(number, len(domain), rest, neighbours, noise)
+            cells = CellGrid.regular(cells, domain if made is None and zoom is None else (0.0, 1.0))
+    about = {"summary": "density", **read_labels(settings.domain.labels, boxes=True)}
+    elements, unplaced = None, None
+    if kernel is None:
+        check_smoothing(smoothing, cells, "bandwidth")
+        law, charged, norm, width = share_noise(cells.size, rest, neighbours, noise)
+        unplaced = _unplaced(zoom, charged, cells.size, neighbours)
+    else:
+        elements = kernel.elements(cells, stated_size(designed, "public_size"))
+        norm, width = elements.norm, elements.width(neighbours) << EXPONENT
+        charged = guarantee if kernel.noise == "gaussian" else pure_part(guarantee)
+        law = elements.law(width, charged)
+    return DensityPlan(
+        cells, law, norm, width, charged, neighbours, unit, size, designed, smoothing, about, kernel,
+        elements, made, zoom, unplaced,
+    )  # fmt: skip
+
+
+def _unplaced(
+    zoom: Zoom | None, charged: Guarantee, cells: int, neighbours: Neighbours
+) -> NoiseLaw | None:
+    """The law of counts that get the part of the place too, where all is pure."""
+    if zoom is None or not isinstance(charged, PureDP):
+        return None
+    return share_noise(cells, added([zoom.parts[1], charged]), neighbours, "laplace")[0]
+
+
+def publish_density(prepared: Prepared[DensityPlan, Any], paying: Paying = NAMED) -> ReleasedDensity:
+    """Charge, draw, add: the released density."""
+    plan = prepared.plan
+    if plan.zoom is not None:
+        scale, noisy, certificate = publish_zoomed(
+            prepared.total, plan.zoom, plan.noises, plan.certified(), plan.entry(), paying
+        )
+        return plan.assemble(noisy, certificate, scale)
+    noisy, certificate = publish_integers(
+        prepared.total, plan.noise, plan.norm, plan.width, plan.counted, plan.entry(), paying,
+        plan.tuning,
+    )  # fmt: skip
+    return plan.assemble(noisy, certificate)
+
+
+def check_lengths(domain_range: object) -> None:
+    """Refuse a domain in which floats do not tell the nodes of a density apart."""
+    for a, b in box_domain(domain_range):
+        if not b - a > SHORTEST * max(abs(a), abs(b)):
+            words, found = "be longer than 2^-40 of its larger end", f"({a!r}, {b!r})"
+            raise ParameterError("domain", words, found, "Subtract a public number from all points.")

@@ -1,0 +1,280 @@
+"""Released quantiles: values below which stated shares of the units lie, and nothing between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpfda.bases.grids import frozen
+from dpfda.bases.places import PublicPoints
+from dpfda.bases.scales import Scale
+from dpfda.density.quantiles_design import (
+    DENOMINATOR,
+    MOST_LEVELS,
+    MOST_POINTS,
+    QuantileLaw,
+    range_of,
+    rank_bound,
+    spreads,
+)
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.encoding import integer, mapping
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import probability, reals
+from dpfda.numerics.rationals import rational
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import Neighbours
+from dpfda.privacy.words import number
+from dpfda.releases import entries as file
+from dpfda.releases.base import LEVEL, Column, Release
+from dpfda.releases.report import counted
+from dpfda.releases.words import Words
+from dpfda.views import Curve
+
+
+def _points_to_json(points: PublicPoints) -> dict[str, object]:
+    return {"knots": points.scale.to_json(), "count": points.count}
+
+
+def _points_from_json(written: object) -> PublicPoints:
+    entries = mapping(written)
+    return PublicPoints(Scale.from_json(entries["knots"]), integer(entries["count"], 2, MOST_POINTS))
+
+
+def bound_words(points: PublicPoints, unit: str) -> str:
+    """What is bounded, in words."""
+    start, end = points.domain_range
+    return f"one {unit} has one unit of mass on [{start:g}, {end:g}]"
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedQuantiles(Release):
+    """Quantiles of points, published under differential privacy.
+
+    Call it for the value at a level that was released. Between two levels nothing is known but that the
+    quantile lies between theirs.
+
+    Parameters
+    ----------
+    numbers : tuple of int
+        The mechanism's output: which of the public points each quantile is.
+    points : PublicPoints
+    law : QuantileLaw
+        Levels, and the law of the output.
+    public_size : int or None
+        Number of units, where it is public.
+    certificate : Certificate
+    about : mapping
+        Labels, date and versions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpfda import PrivateQuantiles
+    >>> ages = np.random.default_rng(1).normal(60, 15, size=3000)
+    >>> release = PrivateQuantiles(1.0, levels=(0.5, 0.9), domain=(0, 105)).fit(ages).release_
+    >>> bool(58 < release(0.5) < 62), release.levels
+    (True, (0.5, 0.9))
+    """
+
+    numbers: tuple[int, ...]
+    points: PublicPoints
+    law: QuantileLaw
+    public_size: int | None
+    certificate: Certificate
+    about: Mapping[str, object] = field(default_factory=dict)
+
+    FORMAT: ClassVar[str] = "dpfda-quantiles"
+    CALLED: ClassVar[str] = "released quantiles"
+    DRAWN: ClassVar[tuple[str, ...]] = ("domain",)
+    plural: ClassVar[bool] = True
+    discrete: ClassVar[bool] = True
+    ENTRIES: ClassVar[file.Table] = {
+        "law.levels": file.INTEGERS.named("levels"),
+        "numbers": file.INTEGERS,
+        "points": file.entry(_points_from_json, _points_to_json),
+        "law.epsilon": file.entry(rational, str).named("loss_range"),
+        "public_size": file.PUBLIC_SIZE,
+    }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.numbers) != len(self.law.levels) or list(self.numbers) != sorted(self.numbers):
+            raise ParameterError("numbers", "be ordered, one a level", "others")
+        if not 0 <= self.numbers[0] <= self.numbers[-1] < self.points.count:
+            raise ParameterError("numbers", "be those of public points", "others")
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """Share of the units below each quantile, as it was asked for."""
+        return tuple(level / DENOMINATOR for level in self.law.levels)
+
+    @cached_property
+    def values(self) -> Floats:
+        """The quantiles, in the units of the data."""
+        return frozen(self.points.values(self.numbers))
+
+    @overload
+    def __call__(self, levels: float) -> float: ...
+
+    @overload
+    def __call__(self, levels: ArrayLike) -> Floats: ...
+
+    def __call__(self, levels: ArrayLike) -> Any:
+        """Quantiles at levels that were released.
+
+        Raises
+        ------
+        ParameterError
+            If one was not.
+        """
+        wanted = np.atleast_1d(reals(levels, "levels"))
+        held = np.array(self.law.levels)
+        # What is no number is no level that was released either.
+        at = np.rint(np.clip(np.nan_to_num(wanted, nan=0.0), 0, 1) * DENOMINATOR).astype(np.int64)
+        places = np.minimum(np.searchsorted(held, at), held.size - 1)
+        if not np.array_equal(held[places], at):
+            words = f"be among {', '.join(f'{level:g}' for level in self.levels)}"
+            remedy = "Nothing else was released; a density answers for every level."
+            raise ParameterError("levels", words, "others", remedy)
+        found = self.values[places]
+        return float(found[0]) if np.ndim(levels) == 0 else found
+
+    def rank_bound(self, level: float = LEVEL) -> float | None:
+        """By how much the share of units below a quantile is off at most, for all quantiles at once.
+
+        Parameters
+        ----------
+        level : float
+            Probability, at least, whatever the data are. Typically the share is off by far less: see
+            `spreads`.
+
+        Returns
+        -------
+        float or None
+            None where the number of units is private.
+        """
+        units = float(rank_bound(self.law, probability(level, "level")))
+        return None if self.public_size is None else min(1.0, units / self.public_size)
+
+    @property
+    def spreads(self) -> Floats | None:
+        """Root mean square distance of the share below each quantile from its level.
+
+        It is for units that lie densely; None where their number is private.
+        """
+        return None if self.public_size is None else frozen(spreads(self.law, self.public_size))
+
+    @classmethod
+    def entries(cls, written: dict[str, object], kernel: object) -> file.Held:
+        held = super().entries(written, kernel)
+        levels, epsilon = held.pop("law.levels"), held.pop("law.epsilon")
+        if not 1 <= len(levels) <= MOST_LEVELS or list(levels) != sorted(set(levels)):
+            raise ValueError("levels must increase")
+        if not 0 < levels[0] <= levels[-1] < DENOMINATOR:
+            raise ValueError("levels must lie between 0 and 1")
+        if epsilon <= 0:
+            raise ValueError("a range of losses must be positive")
+        law = QuantileLaw(levels, held["points"].count, epsilon, held["certificate"].neighbours)
+        return held | {"law": law}
+
+    def stated_bound(self) -> dict[str, object]:
+        return {"description": bound_words(self.points, self.unit)}
+
+    def checked(self) -> None:
+        (cost,) = self.certificate.costs
+        if range_of(cost.guarantee) != self.law.epsilon:
+            raise ValueError("the range of losses is not what was charged")
+        if self.neighbours is Neighbours.ADD_REMOVE and self.public_size is not None:
+            raise ValueError("the number of units is public under replace-one neighbours alone")
+
+    # Tables, pictures and words.
+
+    @property
+    def axes(self) -> dict[str, tuple[float, float]]:
+        return {"level": (0.0, 1.0)}
+
+    def axis_label(self, axis: int) -> str:
+        return "share of the units below"
+
+    def default_points(self) -> Floats:
+        return np.array(self.levels)[:, None]
+
+    def columns(
+        self, at: Floats, level: float, simultaneous: bool, kind: str | None
+    ) -> dict[str, Column]:
+        return {"value": (np.asarray(self(at[:, 0])), self.value_label)}
+
+    @property
+    def bandless(self) -> str:
+        return "how far a value is off depends on where the others lie, which is private"
+
+    def view(self, level: float | None = LEVEL) -> Curve:
+        line = self.line("released quantiles", None)
+        return self.curve([replace(line, stroke="dotted", marked=True)])
+
+    @property
+    def subject(self) -> str:
+        return "quantiles"
+
+    @property
+    def public_units(self) -> int | None:
+        return self.public_size
+
+    @property
+    def value_label(self) -> str:
+        return str(self.about.get("domain", "value (units of the data)"))
+
+    def _spoken(self) -> str:
+        said = zip(self.levels, self.values, strict=True)
+        return ", ".join(f"{level:g}: {number(value)}" for level, value in said)
+
+    def words(self) -> Words:
+        accurate = [
+            "A quantile that was published is the value below which about the stated share of the "
+            f"{self.unit}s lies. How far the value is off depends on where the others lie, which is "
+            "private; how far its share is off is known.",
+        ]
+        if self.spreads is not None:
+            accurate.append(
+                f"Where {self.unit}s lie densely, the share is off by "
+                f"{number(float(self.spreads.max()))} (root mean square, at worst); with "
+                f"a probability of {LEVEL:.0%} by at most "
+                f"{number(float(self.rank_bound(LEVEL) or 1))}, at all levels, whatever the data are."
+            )
+        a, b = self.points.domain_range
+        return Words(
+            published=[
+                f"Quantiles of {self.about.get('domain', 'the data')}, each by the share of "
+                f"{self.unit}s below: {self._spoken()}. They were drawn at random among public points, "
+                "the more likely the better they divide the data as stated, which protects every "
+                f"{self.unit} behind them.",
+            ],
+            assumed=[
+                f"- the levels: {', '.join(f'{level:g}' for level in self.levels)};",
+                f"- the ends of the axis: {a:g} and {b:g}; points outside count at the nearer one;",
+                # What comes first there is the axis of a picture, which is that of levels.
+                *counted(self, f"exponential mechanism among {self.points.describe()}")[1:],
+            ],
+            accurate=accurate,
+        )
+
+    def lines(self) -> dict[str, str]:
+        return {"points": self.points.describe(), "quantiles": self._spoken()}
+
+    def facts(self) -> dict[str, object]:
+        return {
+            "levels": list(self.levels),
+            "quantiles": self.values.tolist(),
+            "domain_range": list(self.points.domain_range),
+        }
+
+    @property
+    def headline(self) -> str:
+        a, b = self.points.domain_range
+        return f"on [{a:g}, {b:g}]"

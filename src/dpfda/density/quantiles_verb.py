@@ -1,0 +1,48 @@
+"""`dpfda quantiles`: publish a median or a few quantiles of a column of a file."""
+
+from __future__ import annotations
+
+from dpfda.command import options as o
+from dpfda.command.declared import DOCSTRING, Given, Option
+from dpfda.command.publishing import Publication
+from dpfda.command.rows import OneColumn
+from dpfda.numerics.errors import ParameterError
+
+
+def read_levels(given: Given) -> dict[str, object]:
+    """The levels as numbers."""
+    if given.levels is None:
+        return {}
+    try:
+        return {"levels": [float(part) for part in given.levels.split(",")]}
+    except ValueError:
+        words = "be numbers between 0 and 1, with commas between them"
+        raise ParameterError("--levels", words, repr(given.levels), "Example: 0.1,0.5,0.9") from None
+
+
+VERB = Publication(
+    name="quantiles",
+    words="Publish a median or a few quantiles of a column under differential privacy.",
+    estimators=("dpfda.density.quantiles:PrivateQuantiles", "dpfda.density.estimator:PrivateDensity",
+                "dpfda.mean.estimator:PrivateMean"),
+    reader=OneColumn(),
+    without=("missing", "standardize", "grid", "quadrature", "public_size"),
+    options=(
+        Option("levels", "--levels", "P,P,..", DOCSTRING, o.DENSITY, str, None),
+        Option("step", "--step", "D", DOCSTRING, o.DENSITY, float, None),
+        Option(
+            "scale", "--scale", "linear|log", "What the points among which quantiles are chosen are "
+            "equal on: the axis, or its logarithm.", o.DENSITY, str, None,
+        ),
+    ),
+    settings=read_levels,
+    plans=(
+        "dpfda plan quantiles --column income:0:1000000 --curves 500 --error 1%",
+    ),
+    examples=(
+        "dpfda quantiles people.csv --epsilon 1 --column age:0:105 --step 1 --levels 0.25,0.5,0.75 "
+        "--out ages.json",
+        "dpfda quantiles people.csv --epsilon 0.5 --column income:1:1e7 --scale log --groups person "
+        "--out median.json",
+    ),
+)  # fmt: skip

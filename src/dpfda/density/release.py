@@ -1,0 +1,365 @@
+"""A released density: any released function, made non-negative with integral one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpfda.bases.cells import Domain
+from dpfda.bases.grids import frozen, product_points
+from dpfda.bases.scales import Scale
+from dpfda.density.histogram_release import ReleasedHistogram, noise_words
+from dpfda.density.linear_density import LinearDensity, RawDensity, check_levels, midpoints_of
+from dpfda.density.many_cells import nodes_of
+from dpfda.density.proper import PROPER, levelled_band, probabilities
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import choice, real, shown, whole
+from dpfda.releases import entries as file
+from dpfda.releases.bands import KINDS, MEASURED, Band, settled
+from dpfda.releases.base import LEVEL, Column
+from dpfda.releases.boxes import check_drawn
+from dpfda.releases.field import ReleasedField
+from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.kinds import kinds
+from dpfda.releases.published import as_given
+from dpfda.releases.report import counted
+from dpfda.releases.words import Words, density_label, noise_line, without_noise
+from dpfda.views import View
+
+# The kind, derived from this one, of one variable of a plane given the other.
+CONDITIONAL = "dpfda-conditional-density"
+# Nodes along each axis, by dimension: a public grid on which the density is piecewise linear.
+NODES = {1: 2048, 2: 256, 3: 64}
+# More cells than these have more nodes: so many at most.
+MANY = {1: 2**12, 2: 2**18, 3: 2**18}
+MOST_NODES = {1: 2**16, 2: 1024, 3: 64}
+# Points of a table on an interval; about how many of more variables, for a band takes its time.
+ON_LINE, IN_SPACE = 201, 1024
+# A picture shows where a density is, if that is less than this part of its interval and so many points.
+SMALL_PART, FEWEST_SHOWN = 0.25, 20
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedDensity(LinearDensity):
+    """A probability density published under differential privacy.
+
+    Call it, integrate it, draw from it as often as anyone likes: that is post-processing. It is made of
+    the function `raw` that the mechanism gave, on a public grid of nodes: the density nearest in L2,
+    max(raw - c, 0) with c such that the integral is one. On an interval, where `raw` has more than a
+    sixteenth of the mass below zero (values that repeat, narrow peaks), that would take it from the
+    tails. It is then made up for close by: the density is that whose distribution function is nearest to
+    the integral of `raw`, which is levelled where it falls. Between the nodes, which are the midpoints
+    of 2048 (256 x 256, 64 x 64 x 64) equal cells, it is linear in each variable; within half a cell of
+    the edge it is constant. More than 4,096 cells of an interval have up to 65,536 nodes, more than 2^18
+    of a rectangle up to 1024 x 1024. So integrals, quantiles and draws are those of the very function
+    that a call evaluates.
+
+    Parameters
+    ----------
+    raw : ReleasedHistogram, ReleasedFunction or ReleasedField
+        What the mechanism gave, not yet a density.
+    scale : Scale, optional
+        Where there is one, `raw` lives on it, from 0 to 1, and nodes are equal there.
+    proper : {"nearest", "adaptive"}
+        Whether it is the nearest one in any case, as in earlier files, or as said above.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpfda import PrivateDensity
+    >>> ages = np.random.default_rng(1).normal(60, 15, size=3000)
+    >>> release = PrivateDensity(epsilon=1, domain=(0, 100)).fit(ages).release_
+    >>> bool(0.03 > release(60.0) > release(5.0) >= 0)
+    True
+    >>> round(release.integral(), 12), bool(50 < release.quantile(0.5) < 70)
+    (1.0, True)
+    >>> release.sample(5, np.random.default_rng(2)).shape
+    (5,)
+    """
+
+    FORMAT: ClassVar[str] = "dpfda-density"
+    CALLED: ClassVar[str] = "released density"
+    DRAWN: ClassVar[tuple[str, ...]] = ("domain", "domain_2")
+    band_kinds: ClassVar[tuple[str, ...]] = KINDS
+    axis_units: ClassVar[str] = "units of the data"
+    # What the mechanism gave, from which the density is made again.
+    ENTRIES: ClassVar[file.Table] = {
+        "raw": file.part(ReleasedHistogram, ReleasedFunction, ReleasedField),
+        "proper": file.entry(lambda proper: choice(proper, "proper", PROPER)),
+        "scale": file.itself(Scale.from_json).or_absent,
+    }
+
+    @cached_property
+    def _nearest(self) -> tuple[Floats, float | None]:
+        """Values at the nodes, and what was taken from `raw` wherever they are positive.
+
+        None where it was levelled.
+        """
+        shape = (self._nodes,) * self.dimensions
+        cell = self._volume / np.prod(shape)
+        raw = _on_grid(self.raw, self._own, shape)
+        made, levelled = probabilities(raw * cell, self.proper)
+        values = made / cell
+        return frozen(values), None if levelled else float(np.mean((raw - values)[values > 0]))
+
+    @property
+    def _nodes(self) -> int:
+        """Nodes along each axis: more where there are more cells than earlier files may have."""
+        usual = NODES[self.dimensions]
+        cells = self.raw.cells if isinstance(self.raw, ReleasedHistogram) else None
+        if cells is None or not cells.is_regular or cells.size <= MANY[self.dimensions]:
+            return usual
+        if self.dimensions == 1:
+            return nodes_of(cells, MOST_NODES[1])
+        return min(max(usual, *cells.shape), MOST_NODES[self.dimensions])
+
+    def quantile_interval(self, levels: ArrayLike, level: float = 0.95) -> tuple[Any, Any]:
+        """Intervals that hold the quantiles of the data, at all levels at once, with a probability.
+
+        They follow from the counts without any smoothing and hold whatever the density: the ends are
+        edges of cells below and above which the band of the shares has left the level. They are about
+        the privacy noise alone, not sampling.
+
+        Parameters
+        ----------
+        levels : float or array (q,)
+            Probabilities, from 0 to 1.
+        level : float
+            Probability that all intervals hold.
+
+        Returns
+        -------
+        lower, upper : float or array (q,)
+
+        Raises
+        ------
+        ParameterError
+            If the release is not made of counts on an interval.
+        """
+        if not isinstance(self.raw, ReleasedHistogram):
+            raise ParameterError("quantile_interval", "be asked of counts", self.raw.mechanism["name"])
+        wanted, band = check_levels(levels), self.raw.cdf_band(level)
+        edges = self.raw.cells.edges[0] if self.scale is None else self.scale.edges(self.raw.cells.size)
+        inner = edges[1:-1]
+        ends = np.array(
+            [
+                (
+                    np.max(inner[band.upper[:-1] < share], initial=edges[0]),
+                    np.min(inner[band.lower[:-1] >= share], initial=edges[-1]),
+                )
+                for share in wanted
+            ]
+        ).reshape(-1, 2)
+        if np.ndim(levels) == 0:
+            return float(ends[0, 0]), float(ends[0, 1])
+        return ends[:, 0], ends[:, 1]
+
+    def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
+        """Band for the density that would have been released without noise; never below zero.
+
+        Notes
+        -----
+        "measured" is the band of `raw`, the estimate before it was made a density: exact where that
+        of `raw` is, and perhaps below zero. "mean" is made of it as the density is of `raw`: shifted
+        by as much at one end, cut at zero; and it contains the released density.
+
+        Like that of `raw` it is about the privacy noise alone, not smoothing or sampling; and under
+        "monotone" about the average over the cell that a point lies in.
+        """
+        band = self.raw.band(level, simultaneous, self._positions(at), "measured")
+        where, slopes = as_given(at), self._slopes(at)
+        if kind in MEASURED:
+            return replace(band, points=where, lower=band.lower * slopes, upper=band.upper * slopes)
+        taken = self._nearest[1] or 0.0
+        lower = np.maximum(band.lower - max(taken, 0.0), 0.0) * slopes
+        upper = np.maximum(band.upper + max(-taken, 0.0), 0.0) * slopes
+        band = replace(band, points=where)
+        if self._nearest[1] is None:
+            least, largest = (
+                self._interpolated(self._positions(at), side) for side in self._levelled(band)
+            )
+            lower, upper = np.minimum(lower, least * slopes), np.maximum(upper, largest * slopes)
+        return settled(replace(band, lower=lower, upper=upper), self(band.points))
+
+    def _levelled(self, band: Band) -> tuple[Floats, Floats]:
+        """Bounds at the nodes for what `raw` without its noise is levelled to."""
+        assert isinstance(self.raw, ReleasedHistogram)  # noqa: S101
+        cell = self._volume / self.node_values.size
+        raw = _on_grid(self.raw, self._own, self.node_values.shape) * cell
+        lower, upper = levelled_band(self.raw, raw, band.level, band.simultaneous)
+        return lower / cell, upper / cell
+
+    def smoothed(self, smoothing: object) -> ReleasedDensity:
+        """The same noisy counts, smoothed otherwise: "adaptive" or a bandwidth. Costs no privacy.
+
+        Raises
+        ------
+        ParameterError
+            If the release is not made of counts.
+        """
+        if not isinstance(self.raw, ReleasedHistogram):
+            raise ParameterError(
+                "smoothing", "be changed on a histogram only", self.raw.mechanism["name"]
+            )
+        if self.scale is not None and not isinstance(smoothing, str):
+            words = "be 'adaptive' or 'monotone' on a scale"
+            raise ParameterError(
+                "smoothing", words, shown(smoothing), "A bandwidth is in units of the axis."
+            )
+        return replace(self, raw=self.raw.smoothed(smoothing))
+
+    def conditional(self, value: float, axis: int = 0) -> ReleasedDensity:
+        """The density of one variable of a plane where the other has a value. Costs no privacy.
+
+        Parameters
+        ----------
+        value : float
+            Of the variable that is given, in its units and inside its domain.
+        axis : {0, 1}
+            Number of the variable that is given, from 0.
+
+        Returns
+        -------
+        ReleasedDensity
+            A `dpfda.density.conditional_release.ReleasedConditionalDensity`: values, `cdf`, `quantile`,
+            `sample` and `band` of the other variable.
+
+        Raises
+        ------
+        ParameterError
+            If the release is not made of counts in the plane, or the value is outside the domain.
+        """
+        if not isinstance(self.raw, ReleasedHistogram) or self.dimensions != 2:
+            found = f"a density of {self.dimensions} variable(s), {self.raw.mechanism['name']}"
+            raise ParameterError("conditional", "be asked of counts of two variables", found)
+        axis = whole(axis, "axis", 0, 1)
+        a, b = self.domain_range[axis]
+        given = real(value, "value", a, b, f"lie in the domain from {a:g} to {b:g}")
+        made: Any = kinds()[CONDITIONAL]
+        return made(self.raw, axis=axis, place=given)  # type: ignore[no-any-return]
+
+    @classmethod
+    def entries(cls, written: dict[str, object], kernel: object) -> file.Held:
+        # Before it was written it was always the nearest one.
+        return super().entries({"proper": "nearest"} | written, kernel)
+
+    # Tables, pictures and words.
+
+    def default_points(self) -> Floats:
+        if self.scale is not None:
+            return self.scale.points(np.linspace(0.0, 1.0, ON_LINE))[:, None]
+        if self.dimensions == 1:
+            return np.linspace(*self.domain_range[0], ON_LINE)[:, None]
+        return product_points(
+            self.midpoints((round(IN_SPACE ** (1 / self.dimensions)),) * self.dimensions)
+        )
+
+    def band_points(self) -> Floats:
+        points = self.raw.band_points()
+        return points if self.scale is None else self.scale.points(points)
+
+    def columns(
+        self, at: Floats, level: float, simultaneous: bool, kind: str | None
+    ) -> dict[str, Column]:
+        if self.dimensions > 1:
+            return super().columns(at, level, simultaneous, kind)
+        cdf = np.asarray(self.cdf(at[:, 0])), "share of the units up to the point"
+        first, *band = super().columns(at, level, simultaneous, kind).items()
+        return dict([first, ("cdf", cdf), *band])
+
+    def view(self, level: float | None = LEVEL) -> View:
+        if self.dimensions == 1:
+            line = self.line("released density", level)
+            return replace(self.curve([line], baseline=0.0), shown=self._shown(line.points))
+        check_drawn(self.dimensions, "Draw release.marginal(axis), or a slice of release.on_grid().")
+        return self.image(self.on_grid(), level, floor=0.0)
+
+    def _shown(self, points: Floats) -> tuple[float, float] | None:
+        """Where all but a hundredth of it lies on an interval, with room, if that is a small part."""
+        ((start, end),) = self.domain_range
+        low, high = np.asarray(self.quantile([0.005, 0.995])).tolist()
+        room = (high - low) / 5
+        low, high = max(start, low - room), min(end, high + room)
+        if np.count_nonzero((low <= points) & (points <= high)) < FEWEST_SHOWN:
+            return None
+        return (low, high) if high - low < SMALL_PART * (end - start) else None
+
+    @property
+    def subject(self) -> str:
+        return "density"
+
+    @property
+    def made_by(self) -> str:
+        return f"{self.raw.mechanism['name']} mechanism"
+
+    @property
+    def public_units(self) -> int | None:
+        return self.raw.public_units
+
+    @property
+    def value_label(self) -> str:
+        return density_label(self.about, self.dimensions)
+
+    def band_words(self, level: float) -> str:
+        return self.raw.band_words(level)
+
+    def highlights(self) -> dict[str, str]:
+        return noise_line(self, self.value_label)
+
+    def words(self) -> Words:
+        raw, edges = self.raw, list[str]()
+        made = f"{raw.mechanism['name']} estimate, {raw.noise.describe()}"
+        if isinstance(raw, ReleasedHistogram):
+            made = f"{self._made_words(raw)}, {noise_words(raw.noise)}"
+            edges = raw.edges_words()
+        hidden = "the density that would have been published without noise"
+        if getattr(raw, "smoothing", None) == "monotone":
+            hidden = f"averaged over each cell, {hidden},"
+        moved, rest = without_noise(self, hidden, "per unit of the domain")
+        return Words(
+            published=[
+                f"A probability {self.subject} over {self.spoken_domain}: nowhere negative, with "
+                "integral one. "
+                f"Random noise was added to protect every {self.unit} behind it.",
+                "It can be evaluated at any point, integrated, drawn, and used to draw synthetic data, "
+                "as often as anyone likes. That costs no further privacy, because it uses the published "
+                "function only.",
+            ],
+            assumed=counted(self, made),
+            accurate=[moved, *edges, rest],
+        )
+
+    def lines(self) -> dict[str, str]:
+        lines = self.raw.lines()
+        if self.scale is not None and isinstance(self.raw, ReleasedHistogram):
+            lines["cells"] = self._cells_words(self.raw)
+        return lines
+
+    def _cells_words(self, raw: ReleasedHistogram) -> str:
+        if self.scale is None:
+            return raw.cells.describe()
+        kind = "a scale chosen privately" if raw.mechanism.get("scale") == "zoom" else "a public scale"
+        a, b = self.scale.domain_range
+        return f"{raw.cells.size} cells, equal on {kind}, of [{a:g}, {b:g}]"
+
+    def _made_words(self, raw: ReleasedHistogram) -> str:
+        words = self._cells_words(raw)
+        if raw.mechanism.get("scale") != "zoom":
+            return words
+        chosen = f"first an interval where many {self.unit}s lie was chosen with noise, its width, then"
+        return f"{chosen} its place unless it is wide; then {words}"
+
+    def facts(self) -> dict[str, object]:
+        domain = [list(ends) for ends in self.domain_range]
+        return {"mechanism": dict(self.raw.mechanism), "domain_range": domain}
+
+
+def _on_grid(raw: RawDensity, domain: Domain, shape: tuple[int, ...]) -> Floats:
+    if isinstance(raw, ReleasedFunction):
+        return np.asarray(raw(midpoints_of(domain, shape)[0]))
+    return raw.on_grid(shape)

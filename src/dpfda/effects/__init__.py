@@ -1,0 +1,1 @@
+"""Mean curves given covariates (function-on-scalar regression)."""

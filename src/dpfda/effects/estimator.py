@@ -1,0 +1,302 @@
+"""Mean curves given covariates (function-on-scalar regression), as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Self
+
+import numpy as np
+
+from dpfda.bases import Basis
+from dpfda.bases.corners import Corners, Covariate
+from dpfda.bases.protocol import flat_grid
+from dpfda.bounds import ValueBounds, read_bounds
+from dpfda.effects.plan import EffectsPlan, effects_plan
+from dpfda.effects.release import ReleasedFunctionalRegression
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Cells, Flags
+from dpfda.numerics.errors import DataError, ParameterError
+from dpfda.numerics.parameters import choice, entries, pair, plain_words, shown, whole
+from dpfda.privacy.guarantees import Guarantee
+from dpfda.publication import Prepared
+from dpfda.publication.tables import NOISES, VALUE, WEIGHT
+from dpfda.records import Curves, LongCurves, curves_from_array
+from dpfda.records.cells import OUTSIDE
+from dpfda.records.containers import column_of
+from dpfda.records.covariates import columns_apart, columns_named, corner_weights, scaled, table_rows
+from dpfda.records.dask_arrays import is_dask
+from dpfda.records.labels import unit_codes
+from dpfda.spine.arguments import Number
+from dpfda.spine.choices import check_choices
+from dpfda.spine.curves import POINTS, public_basis, read_curves
+from dpfda.spine.estimator import Estimator
+from dpfda.spine.memberships import OTHER, members, none_of, public_labels
+from dpfda.spine.settings import Reading
+from dpfda.spine.sums import matrix_on
+
+# Records that are added up at a time: public, and so few that sums of products stay below 2^63.
+BLOCK = 4096
+
+
+class PrivateFunctionalRegression(Estimator):
+    """Mean curve as a function of covariates, under differential privacy.
+
+    The linear model x(t) = b_0(t) + b_1(t) z_1 + b_2(t) z_2 + ..., fitted by least squares at every t:
+    coefficient *functions* of each covariate, and the mean curve at any values of them, with bands.
+
+    Parameters
+    ----------
+    epsilon, delta, rho
+        As in `dpfda.PrivateMean`.
+    bounds : (lower, upper) or ValueBounds
+        Public bounds on the values of a curve, enforced by clipping. No default.
+    covariates : mapping
+        Public: for each covariate by name its bounds, two numbers that its values are clipped to, or the
+        list of its levels. ``{"age": (20, 80), "sex": ["f", "m"]}``. Two levels that are written as the
+        numbers 0 and 1 are bounds just as well.
+    cells : int, optional
+        Number of cells that curves are averaged over before the noise. By default chosen from public
+        numbers.
+    noise : {"auto", "box", "gaussian"}
+        "auto" takes the law of least variance.
+    domain, reading, ledger
+        As in `dpfda.PrivateMean`; functions live on an interval.
+    unit : str or PrivacyUnit, optional
+        Who is protected. Under add/remove a public size is needed for the choice of cells, unless
+        `cells` is given.
+
+    Attributes
+    ----------
+    release_ : ReleasedFunctionalRegression
+        The published coefficient functions.
+    n_features_in_ : int
+        Number of grid points.
+
+    Notes
+    -----
+    **Guarantee.** Pure epsilon (delta = 0), (epsilon, delta) or rho, one unit being one record, or all
+    records of one label of `groups`, of which each then has the same weight. Curve and covariates are
+    both private, under replace-one neighbours too. A unit is spread over the corners of the covariates'
+    box, and every corner has noise for the whole of epsilon: proof in `dpfda.publication.tables`;
+    errors on the page on regression of curves.
+
+    References
+    ----------
+    Ramsay & Silverman (2005), chapter 13, for the model; McSherry (2009), Theorem 4; Hardt & Talwar
+    (2010) for the noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> age = np.linspace(20, 80, 600)
+    >>> t = np.linspace(0, 1, 30)
+    >>> curves = np.sin(3 * t) + np.outer(age - 50, t) / 100
+    >>> model = PrivateFunctionalRegression(4, bounds=(-1, 2), covariates={"age": (20, 80)})
+    >>> release = model.fit(curves, age).release_
+    >>> release["age"]([0.2, 0.8]).shape, release.at(age=70)(0.5) > release.at(age=30)(0.5)
+    ((2,), True)
+    """
+
+    release_: ReleasedFunctionalRegression
+
+    def __init__(
+        self,
+        epsilon: Number = None,
+        delta: Number = 0.0,
+        *,
+        rho: Number = None,
+        bounds: object = None,
+        covariates: Mapping[str, object] | None = None,
+        cells: int | None = None,
+        noise: str = "auto",
+        domain: object = None,
+        unit: object = None,
+        reading: Reading | None = None,
+        ledger: object = None,
+        **fields: object,
+    ) -> None:
+        self._keep(vars())
+
+    def fit(self, X: object, Z: object = None, groups: object = None) -> Self:
+        """Release the coefficient functions.
+
+        Parameters
+        ----------
+        X : array (n, m), DataFrame, Arrow table, DataArray or FDataGrid
+            One curve a row, in the units of the data. Private.
+        Z : array (n, q), DataFrame, mapping from name to column; optional
+            Covariates of each record: the columns of a frame by the names of `covariates`, those of an
+            array in their order. By default the columns of these names of a data frame X, which are
+            then no part of the curve. Private.
+        groups : array (n,) or str, optional
+            Privacy unit of each record, for example the person, or the label of a column of X. Private.
+
+        Returns
+        -------
+        self
+            With `release_`.
+
+        Raises
+        ------
+        ParameterError, DataError, BudgetError
+            As `PrivateMean.fit`.
+        """
+        prepared = self.prepare(X, Z, groups)
+        self.release_ = prepared.plan.publish(prepared.total, self.paying())
+        self.n_features_in_ = int(prepared.plan.grid.size)
+        return self
+
+    def plan(self, n: int, columns: object = POINTS) -> EffectsPlan:
+        """What `fit` would publish of n units, from public numbers alone. No data are read.
+
+        Parameters
+        ----------
+        n, columns
+            As in `PrivateMean.plan`.
+
+        Raises
+        ------
+        ParameterError
+            If a public parameter is unusable, as in `fit`.
+        """
+        guarantee = self._checked()
+        whole(n, "n", 2)
+        return self._plan(guarantee, public_basis(self.settings, None, columns), n, None, True)
+
+    def prepare(
+        self, X: object, Z: object = None, groups: object = None
+    ) -> Prepared[EffectsPlan, IntegerSum]:
+        """Everything before the noise: read, clip, spread, add up. The result is private."""
+        guarantee = self._checked()
+        # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
+        with np.errstate(all="ignore"):
+            return self._prepare(guarantee, X, Z, groups)
+
+    def _prepare(
+        self, guarantee: Guarantee, X: object, Z: object, groups: object
+    ) -> Prepared[EffectsPlan, IntegerSum]:
+        corners, reading = self._corners(), self.settings.reading
+        names = [each.name for each in corners.covariates]
+        if is_dask(X) or isinstance(X, LongCurves):
+            raise DataError("X must be curves on a common grid, in memory; found others.")
+        X, columns = columns_apart(X, names) if Z is None else (X, columns_named(Z, names))
+        settings = self.settings_for(X, groups)
+        values, basis, groups = read_curves(settings, None, X, groups)
+        if isinstance(values, LongCurves):
+            raise DataError("X must be curves on a common grid; found irregular ones.")
+        matrix = matrix_on(values, basis, reading.missing, reading.invalid)
+        count = len(matrix)
+        covariates, usable = self._read(corners, columns, count)
+        codes = np.arange(count)
+        if groups is not None:
+            codes = unit_codes(groups, count, reading.invalid)
+        units = int(codes.max(initial=-1)) + 1
+        plan = self._plan(guarantee, basis, units, groups)
+        blocks = [slice(start, start + BLOCK) for start in range(0, count, BLOCK)]
+        grid = flat_grid(basis)
+
+        def curves_of(rows: slice) -> Curves:
+            return curves_from_array(matrix[rows], grid, reading.missing, reading.invalid, rows.start)
+
+        if groups is not None or reading.invalid == "repair":
+            for rows in blocks:
+                usable[rows] &= curves_of(rows).usable
+        sizes = np.bincount(codes[usable], minlength=units)[codes]
+        total = IntegerSum(plan.table.rows * plan.table.columns)
+        lower, upper = plan.limits
+        for rows in blocks:
+            shares = (2 * curves_of(rows).values - lower - upper) / (upper - lower)
+            numbers = [
+                column[rows]
+                for column, each in zip(covariates, corners.covariates, strict=True)
+                if each.bounds is not None
+            ]
+            squares = np.stack(numbers, axis=1) if numbers else np.zeros((len(shares), 0))
+            weights = corner_weights(corners, [column[rows] for column in covariates])
+            parts, found = table_rows(
+                weights, squares, np.clip(shares, -1, 1), plan.cells, sizes[rows], usable[rows],
+                (WEIGHT, VALUE),
+            )  # fmt: skip
+            total.add_totals((parts.T @ found).ravel(), len(found))
+        return Prepared(plan, total)
+
+    def _read(self, corners: Corners, columns: list[object], count: int) -> tuple[list[Cells], Flags]:
+        """Scaled numbers, or places of levels, and which records have all of them."""
+        made, usable = [], np.ones(count, dtype=np.bool_)
+        refuse = self.settings.reading.invalid == "refuse"
+        assert self.covariates is not None  # noqa: S101
+        for each, column, given in zip(
+            corners.covariates, columns, self.covariates.values(), strict=True
+        ):
+            if each.bounds is not None:
+                numbers = column_of(column, each.name)[0]
+                fits, found = np.isfinite(numbers), scaled(numbers, each.bounds)
+            else:
+                places = members(column, [*given], each.name)
+                fits, found = places >= 0, np.maximum(places, 0)
+                if refuse and (places == OTHER).any():
+                    where = f" in row {int(np.argmax(places == OTHER))}"
+                    raise none_of(each.name, "levels", each.levels, where)
+            if len(found) != count:
+                raise DataError(
+                    f"{each.name} must have one entry a curve ({count}); found {len(found)}."
+                )
+            if refuse and not fits.all():
+                raise DataError(
+                    f"{each.name} must have a usable value for every curve; found one that is missing "
+                    f"or no finite number in row {int(np.argmin(fits))}. Use invalid='repair' to leave "
+                    f"such records out. {OUTSIDE}"
+                )
+            made.append(found)
+            usable &= fits
+        return made, usable
+
+    def _plan(
+        self, guarantee: Guarantee, basis: Basis, count: int, groups: object, planned: bool = False
+    ) -> EffectsPlan:
+        settings = self.settings
+        bound = read_bounds(self.bounds, False)
+        assert isinstance(bound, ValueBounds)  # noqa: S101
+        return effects_plan(
+            guarantee,
+            count,
+            settings=settings,
+            basis=basis,
+            bound=bound,
+            corners=self._corners(),
+            cells=self.cells,
+            noise=self.noise,
+            unit=settings.unit.called(groups),
+            planned=planned,
+        )
+
+    def _checked(self) -> Guarantee:
+        choice(self.noise, "noise", NOISES)
+        guarantee, reading = check_choices(self), self.settings.reading
+        if not isinstance(read_bounds(self.bounds, reading.standardize), ValueBounds):
+            words = "be (lower, upper), or ValueBounds: values are what is clipped"
+            raise ParameterError("bounds", words, shown(self.bounds))
+        if reading.standardize or reading.missing == "pooled":
+            words = "have missing='refuse' or 'complete', and no standardize, in a regression of curves"
+            raise ParameterError("reading", words, shown(reading))
+        self._corners()
+        return guarantee
+
+    def _corners(self) -> Corners:
+        given = self.covariates
+        if not isinstance(given, Mapping) or not given:
+            words = "be a mapping from names to (lower, upper), or to a list of levels"
+            raise ParameterError("covariates", words, shown(given))
+        return Corners(tuple(_covariate(name, known) for name, known in given.items()))
+
+
+def _covariate(name: object, known: object) -> Covariate:
+    """One covariate: two numbers are its bounds, anything else its levels."""
+    if not isinstance(name, str) or not name.strip():
+        raise ParameterError("covariates", "be named by words", shown(name))
+    plain_words(name, "covariates")
+    ends = entries(known) if isinstance(known, list | tuple | np.ndarray) else []
+    if len(ends) == 2 and all(isinstance(end, int | float | np.number | Fraction) for end in ends):
+        return Covariate(name, pair(tuple(ends), name))
+    return Covariate(name, None, tuple(str(level) for level in public_labels(known, name, 2)))

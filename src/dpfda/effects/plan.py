@@ -1,0 +1,213 @@
+"""The plan of a regression of curves: its corners and cells, and the noise on the table of both."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from dpfda.bases import Basis
+from dpfda.bases.corners import Corners
+from dpfda.bases.protocol import flat_grid
+from dpfda.bounds import ValueBounds
+from dpfda.effects.estimate import expected_table
+from dpfda.effects.release import ReleasedFunctionalRegression, bound_words
+from dpfda.mechanisms.cells import cell_labels
+from dpfda.mechanisms.design.lines import number_of_cells
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.parameters import whole
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import Guarantee
+from dpfda.publication import NAMED, Paying, planner, stamp
+from dpfda.publication.tables import CORNER_EXPONENT, CornerTable, TablePlan
+from dpfda.spine.choices import sizes_for, stated_size
+from dpfda.spine.settings import Settings, read_labels
+
+SUMMARY = "regression of curves on covariates"
+# Columns of a trial table, and the deviation of its noise at epsilon 1 under replace-one neighbours.
+TRIAL, USUAL = 10, math.sqrt(4 * 11 * 12 / 3)
+TABLES, QUICK = 6, 2
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EffectsPlan(TablePlan):
+    """Plan of a regression of curves.
+
+    Parameters
+    ----------
+    table : CornerTable
+        Public side of the noise.
+    corners : Corners
+    grid : array (m,)
+    domain_range : (float, float)
+    bound : ValueBounds
+    cells : tuple of int
+        Numbers of grid points in the cells.
+    size : int or None
+        Public number of units that count; None where it is private.
+    designed : int or None
+        Public number of units that the cells are for.
+    about : mapping
+    """
+
+    table: CornerTable
+    corners: Corners
+    grid: Floats
+    domain_range: tuple[float, float]
+    bound: ValueBounds
+    cells: tuple[int, ...]
+    size: int | None
+    designed: int | None
+    about: Mapping[str, object]
+    simulated: ClassVar[bool] = True
+
+    @property
+    def tuning(self) -> dict[str, object]:
+        return {**self.table.tuning, "noise": self.table.described}
+
+    @property
+    def limits(self) -> tuple[Floats, Floats]:
+        """Public bounds (m,) on the grid."""
+        return self.bound.curves_on(self.grid)
+
+    def publish(self, total: IntegerSum, paying: Paying = NAMED) -> ReleasedFunctionalRegression:
+        """Charge, draw, add: the released coefficient functions."""
+        self.check()
+        noisy, certificate = self.table.publish(total, paying)
+        return self.assemble(noisy, certificate)
+
+    def check(self) -> None:
+        """Whatever can be refused is refused here, before the charge."""
+        self.assemble((0,) * (self.table.rows * self.table.columns), self.certified())
+
+    def assemble(self, noisy: tuple[int, ...], certificate: Certificate) -> ReleasedFunctionalRegression:
+        """The release around the mechanism's output: post-processing."""
+        return ReleasedFunctionalRegression(
+            corners=self.corners,
+            noisy_sum=noisy,
+            noise=self.table.law,
+            exponent=CORNER_EXPONENT,
+            public_size=self.size,
+            grid_points=self.grid,
+            domain_range=self.domain_range,
+            bounds=np.stack(self.limits),
+            cells=self.cells,
+            certificate=certificate,
+            about={**self.about, **stamp()},
+        )
+
+    # What to expect.
+
+    @property
+    def n(self) -> int | None:
+        return self.designed or self.expected_size
+
+    def expected(self, quick: bool = False) -> float | None:
+        made = self._simulated(QUICK if quick else TABLES)
+        return None if made is None else float(np.sqrt(np.mean([each.typical**2 for each in made])))
+
+    @property
+    def error_words(self) -> str:
+        return (
+            "root mean square at a point of the curve at either end of the first covariate, from least "
+            f"squares on these {self.unit}s, for a wave and small effects, covariates spread evenly"
+        )
+
+    def half_width(self, level: float) -> float | None:
+        made = self._simulated(QUICK)
+        if made is None:
+            return None
+        bands = [curve.band(level) for each in made for curve in each.shown.values()]
+        return float(np.mean([band.upper - band.lower for band in bands])) / 2
+
+    @property
+    def scale(self) -> tuple[float, str] | None:
+        lower, upper = self.limits
+        return float(np.mean(upper - lower)), "the distance between the bounds"
+
+    @property
+    def noise_words(self) -> str:
+        return self.table.described
+
+    def _simulated(self, count: int) -> list[ReleasedFunctionalRegression] | None:
+        """Releases of a made-up table with simulated noise."""
+        if self.n is None:
+            return None
+        seen = np.ldexp(expected_table(self.corners, len(self.cells), float(self.n)), CORNER_EXPONENT)
+        generator = np.random.Generator(np.random.Philox(key=2))
+        certificate, made = self.certified(), []
+        for _ in range(count):
+            noisy = np.rint(seen + self.table.law.simulate(generator, self.table.rows)).ravel()
+            made.append(self.assemble(tuple(int(value) for value in noisy), certificate))
+        return made
+
+
+@planner
+def effects_plan(
+    guarantee: Guarantee,
+    count: int,
+    *,
+    settings: Settings,
+    basis: Basis,
+    bound: ValueBounds,
+    corners: Corners,
+    cells: int | None,
+    noise: str,
+    unit: str,
+    planned: bool = False,
+) -> EffectsPlan:
+    """The plan of a regression of curves.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        As it is asked for.
+    count : int
+        Number of units; used where it is public.
+    settings : Settings
+    basis : Basis
+        Its grid and domain are used.
+    bound : ValueBounds
+    corners : Corners
+    cells : int, optional
+        By default chosen.
+    noise : {"auto", "box", "gaussian"}
+    unit : str
+    planned : bool
+        Whether the number of units is planned, and in the place of a public size.
+
+    Raises
+    ------
+    ParameterError
+        If a public number is missing or unusable.
+    """
+    grid = flat_grid(basis)
+    size, designed = sizes_for(settings, count, planned)
+    lower, upper = bound.curves_on(grid)
+
+    def table_of(wanted: int, columns: int) -> CornerTable:
+        words = {
+            "summary": SUMMARY,
+            "bound": bound_words(np.stack([lower, upper]), corners),
+            "basis": f"averages over {wanted} cells at {corners.size} corners",
+        }
+        tuning = {"name": "corners", "corners": corners.size, "cells": wanted}
+        return CornerTable(
+            corners.size, columns, guarantee, settings.unit.relation, unit, noise, words, tuning
+        )
+
+    beside = 1 + len(corners.numbers)
+    if cells is None:
+        noisier = table_of(TRIAL, TRIAL).deviation * math.sqrt(corners.size)
+        chosen = number_of_cells(grid.size, stated_size(designed, "cells") * USUAL / noisier)
+    else:
+        chosen = whole(cells, "cells", 1, grid.size, f"be from 1 to {grid.size} grid points")
+    about = {"summary": SUMMARY, **read_labels(settings.domain.labels)}
+    return EffectsPlan(
+        table_of(chosen, beside + chosen), corners, grid, basis.domain_range, bound,
+        tuple(np.bincount(cell_labels(grid.size, chosen)).tolist()), size, designed, about,
+    )  # fmt: skip

@@ -1,0 +1,410 @@
+"""A released regression of curves: noisy sums at corners of covariates, and coefficient functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from dpfda.bases.corners import BASELINE, Corners
+from dpfda.bases.grids import check_domain, check_grid, frozen
+from dpfda.effects.estimate import Effects
+from dpfda.noise import AnyNorm, GaussianNoise, NoiseLaw, Width
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.encoding import floats
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import label
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import Neighbours
+from dpfda.privacy.words import number
+from dpfda.releases import entries as file
+from dpfda.releases.banded import Sampled
+from dpfda.releases.bands import Band, Limits, settled
+from dpfda.releases.base import LEVEL, Column, Release
+from dpfda.releases.confidence import BOUNDED, STATED, Variance, sampled, stated_variance
+from dpfda.releases.promise import AddedNoise
+from dpfda.releases.words import Words, noise_line, without_noise
+from dpfda.views import Curve
+
+
+def corner_noise_words(noise: NoiseLaw, corners: int) -> str:
+    """Say in words what noise is on a table of corners."""
+    return f"{noise.describe().replace('coefficients', 'numbers')}, for each of {corners} corners"
+
+
+def bound_words(bounds: Floats, corners: Corners) -> str:
+    """What is bounded, in words."""
+    lower, upper = float(bounds[0].min()), float(bounds[1].max())
+    return f"values from {lower:g} to {upper:g}; covariates {corners.describe()}"
+
+
+def corner_differences(noise: NoiseLaw, neighbours: Neighbours, exponent: int) -> tuple[AnyNorm, Width]:
+    """How far one unit moves all rows of a table of corners together, as if they were one row.
+
+    A unit's weights of the rows add up to one, in units of 2^-exponent, and no number of its record is
+    larger than they are: see `dpfda.publication.tables`.
+    """
+    width, columns = neighbours.differences(1 << exponent), noise.components
+    if isinstance(noise, GaussianNoise):
+        return "l2", math.isqrt(columns * width**2) + 1
+    return "box", (width,) * columns
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedFunctionalRegression(Sampled):
+    """Curves explained by covariates: coefficient functions, published with noise.
+
+    ``release["age"]`` is the coefficient function of a covariate, ``release.at(age=40, sex="f")`` the
+    mean curve there: releases of this kind themselves, paid for with this one. Called itself it is the
+    *baseline*: the curve in the middle of the bounds of all numbers and at the first of all levels.
+
+    Parameters
+    ----------
+    corners : Corners
+        Public covariates.
+    noisy_sum : tuple of int
+        The mechanism's output, corner by corner.
+    noise : NoiseLaw
+        Of one corner's numbers.
+    exponent : int
+        The integers are in units of 2^-exponent of a unit.
+    public_size : int or None
+        Number of units; None where the noisy one stands for it.
+    grid_points : array (m,)
+        Public grid that carries the functions, which are linear between.
+    domain_range : (float, float)
+    bounds : array (2, m)
+        Public bounds on the grid.
+    cells : tuple of int
+        Numbers of grid points whose average was measured.
+    certificate : Certificate
+        What it promises to whom, and what it cost.
+    about : mapping
+        Versions, date, labels of the axes.
+    term : str
+        Which coefficient it is of; "" for a curve.
+    place : mapping
+        For a curve: values of covariates; those not named are in the middle.
+    """
+
+    corners: Corners
+    noisy_sum: tuple[int, ...]
+    noise: NoiseLaw
+    exponent: int
+    public_size: int | None
+    grid_points: Floats
+    domain_range: tuple[float, float]
+    bounds: Floats
+    cells: tuple[int, ...]
+    certificate: Certificate
+    about: Mapping[str, object] = field(default_factory=dict)
+    term: str = ""
+    place: Mapping[str, object] = field(default_factory=dict)
+
+    FORMAT: ClassVar[str] = "dpfda-functional-regression"
+    CALLED: ClassVar[str] = "regression of curves"
+    arrays: ClassVar[tuple[str, ...]] = ("grid_points", "bounds")
+    band_kinds: ClassVar[tuple[str, ...]] = ("mean", "confidence")
+    ENTRIES: ClassVar[file.Table] = {
+        "corners": file.itself(Corners.from_json).named("covariates"),
+        "domain_range": file.ENDS,
+        "grid_points": file.entry(lambda grid: check_grid(floats(grid)), np.ndarray.tolist),
+        "bounds": file.PACKED,
+        "cells": file.INTEGERS,
+        "public_size": file.PUBLIC_SIZE,
+        "noise": file.LAW,
+        "exponent": file.EXPONENT,
+        "noisy_sum": file.INTEGERS,
+        "term": file.TEXT,
+        "place": file.MAPPING,
+    }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        columns = 1 + len(self.corners.numbers) + len(self.cells)
+        fits = (
+            len(self.noisy_sum)
+            == self.corners.size * columns
+            == self.corners.size * self.noise.components
+        )
+        if not fits or sum(self.cells) != self.grid_points.size or min(self.cells) < 1:
+            raise ParameterError("noisy_sum", "fit corners, cells and noise", f"{len(self.noisy_sum)}")
+        if self.bounds.shape != (2, self.grid_points.size) or not np.all(
+            self.bounds[0] < self.bounds[1]
+        ):
+            raise ParameterError("bounds", "be two curves in order on the grid", f"{self.bounds.shape}")
+        if self.term:
+            label(self.term, "term", self.corners.terms)
+        self.corners.point(self.place)
+
+    # Values and bands.
+
+    def __getitem__(self, term: str) -> Self:
+        """The coefficient function of a term: a change of one unit of a number, or from the first level.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such term; see `terms`.
+        """
+        return self._part(label(term, "term", self.terms), {})
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """Names of the coefficient functions, the baseline first."""
+        return self.corners.terms
+
+    def at(self, at: Mapping[str, object] | None = None, **values: Any) -> Self:
+        """The mean curve at values of covariates, inside the public bounds of curves.
+
+        Parameters
+        ----------
+        at : mapping, optional
+            Values by name; those not named are in the middle of their bounds, or the first level.
+        **values
+            The same, as words.
+
+        Raises
+        ------
+        ParameterError
+            If a value is outside the bounds, or no level.
+        """
+        given = {**(at or {}), **values}
+        self.corners.point(given)
+        plain = {key: value if isinstance(value, str) else float(value) for key, value in given.items()}
+        known = {each.name: each for each in self.corners.covariates}
+        plain |= {key: str(given[key]) for key in given if known[key].bounds is None}
+        return self._part("", plain)
+
+    def _part(self, term: str, place: Mapping[str, object]) -> Self:
+        made = replace(self, term=term, place=place)
+        # Of the same noisy numbers: estimated once.
+        vars(made)["_effects"] = self._effects
+        return made
+
+    @cached_property
+    def _effects(self) -> Effects:
+        unit = 2.0**-self.exponent
+        table = np.array([float(value) for value in self.noisy_sum]) * unit
+        start, end = float(self.grid_points[0]), float(self.grid_points[-1])
+        return Effects(
+            table.reshape(self.corners.size, -1), self.noise, unit,
+            None if self.public_size is None else float(self.public_size), self.corners,
+            (self.grid_points - start) / (end - start), self.cells,
+        )  # fmt: skip
+
+    @property
+    def is_effect(self) -> bool:
+        """Whether it is a change, and no curve between the bounds."""
+        return self.term not in ("", BASELINE)
+
+    @property
+    def _form(self) -> Floats:
+        """What it is of the coefficients (P,), in units of their covariates."""
+        if not self.term:
+            return self.corners.point(self.place)
+        chosen = np.equal(self.terms, self.term)
+        return np.asarray(chosen / self.corners.units)
+
+    @property
+    def _most(self) -> float:
+        """How large it is at most, in half-distances, where curves lie between the bounds."""
+        if not self.is_effect:
+            return 1.0
+        place = self.terms.index(self.term)
+        return float((1.0 if place in self.corners.numbers else 2.0) / self.corners.units[place])
+
+    @property
+    def _half(self) -> Floats:
+        return np.asarray(self.bounds[1] - self.bounds[0]) / 2
+
+    @cached_property
+    def _line(self) -> Floats:
+        """Values (m,) on the grid."""
+        line = self._form @ self._effects.lines
+        if self.is_effect:
+            return frozen(line * self._half)
+        return frozen(self.bounds.mean(axis=0) + np.clip(line, -1.0, 1.0) * self._half)
+
+    def _values(self, at: Floats) -> Floats:
+        return np.interp(at, self.grid_points, self._line)
+
+    def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
+        """Band for what least squares gives without noise: of these records, or of a population.
+
+        Notes
+        -----
+        "mean" is meant to hold what least squares on the same bounded records would have given. It is
+        about the privacy noise, in curves and in counts alike (`dpfda.effects.estimate`).
+
+        "confidence" is meant to hold that of the population of which the units are a sample, where its
+        mean curves are linear in the covariates; the variance is that of a unit's residual, the largest
+        at any covariates. With residuals of variance v(t) at most, a combination c of coefficients has
+        at most v(t) c' G^-1 c, G the sums of products of the terms, and the band is widened as that of a
+        mean (`dpfda.releases.confidence`). A unit of several records has the average of what they add,
+        whose square is at most their mean square.
+
+        The level is at least .9; how often both hold was measured: docs/effects.md.
+        """
+        half = self._half * self._effects.half_widths(self._form, self._most, level, simultaneous)
+        values, reach = self._values(at), np.interp(at, self.grid_points, half)
+        band = Band(at, values - reach, values + reach, level, simultaneous)
+        return band if self.is_effect else settled(band, values, self._limits(at))
+
+    def _limits(self, at: Floats) -> Limits:
+        lower, upper = (np.interp(at, self.grid_points, end) for end in self.bounds)
+        return lower, upper
+
+    def _around_population(
+        self, at: Floats, level: float, simultaneous: bool, variance: Variance | None
+    ) -> Band:
+        residual = np.interp(at, self.grid_points, self._half) ** 2
+        stated = stated_variance(variance, at)
+        if stated is not None:
+            residual = np.minimum(residual, stated)
+        deviation = np.sqrt(residual * self._effects.sampling(self._form, level))
+        band, limits = self._around(at, level, simultaneous, "mean"), self._limits(at)
+        cut = None if self.is_effect else limits
+        widened = sampled(band, self._values(at), deviation, self.grid_points.size, cut)
+        return replace(widened, covers=BOUNDED if stated is None else STATED)
+
+    @property
+    def shown(self) -> dict[str, Self]:
+        """What a picture of it shows: the curve at the ends or levels of the first covariate."""
+        if self.term or self.place:
+            return {self.term or "mean": self}
+        first = self.corners.covariates[0]
+        ends = first.levels if first.bounds is None else first.bounds
+        return {_said({first.name: end}): self.at({first.name: end}) for end in ends}
+
+    @property
+    def typical(self) -> float:
+        """Root mean square distance at a point, of what a picture shows, that its noise lets expect."""
+        found = [self._effects.typical(each._form) for each in self.shown.values()]
+        return float(np.sqrt(np.mean(np.square(found))) * self._half.mean())
+
+    @property
+    def count(self) -> float:
+        """Number of units: the public one, or the noisy one."""
+        return self._effects.count
+
+    @classmethod
+    def entries(cls, written: dict[str, object], kernel: object) -> file.Held:
+        held = super().entries(written, kernel)
+        return held | {"domain_range": check_domain(held["domain_range"], held["grid_points"])}
+
+    @property
+    def noise_words(self) -> str:
+        """The law of the noise."""
+        return corner_noise_words(self.noise, self.corners.size)
+
+    def stated_bound(self) -> dict[str, object]:
+        return {"description": bound_words(self.bounds, self.corners)}
+
+    def added_noise(self) -> list[AddedNoise]:
+        if self.exponent < 0:
+            raise ValueError("sums are in units of at most one")
+        return [AddedNoise(self.noise, *corner_differences(self.noise, self.neighbours, self.exponent))]
+
+    # Tables, pictures and words.
+
+    def functions(self, at: Floats) -> dict[str, Floats]:
+        if self.term or self.place:
+            return super().functions(at)
+        return {term: np.asarray(self[term](at[:, 0])) for term in self.terms}
+
+    def columns(
+        self, at: Floats, level: float, simultaneous: bool, kind: str | None
+    ) -> dict[str, Column]:
+        found = super().columns(at, level, simultaneous, kind)
+        for term in () if self.term or self.place else self.terms[1:]:
+            part = self[term]
+            for name, column in Release.columns(part, at, level, simultaneous, kind).items():
+                found[term if name == "value" else f"{term}, {name}"] = column
+        return found
+
+    def view(self, level: float | None = LEVEL) -> Curve:
+        lines = [each.line(name, level) for name, each in self.shown.items()]
+        return self.curve(lines, baseline=0.0 if self.is_effect else None)
+
+    @property
+    def subject(self) -> str:
+        if self.is_effect:
+            return f"coefficient function of {self.term}"
+        if self.term:
+            return "baseline curve"
+        if self.place:
+            return f"mean curve at {_said(self.place)}"
+        return f"mean curve by {', '.join(each.name for each in self.corners.covariates)}"
+
+    @property
+    def public_units(self) -> int | None:
+        return self.public_size
+
+    @property
+    def value_label(self) -> str:
+        if not self.is_effect:
+            return super().value_label
+        each = next(c for c in self.corners.covariates if self.term in c.terms)
+        change = f"from {each.levels[0]}" if each.bounds is None else f"a unit of {each.name}"
+        return f"change of {super().value_label}, {change}"
+
+    def words(self) -> Words:
+        told = ", ".join(each.describe() for each in self.corners.covariates)
+        hidden = "least squares on the same bounded records"
+        units = str(self.about.get("value", "units of the data"))
+        shown = f" Shown is the {self.subject}." if self.term or self.place else ""
+        known = (
+            [] if self.public_size is None else [f"- the number of {self.unit}s: {self.public_size};"]
+        )
+        return Words(
+            published=[
+                f"How curves over {self.spoken_domain} depend on {told}: a linear model with a "
+                f"coefficient function for each. Random noise was added to sums over all {self.unit}s, "
+                f"at the {self.corners.size} corners of the covariates, to protect every {self.unit} "
+                "behind them."
+                f"{shown}"
+            ],
+            assumed=[
+                f"- the grid and the domain: {self.spoken_domain};",
+                *known,
+                f"- how the noise is made: {self.noise_words}.",
+            ],
+            bounded=[
+                "Values of curves and of covariates outside their bounds count as the nearest end. The "
+                "coefficients are those of the values so cut."
+            ],
+            accurate=[
+                *without_noise(self, hidden, units),
+                "A coefficient is what least squares makes of these records: no statement on causes.",
+            ],
+        )
+
+    def lines(self) -> dict[str, str]:
+        return {"covariates": self.corners.describe(), "cells": f"{len(self.cells)}"}
+
+    def facts(self) -> dict[str, object]:
+        return {
+            "covariates": self.corners.to_json(),
+            "terms": list(self.terms),
+            "reach": {name: number(self._reach(name)) for name in self.terms},
+        }
+
+    def _reach(self, term: str) -> float:
+        band = self[term].band()
+        return float(np.median(band.upper - band.lower)) / 2
+
+    def highlights(self) -> dict[str, str]:
+        return noise_line(self, self.value_label) | {
+            term: f"within {number(self._reach(term))} typically, {self[term].value_label}"
+            for term in self.terms[1:]
+        }
+
+
+def _said(place: Mapping[str, object]) -> str:
+    told = {key: value if isinstance(value, str) else f"{value:g}" for key, value in place.items()}
+    return ", ".join(f"{key} {value}" for key, value in told.items())

@@ -1,0 +1,12 @@
+"""What is done to a noisy release with public knowledge alone: free of privacy cost."""
+
+from dpfda.estimates.counts import CountNoise
+from dpfda.estimates.curves import CurveModel, CurvePosterior
+from dpfda.estimates.images import ImageModel
+from dpfda.estimates.posterior import Posterior
+from dpfda.estimates.widths import Widths
+from dpfda.noise import NoiseMixture
+
+__all__ = [
+    "CountNoise", "CurveModel", "CurvePosterior", "ImageModel", "NoiseMixture", "Posterior", "Widths",
+]  # fmt: skip

@@ -1,0 +1,167 @@
+"""What is seen through the noise of a box, whose law is not taken as normal: normal numbers, a constant.
+
+M numbers g ~ N(g0, P) are seen as y with noise of a box: the density exp(-max_j |y_j - g_j| / b) is the
+integral of exp(-r) over lengths r above that maximum. With r as one unknown more,
+
+    p(g, r | y)  ~  N(g; g0, P) r^k exp(-r) prod_j 1{b r >= y_j - g_j} 1{b r >= g_j - y_j},
+
+k being the number of the box's coordinates that have been added up over, mostly none. Expectation
+propagation puts a normal factor in the place of each of the 2 M steps, again and again so that the
+moments are those with the step itself (Minka 2001; Cunningham, Hennig & Lacoste-Julien 2011). The steps
+are smoothed at first, by a width that falls from round to round; the number of rounds is fixed.
+
+**What it gains.** Where p numbers decide g, the residuals that are farthest out tell each within about
+p b, however many cells there are; averages over cells within (p M / 3)^(1/2) b. What varies little over
+many cells is found better than under normal noise of the same variance.
+
+**How far it is trusted.** Where the prior leaves everything as it is seen, M numbers decide, nothing is
+gained, and what changes follows the prior more than the noise. So the change is taken by the share of
+what is seen that the mean leaves over, one less the share of its degrees of freedom: on real curves that
+need every cell a loss of up to .04 of the error became .015, and what is gained elsewhere lost .005.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy
+
+from dpfda.noise.bodies import tail_logs
+from dpfda.numerics.arrays import Floats
+
+# Widths over which steps are smoothed, round by round: from this share of the number of cells down to
+# this many scales of the noise. Rounds of sharp steps follow. Sharp from the start, rounds may not
+# settle; so they leave about a twentieth of a scale in the mean, a small part of its error.
+FIRST_WIDTH, LAST_WIDTH, SMOOTHED, SHARP = 0.3, 0.5, 5, 3
+# Directions of which the mean leaves, or takes, no more than this share: it is settled by one alone.
+SETTLED = 1e-7
+# Rounding takes no factor's surroundings for less than this share of a precision, nor narrows them more.
+LEAST, NARROWEST = 1e-3, 1e-6
+
+
+def scale_of(size: int) -> float:
+    """The scale b of a box of so many coordinates, over the standard deviation of each."""
+    return math.sqrt(3 / ((size + 1) * (size + 2)))
+
+
+def as_normal(left: Floats, pulled: Floats, seen: Floats, scale: float, others: int) -> Floats:
+    """What normal noise would show (M,) for the mean of g that the law of the box gives.
+
+    Under normal noise of unit variance the mean is linear in what is seen, y - R y + R g0. The prior
+    that makes it so has the mean g0 and the variance R^-1 - I. If the law of the box gives it the mean
+    m, then normal noise leads there from g0 + (I - R)^-1 (m - g0). From y the way to it is gone by the
+    share tr(R) / M.
+
+    Parameters
+    ----------
+    left : array (M, M)
+        R, what the mean leaves of y: symmetric, with eigenvalues from 0 to 1.
+    pulled : array (M,)
+        R g0.
+    seen : array (M,)
+        y, in units of the noise's standard deviation.
+    scale : float
+        b in these units.
+    others : int
+        k.
+    """
+    values, vectors = np.linalg.eigh(left)
+    share = float(np.clip(values, 0.0, 1.0).mean())
+    # What the prior leaves free lies where it is seen: it has no mean there to speak of.
+    free, values = values < SETTLED, np.clip(values, SETTLED, 1.0)
+    prior = vectors @ np.where(free, seen @ vectors, (pulled @ vectors) / values)
+    within = values < 1 - SETTLED
+    values, vectors = values[within], vectors[:, within]
+    root = vectors * np.sqrt((1 - values) / values)
+    try:
+        mean = standard_mean(root / scale, (seen - prior) / scale, others)
+    except np.linalg.LinAlgError:
+        # No noise of this law leads so far from what the prior takes for possible.
+        return seen
+    shown = prior + vectors @ (mean / np.sqrt(values * (1 - values)))
+    return np.asarray((1 - share) * seen + share * shown)
+
+
+def standard_mean(root: Floats, seen: Floats, others: int = 0) -> Floats:
+    """Mean (K,) of z ~ N(0, I) given `root` @ z + noise of a box of scale one.
+
+    Parameters
+    ----------
+    root : array (M, K)
+    seen : array (M,)
+    others : int
+        k above.
+    """
+    cells, functions = root.shape
+    usual = cells + others + 1.0
+    # Of both steps of each number: precision of the factor, and precision times mean. At first they are
+    # those of numbers with the variance r^2 / 3 of uniform ones, and keep the length as it is.
+    factors = np.full((2, cells), 1.5 / usual**2)
+    linear = factors * usual + 0.5 / cells
+    signs, identity, length = np.array([[-1.0], [1.0]]), np.eye(functions), usual
+    for width in (*np.geomspace(FIRST_WIDTH * cells, LAST_WIDTH, SMOOTHED), *[0.0] * SHARP, None):
+        slope, both = factors[0] - factors[1], factors.sum(axis=0)
+        triangle = np.linalg.cholesky((root.T * both) @ root + identity)
+        inside = scipy.linalg.solve_triangular(triangle, root.T, lower=True, check_finite=False)
+        sloped, offset = inside @ slope, inside @ (both * seen + linear[0] - linear[1])
+        # The power r^k is expanded to second order about the length.
+        bent = others / length**2
+        bends = both.sum() - sloped @ sloped + bent
+        climbs = slope @ seen + linear.sum() - 1 + 2 * bent * length - sloped @ offset
+        # A length varies by less than its root: one that nothing holds yet must not run away.
+        variance = 1 / max(bends, 1 / usual)
+        length = max(length + variance * (climbs - bends * length), 1.0)
+        mean = offset - sloped * length
+        if width is None:
+            break
+        # Moments of r - (y - g) and of r + (y - g), which the steps keep above zero.
+        middle = length + signs * (seen - mean @ inside)
+        spread = (inside**2).sum(axis=0) + variance * (1 + signs * (sloped @ inside)) ** 2
+        factors, linear = _stepped(middle, spread, factors, linear, width)
+    return np.asarray(scipy.linalg.solve_triangular(triangle.T, mean, check_finite=False))
+
+
+def _stepped(
+    means: Floats, variances: Floats, factors: Floats, linear: Floats, width: float
+) -> tuple[Floats, Floats]:
+    """Factors that give normal numbers the moments they have where they are kept above zero.
+
+    Parameters
+    ----------
+    means, variances : array (2, M)
+        With the factors there are, whose precisions are `factors`, and times their means `linear`.
+    width : float
+        Of the normal distribution function that smooths the step.
+    """
+    rest = np.maximum(1 / variances - factors, LEAST / variances)
+    centre = (means / variances - linear) / rest
+    wide = np.sqrt(1 / rest + width**2)
+    places = centre / wide
+    hazard = np.sqrt(2 / np.pi) / scipy.special.erfcx(-places / np.sqrt(2))
+    kept = np.clip(1 - hazard * (places + hazard) / (rest * wide**2), NARROWEST, 1.0)
+    return rest / kept - rest, (centre + hazard / (wide * rest)) * rest / kept - centre * rest
+
+
+def constant_evidence(levels: Floats, deviation: float, size: int) -> tuple[float, float]:
+    """Log evidence of one level, and that level minus 1/2; see `dpfda.estimates.curves`.
+
+    Parameters
+    ----------
+    levels : array (M,)
+        What each cell shows of the mean minus 1/2.
+    deviation : float
+        Standard deviation of the noise in each.
+    size : int
+        Number of coordinates of the noise: M, or more that have been added up over.
+    """
+    cells, low, high = levels.size, float(levels.min()), float(levels.max())
+    scale = scale_of(size) * deviation
+    half, usual = (high - low) / 2 / scale, cells * (size + 1) / (cells + 1)
+    evidence = usual - cells / 2 - half + np.log(2 * scale)
+    if size == cells + 1:
+        evidence += np.log((2 + half) / (cells + 1))
+    elif size > cells:
+        others = size - cells
+        evidence += float(tail_logs(np.asarray(half), others, 1) - tail_logs(np.asarray(usual), others))
+    return float(evidence), float(np.clip((low + high) / 2, -0.5, 0.5))

@@ -1,1 +1,0 @@
-"""One file a verb, found by scan: a module that holds a `Verb` as ``VERB``."""

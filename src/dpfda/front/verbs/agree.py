@@ -1,0 +1,97 @@
+"""`dpfda agree`: the signed public parameters of a release of several custodians."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from dpfda.command import options as o
+from dpfda.command.declared import REQUIRED, Given, Option
+from dpfda.command.functions import Group, Verb
+from dpfda.command.publishing import Publication
+from dpfda.command.running import say
+from dpfda.comparison import verb as compare
+from dpfda.covariance import verb as covariance
+from dpfda.density import verb as density
+from dpfda.mean import verb as mean
+
+CARDS = Option(
+    "cards", "", "NAME.card...", "Cards of all custodians, as dpfda keys wrote them.",
+    type=list[Path], default=REQUIRED,
+)  # fmt: skip
+POINTS = Option(
+    "points", "--points", "M", "Number of equally spaced grid points, instead of --grid.",
+    o.CURVE, int, None,
+)  # fmt: skip
+OUT = o.output("out", "agreed.json", "The agreement.", True)
+# What each custodian says of its own file, and what is asked for when the total is published.
+LEFT_OUT = {
+    "file", "groups", "decimal", "dates", "id", "time", "value", "counts", "edges", "multiplier",
+    "ledger", "dataset", "out", "csv", "plot", "as_json", "components", "by", "difference_plot",
+}  # fmt: skip
+NOT_GIVEN = {"decimal": ".", "multiplier": 1, "by": ""}
+
+
+def agree_on(
+    publication: Publication, bound: str, left_out: Sequence[str] = (), more: Sequence[Option] = ()
+) -> Verb:
+    """A verb that signs the public parameters of a publication.
+
+    Parameters
+    ----------
+    publication : Publication
+        Whose options are the parameters.
+    bound : str
+        In its example.
+    left_out : sequence of str
+        More of its options that a file is needed for.
+    more : sequence of Option
+    """
+    name, without = publication.name, LEFT_OUT | {*left_out}
+
+    def options() -> list[Option]:
+        kept = [option for option in publication.told() if option.name not in without]
+        return o.told([CARDS, o.CUSTODY_KEYS, *more, OUT, *kept], publication.estimators)
+
+    example = (
+        f"dpfda agree {name} north.card south.card --keys registry.keys --epsilon 1 {bound} "
+        "--unit person --out agreed.json"
+    )
+    what = "comparison" if name == "compare" else name
+    words = f"Sign the public parameters of a {what} of several custodians. No data are read."
+    return Verb(name, words, options, partial(_sign, publication), (example,))
+
+
+def _sign(publication: Publication, given: Given) -> None:
+    """Read the cards, make the agreement and write it."""
+    from dpfda.command.files import check_outputs
+    from dpfda.publication.custody import Card, Keys
+    from dpfda.spine import custodians
+
+    check_outputs({"--out": given.out}, {"--keys": given.keys}, given.overwrite)
+    cards = [Card.load(card) for card in given.cards]
+    missing = {option.name: NOT_GIVEN.get(option.name) for option in publication.told()}
+    estimator = publication.estimator(Given(**missing | vars(given)))
+    made = custodians.agree(estimator, cards, Keys.load(given.keys), getattr(given, "points", None))
+    made.save(given.out)
+    say(f"{custodians.words(made)}\nwritten: {given.out}\nNext: send it to all custodians")
+
+
+VERB = Group(
+    "agree",
+    "Write and sign what custodians who may not pool records agree on before any of them adds up: "
+    "bound, budget, mechanism, grid, and everybody's public keys. No data are read.",
+    (
+        agree_on(mean.VERB, "--bounds 0 1 --points 93", ("columns",), (POINTS,)),
+        agree_on(density.VERB, "--column age:0:105"),
+        agree_on(covariance.VERB, "--bounds 0 1 --points 93", ("columns",), (POINTS,)),
+        agree_on(
+            compare.VERB,
+            "--bounds 0 1 --points 93 --level case --level control",
+            ("columns",),
+            (POINTS,),
+        ),
+    ),
+    panel=o.CUSTODIANS,
+)

@@ -1,0 +1,209 @@
+"""`dpfda eval`: values of a release, with a band around them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpfda.command import options as o
+from dpfda.command.functions import Verb
+from dpfda.command.running import print_json, say
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.words import cell
+
+if TYPE_CHECKING:
+    from dpfda.releases.base import Release
+    from dpfda.views import Table
+
+BANDS = ("simultaneous", "pointwise", "measured", "confidence")
+
+
+def evaluate(
+    file: Path,
+    *,
+    points: str | None = None,
+    points_file: Path | None = None,
+    derivative: bool = False,
+    band: str = BANDS[0],
+    level: float = 0.95,
+    quantiles: str | None = None,
+    given: str | None = None,
+    sample: int | None = None,
+    csv: Path | None = None,
+    overwrite: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Values of a release at any points, with a band around them. Costs no privacy.
+
+    The band of a default mean between bounds is meant to hold the mean of the clipped records in so many
+    releases (--level, at least .9) of curves like ordinary ones; that of any other release holds what
+    would have been released without noise. Neither says anything about clipping or sampling; for
+    the latter ask for --band confidence of a mean. In a comparison each band holds with --level by
+    itself. What has no band (components, a covariance of a private number of units, some predictors)
+    is given without, and standard error says why. A classifier says which class it predicts, too.
+
+    Parameters
+    ----------
+    points : --at T,T,...
+        Points of the domain, separated by commas; the coordinates of a point of several variables by
+        colons. By default the grid of the release. Example: --at 0,0.25,0.5
+    points_file : --from POINTS.csv
+        Points from a file with a column for each axis of the release, named as that is; other columns
+        are not used. A table that --csv wrote is such a file.
+    derivative
+        Values of the derivative, per unit of the axis.
+    band : simultaneous|pointwise|measured|confidence
+        What the columns lower and upper hold for: the whole domain at once, or one point chosen in
+        advance; or the exact band of the noise on what was measured, which need not hold the values;
+        or for the mean of the population that these units are a sample of.
+    level : P
+        Probability of the band, between 0 and 1.
+    quantiles : P,P,...
+        Of a density on an interval: the values below which these shares lie. Example: --quantiles
+        0.1,0.5,0.9
+    sample : N
+        Of a density: this many synthetic points, drawn from it.
+    csv : F.csv
+        Write the table.
+    """
+    from dpfda.command.files import check_outputs, conditional, opened
+    from dpfda.numerics.parameters import choice
+    from dpfda.releases.files import write_text
+    from dpfda.views import aligned, to_csv
+
+    choice(band, "--band", BANDS)
+    at: Any = None if points is None else _points(points)
+    if points is not None and points_file is not None:
+        raise ParameterError("--from", "be given, or --at, and not both", "both")
+    inputs = {"F.json": file} | ({} if points_file is None else {"--from": points_file})
+    check_outputs({"--csv": csv}, inputs, overwrite)
+    release = opened(file) if given is None else conditional(opened(file), given)
+    if points_file is not None:
+        at = _read(points_file, release)
+    if derivative:
+        release = _derivative(release)
+    if quantiles is not None or sample is not None:
+        table = _of_density(release, quantiles, sample)
+    else:
+        kind = band if band in BANDS[2:] else None
+        _check_band(release, band)
+        table = _with_labels(release, release.table(at, level, band != "pointwise", kind))
+        if release.bandless:
+            say(f"no band: {release.bandless}", err=True)
+    if csv is not None:
+        write_text(csv, to_csv(table))
+    columns = {name: column.tolist() for name, column in table.columns.items()}
+    if as_json:
+        print_json({"derivative": derivative, "band": band, "level": level, **columns})
+    elif csv is None:
+        heads = {name: _heads(release, axis)[1] for axis, name in enumerate(release.axes)}
+        heads = heads if len(heads) == len(set(heads.values()) - set(columns)) > 1 else {}
+        told = {heads.get(name, name): [*map(_told, column)] for name, column in columns.items()}
+        say(aligned(told))
+    else:
+        say(f"{len(next(iter(columns.values())))} points written to {csv}")
+
+
+def _told(value: str | float) -> str:
+    return value if isinstance(value, str) else f"{value:.6g}"
+
+
+def _check_band(release: Release, band: str) -> None:
+    """Refuse a kind of band that this kind of release has not."""
+    known = (*BANDS[:2], *(release.band_kinds or ("mean", "measured")))
+    offered = [each for each in BANDS if each in known]
+    if band not in offered:
+        words = f"be {', '.join(offered[:-1])} or {offered[-1]} for a {release.CALLED}"
+        remedy = "What the population is like is said of means alone." if band == BANDS[-1] else ""
+        raise ParameterError("--band", words, band, remedy)
+
+
+def _heads(release: Release, axis: int) -> tuple[str, str, str, str]:
+    """What the column of an axis may be called: in full, without its unit, by number, as in tables."""
+    label, name = release.axis_label(axis), list(release.axes)[axis]
+    return label, label.partition(" (")[0], name, str(cell(f"{name}: {label}"))
+
+
+def _read(path: Path, release: Release) -> Any:
+    """Points (q, c) of a file, whose columns are named as the axes of a release."""
+    from dpfda.records.csv_tables import Stated
+    from dpfda.records.files import opened as opened_table
+    from dpfda.records.headers import find_column
+
+    source, places = opened_table(path, Stated()), []
+    for axis in range(len(release.axes)):
+        heads = _heads(release, axis)
+        known = [each for each in heads if each in source.labels]
+        places.append(find_column(source.labels, [*known, heads[0]][0], "--from"))
+    return source.read(places, []).numbers
+
+
+def _with_labels(release: Release, table: Table) -> Table:
+    """A table of decision functions with a column for the class that is predicted."""
+    import numpy as np
+
+    from dpfda.machines.release import ReleasedPredictor
+    from dpfda.views import Table
+
+    if not isinstance(release, ReleasedPredictor) or not release.classes:
+        return table
+    at = np.column_stack([table.columns[name] for name in release.axes])
+    columns = {**table.columns, "predicted": release.predict(at)}
+    return Table(columns, {**table.meanings, "predicted": "class predicted"})
+
+
+def _of_density(release: Release, quantiles: str | None, sample: int | None) -> Table:
+    """Quantiles of a density, or points drawn from it."""
+    import numpy as np
+
+    from dpfda.density.release import ReleasedDensity
+    from dpfda.views import Table
+
+    flag = "--sample" if quantiles is None else "--quantiles"
+    if quantiles is not None and sample is not None:
+        raise ParameterError(flag, "be asked for without --sample", "both")
+    if not isinstance(release, ReleasedDensity) or (quantiles is not None and len(release.axes) > 1):
+        where = "" if quantiles is None else " on an interval"
+        raise ParameterError(flag, f"be asked of a density{where}", type(release).__name__)
+    names = list(release.axes)
+    if sample is not None:
+        points = np.reshape(release.sample(sample), (sample, len(names)))
+        means = [f"synthetic: {release.axis_label(axis)}" for axis in range(len(names))]
+        return Table(dict(zip(names, points.T, strict=True)), dict(zip(names, means, strict=True)))
+    shares = np.array(_points(str(quantiles)))[:, 0]
+    found = np.asarray(release.quantile(shares), dtype=float)
+    meanings = {"share": "share of the mass below", names[0]: release.axis_label(0)}
+    return Table({"share": shares, names[0]: found}, meanings)
+
+
+def _derivative(release: Release) -> Release:
+    made = getattr(release, "derivative", None)
+    if made is None:
+        raise ParameterError("--derivative", "be left out here", type(release).__name__)
+    derivative: Release = made()
+    return derivative
+
+
+def _points(text: str) -> list[list[float]]:
+    try:
+        points = [[float(part) for part in point.split(":")] for point in text.split(",")]
+    except ValueError:
+        raise ParameterError(
+            "--at", "be numbers separated by commas", repr(text), "Example: --at 0,0.25,0.5"
+        ) from None
+    counts = sorted({len(point) for point in points})
+    if len(counts) > 1:
+        found = " and ".join(map(str, counts))
+        raise ParameterError("--at", "give as many coordinates for every point", found)
+    return points
+
+
+VERB = Verb.of(
+    "eval",
+    evaluate,
+    (
+        "dpfda eval fa.json --at 0,0.25,0.5 --csv values.csv",
+        "dpfda eval incomes.json --given age=40 --quantiles 0.1,0.5,0.9",
+    ),
+    o.RELEASED,
+)

@@ -1,0 +1,113 @@
+"""`dpfda plan`: the error to expect of what a verb publishes, from that verb's own public options."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+from dpfda.command import options as o
+from dpfda.command.declared import Given, Option
+from dpfda.command.functions import Group, Verb
+from dpfda.command.publishing import Publication
+from dpfda.command.reading import Curves
+from dpfda.front.verbs import scanned
+
+WORDS = """What to expect of {what} of N units at epsilon E, or what it needs. No file is read.
+
+With --error or --band: the least epsilon for N units, and the least number of units for E. Per cent
+are of the distance between the bounds.{table}"""
+MEAN = """ Without: errors over a range of epsilon around E.
+
+Typical errors are root mean squares at a point, in the units of the data: bias (what shrinkage and
+too few coefficients leave out), noise (for privacy), and, beside them, sampling (of these data
+from a wider population, at most). They are expected under a public mixture of smooth means, from
+as large as the bound allows to a hundredth of that; with --kernel, for a mean as rough as the
+kernel and as large as allowed. The limit is what no such noise can go below."""
+# What a verb says of its file, its output and its account has no part in a plan.
+LEFT_OUT = ("ledger", "invalid")
+OWN = (
+    Option(
+        "curves", "--curves", "N",
+        "Number of privacy units (persons, if one has several records; of each group in compare and "
+        "test, of all together in survival). Example: 500",
+        o.PRIVACY, int, None,
+    ),
+    Option(
+        "error", "--error", "X",
+        "Expected root mean square error at a point that is wanted, in the units of the data, or in per "
+        "cent of the distance between the bounds. Example: --error 0.02 or --error 2%",
+        o.PRIVACY, str, None,
+    ),
+    Option(
+        "band", "--band", "X",
+        "Instead: expected half-width of the band that is wanted. Example: --band 5%",
+        o.PRIVACY, str, None,
+    ),
+    Option("band_level", "--band-level", "P", "Probability of that band.", o.PRIVACY, float, 0.95),
+)  # fmt: skip
+WRITTEN = (
+    o.output("plot", "F.png",
+             "Draw error against epsilon and N: .png, .pdf or .svg (extra dpfda[plot])."),
+    o.OVERWRITE, o.AS_JSON,
+)  # fmt: skip
+ON_GRID = Option(
+    "points", "--points", "M", "Number of equally spaced grid points of a curve.", o.CURVE, int, o.POINTS
+)
+LATE = Option(
+    "late", "--late", "", "Follow-ups may begin late, so that their beginnings are counted.",
+    o.CURVE, bool, False,
+)  # fmt: skip
+
+
+def plan_of(publication: Publication) -> Verb:
+    """The plan of what a verb publishes, as a verb: its options are public ones of that verb."""
+    words = publication.words.removeprefix("Publish ")
+    what = re.split(r"[,.]| under differential privacy| of a file| of columns", words)[0]
+    said = WORDS.format(what=what, table=MEAN if publication.name == "mean" else "")
+    options, run = partial(_options, publication), partial(_say, publication)
+    return Verb(publication.name, said, options, run, publication.plans)
+
+
+def _options(publication: Publication) -> list[Option]:
+    """The public options of the verb, and those of a plan."""
+    known = {option.name: option for option in publication.reader.options}
+    public = [replace(known[name], panel=o.CURVE) for name in publication.reader.public]
+    chosen = [
+        replace(option, default=None) if name == "epsilon" else option
+        for name, option in publication.chosen.items()
+        if name not in LEFT_OUT
+    ]
+    curves = (ON_GRID,) if isinstance(publication.reader, Curves) else ()
+    late = (LATE,) if publication.name == "survival" else ()
+    return o.told((*OWN, *chosen, *public, *curves, *late, *WRITTEN), publication.estimators)
+
+
+def _say(publication: Publication, given: Given) -> None:
+    """Say what to expect, or what is needed."""
+    from dpfda.command.planning import answer
+
+    answer(publication, given)
+
+
+def _planned() -> Iterator[Verb]:
+    """Of every verb that publishes: they are found by scan."""
+    for verb in scanned(without=("plan",)):
+        if isinstance(verb, Publication):
+            yield plan_of(verb)
+
+
+VERB = Group(
+    "plan",
+    "What to expect of a summary, or the epsilon or number of units that it needs. No file is read.\n\n"
+    "Each takes the public options of the verb that publishes it. Without a name: of a mean.",
+    [*_planned()],
+    (
+        "dpfda plan --curves 500 --epsilon 1 --bounds 0 1",
+        "dpfda plan --curves 4948 --bounds 0 5 --error 0.1",
+        "dpfda plan density --curves 2000 --column age:0:100 --error 20% --epsilon 1",
+    ),
+    o.PLANNING,
+    default="mean",
+)

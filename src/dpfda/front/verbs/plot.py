@@ -1,0 +1,129 @@
+"""`dpfda plot`: a picture of a release, of several in one, or of the difference of two."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpfda.command import options as o
+from dpfda.command.functions import Verb
+from dpfda.command.running import say
+from dpfda.numerics.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dpfda.releases.base import Release
+    from dpfda.views import View
+
+
+def plot(
+    files: list[Path],
+    *,
+    plot: Path,
+    given: str | None = None,
+    difference: bool = False,
+    overwrite: bool = False,
+) -> None:
+    """Draw releases, with bands where they have them. Costs no privacy.
+
+    Of several files the curves come into one picture. What two releases of one data set promise together
+    is said by dpfda compose.
+
+    Parameters
+    ----------
+    files : F.json...
+        A release, as written by --out; or several curves for one picture.
+    difference
+        Draw the first of two means minus the second, with a band for the difference.
+    """
+    from dpfda.command.files import check_outputs, conditional, opened, save_picture
+    from dpfda.views import draw
+
+    inputs = {str(file): file for file in files}
+    check_outputs({"--plot": plot}, inputs, overwrite)
+    releases = {file.stem: opened(file) for file in files}
+    if len(releases) != len(files):
+        raise ParameterError("F.json", "have names of their own", "two of one name")
+    if given is not None:
+        if len(releases) > 1:
+            raise ParameterError(
+                "--given", "be of one density of two variables", f"{len(releases)} files"
+            )
+        ((_, release),) = releases.items()
+        each = [place.strip() for place in given.split(",")]
+        releases = {place: conditional(release, place) for place in each}
+    view = _difference(releases) if difference else _together(releases)
+    save_picture(lambda: draw(view), plot)
+    say(f"drawn in {plot}")
+
+
+def _together(releases: dict[str, Release]) -> View:
+    """One view of one release; the lines of several in one, named by their files."""
+    from dpfda.views import Curve
+
+    views = {name: release.view() for name, release in releases.items()}
+    first = next(iter(views.values()))
+    if len(views) == 1:
+        return first
+    curves = {name: view for name, view in views.items() if isinstance(view, Curve)}
+    if len(curves) < len(views):
+        raise ParameterError("F.json", "be curves where several are drawn in one", "an image")
+    axes = {(view.x_label, view.y_label) for view in curves.values()}
+    if len(axes) > 1:
+        found = "; ".join(sorted(f"{x!r} and {y!r}" for x, y in axes))
+        raise ParameterError("F.json", "have the same axes where several are drawn in one", found)
+    lines = [
+        replace(line, label=name if len(view.lines) == 1 else f"{name}: {line.label}")
+        for name, view in curves.items()
+        for line in view.lines
+    ]
+    title = "; ".join(f"{name}: {each.subject} of {each.of_whom}" for name, each in releases.items())
+    parts = [view.shown for view in curves.values() if view.shown is not None]
+    shown = None
+    if len(parts) == len(curves):
+        shown = min(start for start, _ in parts), max(end for _, end in parts)
+    return replace(
+        next(iter(curves.values())),
+        lines=tuple(lines),
+        title=title,
+        subtitle=_each(releases),
+        shown=shown,
+    )
+
+
+def _each(releases: dict[str, Release]) -> str:
+    """What each of several releases promises, which is not what they promise together."""
+    guarantees = dict.fromkeys(str(release.guarantee) for release in releases.values())
+    return f"each published under {' or '.join(guarantees)}"
+
+
+def _difference(releases: dict[str, Release]) -> View:
+    from dpfda.comparison.difference_release import ReleasedDifference
+    from dpfda.releases.function import ReleasedFunction
+
+    pair = [release for release in releases.values() if isinstance(release, ReleasedFunction)]
+    if len(releases) != 2 or len(pair) != 2:
+        kinds = ", ".join(type(release).__name__ for release in releases.values())
+        raise ParameterError("--difference", "be of two released curves", kinds)
+    first, second = releases
+    if len({release.domain_range for release in pair}) > 1:
+        ends = " and ".join(str(release.domain_range) for release in pair)
+        raise ParameterError("--difference", "be of curves on one domain", ends)
+    made = ReleasedDifference(pair[0], pair[1], (first, second))
+    if not made.is_line:
+        words = "be of two default means of curves between bounds"
+        raise ParameterError("--difference", words, "other estimates", "Use dpfda compare.")
+    return replace(made.view(), subtitle=_each(releases))
+
+
+VERB = Verb.of(
+    "plot",
+    plot,
+    (
+        "dpfda plot fa.json --plot fa.png",
+        "dpfda plot before.json after.json --plot both.png",
+        "dpfda plot after.json before.json --difference --plot change.png",
+        "dpfda plot incomes.json --given age=30,age=60 --plot two-ages.png",
+    ),
+    o.RELEASED,
+)

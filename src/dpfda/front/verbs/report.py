@@ -1,0 +1,111 @@
+"""`dpfda report`: a page to print and to sign, and an entry for the registry of deployments."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpfda.command import options as o
+from dpfda.command.functions import Verb
+from dpfda.command.running import say
+from dpfda.numerics.errors import ParameterError, needed
+
+if TYPE_CHECKING:
+    from dpfda.releases.base import Release
+
+
+def report(
+    files: list[Path],
+    *,
+    out: Path,
+    registry: Path | None = None,
+    title: str | None = None,
+    ledger: Path | None = None,
+    delta: str | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Write a report that can be printed and signed: pictures, words, guarantees, what they add up to.
+
+    One HTML file that needs nothing else. It reads releases, which are public, and costs no privacy.
+
+    Parameters
+    ----------
+    files : F.json...
+        Releases of one data set, as written by --out, or a session's answers; - for one that is piped
+        in.
+    out : F.html
+        The report.
+    registry : F.yaml
+        Also write a draft entry in the form of the Differential Privacy Deployments Registry.
+    title : TEXT
+        Heading of the report.
+    ledger : LEDGER ($DPFDA_LEDGER)
+        Say where this ledger has the releases.
+    delta : D
+        Delta of the total, as in dpfda compose.
+    """
+    from dpfda.command.files import check_outputs, opened_with_bytes
+    from dpfda.numerics.parameters import plain_words
+    from dpfda.releases.files import write_text
+    from dpfda.releases.pages import registry_entry, report_page
+    from dpfda.views.page import to_html
+
+    inputs = {str(file): file for file in files}
+    if len(inputs) != len(files):
+        raise ParameterError("F.json", "be named once each", "a file that is named twice")
+    if title is not None:
+        plain_words(title, "--title")
+    check_outputs({"--out": out, "--registry": registry}, inputs, overwrite)
+    read = {name: opened_with_bytes(file) for name, file in inputs.items()}
+    releases = {name: release for name, (release, _) in read.items()}
+    hashes = {name: hashlib.sha256(held).hexdigest() for name, (_, held) in read.items()}
+    charged = None if ledger is None else _charged(ledger, releases)
+    page = report_page(releases, hashes, charged, delta, title)
+    written = {out: to_html(page)}
+    if registry is not None:
+        written[registry] = _yaml(registry_entry([*releases.values()], title or ""))
+    for path, text in written.items():
+        write_text(path, text)
+        say(f"written: {path}")
+
+
+def _charged(path: Path, releases: dict[str, Release]) -> dict[str, str]:
+    """Where the ledger has each release, in words."""
+    from dpfda.privacy.ledger import Ledger
+
+    ledger = Ledger(path)
+    latest = {row.dataset: row for row in ledger.history()}
+    found = {row["release"]: row for row in ledger.releases()}
+
+    def words(release: Release) -> str:
+        row = found.get(release.certificate.identity)
+        if row is None:
+            return f"{path.name} has no row for this release"
+        # The row has the budget of its day, which may have been raised since.
+        last = latest[row["dataset"]]
+        left = last.budget.amount.minus(last.spent)
+        return (
+            f"{path.name}, row {row['number']} of {row['time'][:10]}, data set {row['dataset']!r}: "
+            f"{row['cost']} charged. By row {last.number} {last.spent} is spent in all, and {left} left "
+            f"of {last.budget}"
+        )
+
+    return {name: words(release) for name, release in releases.items()}
+
+
+def _yaml(entry: object) -> str:
+    with needed("pyyaml", "report", "--registry"):
+        import yaml
+    return str(yaml.safe_dump(entry, sort_keys=False, allow_unicode=True, width=100))
+
+
+VERB = Verb.of(
+    "report",
+    report,
+    (
+        "dpfda report fa.json --out report.html",
+        "dpfda report fa.json ages.json --out report.html --ledger budget.ledger --registry entry.yaml",
+    ),
+    o.RELEASED,
+)

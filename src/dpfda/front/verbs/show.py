@@ -1,0 +1,24 @@
+"""`dpfda show`: what a release promises, in plain words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dpfda.command import options as o
+from dpfda.command.functions import Verb
+from dpfda.command.running import print_json, say
+
+
+def show(file: Path, *, as_json: bool = False) -> None:
+    """Say in plain words what a release promises, to whom, and how accurate it is."""
+    from dpfda.command.files import opened
+
+    release = opened(file)
+    if as_json:
+        told = {"warnings": release.warnings(), "report": release.describe()}
+        print_json(release.summary() | told)
+    else:
+        say(release.describe())
+
+
+VERB = Verb.of("show", show, ("dpfda show fa.json",), o.RELEASED)

@@ -1,0 +1,1 @@
+"""Any function of private data, released on a lattice by Bernstein polynomials."""

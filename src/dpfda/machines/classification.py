@@ -1,0 +1,287 @@
+"""Kernel machines under differential privacy, as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
+
+from dpfda.machines.defaults import descends
+from dpfda.machines.estimator import KernelMachine, column
+from dpfda.machines.minimiser import Loss, read_loss
+from dpfda.machines.plan import Features, Solving
+from dpfda.machines.release import deciding
+from dpfda.numerics.arrays import Cells, Floats, Integers
+from dpfda.numerics.errors import DataError, ParameterError
+from dpfda.numerics.parameters import entries, plain_words, shown
+from dpfda.privacy.budgets import asked
+from dpfda.records.cells import OUTSIDE
+from dpfda.records.containers import cells_in
+from dpfda.records.features.inputs import FeatureMap
+from dpfda.records.labels import Key, key_order, label_key, plain_label
+from dpfda.spine.arguments import Bounds, Labels, Number, Payer, Place, Protected, Records
+from dpfda.spine.memberships import NONE, OTHER, level_key, members, none_of
+from dpfda.spine.settings import Reading
+
+LOSSES = ("auto", "hinge", "logistic", "squared")
+FROM_Y = "from-y"
+
+
+def _descends(machine: KernelMachine) -> bool:
+    """Whether it will be fitted by noisy descent, which has the logistic loss of several classes."""
+    try:
+        loss = read_loss(machine.loss, machine.losses)
+        return descends(
+            Solving.of(machine.solver).solver,
+            loss,
+            asked(machine.epsilon, machine.delta, machine.rho),
+            1,
+        )
+    except ParameterError:
+        return False
+
+
+def _has_probabilities(machine: KernelMachine) -> bool:
+    try:
+        name = read_loss(machine.loss, machine.losses).name
+    except ParameterError:
+        return False
+    return name == "logistic" or (name == "auto" and _descends(machine))
+
+
+class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
+    """Classifier under differential privacy: support vector machine and relatives.
+
+    The decision function f(x) = b . phi(x), in public features phi, minimises the average loss plus
+    penalty |b|^2, and is released whole; of more than two classes each has one, and the largest decides.
+
+    Parameters
+    ----------
+    epsilon, delta, rho
+        As in `dpfda.PrivateMean`; rho not for the objective solver.
+    bounds : (lower, upper)
+        Public bounds of the inputs, one number or one a column, in their units; never from these data.
+    classes : (first, second, ...) or "from-y"
+        The public classes; of two, the decision function is positive for the second. A record of any
+        other is unusable (`reading`). "from-y" declares that the set of labels in y is public.
+    loss : "auto", "hinge", "logistic", "squared", "hinge:0.5" or Loss
+        The hinge's corner is rounded by an arc, whose length may follow. "auto" is logistic where there
+        is a delta, else the hinge; for more than two classes the square where n epsilon is large.
+    solver : {"auto", "objective", "output", "sums", "means", "gradient"} or Solving
+        Where the noise goes: `dpfda.machines.solvers` says what each guarantees, the page on kernel
+        machines what "auto" takes. With a penalty, in a `dpfda.machines.plan.Solving`.
+    features : {"auto", "linear", "quadratic", "fourier", "grid"}, Features or a feature map
+        "auto" is "grid" on one or two inputs; on more "quadratic" where n epsilon is large for their
+        number, else "linear". With a kernel, number and seed in `dpfda.machines.plan.Features`;
+        a map of `dpfda.records.features`: `LinearFeatures.of_curves` takes curves and images.
+    domain : Domain, optional
+        Its labels: public words for plots, "domain" and "value", with units.
+    unit : str or PrivacyUnit, optional
+        Who is protected. One unit may be replaced by another; added or removed with a `public_size`.
+    reading : Reading, optional
+        Whether unusable records are refused, or count as a record without features and with target 0.
+    ledger : ledger.of(dataset), optional
+        Charged before noise is drawn.
+
+    Attributes
+    ----------
+    release_ : ReleasedPredictor
+        The published decision function.
+    classes_ : array (2,) or (C,)
+        The public classes.
+    n_features_in_, feature_names_in_
+        As in scikit-learn: the number of input columns, and their labels. Public.
+
+    Notes
+    -----
+    **Guarantee.** Pure epsilon (delta = 0), (epsilon, delta) or rho, for data sets that differ in one
+    unit (a record, or all of one label of `groups`, whose losses are averaged). Proofs, with inexact
+    minimisation and all rounding, are in `dpfda.machines.solvers`. `X`, `y`, `groups` are private.
+
+    References
+    ----------
+    Lin & Reimherr (2023), Theorem 16; Chaudhuri, Monteleoni & Sarwate (2011); Iyengar et al. (2019).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(500, 2))
+    >>> y = np.where(X[:, 0] + X[:, 1] > 0, "up", "down")
+    >>> machine = PrivateKernelClassifier(epsilon=1, bounds=(-1, 1), classes=("down", "up")).fit(X, y)
+    >>> machine.predict([[0.9, 0.9], [-0.9, -0.9]]).shape
+    (2,)
+    """
+
+    losses = LOSSES
+
+    def __init__(
+        self,
+        epsilon: Number = None,
+        delta: Number = 0.0,
+        *,
+        rho: Number = None,
+        bounds: Bounds = None,
+        classes: object = None,
+        loss: str | Loss = "auto",
+        solver: str | Solving = "auto",
+        features: str | Features | FeatureMap = "auto",
+        domain: Place = None,
+        unit: Protected = None,
+        reading: Reading | None = None,
+        ledger: Payer = None,
+        **fields: object,
+    ) -> None:
+        self._keep(vars())
+
+    def fit(self, X: Records, y: Labels = None, groups: Labels = None) -> Self:
+        """Release the decision function.
+
+        Parameters
+        ----------
+        X : array (n, d) or DataFrame
+            One record a row, in the units of the inputs. Private.
+        y : array (n,)
+            Class of each record. Private.
+        groups : array (n,), optional
+            Privacy unit of each record, for example the person. Private.
+
+        Raises
+        ------
+        ParameterError, DataError, BudgetError
+            As `PrivateMean.fit`.
+        """
+        self._fit(X, y, groups)
+        self.classes_ = np.array(self.release_.classes)
+        return self
+
+    def decision_function(self, X: Records) -> Floats:
+        """Values (q,), positive for the second class; for more than two (q, C), one a class."""
+        points, usable = self.decision_points(X)
+        values = self.release_(points)
+        return np.where(usable if values.ndim == 1 else usable[:, None], values, 0.0)
+
+    def predict(self, X: Records) -> Cells:
+        """Predicted classes (q,)."""
+        return np.asarray(self.classes_[deciding(self.decision_function(X))])
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Records) -> Floats:
+        """Probabilities (q, 2) or (q, C) of the classes; there is such a method for the logistic loss.
+
+        That is the loss where there is a delta and no other is named. A descent calibrates them, within
+        its budget: docs/kernel_machines.md says how well on public data.
+        """
+        points, usable = self.decision_points(X)
+        return np.where(
+            usable[:, None], self.release_.predict_proba(points), 1 / len(self.release_.classes)
+        )
+
+    def _targets(self, y: object, count: int) -> tuple[Floats, tuple[object, ...]]:
+        labels = column(y, count)
+        classes = self._public_classes(labels)
+        if len(classes) > 2 and _has_probabilities(self) and not _descends(self):
+            raise ParameterError(
+                "loss",
+                "be 'auto', 'hinge' or 'squared' for more than two classes without a delta",
+                shown(self.loss),
+                "Only binary classification is supported. Leave out the loss or set delta for more.",
+            )
+        places = members(labels, classes, "y", self._key_of)
+        if self.settings.reading.invalid == "refuse":
+            _refuse_others(places, classes)
+        bad = places < 0
+        found = np.where(bad, np.nan, places)
+        if len(classes) == 2:
+            return 2.0 * found - 1.0, classes
+        targets = np.float64(found[:, None] == np.arange(len(classes)))
+        return np.where(bad[:, None], np.nan, targets), classes
+
+    def _functions(self, classes: tuple[object, ...]) -> int | None:
+        if not classes and self.classes is not None and not isinstance(self.classes, str):
+            classes = tuple(_listed(self.classes))
+        return len(classes) if len(classes) > 2 else 1
+
+    @property
+    def _key_of(self) -> Callable[[object], Key]:
+        """What labels are compared by: where classes are stated, a number in text by its value."""
+        return label_key if isinstance(self.classes, str) and self.classes == FROM_Y else level_key
+
+    def _public_classes(self, labels: object) -> tuple[object, ...]:
+        if isinstance(self.classes, str) and self.classes == FROM_Y:
+            given = _labels_of(labels, self.settings.reading.invalid)
+        elif self.classes is None or isinstance(self.classes, str):
+            raise ParameterError(
+                "classes",
+                "be the public classes",
+                repr(self.classes),
+                "Pass classes=(first, second, ...), which must be known without looking at y; or "
+                "classes='from-y' to declare that the labels in y are public.",
+            )
+        else:
+            given = _listed(self.classes)
+        given = [_plain(label) for label in given]
+        named = [self._key_of(label) for label in given]
+        if len(given) < 2 or len(set(named)) < len(named) or None in named:
+            raise ParameterError("classes", "be two or more different labels", shown(self.classes))
+        if not all(isinstance(label, str | int | float) for label in given):
+            raise ParameterError(
+                "classes", "be words or numbers, so that a file can hold them", shown(self.classes)
+            )
+        return tuple(given)
+
+    def __sklearn_tags__(self) -> Tags:
+        """With the few records of a check, the score is that of the noise."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        tags.classifier_tags.multi_class = not _has_probabilities(self) or _descends(self)
+        return tags
+
+
+def _listed(classes: object) -> list[object]:
+    try:
+        return entries(classes)
+    except TypeError:
+        raise ParameterError("classes", "be the public classes", shown(classes)) from None
+
+
+def _plain(label: object) -> object:
+    """A label as Python's own type, so that it can be written to a file."""
+    plain = label.item() if isinstance(label, np.generic) else label
+    return plain_words(plain, "classes") if isinstance(plain, str) else plain
+
+
+def _refuse_others(places: Integers, classes: Sequence[object]) -> None:
+    """Refuse labels that are no class; before those that are missing, which alone may be left out."""
+    if (places == OTHER).any():
+        raise none_of("y", "classes", classes, f" in row {int(np.argmax(places == OTHER))}")
+    if (places == NONE).any():
+        raise DataError(
+            f"y must hold one of the classes; found a missing label in row {int(np.argmin(places))}. "
+            f"Use invalid='repair' to count such records without their features. {OUTSIDE}"
+        )
+
+
+def _labels_of(cells: object, invalid: str) -> list[object]:
+    """The labels that occur, which the caller has declared public."""
+    present = {label_key(cell) for cell in cells_in(cells, "y")}
+    if invalid == "refuse" and None in present:
+        raise DataError("y must hold a label for every record; found a missing one (NaN).")
+    labels = [plain_label(key) for key in sorted(present - {None}, key=key_order)]
+    if None in labels or len({isinstance(label, str) for label in labels}) > 1:
+        raise DataError("y must hold labels of one type, words or numbers; found several or others.")
+    labels.sort()
+    if any(isinstance(label, float) and not label.is_integer() for label in labels):
+        raise DataError(
+            "Unknown label type: y must hold classes; found continuous numbers. Use "
+            "PrivateKernelRegressor for real targets."
+        )
+    if len(labels) < 2:
+        raise DataError(
+            f"y must hold two classes or more; found {len(labels)} class(es) where classes='from-y' "
+            "declares them public."
+        )
+    return labels

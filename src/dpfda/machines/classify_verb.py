@@ -1,0 +1,20 @@
+"""`dpfda classify`: publish decision functions of columns of a file, of two classes or more."""
+
+from __future__ import annotations
+
+from dpfda.command.rows import machine
+
+VERB = machine(
+    name="classify",
+    words="Publish a decision function of columns of a private file under differential privacy; for "
+    "more than two classes one for each, under one budget.",
+    estimators=(
+        "dpfda.machines.classification:PrivateKernelClassifier",
+        "dpfda.mean.estimator:PrivateMean",
+    ),
+    plans=("dpfda plan classify --curves 1000 --epsilon 1 --input age:18:90 --classes 0,1",),
+    examples=(
+        "dpfda classify scans.csv --epsilon 1 --input 'cca_*:0:1' --target case --classes 0,1 "
+        "--groups ID --out case.json",
+    ),
+)

@@ -1,0 +1,272 @@
+"""What the private regressor and classifier share: public choices, reading records, publication."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from dpfda.machines.minimiser import Loss, read_loss
+from dpfda.machines.plan import Features, MachinePlan, Solving, machine_plan
+from dpfda.machines.release import ReleasedPredictor
+from dpfda.machines.solvers import Budget, Labelled
+from dpfda.numerics.arrays import Flags, Floats, Numbers
+from dpfda.numerics.errors import DataError, ParameterError
+from dpfda.numerics.parameters import whole
+from dpfda.privacy.certificates import Certificate
+from dpfda.publication import NAMED, Paying, Prepared
+from dpfda.records import Curves, curves_from_array
+from dpfda.records.arrow import arrow_table
+from dpfda.records.cells import OUTSIDE
+from dpfda.records.containers import cells_in, column_of, opened, refuse_kinds, shape_of
+from dpfda.records.curves import REPLACE
+from dpfda.records.features import InputBox, embedded
+from dpfda.records.features.inputs import FeatureMap
+from dpfda.records.frames import cells_handed
+from dpfda.records.labels import unit_codes
+from dpfda.spine.arguments import Bounds, Labels, Records
+from dpfda.spine.choices import check_choices, public_size
+from dpfda.spine.estimator import Estimator
+from dpfda.spine.settings import Domain
+
+# Rows whose products are formed, and whose features, at a time: public numbers.
+BLOCK, EMBEDDED = 1024, 2**16
+
+
+class KernelMachine(Estimator):
+    """Shared by `PrivateKernelRegressor` and `PrivateKernelClassifier`; not for use by itself."""
+
+    gathered: ClassVar = {**Estimator.gathered, "features": (Features,), "solver": (Solving,)}
+
+    release_: ReleasedPredictor
+    bounds: Bounds
+    loss: str | Loss
+    solver: str | Solving
+    features: str | Features | FeatureMap
+    takes_labels = True
+    # Losses that the task has.
+    losses: ClassVar[tuple[str, ...]]
+
+    def _fit(self, X: Records, y: Labels, groups: Labels) -> None:
+        # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
+        with np.errstate(all="ignore"):
+            prepared = self.prepare(X, y, groups)
+            self.release_ = prepared.plan.assemble(*publish_machine(prepared, self.paying()))
+        self.n_features_in_ = prepared.plan.features.inputs
+        self._set_feature_names(X, groups)
+
+    def plan(self, n: int, inputs: int | None = None) -> MachinePlan:
+        """What `fit` would publish of n units, from public numbers alone. No data are read.
+
+        Parameters
+        ----------
+        n : int
+            Number of privacy units; a public size counts instead of it.
+        inputs : int, optional
+            Number of inputs, where the bounds do not say it.
+
+        Raises
+        ------
+        ParameterError
+            If a public parameter is unusable, as in `fit`.
+        """
+        whole(n, "n", 2)
+        n = public_size(self.settings.unit, n) or n
+        if inputs is None:
+            ends = self.bounds if isinstance(self.bounds, Sequence | np.ndarray) else ()
+            inputs = max((np.size(end) for end in ends), default=1)
+        whole(inputs, "inputs", 1)
+        guarantee, loss = self._checked()
+        return self._plan(guarantee, n, loss, InputBox.of(self.bounds, inputs), None, ())
+
+    def prepare(self, X: Records, y: Labels, groups: Labels = None) -> Prepared[MachinePlan, Labelled]:
+        """Everything before the noise: check, embed, clip, round. The result is private.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in `fit`.
+        """
+        guarantee, loss = self._checked()
+        invalid = self.settings.reading.invalid
+        X, groups = cells_handed(X, groups)[:2]
+        refuse_kinds(X)
+        if y is None:
+            raise DataError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None"
+            )
+        shape = _shape(X)
+        inputs = InputBox.of(self.bounds, shape[1])
+        curves = _records(X, shape[1], invalid)
+        targets, classes = self._targets(y, shape[0])
+        usable = curves.usable & np.isfinite(targets).reshape(shape[0], -1).all(axis=1)
+        codes = np.arange(shape[0]) if groups is None else unit_codes(groups, shape[0], invalid)
+        units = int(codes.max()) + 1
+        # Under add/remove neighbours another number stands for the units, which are not counted.
+        known = public_size(self.settings.unit, units, invalid) or units
+        plan = self._plan(guarantee, known, loss, inputs, groups, classes)
+        rows = _rows(plan, curves.values, usable)
+        targets[~usable] = 0.0
+        return Prepared(plan, Labelled(rows, targets, codes, units))
+
+    def _checked(self) -> tuple[Budget, Loss]:
+        check_choices(self)
+        settings = self.settings
+        if settings.unit.private and settings.unit.public_size is None:
+            raise ParameterError(
+                "public_size",
+                "be given for a kernel machine under add/remove neighbours",
+                "None",
+                "Penalty, features and steps follow from a number of units, and theirs is private: "
+                'PrivacyUnit("person", "add-remove", public_size=...), such as the size planned.',
+            )
+        if settings.domain != Domain(labels=settings.domain.labels):
+            raise ParameterError(
+                "domain", "hold labels alone for a kernel machine", repr(settings.domain), "Use bounds."
+            )
+        return self.asked(), read_loss(self.loss, self.losses)
+
+    def _plan(
+        self,
+        guarantee: Budget,
+        units: int,
+        loss: Loss,
+        inputs: InputBox,
+        groups: object,
+        classes: tuple[object, ...],
+    ) -> MachinePlan:
+        return machine_plan(
+            guarantee, units, settings=self.settings, loss=loss, inputs=inputs, features=self.features,
+            solving=Solving.of(self.solver), grouped=groups is not None, classes=classes,
+            functions=self._functions(classes), target=self._target(),
+        )  # fmt: skip
+
+    def _target(self) -> tuple[float, float] | None:
+        """Middle of the bounds of the target, and half of their distance; None for classes."""
+        return None
+
+    def _targets(self, y: object, count: int) -> tuple[Floats, tuple[object, ...]]:
+        """Targets as in `Labelled`, private, not finite for unusable records; and public classes."""
+        raise NotImplementedError
+
+    def _functions(self, classes: tuple[object, ...]) -> int | None:
+        """Number of decision functions, from public numbers; None for a regression."""
+        return None
+
+    def decision_points(self, X: object) -> tuple[Floats, NDArray[np.bool_]]:
+        """Points (q, d) to evaluate the release at, and which are numbers; checks fit and shape.
+
+        Under ``invalid="repair"`` a point that is none is not refused: it has no features, as in `fit`.
+        """
+        check_is_fitted(self, "release_")
+        X = arrow_table(X)
+        refuse_kinds(X)
+        count = _shape(X)[1]
+        self._check_feature_names(X)
+        if count != self.n_features_in_:
+            raise DataError(
+                f"X has {count} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input"
+            )
+        points = _records(X, count, self.settings.reading.invalid)
+        return points.values, points.usable
+
+    def __sklearn_tags__(self) -> Tags:
+        """NaN only where it is repaired."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.settings.reading.invalid == "repair"
+        return tags
+
+
+def publish_machine(
+    prepared: Prepared[MachinePlan, Labelled], paying: Paying = NAMED
+) -> tuple[tuple[int, ...], Certificate]:
+    """Charge, draw and release the integers behind a machine's coefficients."""
+    plan = prepared.plan
+    return plan.solver.publish(prepared.total, plan.entry(), plan.tuning, paying)
+
+
+def _rows(plan: MachinePlan, values: Floats, usable: Flags) -> Numbers:
+    """Features (n, K) of records (n, d) as integers of the solver's ball, a block at a time."""
+    ball, small = plan.solver.ball, plan.solver.ball.radius < 2**31
+    rows = np.empty((values.shape[0], plan.features.components), dtype=np.int32 if small else np.int64)
+    for start in range(0, values.shape[0], EMBEDDED):
+        part = slice(start, start + EMBEDDED)
+        kept = usable[part, None]
+        points = plan.inputs.scaled(np.where(kept, values[part], plan.inputs.lower))
+        # An unusable record counts as one without features and with target 0: a fixed public element.
+        rows[part] = np.where(kept, embedded(plan.features, ball, points), 0)
+    return rows
+
+
+def _shape(X: object) -> tuple[int, int]:
+    shape = shape_of(X)
+    if len(shape) != 2:
+        raise DataError(
+            f"X must have two dimensions (records, inputs); found {len(shape)}. Reshape your data: one "
+            "record a row."
+        )
+    if shape[0] == 0:
+        raise DataError("X must hold at least two records; found none (0 sample(s)).")
+    if shape[1] == 0:
+        raise DataError(
+            f"X must have at least one input; found 0 feature(s) (shape=({shape[0]}, 0)) while a "
+            "minimum of 1 is required."
+        )
+    return int(shape[0]), int(shape[1])
+
+
+def _records(X: object, inputs: int, invalid: str) -> Curves:
+    return curves_from_array(X, np.arange(float(inputs)), "refuse", invalid, fills=False)
+
+
+def column(y: object, count: int) -> Any:
+    """The column of targets (count,), an array or a list of cells.
+
+    Raises
+    ------
+    DataError
+        If there is not one a record.
+    """
+    y = opened(y)
+    shape = tuple(getattr(y, "shape", ()))
+    if len(shape) == 2 and shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected: its one column is used.",
+            DataConversionWarning,
+            stacklevel=5,
+        )
+        y = y[:, 0] if isinstance(y, np.ndarray) else y
+        shape = shape[:1]
+    if len(shape) > 1 or len(cells := cells_in(y, "y")) != count:
+        found = shape if len(shape) > 1 else (len(cells),)
+        raise DataError(
+            f"y must hold one target a record ({count}); found inconsistent numbers of samples: shape "
+            f"{found}."
+        )
+    return y
+
+
+def numbers(y: object, invalid: str) -> Floats:
+    """Real targets; not finite where a cell is missing or no number, unless that is refused."""
+    values, offence = column_of(y, "y")
+    if invalid == "refuse" and offence is not None:
+        row, kind = offence
+        raise DataError(
+            f"y must be numbers; found {kind} in row {row}. Correct it, or take another target; labels "
+            f"want a classifier. {OUTSIDE}"
+        )
+    bad = ~np.isfinite(values)
+    if invalid == "refuse" and bad.any():
+        row = int(bad.argmax())
+        kind = "a missing value (NaN)" if np.isnan(values[row]) else "an infinity (inf)"
+        raise DataError(
+            f"y must be complete and finite; found {kind} in row {row}. Use {REPLACE}. {OUTSIDE}"
+        )
+    return values

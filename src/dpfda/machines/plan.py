@@ -1,0 +1,368 @@
+"""The plan of a kernel machine: features, solver, penalty and noise, from public numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpfda.bases.kernels import parse_kernel
+from dpfda.machines.defaults import (
+    SOLVERS,
+    default_components,
+    default_kernel,
+    default_loss,
+    default_penalty,
+    default_products,
+    default_solver,
+    default_waves,
+    descends,
+)
+from dpfda.machines.errors import noise_at_inputs
+from dpfda.machines.minimiser import Loss, read_loss
+from dpfda.machines.release import BOUND, ReleasedPredictor
+from dpfda.machines.solvers import Budget, Solver, Terms, check_penalty
+from dpfda.machines.weights import factor
+from dpfda.noise import KNormNoise, NoiseLaw
+from dpfda.noise.symmetric import SymmetricNoise
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import choice, whole
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.publication import PlanAgain, planner, stamp
+from dpfda.records.features import (
+    FeatureMap,
+    FourierFeatures,
+    InputBox,
+    LandmarkFeatures,
+    LinearFeatures,
+    QuadraticFeatures,
+)
+from dpfda.records.features.quadratic import SHARE, quadratic_count
+from dpfda.spine.arguments import Kernel
+from dpfda.spine.settings import Gathered, Settings, read_labels
+
+GRID_POINTS = {1: 128, 2: 24, 3: 10}
+# What is known of the noise in the function, by the solver.
+SAID = {
+    "sums": "to first order, for targets that follow a wave",
+    "means": "by its law",
+    "output": "by its law",
+    "objective": "to first order, where losses have half of the curvature that they may have",
+    "gradient": "to first order, where losses have half of their largest curvature and classes overlap",
+}
+
+FEATURES = ("auto", "linear", "quadratic", "fourier", "grid")
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Features(Gathered):
+    """Public features of inputs, functions of which a kernel machine is a sum.
+
+    Parameters
+    ----------
+    kind : {"auto", "linear", "quadratic", "fourier", "grid"}
+        "auto" is "grid" on one or two inputs; on more "fourier" with a kernel; without one "quadratic"
+        for classes where n epsilon is large for the number of columns, else "linear".
+        "linear" brings every record to one length, and takes the slowest cosines over the columns where
+        there are many; "quadratic" adds the products of two. See `dpfda.records.features`.
+    kernel : scikit-learn kernel or text such as "rbf:15%", optional
+        For "fourier" and "grid", in units of inputs scaled from their bounds to [0, 1].
+    components : int, optional
+        Number of features, at most (if quadratic five or more); by default from public size and epsilon.
+    seed : int
+        Public seed of the frequencies of random Fourier features; the noise has none.
+
+    Examples
+    --------
+    >>> Features("fourier", components=50)
+    Features(kind='fourier', components=50)
+    """
+
+    kind: str = "auto"
+    kernel: Kernel | None = None
+    components: int | None = None
+    seed: int = 0
+    shorthand: ClassVar[str] = "kind"
+
+    def __post_init__(self) -> None:
+        choice(self.kind, "features", FEATURES)
+        if isinstance(self.kernel, str):
+            parse_kernel(self.kernel, (0.0, 1.0))
+
+    @classmethod
+    def of(cls, value: object) -> Any:
+        """Read the `features` of a machine; a feature map is left as it is."""
+        return value if hasattr(value, "inputs") else super().of(value)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Solving(Gathered):
+    """How a kernel machine gets its noise, and how far its coefficients are held back. Public.
+
+    Parameters
+    ----------
+    solver : {"auto", "objective", "output", "sums", "means", "gradient"}
+        See `dpfda.machines.solvers`.
+    penalty : float, optional
+        On the squared norm of the coefficients; by default from public numbers.
+
+    Examples
+    --------
+    >>> Solving("sums", penalty=0.01)
+    Solving(solver='sums', penalty=0.01)
+    """
+
+    solver: str = "auto"
+    penalty: float | None = None
+    shorthand: ClassVar[str] = "solver"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MachinePlan(PlanAgain):
+    """Plan of a regression or classification function.
+
+    Parameters
+    ----------
+    guarantee : PureDP, ApproximateDP or ZeroConcentratedDP
+    solver : Solver
+        With penalty, loss, number of units and noise.
+    features : FeatureMap
+    inputs : InputBox
+    unit : str
+    about : mapping
+    classes : tuple
+        Public classes; empty where there are none, or they are not stated yet.
+    target : (float, float) or None
+        Middle of the bounds of a regression's target, and half of their distance; None for classes.
+    """
+
+    guarantee: Budget
+    solver: Solver
+    features: FeatureMap
+    inputs: InputBox
+    unit: str
+    about: Mapping[str, object]
+    classes: tuple[object, ...]
+    target: tuple[float, float] | None = None
+    bounded: ClassVar[Mapping[str, object]] = {"description": BOUND}  # type: ignore[misc]
+
+    @property
+    def neighbours(self) -> Neighbours:  # type: ignore[override]
+        return self.solver.terms.neighbours
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        """Number of privacy units; under add/remove the public number that sums are divided by."""
+        return self.solver.terms.units
+
+    @property
+    def noise(self) -> NoiseLaw | SymmetricNoise:
+        """The law of the noise on what is released."""
+        return self.solver.noise
+
+    @property
+    def summary(self) -> str:
+        return f"{'classification' if self.target is None else 'regression'} function"
+
+    @property
+    def functions(self) -> str:
+        return self.features.describe()
+
+    @property
+    def tuning(self) -> dict[str, object]:
+        terms = self.solver.terms
+        return {
+            "name": self.solver.name,
+            "penalty": float(terms.penalty),
+            "width": float(terms.loss.width),
+            **self.solver.describe(),
+        }
+
+    def entry(self) -> dict[str, object]:
+        return super().entry() | {"summary": f"{self.solver.terms.loss.name} kernel machine"}
+
+    def costs(self) -> dict[str, Cost]:
+        return self.solver.costs()
+
+    # What to expect.
+
+    @cached_property
+    def _deviations(self) -> tuple[Floats, Floats] | None:
+        half = None if self.target is None else self.target[1]
+        return noise_at_inputs(self.solver, self.features, self.inputs.lower.size, half)
+
+    def expected(self, quick: bool = False) -> float | None:
+        found = self._deviations
+        return None if found is None else float(np.sqrt(np.mean(found[0] ** 2)))
+
+    def half_width(self, level: float) -> float | None:
+        found = self._deviations
+        if found is None:
+            return None
+        knorm = isinstance(self.noise, KNormNoise) and self.solver.name != "sums"
+        return factor(self.features.components, level, True, knorm) * float(np.mean(found[1]))
+
+    @property
+    def error_words(self) -> str:
+        if self._deviations is None:
+            return (
+                "none can be stated: how noise moves the functions of several classes depends on the "
+                "examples; the noise is on the coefficients of the features"
+            )
+        return (
+            "root mean square at a point of what noise does to the function, at inputs spread evenly, "
+            f"{SAID[self.solver.name]}; what penalty, features and few {self.unit}s leave out is "
+            "no part of it"
+        )
+
+    @property
+    def band_words(self) -> str:
+        return self.error_words
+
+    @property
+    def scale(self) -> tuple[float, str] | None:
+        if self.target is None:
+            return 2.0, "the distance between the targets of two classes, -1 and 1"
+        return 2 * self.target[1], "the distance between the bounds of the target"
+
+    @property
+    def noise_words(self) -> str:
+        return f"{self.solver.name}: {self.noise.describe()}"
+
+    def assemble(self, noisy: tuple[int, ...], certificate: Certificate) -> ReleasedPredictor:
+        """The release around the mechanism's output: post-processing."""
+        center, half = self.target or (0.0, 1.0)
+        return ReleasedPredictor(
+            task="classification" if self.target is None else "regression",
+            center=center,
+            half_width=half,
+            classes=self.classes,
+            coefficients=self.solver.coefficients(noisy),
+            spread=self.solver.spread(noisy),
+            inputs=self.inputs,
+            features=self.features,
+            loss=self.solver.terms.loss.name,
+            certificate=certificate,
+            size=self.size,
+            noise=self.solver.noise,
+            about=dict(self.about) | stamp(),
+        )
+
+
+@planner
+def machine_plan(
+    guarantee: Budget,
+    units: int,
+    *,
+    settings: Settings,
+    loss: Loss,
+    inputs: InputBox,
+    features: Any,
+    solving: Solving,
+    grouped: bool,
+    classes: tuple[object, ...],
+    functions: int | None,
+    target: tuple[float, float] | None = None,
+) -> MachinePlan:
+    """The plan of a machine.
+
+    Parameters
+    ----------
+    guarantee, inputs, classes
+        As in `MachinePlan`.
+    units : int
+        Number of privacy units.
+    settings : Settings
+    loss : Loss
+    features
+        As an estimator takes them.
+    solving : Solving
+    grouped : bool
+        Whether a unit may have several records.
+    functions : int or None
+        Number of decision functions; None for a regression.
+    target : (float, float), optional
+        As in `MachinePlan`.
+
+    Raises
+    ------
+    ParameterError
+        If features, solver or penalty are unusable.
+    """
+    solver = solving.solver
+    descent = descends(solver, loss, guarantee, functions)
+    if descent:
+        solver = "gradient"
+        loss = read_loss("logistic", ("logistic",)) if loss.name == "auto" else loss
+    made = _features(features, inputs.lower.size, units, guarantee, functions, descent)
+    terms = Terms(
+        made.components, units, loss, Fraction(1), guarantee, grouped, functions or 1,
+        settings.unit.relation,
+    )  # fmt: skip
+    worked = _solver(solver, solving.penalty, terms, functions is None)
+    unit, about = settings.unit.called(grouped or None), read_labels(settings.domain.labels)
+    return MachinePlan(guarantee, worked, made, inputs, unit, about, classes, target)
+
+
+def _features(
+    given: object, inputs: int, units: int, guarantee: Guarantee, functions: int | None, descent: bool
+) -> FeatureMap:
+    chosen = Features.of(given)
+    if not isinstance(chosen, Features):
+        if getattr(chosen, "inputs", None) != inputs:
+            raise ParameterError(
+                "features",
+                f"be a feature map on the {inputs} columns of X, or one of {FEATURES}",
+                repr(given) if given is None else type(given).__name__,
+            )
+        made: FeatureMap = chosen
+        return made
+    kind, kernel, count, classes = chosen.kind, chosen.kernel, chosen.components, functions is not None
+    products, many = default_products(units, guarantee, descent, functions or 1)
+    if kind == "auto":
+        kind = "grid" if inputs <= 2 else "fourier" if kernel is not None else "linear"
+        pairs = quadratic_count(inputs + 1)
+        if kind == "linear" and classes and count is None and pairs <= products:
+            return QuadraticFeatures.of_waves(inputs, pairs, SHARE * min(1.0, many / pairs) ** 3)
+    if kind == "quadratic":
+        most = products if count is None else whole(count, "components", 1)
+        return QuadraticFeatures.of_waves(inputs, most)
+    if kind == "linear":
+        most = (
+            default_waves(units, guarantee, descent) if count is None else whole(count, "components", 1)
+        )
+        return LinearFeatures.of_waves(inputs, most)
+    if count is None:
+        count = default_components(inputs, units, guarantee, functions, descent)
+    kernel = parse_kernel(kernel, (0.0, 1.0)) if isinstance(kernel, str) else kernel
+    kernel = default_kernel(inputs, classes) if kernel is None else kernel
+    if kind == "fourier":
+        return FourierFeatures.drawn(kernel, inputs, count, chosen.seed)
+    if inputs not in GRID_POINTS:
+        raise ParameterError(
+            "features",
+            "not be 'grid' for more than three inputs",
+            f"{inputs} inputs",
+            "Use 'fourier'.",
+        )
+    return LandmarkFeatures.on_grid(kernel, inputs, GRID_POINTS[inputs], count)
+
+
+def _solver(name: str, penalty: object, given: Terms, regression: bool) -> Solver:
+    """The solver that is asked for or fits best, with loss and penalty where none are given."""
+    terms = given
+    if terms.loss.name == "auto":
+        loss = default_loss(name, terms)
+        terms = replace(terms, loss=read_loss(loss, ("hinge", "squared")))
+    if name == "auto":
+        name = default_solver(terms, regression)
+    if penalty is None:
+        penalty = default_penalty(name, terms)
+    return SOLVERS[name](replace(terms, penalty=check_penalty(penalty)))

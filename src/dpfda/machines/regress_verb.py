@@ -1,0 +1,19 @@
+"""`dpfda regress`: publish a regression function of columns of a file."""
+
+from __future__ import annotations
+
+from dpfda.command.rows import machine
+
+VERB = machine(
+    name="regress",
+    words="Publish a regression function of columns of a private file under differential privacy.",
+    estimators=(
+        "dpfda.machines.regression:PrivateKernelRegressor",
+        "dpfda.machines.classification:PrivateKernelClassifier",
+    ),
+    plans=("dpfda plan regress --curves 1000 --epsilon 1 --input age:18:90 --target-bounds 60 200",),
+    examples=(
+        "dpfda regress visits.csv --epsilon 1 --input age:18:90 --target pressure "
+        "--target-bounds 60 200 --out pressure.json --plot pressure.png",
+    ),
+)

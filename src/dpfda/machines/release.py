@@ -1,0 +1,383 @@
+"""The released regression or classification function: coefficients of public features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import ClassVar
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike, NDArray
+
+from dpfda.bases.grids import frozen, product_points
+from dpfda.bounds import IntegerBall
+from dpfda.machines.weights import deviations, factor
+from dpfda.machines.words import WordedPredictor
+from dpfda.noise import KNormNoise, law_from_json
+from dpfda.noise.protocol import Law
+from dpfda.numerics.arrays import Cells, Flags, Floats
+from dpfda.numerics.encoding import Json, mapping, sequence
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import reals
+from dpfda.privacy.certificates import Certificate
+from dpfda.records.features import InputBox, embedded, feature_ball, features_from_json
+from dpfda.releases import entries as file
+from dpfda.releases.bands import KINDS, Band
+from dpfda.releases.base import LEVEL, Column
+from dpfda.releases.boxes import check_drawn
+from dpfda.releases.costs import certified, one_cost, sum_costs
+from dpfda.releases.published import as_given
+from dpfda.views import Line, View
+
+# Points of a table of one or two inputs; cells of a picture along each of two.
+CURVE_POINTS, FIELD_POINTS, CELLS = 401, 81, 121
+# What holds every example in bounds.
+BOUND = "inputs and targets clipped to public bounds, features to length one"
+
+
+def deciding(values: Floats) -> NDArray[np.intp]:
+    """Places (q,) of the classes that are predicted, from decision functions (q,) or (q, C)."""
+    if values.ndim == 2:
+        return np.asarray(values.argmax(axis=1))
+    return (values > 0).astype(np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedPredictor(WordedPredictor):
+    """A function of one or more inputs, learned from private examples and released.
+
+    Call it at any points, as often as anyone likes: everything in it is public. Inputs outside their
+    bounds are moved to the nearest bound, as those of the private examples were.
+
+    Parameters
+    ----------
+    task : {"regression", "classification"}
+    inputs : InputBox
+        Public bounds of the input columns, in their units.
+    features : FeatureMap
+        Public features of the inputs.
+    coefficients : array (K,) or (K, C)
+        Noisy coefficients of the features, on the scale of targets in [-1, 1]; one column a class where
+        there are more than two.
+    center, half_width : float
+        Regression: the middle of the target bounds and half their distance, in units of the target; a
+        value is center + half_width * (coefficients . features). Classification: 0 and 1.
+    classes : tuple
+        Classification: the public classes. Of two, the second is predicted where the function is
+        positive; of more, that whose function is largest.
+    loss : str
+        The loss that was minimised.
+    certificate : Certificate
+        What it promises to whom, and what it cost: with the solver, the penalty and other public tuning.
+    size : int
+        Public number of privacy units, or that sums were divided by under add/remove neighbours.
+    noise : NoiseLaw or SymmetricNoise
+        Law of the last noise that was added to the integers behind the coefficients.
+    spread : array () or (K, K), or (C, K, K) for several classes; optional
+        What is known of the noise in the coefficients: the largest deviation in any direction, or their
+        covariance, or that of each class. None where there is no band.
+    about : mapping
+        Versions, date, words for the axes.
+
+    Examples
+    --------
+    >>> from dpfda import PrivateKernelRegressor
+    >>> x = np.linspace(0, 1, 400)
+    >>> machine = PrivateKernelRegressor(1.0, bounds=(0, 1), target_bounds=(-1, 1))
+    >>> machine.fit(x[:, None], np.sin(6 * x)).release_([0.25, 0.75]).shape
+    (2,)
+    """
+
+    FORMAT: ClassVar[str] = "dpfda-predictor"
+    CALLED: ClassVar[str] = "released predictor"
+    arrays: ClassVar[tuple[str, ...]] = ("coefficients", "spread")
+    band_kinds: ClassVar[tuple[str, ...]] = KINDS
+    ENTRIES: ClassVar[file.Table] = {
+        "size": file.whole_number(0).named("units"),
+        "task": file.NAME,
+        "loss": file.NAME,
+        "classes": file.entry(lambda classes: tuple(sequence(classes)), list),
+        "center": file.NUMBER,
+        "half_width": file.NUMBER,
+        "inputs.lower": file.FLOATS.named("lower"),
+        "inputs.upper": file.FLOATS.named("upper"),
+        "coefficients": file.PACKED,
+        "spread": file.PACKED.or_absent,
+        "noise": file.itself(partial(law_from_json, kind=Law)),
+        "features": file.itself(lambda written: features_from_json(mapping(written))),
+    }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        several = (len(self.classes),) if len(self.classes) > 2 else ()
+        shape = (self.features.components, *several)
+        if self.coefficients.shape != shape:
+            found = f"shape {self.coefficients.shape}"
+            raise ParameterError("coefficients", f"have shape {shape}", found)
+        pairs = several + shape[:1] * 2
+        if self.spread is not None and self.spread.shape not in ((), pairs):
+            raise ParameterError("spread", "be a number or one a pair of features", "others")
+
+    @property
+    def domain_range(self) -> tuple[tuple[float, float], ...]:
+        """Bounds of each input."""
+        return tuple(zip(self.inputs.lower.tolist(), self.inputs.upper.tolist(), strict=True))
+
+    @cached_property
+    def _ball(self) -> IntegerBall:
+        return feature_ball(self.features.components)
+
+    def __call__(self, points: ArrayLike) -> Floats:
+        """Values of the function, cut at the public bounds of the target.
+
+        Parameters
+        ----------
+        points : array (q, d); (q,) where d = 1
+            In the units of the inputs.
+
+        Returns
+        -------
+        array (q,) or (q, C)
+            In units of the target; for classification the decision function, which is not bounded, or
+            for more than two classes that of each.
+
+        Raises
+        ------
+        ParameterError
+            If the points have another shape or are not finite.
+        """
+        values = np.asarray(self.center + self.half_width * (self._rows(points) @ self.coefficients))
+        if self.task == "classification":
+            return values
+        return np.clip(values, self.center - self.half_width, self.center + self.half_width)
+
+    def _rows(self, points: ArrayLike) -> Floats:
+        """Features (q, K) of points."""
+        at = self.inputs.scaled(self._points(points))
+        return np.asarray(embedded(self.features, self._ball, at) * self._ball.step)
+
+    def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
+        """Band around the function for what noise did to it: not for penalty, features or few records.
+
+        Notes
+        -----
+        There is none of a file written before there were bands. The kind
+        "mean" of a regression is cut at the public bounds of the target, "measured" is not.
+
+        Of more than two classes the ends are arrays (q, C), one column a class; a simultaneous band is
+        for all points and classes at once. Blocks of noise on the means are independent; normal noise
+        is in all C symmetric convex sets at least as often as if it were (Royen 2014). So each class
+        has the band of the level's C-th root. After a descent there is none for several classes: with
+        slopes that are clipped together two paths may part, and how far noise moves them is not known.
+
+        With noise on the minimiser (solver "output") or on the means it follows from the law of the
+        noise. With noise on the sums it is of first order in the noise, whose covariance is known, and
+        taken as normal. With noise in the objective it rests on the penalty alone, and is wide: that
+        |b - b*| is at most |w| / (2 penalty n) makes the simultaneous band hold; the one at a point is
+        of first order. With noise in the steps of a descent both rest on their number and size, are of
+        first order, and wide.
+        """
+        if self.spread is None:
+            raise ParameterError(
+                "release",
+                "have known noise for a band",
+                "none",
+                "After a descent for more than two classes, whose slopes are clipped together, it may "
+                "grow: use two classes, or solver='sums' or 'means'."
+                if self._descended
+                else "",
+            )
+        knorm = self.spread.ndim == 0 and isinstance(self.noise, KNormNoise)
+        each = level ** (1 / len(self.classes)) if self._several and simultaneous else level
+        wide, line = factor(self.features.components, each, simultaneous, knorm), self(at)
+        half = self.half_width * wide * deviations(self._rows(at), self.spread)
+        if self._several and half.ndim == 1:
+            half = half[:, None]
+        lower, upper = line - half, line + half
+        if self.task == "regression" and kind == "mean":
+            ends = self.center - self.half_width, self.center + self.half_width
+            lower, upper = np.clip(lower, *ends), np.clip(upper, *ends)
+        return Band(as_given(at), lower, upper, level, simultaneous, "what noise did to the function")
+
+    def predict(self, points: ArrayLike) -> Cells:
+        """Predicted targets, which are the values; or predicted classes.
+
+        Parameters
+        ----------
+        points : array (q, d)
+        """
+        values = self(points)
+        if self.task == "classification":
+            return np.asarray(np.array(self.classes)[deciding(values)])
+        return values
+
+    def predict_proba(self, points: ArrayLike) -> Floats:
+        """Probabilities (q, 2) or (q, C) of the classes, for the logistic loss.
+
+        Raises
+        ------
+        ParameterError
+            For another loss, which has no probabilities.
+        """
+        if self.loss != "logistic" or self.task != "classification":
+            raise ParameterError("loss", "be 'logistic' for probabilities", repr(self.loss))
+        values = self(points)
+        if self._several:
+            return np.asarray(scipy.special.softmax(values, axis=1))
+        second = scipy.special.expit(values)
+        return np.column_stack([1.0 - second, second])
+
+    def _points(self, points: ArrayLike) -> Floats:
+        at = reals(points, "points")
+        if at.ndim <= 1 and self.dimensions == 1:
+            at = np.atleast_1d(at)[:, None]
+        if at.ndim != 2 or at.shape[1] != self.dimensions:
+            raise ParameterError("points", f"have shape (q, {self.dimensions})", f"{at.shape}")
+        if not np.all(np.isfinite(at)):
+            raise ParameterError("points", "be finite", "NaN or infinity")
+        return at
+
+    # Its file.
+
+    @classmethod
+    def entries(cls, written: dict[str, object], kernel: object) -> file.Held:
+        held = super().entries(written, kernel)
+        count, ends = held["features"].inputs, [held.pop(f"inputs.{end}") for end in ("lower", "upper")]
+        if any(end.shape != (count,) for end in ends):
+            raise ValueError("bounds and features differ in number")
+        return held | {"inputs": InputBox.of([frozen(end) for end in ends], count)}
+
+    @classmethod
+    def charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
+        noise, mechanism = held["noise"], mapping(written["mechanism"])
+        # A perturbed objective spends epsilon before the noise that the file holds.
+        one_sum = mechanism["name"] in ("output", "sums", "means")
+        costs = partial(sum_costs, noise, 1.0) if one_sum else one_cost
+        return certified(written, costs, lambda: ({"description": BOUND}, mechanism), [noise])
+
+    def stated_bound(self) -> dict[str, object]:
+        return {"description": BOUND}
+
+    def checked(self) -> None:
+        _ = self.penalty  # A file without one is refused when it is read.
+
+    # Tables, pictures and words.
+
+    @property
+    def axes(self) -> dict[str, tuple[float, float]]:
+        # Inputs outside their bounds are moved to them, so that any will do.
+        return dict.fromkeys(super().axes, (-np.inf, np.inf))
+
+    def axis_label(self, axis: int) -> str:
+        return self._names[axis]
+
+    def default_points(self) -> Floats:
+        check_drawn(self.dimensions, "Name points.")
+        if self.dimensions == 1:
+            return np.linspace(*self.domain_range[0], CURVE_POINTS)[:, None]
+        return product_points([np.linspace(*ends, FIELD_POINTS) for ends in self.domain_range])
+
+    def band_points(self) -> Floats:
+        # How wide a band is does not depend on where else it is asked for.
+        return self.default_points() if self.dimensions <= 2 else np.empty((0, self.dimensions))
+
+    def view(self, level: float | None = LEVEL) -> View:
+        check_drawn(self.dimensions, "Draw its values along two inputs.")
+        if self._several:
+            return self._view_of_classes(level)
+        decision = self.task == "classification"
+        if self.dimensions == 1:
+            at = self.default_points()[:, 0]
+            lines = (
+                self._parts(at, level) if self._followed else [Line(at, self(at), "released function")]
+            )
+            return self.curve(lines, 0.0 if decision else None)
+        values = self(self._cells).reshape(CELLS, CELLS)
+        drawn: Json = {"signed": True, "contour": 0.0} if decision else {}
+        if self._followed and level is not None:
+            drawn["faded"] = self._lost(self._cells, level).reshape(CELLS, CELLS)
+        first, second = self.domain_range
+        return replace(self.image(values, **drawn), extent=(first, second))
+
+    def _lost(self, at: Floats, level: float) -> Flags:
+        """Where noise may have made all of it: a band at a point that is wider than the bounds."""
+        band = self.band(level, False, at)
+        if self.task == "classification":
+            return np.asarray((band.lower < 0) & (band.upper > 0))
+        return np.asarray(band.upper - band.lower > self.half_width)
+
+    def _parts(self, at: Floats, level: float | None) -> list[Line]:
+        """The line with its band, and dotted where noise may have made all of it."""
+        values = self(at)
+        if level is None:
+            return [Line(at, values, "released function")]
+        band, lost = self.band(level, False, at), self._lost(at[:, None], level)
+        words = self._drawn_band(level)
+        known = np.where(lost, np.nan, values)
+        lines = [Line(at, known, "released function", band.lower, band.upper, words)]
+        if lost.any():
+            lines.append(Line(at, values, "mostly noise", stroke="dotted"))
+        return lines
+
+    @staticmethod
+    def _drawn_band(level: float) -> str:
+        return f"{100 * level:.4g}% band for the privacy noise, at each point"
+
+    @property
+    def _cells(self) -> Floats:
+        """Middles (cells, 2) of the cells of a picture."""
+        return product_points(
+            [a + (b - a) * (np.arange(CELLS) + 0.5) / CELLS for a, b in self.domain_range]
+        )
+
+    def _view_of_classes(self, level: float | None) -> View:
+        """The decision function of each class over one input; the class that is predicted over two."""
+        if self.dimensions == 1:
+            at = self.default_points()[:, 0]
+            lines = [
+                Line(at, values, str(label))
+                for label, values in zip(self.classes, self(at).T, strict=True)
+            ]
+            if self._followed and level is not None:
+                ends, words = self.band(level, False, at), self._drawn_band(level)
+                lines = [
+                    replace(line, lower=low, upper=high, band=words)
+                    for line, low, high in zip(lines, ends.lower.T, ends.upper.T, strict=True)
+                ]
+            return self.curve(lines)
+        values = deciding(self(self._cells)).reshape(CELLS, CELLS).astype(np.float64)
+        first, second = self.domain_range
+        names = tuple(map(str, self.classes))
+        return replace(self.image(values, names=names), extent=(first, second))
+
+    def columns(
+        self, at: Floats, level: float, simultaneous: bool, kind: str | None
+    ) -> dict[str, Column]:
+        banded = self.spread is not None
+        if not self._several:
+            value = {"value": (self(at), self.value_label)}
+            return value | (self.band_columns(at, level, simultaneous, kind) if banded else {})
+        ends = self.band_columns(at, level, simultaneous, kind) if banded else {}
+        found = {}
+        for place, (own, values) in enumerate(self.functions(at).items()):
+            found[own] = values, self._decision
+            found |= {f"{own}, {end}": (v[:, place], words) for end, (v, words) in ends.items()}
+        return found
+
+    @property
+    def bandless(self) -> str:
+        if self.spread is not None:
+            return ""
+        if self._descended:
+            return (
+                "how far noise moved the functions is not known after a descent for more than two "
+                "classes, whose slopes are clipped together"
+            )
+        return "how far noise moved the function is not in this release"
+
+    def functions(self, at: Floats) -> dict[str, Floats]:
+        if not self._several:
+            return super().functions(at)
+        return {f"class {label}": v for label, v in zip(self.classes, self(at).T, strict=True)}

@@ -1,0 +1,301 @@
+"""The fifth solver: descent along noisy sums of clipped gradients, where a delta allows normal noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+import scipy
+
+from dpfda.bounds import IntegerBall
+from dpfda.machines.solvers.path import Path, Tilts
+from dpfda.machines.solvers.solver import Published, Solver
+from dpfda.machines.solvers.terms import Labelled
+from dpfda.noise import GaussianNoise, gaussian_noise, gaussian_ratio, repeated_width
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.errors import RefusedMechanismError
+from dpfda.privacy.guarantees import Neighbours, PureDP
+from dpfda.publication import NAMED, Paying
+from dpfda.publication.integers import publish_steps
+
+# Features lie in the ball of radius 2^16 and slopes in that of radius 2^20, whose unit is CLIP;
+# coefficients have 20 bits behind the point and columns of length at most 2^15. So every partial sum of
+# a product of features and coefficients, and of a block of rows with slopes, is an integer below 2^53.
+FEATURE_BITS, SLOPE_BITS, POINT_BITS = 16, 20, 20
+BLOCK = 2**14
+# Length to which slopes are clipped: at coefficients zero those of two classes have it.
+CLIP = 0.5
+FEWEST_STEPS, MOST_STEPS = 40, 200
+# One round of calibration for so many steps. A record's part in it is clipped from above at a share of n
+# times the width over the deviation of all rounds, between these ends.
+STEPS_A_ROUND, CLIP_SHARE, CLIPS = 10, 1 / 200, (3.5, 7.0)
+
+
+@dataclass(frozen=True, eq=False)
+class GradientSolver(Solver):
+    """Descent along the gradient of the loss, each sum of clipped gradients released with normal noise.
+
+    From b = 0, T public steps b <- b - h g, where g is the noisy mean gradient at b, all records taking
+    part in each. What is released is the mean of b over the second half of the steps. In the place of a
+    penalty p the descent ends at time h T = 1 / (2 p), which shrinks b as the penalty would. With
+    several classes there is a function a class and the loss is that of the softmax: noise in a
+    coordinate then grows neither with the number of classes nor with that of features.
+
+    *Calibration.* Where classes are to have probabilities, one round for ten steps follows, where what
+    was found is multiplied by a factor s: it releases the mean of the loss's slope in log s, one number,
+    and moves log s by it (`Path`). The coefficients that are released are those times s, which changes
+    no predicted class.
+
+    **Guarantee.** (epsilon, delta), or rho, for all rounds together.
+
+    1. *What a row adds*, at public b, is the outer product of z, in the integer ball of radius R = 2^16,
+       and of integers e: the slopes of the loss in the functions' values, clipped to a public length,
+       scaled to L = floor(2^20 / m) where m is the number of rows of its unit, and rounded toward zero.
+       That |e| <= L is verified in integers, and e set to zero where it fails. So a unit adds integers
+       of length at most m L R <= 2^20 R, and neighbouring sums differ by at most
+
+           step width = 2^21 R,
+
+       which two opposite rows reach up to rounding; under add/remove it is half of that. What a unit
+       adds depends on its own rows and on b alone, to the last bit: values are exact integers in floats,
+       sums over classes are taken one after another, exponentials are made of additions,
+       multiplications and powers of two, which are correctly rounded wherever in an array they stand.
+    2. *A round of calibration* takes the place of the outer product by one integer: the sum over the
+       functions of slope times value at s b, minus a public middle, clipped to a public half width,
+       scaled to L and rounded toward zero, times R. It is at most L R in size, so the same width holds.
+    3. *All rounds.* b and s are functions of what was released before. Normal noise of one deviation in
+       T rounds, each with sums at most the step width apart given all earlier releases, has at most the
+       profile of one with T^(1/2) times the width: `dpfda.noise.repeated_width` has the proof.
+       Noise is scaled to that, and everything is charged before the first draw.
+
+    Clipping, the number of rounds, the size of steps and the mean over them are functions of public
+    numbers and of what was released.
+
+    Parameters
+    ----------
+    terms : Terms
+        With the logistic loss, or for one function any; and with a delta, or rho.
+
+    References
+    ----------
+    Bassily, Smith & Thakurta (2014); Abadi et al. (2016), here with all records in each step.
+    """
+
+    name: ClassVar[str] = "gradient"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.terms.guarantee, PureDP):
+            raise RefusedMechanismError(
+                "delta",
+                "be positive for solver='gradient'",
+                "0",
+                "Its steps get normal noise. Set delta (for example 1e-6), or rho; or use another.",
+            )
+        if self.terms.functions > 1 and self.terms.loss.name != "logistic":
+            loss = f"the {self.terms.loss.name} loss of more than two classes"
+            raise self.unsuited(loss, "Use loss='logistic' or 'auto'.")
+
+    @property
+    def ball(self) -> IntegerBall:
+        """Where features lie."""
+        return IntegerBall("l2", 2**FEATURE_BITS, FEATURE_BITS)
+
+    @property
+    def entries(self) -> int:
+        """Number of sums that a step releases."""
+        return self.terms.components * self.terms.functions
+
+    @property
+    def _longest_step(self) -> float:
+        """Above it the steps of a loss of this curvature may grow."""
+        return 2 / float(self.terms.loss.smoothness)
+
+    @property
+    def steps(self) -> int:
+        """Number T of steps."""
+        time = 1 / (2 * float(self.terms.penalty))
+        return min(max(math.ceil(time / self._longest_step), FEWEST_STEPS), MOST_STEPS)
+
+    @property
+    def step(self) -> float:
+        """Size h of a step."""
+        return min(1 / (2 * float(self.terms.penalty) * self.steps), self._longest_step)
+
+    @property
+    def step_width(self) -> int:
+        """Largest distance of the integers of neighbouring data sets in one step."""
+        return self.terms.neighbours.differences(1 << (SLOPE_BITS + FEATURE_BITS))
+
+    @property
+    def calibrations(self) -> int:
+        """Number of rounds after the steps that set the factor of the coefficients; for classes."""
+        return self.steps // STEPS_A_ROUND if self.terms.loss.name == "logistic" else 0
+
+    @cached_property
+    def tilt_ends(self) -> tuple[float, float]:
+        """Ends to which the slope of a record's loss in the log of the factor is clipped.
+
+        With C classes it is at least -W((C - 1) / e), W Lambert's function, which is reached where the
+        wrong classes are alike. Their middle is subtracted where the number of units is public.
+        """
+        classes, ratio = max(self.terms.functions, 2), float(gaussian_ratio(self.terms.guarantee))
+        upper = min(max(CLIP_SHARE * self.terms.units * ratio, CLIPS[0]), CLIPS[1])
+        if self.terms.neighbours is Neighbours.ADD_REMOVE:
+            return -upper, upper
+        return -float(scipy.special.lambertw((classes - 1) / math.e).real), upper
+
+    @property
+    def rounds(self) -> int:
+        """Number of releases: steps and calibrations."""
+        return self.steps + self.calibrations
+
+    @property
+    def width(self) -> int:
+        """That which stands for all rounds together."""
+        return repeated_width(self.step_width, self.rounds)
+
+    @cached_property
+    def noise(self) -> GaussianNoise:
+        """The calibrated law of the noise of each round."""
+        return gaussian_noise(np.ones(self.entries), self.width, self.terms.guarantee)
+
+    def publish(
+        self,
+        data: Labelled,
+        entry: Mapping[str, object],
+        tuning: Mapping[str, object],
+        paying: Paying = NAMED,
+    ) -> Published:
+        guarantee = self.terms.guarantee
+        assert not isinstance(guarantee, PureDP)  # noqa: S101 (checked when the solver was made)
+        return publish_steps(
+            self.summed(data), self.rounds, self.noise, self.step_width, guarantee, entry, paying, tuning
+        )
+
+    def summed(self, data: Labelled) -> Callable[[Sequence[int]], IntegerSum]:
+        """What a round sums up, given what the one before released: it holds the private examples."""
+        path, (low, high) = self._path(), self.tilt_ends
+        targets = data.targets.reshape(data.rows.shape[0], -1).T
+        levels = 2**SLOPE_BITS // np.bincount(data.codes)[data.codes]
+
+        def total(noisy: Sequence[int]) -> IntegerSum:
+            if noisy:
+                path.move(noisy)
+            coefficients = np.rint(np.ldexp(path.point if path.descending else path.late, POINT_BITS))
+            summed = IntegerSum(self.entries)
+            for start in range(0, data.rows.shape[0], BLOCK):
+                part = slice(start, start + BLOCK)
+                rows = data.rows[part].astype(np.float64)
+                values = np.ldexp(coefficients.T @ rows.T, -FEATURE_BITS - POINT_BITS)
+                if path.descending:
+                    weights = clipped(self._slopes(targets[:, part], values), levels[part], CLIP)
+                    sums = (weights.astype(np.float64) @ rows).astype(np.int64).ravel()
+                else:
+                    tilts = self._tilts(targets[:, part], path.factor * values)
+                    sums = np.zeros(self.entries, dtype=np.int64)
+                    weights = clipped(tilts - (low + high) / 2, levels[part], (high - low) / 2)
+                    sums[0] = weights.sum() << FEATURE_BITS
+                summed.add_totals(sums.tolist(), 0)
+            return summed
+
+        return total
+
+    def _tilts(self, targets: Floats, values: Floats) -> Floats:
+        """Slopes (1, N) of the loss in the log of a factor of the values (C, N) of the functions."""
+        return in_order(self._slopes(targets, values) * values)[None]
+
+    def _slopes(self, targets: Floats, values: Floats) -> Floats:
+        """Slopes (C, N) of the loss in the values (C, N) of the functions."""
+        if self.terms.loss.name != "logistic":
+            return self.terms.loss.slopes(targets, values)
+        if self.terms.functions > 1:
+            # A target of zeros is a record that is not used, which has no features.
+            powers = exponentials(values - values.max(axis=0))
+            return np.asarray(powers / in_order(powers) - targets)
+        margins = targets * values
+        small = exponentials(-np.abs(margins))
+        return np.asarray(-targets * np.where(margins > 0, small, 1.0) / (1.0 + small))
+
+    def _path(self) -> Path:
+        low, high = self.tilt_ends
+        deviation = math.sqrt(float(self.noise.variances()[0]))
+        tilts = Tilts(self._unit / CLIP * (high - low) / 2, (low + high) / 2, deviation)
+        terms = self.terms
+        return Path(terms.components, terms.functions, self.steps, self.step, self._unit, tilts)
+
+    @property
+    def _unit(self) -> float:
+        """What a unit of the sums is of the mean gradient."""
+        return CLIP / (self.terms.units * 2.0 ** (SLOPE_BITS + FEATURE_BITS))
+
+    def _walked(self, noisy: tuple[int, ...]) -> Path:
+        """The whole path, from what all rounds released."""
+        path = self._path()
+        for start in range(0, len(noisy), self.entries):
+            path.move(noisy[start : start + self.entries])
+        return path
+
+    def coefficients(self, noisy: tuple[int, ...]) -> Floats:
+        """The released functions' coefficients, from all rounds: (K,), or (K, C) for several classes."""
+        path = self._walked(noisy)
+        found = path.factor * path.late if self.calibrations else path.late
+        return np.ascontiguousarray(found if self.terms.functions > 1 else found[:, 0])
+
+    def spread(self, noisy: tuple[int, ...]) -> Floats | None:
+        """Largest deviation () of a coefficient from that without noise; None for several classes.
+
+        To first order in the noise, and at the factor that was released. A step of at most twice the
+        inverse curvature of a convex loss takes no two points apart, and slopes clipped in one dimension
+        are those of a convex loss. So the noise of step t moves each later point by at most h times its
+        size, and their mean by the share of the averaged points that come after it, which is one up to
+        the middle and falls from there to the end. Those of independent steps add up in square. Records
+        damp it further; how far is not public.
+        """
+        if self.terms.functions > 1:
+            return None
+        late = self.steps - self.steps // 2
+        shares = np.minimum(1.0, (self.steps - np.arange(self.steps)) / late)
+        deviation = math.sqrt(float(self.noise.variances()[0]) * float(shares @ shares))
+        factor = self._walked(noisy).factor if self.calibrations else 1.0
+        return np.array(deviation * self.step * self._unit * factor)
+
+    def describe(self) -> dict[str, object]:
+        calibrated = {"calibrations": self.calibrations} if self.calibrations else {}
+        return {
+            "entries": self.entries, "steps": self.steps, "step": self.step, "clip": CLIP, **calibrated
+        }  # fmt: skip
+
+
+def exponentials(values: Floats) -> Floats:
+    """Exponentials of numbers up to zero, to seven digits: each by itself, whatever stands beside it."""
+    scaled = np.maximum(values, -40.0) * (1 / math.log(2))
+    whole = np.rint(scaled)
+    rest = (scaled - whole) * math.log(2)
+    power = np.full_like(rest, 1 / math.factorial(7))
+    for order in range(6, -1, -1):
+        power = power * rest + 1 / math.factorial(order)
+    return np.asarray(np.ldexp(power, whole.astype(np.int32)))
+
+
+def in_order(parts: Floats) -> Floats:
+    """Sum over the first axis, one after another."""
+    total = parts[0].copy()
+    for part in parts[1:]:
+        total += part
+    return np.asarray(total)
+
+
+def clipped(slopes: Floats, levels: Integers, clip: float = CLIP) -> Integers:
+    """Slopes (C, N), clipped to a public length, as integers of length at most a level (N,) each."""
+    lengths = np.sqrt(in_order(slopes * slopes))
+    scale = levels * (1 - 2.0**-40) / np.maximum(lengths, clip)
+    floats = np.trunc(slopes * scale)
+    # What is no number, or too large for the square, is no integer either.
+    integers = np.where(np.abs(floats) <= levels, floats, 2.0 * levels).astype(np.int64)
+    inside = (integers * integers).sum(axis=0) <= levels * levels
+    return np.asarray(np.where(inside, integers, 0))

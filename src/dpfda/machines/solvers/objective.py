@@ -1,0 +1,247 @@
+"""The second solver: noise in the objective, for losses with a largest slope."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from dpfda.machines.minimiser import least_tolerance, minimise
+from dpfda.machines.solvers.solver import MinimisingSolver, Published
+from dpfda.machines.solvers.terms import Labelled, ceil_root, grid_exponent, rounded
+from dpfda.noise import KNormNoise, cost_of, knorm_loss, knorm_noise
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Floats, Numbers
+from dpfda.numerics.errors import RefusedMechanismError
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import PureDP, ZeroConcentratedDP
+from dpfda.publication import NAMED, Paying, recomputed
+from dpfda.publication.integers import MINIMISER, OBJECTIVE, publish_perturbed
+
+# Share of epsilon for the noise that hides inexactness, and how exact the minimisation is, relatively.
+SECOND_SHARE = Fraction(1, 50)
+SECOND_INEXACTNESS = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectiveSolver(MinimisingSolver):
+    """Noise in the objective, and a little more on its approximate minimiser.
+
+    The exact mechanism draws w in R^K with density proportional to exp(-|w| / c) and takes the
+    minimiser t of F(t) + w . t / n (Chaudhuri, Monteleoni & Sarwate 2011, in the K-norm form). The
+    program sees w rounded to a grid, and minimises in floats.
+
+    **Guarantee.** Pure epsilon = e1 + e2.
+
+    1. *The exact minimiser.* L is differentiable in f with an absolutely continuous, S-Lipschitz slope
+       and F is strongly convex, so w = -n grad F(t) is a bijection between perturbations and minimisers
+       for each data set, with Lipschitz inverse; the density of t is exp(-|w(t)| / c) |det dw/dt| up to
+       a constant. For neighbours |w(t) - w'(t)| <= 2 M, since sums of gradients differ in one unit's
+       average. Let E be n times the Hessian of F without that unit: E >= 2 penalty n, and the unit adds
+       a matrix P >= 0 of trace at most S. So det(E + P) / det(E + P') <= det(I + E^-1/2 P E^-1/2), at
+       most 1 + x with x = S / (2 penalty n) where P has rank one, and at most e^x where a unit has
+       several rows. The loss is 2 M / c + log(1 + x), or 2 M / c + x. (log(1 + x) <= x (6 + x) / (6 + 4
+       x): at 0 both are 0, and the right side's derivative minus 1 / (1 + x) is x^3 / ((3 + 2 x)^2 (1 +
+       x)).)
+    2. *What the program does.* With w rounded, by at most K^(1/2) / 2 grid units g, the minimiser moves
+       by at most K^(1/2) g / (4 penalty n); the computed point is within tolerance / (2 penalty) of
+       that; let eta be the sum. Given the data set, t determines w and so the result, which is within
+       eta of t and then rounded on the grid 2^-q. Hence, for one t, two neighbouring data sets give
+       integers at most width = ceil(2^q 2 eta) + ceil(K^(1/2)) apart, and K-norm noise of loss e2 is
+       added. Composition: P(A | D) = E_t P(A | t, D) <= e^e2 E_t P(A | t, D') <= e^(e1 + e2) P(A | D').
+
+    The minimisation works on u = t + w / (2 penalty n), |u| <= M / (2 penalty): minimising (1/n) sum
+    L(y_i, o_i + z_i . u) + penalty |u|^2 with offsets o_i = -z_i . w / (2 penalty n), computed exactly
+    and rounded once. So its certificate holds for every w, however large.
+
+    Approximate minima are an idea of Iyengar et al. (2019), there with Gaussian noise.
+
+    Parameters
+    ----------
+    terms : Terms
+        With a loss that has a largest slope.
+
+    Raises
+    ------
+    RefusedMechanismError
+        For the square loss; and if penalty is so small that step 1 leaves less than half of epsilon.
+    """
+
+    name: ClassVar[str] = "objective"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.terms.loss.lipschitz is None:
+            remedy = "Use loss='huber', or solver='sums' or 'output'."
+            raise self.unsuited("the square loss, whose slope has no bound", remedy)
+        if 2 * self.curvature_loss > self._epsilon:
+            least = float(self.terms.loss.smoothness / (self._epsilon * self.terms.units))
+            raise RefusedMechanismError(
+                "penalty",
+                f"be at least about {least:.2g} for objective perturbation with this size and epsilon",
+                f"{float(self.terms.penalty):.3g}",
+                "A smaller penalty would leave less than half of epsilon for the perturbation.",
+            )
+
+    @property
+    def _epsilon(self) -> Fraction:
+        guarantee = self.terms.guarantee
+        if isinstance(guarantee, ZeroConcentratedDP):
+            raise RefusedMechanismError(
+                "solver",
+                "be 'gradient', 'sums', 'means' or 'output' under rho",
+                repr(self.name),
+                "Or give an epsilon, with or without a delta.",
+            )
+        return guarantee.epsilon
+
+    @property
+    def shares(self) -> tuple[PureDP, PureDP]:
+        """Budgets of the perturbed objective and of the noise on its minimiser."""
+        second = self._epsilon * SECOND_SHARE
+        return PureDP(self._epsilon - second), PureDP(second)
+
+    @property
+    def curvature_loss(self) -> Fraction:
+        """The part of the loss that comes from the determinants, rounded up."""
+        x = self.terms.loss.smoothness / (2 * self.terms.penalty * self.terms.units)
+        return x if self.terms.grouped else x * (6 + x) / (6 + 4 * x)
+
+    @property
+    def _steepest(self) -> Fraction:
+        steepest = self.terms.loss.lipschitz
+        assert steepest is not None  # noqa: S101 (checked when the solver was made)
+        return steepest
+
+    @property
+    def gradient_exponent(self) -> int:
+        """The perturbation is rounded on the grid 2^-this."""
+        return grid_exponent(2 * self._steepest)
+
+    @property
+    def _shift_width(self) -> int:
+        return math.ceil(2 * self._steepest * Fraction(2) ** self.gradient_exponent)
+
+    @property
+    def _moving(self) -> Fraction:
+        """What a perturbation is divided by to give how far the minimiser moves."""
+        return 2 * self.terms.penalty * self.terms.units * Fraction(2) ** self.gradient_exponent
+
+    @property
+    def perturbation(self) -> KNormNoise:
+        """Law of w, in grid units."""
+        rest = self.shares[0].epsilon - self.curvature_loss
+        return knorm_noise((self.terms.components,), (1.0,), "l2", self._shift_width, PureDP(rest))
+
+    @property
+    def loss(self) -> PureDP:
+        """e1, recomputed from the scale in force and rounded up."""
+        return PureDP(
+            knorm_loss(self.perturbation.scales, "l2", self._shift_width) + self.curvature_loss
+        )
+
+    @property
+    def tolerance(self) -> float:
+        """Length of gradient at which the minimisation stops."""
+        wanted = SECOND_INEXACTNESS * 2 * float(self._steepest) / self.terms.units
+        return max(wanted, least_tolerance(self.terms.loss, self.terms.penalty, self.terms.components))
+
+    @property
+    def exponent(self) -> int:
+        """Exponent q of the grid 2^-q of the result."""
+        return grid_exponent(self._steepest / (self.terms.penalty * self.terms.units))
+
+    @property
+    def width(self) -> int:
+        """Largest distance of the integers of neighbouring data sets, given the exact minimiser."""
+        root = ceil_root(self.terms.components)
+        shift = root / (2 * self._moving)
+        eta = Fraction(self.tolerance) / (2 * self.terms.penalty) + shift
+        return math.ceil(2 * eta * Fraction(2) ** self.exponent) + root
+
+    @property
+    def noise(self) -> KNormNoise:
+        """Law of the noise on the result."""
+        return knorm_noise((self.terms.components,), (1.0,), "l2", self.width, self.shares[1])
+
+    @property
+    def cost_of_inexactness(self) -> float:
+        """Deviation of the noise on the result over that of the perturbation, where that is largest."""
+        first, second = self.perturbation.scales[0], self.noise.scales[0]
+        return float(second / Fraction(2) ** self.exponent * self._moving / first)
+
+    def costs(self) -> dict[str, Cost]:
+        first, second = self.shares
+        achieved = recomputed(self.noise, self.norm, self.width, second)
+        return {OBJECTIVE: Cost(first), MINIMISER: cost_of(self.noise, achieved, second)}
+
+    def publish(
+        self,
+        data: Labelled,
+        entry: Mapping[str, object],
+        tuning: Mapping[str, object],
+        paying: Paying = NAMED,
+    ) -> Published:
+        return publish_perturbed(
+            lambda drawn: IntegerSum.of(self.integers(data, list(drawn))), self.perturbation, self.loss,
+            self.noise, self.norm, self.width, self.shares, entry, paying, tuning,
+        )  # fmt: skip
+
+    def integers(self, data: Labelled, drawn: list[int]) -> list[int]:
+        """The rounded approximate minimiser for a perturbation. Private, as is the perturbation."""
+        divisor = self._moving * 2**self.ball.exponent
+        products = _exact_products(data.rows, drawn)
+        # A quotient of Python integers is rounded once, correctly.
+        top, bottom = divisor.numerator, divisor.denominator
+        offsets = np.array([_quotient(-product * bottom, top) for product in products])
+        examples = data.examples(self.ball.step, offsets)
+        found = minimise(examples, self.terms.loss, self.terms.penalty, self.tolerance)
+        grid, pairs = Fraction(2) ** self.exponent, zip(found.tolist(), drawn, strict=True)
+        return [rounded((Fraction(value) - Fraction(w) / self._moving) * grid) for value, w in pairs]
+
+    def spread(self, noisy: tuple[int, ...]) -> Floats:
+        """Largest deviation () of a coefficient from that without noise, by the penalty alone.
+
+        With w = -n grad F(t) and the minimiser b*, F being 2 penalty-strongly convex: |t - b*| <= |w| /
+        (2 penalty n). The noise on the minimiser is added to that. Records that bend the objective
+        damp the noise further; how far is not public.
+        """
+        moved = math.sqrt(float(self.perturbation.variances()[0])) / float(self._moving)
+        return np.array(moved + self.deviation)
+
+    def describe(self) -> dict[str, object]:
+        return {
+            "perturbation": self.perturbation.describe(),
+            "curvature_loss": float(self.curvature_loss),
+            "tolerance": self.tolerance,
+        }
+
+
+def _quotient(numerator: int, denominator: int) -> float:
+    """A quotient rounded once; beyond the largest double, that double, where slopes are flat."""
+    try:
+        return numerator / denominator
+    except OverflowError:
+        return math.copysign(1e308, numerator)
+
+
+def _exact_products(rows: Numbers, vector: list[int]) -> list[int]:
+    """Products of integer rows with a vector of integers of any size, exactly.
+
+    The vector is cut into pieces of 21 bits. A row of the ball has sum |z_k| <= K^(1/2) R < 2^31, so
+    every partial sum of a product with a piece is an integer below 2^52 and float64 is exact.
+    """
+    bits = 21
+    sizes = [abs(value) for value in vector]
+    signs = np.array([-1.0 if value < 0 else 1.0 for value in vector])
+    totals = [0] * rows.shape[0]
+    floats = rows.astype(np.float64)
+    for shift in range(0, max(sizes).bit_length(), bits):
+        piece = np.array([float((size >> shift) & (2**bits - 1)) for size in sizes]) * signs
+        parts = (floats @ piece).tolist()
+        totals = [total + (int(part) << shift) for total, part in zip(totals, parts, strict=True)]
+    return totals

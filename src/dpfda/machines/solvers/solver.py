@@ -1,0 +1,178 @@
+"""What all solvers have: a law of noise, the exact integers that get it, and coefficients from these."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from dpfda.bounds import IntegerBall, Norm
+from dpfda.machines.solvers.terms import Labelled, Terms
+from dpfda.noise import NoiseLaw, cost_of
+from dpfda.noise.symmetric import OuterDifference, SymmetricNoise
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.errors import RefusedMechanismError
+from dpfda.privacy.certificates import WHOLE, Certificate
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import Neighbours
+from dpfda.publication import NAMED, Paying, publish_integers, recomputed
+from dpfda.records.features import feature_ball
+
+# Units whose contributions are formed at a time: a public number.
+BLOCK = 1024
+Published = tuple[tuple[int, ...], Certificate]
+
+
+@dataclass(frozen=True, eq=False)
+class Solver(ABC):
+    """From private examples to noisy integers, and from these to the released coefficients."""
+
+    terms: Terms
+    name: ClassVar[str]
+
+    @property
+    def ball(self) -> IntegerBall:
+        """Where features lie."""
+        return feature_ball(self.terms.components)
+
+    @property
+    def norm(self) -> Norm:
+        """What the width bounds."""
+        return "l2"
+
+    @property
+    @abstractmethod
+    def width(self) -> int | OuterDifference:
+        """How far the integers of neighbouring data sets are apart."""
+
+    @property
+    @abstractmethod
+    def noise(self) -> NoiseLaw | SymmetricNoise:
+        """The calibrated law of the noise on them."""
+
+    @abstractmethod
+    def coefficients(self, noisy: tuple[int, ...]) -> Floats:
+        """The released functions' coefficients: (K,), or (K, C) for several classes."""
+
+    @abstractmethod
+    def spread(self, noisy: tuple[int, ...]) -> Floats | None:
+        """Deviation () or covariance of the noise in the coefficients; None where it is not known."""
+
+    @abstractmethod
+    def describe(self) -> dict[str, object]:
+        """Public numbers of the solver, as JSON types."""
+
+    def costs(self) -> dict[str, Cost]:
+        """What each stage costs."""
+        guarantee = self.terms.guarantee
+        achieved = recomputed(self.noise, self.norm, self.width, guarantee)
+        return {WHOLE: cost_of(self.noise, achieved, guarantee)}
+
+    def publish(
+        self,
+        data: Labelled,
+        entry: Mapping[str, object],
+        tuning: Mapping[str, object],
+        paying: Paying = NAMED,
+    ) -> Published:
+        """Charge, draw and release the integers behind the coefficients."""
+        return publish_integers(
+            self.total(data),
+            self.noise,
+            self.norm,
+            self.width,
+            self.terms.guarantee,
+            entry,
+            paying,
+            tuning,
+        )
+
+    def total(self, data: Labelled) -> IntegerSum:
+        """The integers that get the noise, where it is added once. Private."""
+        raise NotImplementedError
+
+    def unsuited(self, loss: str, remedy: str) -> RefusedMechanismError:
+        """What to raise for a loss, in words, that the solver cannot have."""
+        return RefusedMechanismError("solver", "suit the loss", f"{self.name!r} for {loss}", remedy)
+
+
+class MinimisingSolver(Solver):
+    """A solver of one function that minimises and releases the rounded minimiser with noise."""
+
+    def __post_init__(self) -> None:
+        if self.terms.functions > 1:
+            raise RefusedMechanismError(
+                "solver",
+                "be 'auto', 'means' or 'sums' for more than two classes",
+                repr(self.name),
+                "Or set delta and use 'gradient'; or use two classes.",
+            )
+        # The proofs compare averages over one number of units.
+        if self.terms.neighbours is Neighbours.ADD_REMOVE:
+            raise RefusedMechanismError(
+                "solver",
+                "be one that noises sums under add/remove neighbours: 'sums', 'means' or 'gradient'",
+                repr(self.name),
+                "Use loss='squared'; or for classes the hinge; or set delta and use 'gradient'.",
+            )
+
+    @property
+    @abstractmethod
+    def exponent(self) -> int:
+        """Exponent q of the grid 2^-q of the result."""
+
+    @property
+    @abstractmethod
+    def cost_of_inexactness(self) -> float:
+        """What rounding and the minimisation add to the noise, relatively."""
+
+    @property
+    def deviation(self) -> float:
+        """Of the noise on the result, in every coefficient."""
+        return math.ldexp(math.sqrt(float(self.noise.variances()[0])), -self.exponent)
+
+    def coefficients(self, noisy: tuple[int, ...]) -> Floats:
+        return np.array([math.ldexp(float(value), -self.exponent) for value in noisy])
+
+
+class SummingSolver(Solver):
+    """A solver that adds noise to sums of what each unit contributes."""
+
+    @property
+    @abstractmethod
+    def entries(self) -> int:
+        """Number of released sums."""
+
+    @abstractmethod
+    def contributions(self, rows: Integers, targets: Floats) -> Integers:
+        """Integers (N, entries) that rows add to the sums; row i from example i alone."""
+
+    def averages(self, data: Labelled, start: int, stop: int) -> Integers:
+        """Contributions (stop - start, entries) of units; the average of a unit's rows, rounded down.
+
+        Parameters
+        ----------
+        data : Labelled
+        start, stop : int
+            The first unit, and the one after the last.
+        """
+        chosen = np.flatnonzero((data.codes >= start) & (data.codes < stop))
+        added = self.contributions(data.rows[chosen].astype(np.int64), data.targets[chosen])
+        totals = np.zeros((stop - start, added.shape[1]), dtype=np.int64)
+        places = data.codes[chosen] - start
+        np.add.at(totals, places, added)
+        return totals // np.bincount(places)[:, None]
+
+    def total(self, data: Labelled) -> IntegerSum:
+        total = IntegerSum(self.entries)
+        for start in range(0, data.units, BLOCK):
+            total.add(self.averages(data, start, min(start + BLOCK, data.units)))
+        return total
+
+    def describe(self) -> dict[str, object]:
+        return {"entries": self.entries}

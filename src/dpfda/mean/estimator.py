@@ -1,0 +1,392 @@
+"""The mean curve of many records, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+
+from dpfda.bases import Basis
+from dpfda.bases.protocol import flat_grid
+from dpfda.bounds import read_bounds
+from dpfda.mean.public_curves import read_public_curves
+from dpfda.mean.sparse import (
+    PooledPlan,
+    is_pooled,
+    plan_pooled,
+    prepare_pooled,
+    publish_pooled,
+    refuse_pooled,
+)
+from dpfda.mean.sparse_release import ReleasedPooledMean
+from dpfda.mean.spread import both_plans, check_share, publish_both
+from dpfda.mean.spread_release import MeanAndVariance
+from dpfda.mean.streams import InBlocks, counted, open_summation, refuse_irregular
+from dpfda.mean.two_stage import StagedPlan, TwoStages, fit_stages, staged_plan
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Cells, Integers
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import shown, whole
+from dpfda.publication import MeanPlan, Prepared, publish
+from dpfda.publication.means import ReleasedMean
+from dpfda.records import Curves, LongCurves
+from dpfda.records.dask_arrays import is_dask, sample
+from dpfda.records.frames import units_apart
+from dpfda.records.labels import units_of
+from dpfda.spine.arguments import (
+    Bounds,
+    Columns,
+    Functions,
+    Labels,
+    Noise,
+    Number,
+    Payer,
+    Place,
+    Protected,
+    PublicCurves,
+    Records,
+)
+from dpfda.spine.choices import check_choices, mean_plan, public_size
+from dpfda.spine.clusters import total_on_cluster
+from dpfda.spine.curves import POINTS, public_basis, read_curves, unit_curves
+from dpfda.spine.estimator import warn_of_labels
+from dpfda.spine.pooled import PooledMean
+from dpfda.spine.settings import Reading, Settings
+from dpfda.spine.sums import Summation, Summed, matrix_on
+
+if TYPE_CHECKING:
+    from dpfda.publication.session import Session
+
+
+class PrivateMean(InBlocks):
+    """Mean curve under differential privacy.
+
+    Each record (or, with `groups`, the average of each person's records) is clipped to a public bound
+    and rounded to integers, these are added up exactly, and exact noise is added to the sum. What is
+    released is a function on the whole domain. `X` and `groups` are private, parameters public.
+
+    Parameters
+    ----------
+    epsilon : number or text
+        Privacy loss, positive. Text is exactly the decimal or quotient that it says: "0.1", "1/10".
+    delta : number or text
+        Failure mass; 0 means pure differential privacy.
+    rho : number or text, optional
+        Zero-concentrated privacy loss, in the place of epsilon: exactly one of the two is given.
+    bounds : (lower, upper), ValueBounds, L2Ball, L1Ball, BoxBound or Ellipsoid
+        Public bound on a record, in the units of the data, enforced by clipping. No default: it comes
+        from knowledge of the measurement, never from these data.
+    basis : kernel, text such as "matern:10%:1.5", or Basis, optional
+        Public covariance kernel (of scikit-learn, or a callable k(s, t), in units of the domain): how
+        rough the mean may be; by default a mixture. Or a basis made beforehand, with grid and ends.
+    mechanism : "auto", name, mechanism object or TwoStages
+        "auto" is that of least expected error; see `dpfda.mechanisms`. `TwoStages` of
+        `dpfda.mean.two_stage` releases a rough mean first, then the difference from it.
+    prior : array (m,) or (C, m), callable, release, or a list of them
+        Public curves that the mean may be near to, never made from these data; with bounds on values.
+    variance : float, optional
+        Share of the budget, at most a half, for the records' variance and so for the population's band.
+    domain : (a, b) or Domain, optional
+        Ends of the domain; with its grid, quadrature and words in a `dpfda.Domain`.
+    unit : str or PrivacyUnit, optional
+        What to call the one who is protected; with neighbours and public size in a `dpfda.PrivacyUnit`.
+    reading : Reading, optional
+        What happens to missing and unusable values, and whether curves are standardised.
+    ledger : ledger.of(dataset), optional
+        Charged before noise is drawn. A name alone: in the ledger that the environment names.
+
+    Attributes
+    ----------
+    release_ : ReleasedFunction
+        The published mean curve; a `ReleasedPooledMean` where observations were pooled.
+    n_features_in_, feature_names_in_
+        As in scikit-learn: the number of grid points, and their labels. Public, like the grid.
+
+    Notes
+    -----
+    **Guarantee.** Pure epsilon (delta = 0), (epsilon, delta) or rho, one unit being one record, or one
+    label of `groups`. The integers that get noise differ between neighbours by a vector of 2C (replace)
+    or C (add/remove), C a set of integers that holds what one unit adds: proofs on the page on privacy.
+
+    References
+    ----------
+    Lin & Reimherr (2023), section 4.2; Mirshani, Reimherr & Slavkovic (2019), section 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> curves = np.sin(np.linspace(0, 3, 20)) + np.linspace(-0.2, 0.2, 50)[:, None]
+    >>> mean = PrivateMean(epsilon=1.0, bounds=(-1.5, 1.5), domain=(0, 3)).fit(curves)
+    >>> mean.release_([0.5, 1.5]).shape
+    (2,)
+    """
+
+    gathered: ClassVar = {**InBlocks.gathered, "mechanism": (TwoStages,)}
+
+    def __init__(
+        self,
+        epsilon: Number = None,
+        delta: Number = 0.0,
+        *,
+        rho: Number = None,
+        bounds: Bounds = None,
+        basis: Functions = None,
+        mechanism: Noise = "auto",
+        prior: PublicCurves = None,
+        variance: Number = None,
+        domain: Place = None,
+        unit: Protected = None,
+        reading: Reading | None = None,
+        ledger: Payer = None,
+        **fields: object,
+    ) -> None:
+        self._keep(vars())
+
+    def fit(self, X: Records, y: Labels = None, groups: Labels = None) -> Self:
+        """Release the mean of the curves.
+
+        Parameters
+        ----------
+        X : array (n, m), DataFrame, Arrow table, DataArray, FDataGrid, LongCurves, Dask array or frame
+            One curve a row, in the units of the data; NaN marks a missing value. Numeric labels of
+            columns, or the coordinate of a DataArray, are the grid. Observations of `LongCurves` are
+            pooled unless ``missing="complete"``: `dpfda.mean.sparse`. Private.
+        y : None
+            Not read; where there are no `groups` a warning says so.
+        groups : array (n,) or str, optional
+            Privacy unit of each record, for example the person. Private. Where X is a data frame also
+            the label of one of its columns, which is then no part of the curve.
+
+        Returns
+        -------
+        self
+            With `release_`.
+
+        Raises
+        ------
+        ParameterError
+            If a public parameter is unusable. Nothing was charged and no noise was drawn.
+        DataError
+            If the data cannot be used as they are; row and column, never a value.
+        BudgetError
+            If the ledger refuses.
+        """
+        warn_of_labels(y, groups)
+        made: ReleasedMean | ReleasedPooledMean
+        if isinstance(self.mechanism, TwoStages):
+            staged = self.prepare_stages(X, groups)
+            made, self.plan_ = fit_stages(staged, self.paying()), staged.plan
+        elif self.variance is not None:
+            made = self._fit_with_variance(X, groups)
+        elif is_pooled(self, X):
+            made = publish_pooled(prepare_pooled(self, X, groups), self.paying())
+        else:
+            prepared = self.prepare(X, groups)
+            made = publish(prepared.total, prepared.plan, self.paying())
+        self.release_ = made
+        weights = made.grid_points if isinstance(made, ReleasedPooledMean) else made.basis.weights
+        self.n_features_in_ = weights.size
+        self._set_feature_names(X, groups)
+        return self
+
+    def _fit_with_variance(self, X: object, groups: object) -> MeanAndVariance:
+        check_choices(self)
+        check_share(self.variance)
+        if is_dask(X) or is_pooled(self, X) or self.settings.reading.standardize:
+            words = "be None but for curves between bounds, on a grid and in memory"
+            raise ParameterError("variance", words, shown(self.variance))
+        with np.errstate(all="ignore"):
+            plan, curves = self._read(X, groups)
+            return publish_both(both_plans(plan, self.variance), curves, self.paying())
+
+    def _read(self, X: object, groups: object) -> tuple[MeanPlan, Curves]:
+        """The plan of one mean, and one curve a unit. The curves are private."""
+        settings = self.settings_for(X, groups)
+        values, basis, groups = read_curves(settings, self.basis, X, groups)
+        curves, groups = unit_curves(settings, basis, values, groups)
+        return self._plan(basis, curves.usable.size, groups, settings), curves
+
+    def open_session(self, X: Records, path: str | Path, groups: Labels = None) -> Session:
+        """Answer functionals of the mean one at a time, instead of releasing the whole function.
+
+        The guarantee of the whole path is charged at once; see `dpfda.Session`.
+
+        Parameters
+        ----------
+        X, groups
+            As in `fit`. Private.
+        path : path
+            Where the session's secret state is kept; there must be no file yet.
+
+        Raises
+        ------
+        RefusedMechanismError
+            If the noise is not Gaussian, for example because delta is 0.
+        """
+        from dpfda.publication.session import Session
+
+        self.check_road("open_session")
+        return Session.open(self, X, path, groups)
+
+    def plan(self, n: int, columns: Columns = POINTS) -> MeanPlan | StagedPlan | PooledPlan:
+        """What `fit` would publish of n units, from public numbers alone. No data are read.
+
+        Parameters
+        ----------
+        n : int
+            Number of privacy units; where that is private, a number to expect.
+        columns : int or array (m,)
+            Number of equally spaced grid points, or the grid, where the domain has none of its own.
+
+        Raises
+        ------
+        ParameterError
+            If a public parameter is unusable, as in `fit`.
+        """
+        check_choices(self)
+        whole(n, "n", 2)
+        if self.settings.reading.missing == "pooled":
+            return plan_pooled(self, n)
+        basis = public_basis(self.settings, self.basis, columns)
+        plan = self._plan(basis, n, None, self.settings, n)
+        if self.variance is not None:
+            # Of the mean, with what the variance leaves.
+            return both_plans(plan, self.variance)[0]
+        return staged_plan(plan, self.mechanism) if isinstance(self.mechanism, TwoStages) else plan
+
+    def prepare_stages(self, X: Records, groups: Labels = None) -> Prepared[StagedPlan, Curves]:
+        """Check, plan and read the records, for two stages: what is summed follows from the first."""
+        with np.errstate(all="ignore"):
+            check_choices(self)
+            strategy = TwoStages.of(self.mechanism)
+            if is_dask(X):
+                raise strategy.refusal("Dask arrays")
+            single, curves = self._read(X, groups)
+            return Prepared(staged_plan(single, strategy), curves)
+
+    def prepare(
+        self,
+        X: Records,
+        groups: Labels = None,
+        progress: Callable[[Iterator[object]], Iterator[object]] = iter,
+    ) -> Prepared[MeanPlan, IntegerSum]:
+        """Everything before the noise: check, embed, clip, round, add up. The result is private.
+
+        Parameters
+        ----------
+        X, groups
+            As in `fit`.
+        progress : callable
+            Wraps the iterator over records of irregular curves.
+        """
+        return self.summed(X, groups, progress).prepared()
+
+    def summed(
+        self,
+        X: Records,
+        groups: Labels = None,
+        progress: Callable[[Iterator[object]], Iterator[object]] = iter,
+    ) -> Summed:
+        """The same before it is said what of the sum gets noise; parameters as of `prepare`."""
+        self._refuse_stages()
+        # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
+        check_choices(self)
+        refuse_pooled(self, X)
+        with np.errstate(all="ignore"):
+            if is_dask(X):
+                X, groups = units_apart(X, groups)
+                pool = self.pooled_on(sample(X), groups)
+                return counted(pool.summation, total_on_cluster(pool, X, groups))
+            return self._prepare(X, groups, progress)
+
+    def _refuse_stages(self) -> None:
+        if isinstance(self.mechanism, TwoStages):
+            raise self.mechanism.refusal("one sum, as for streams, blocks, Dask and sessions")
+        if self.variance is not None:
+            words = "be None where one sum is wanted, as for streams, blocks, Dask and sessions"
+            raise ParameterError("variance", words, shown(self.variance))
+
+    def pooled(self, n: int, columns: Columns = POINTS) -> PooledMean:
+        """The sum as several holders make it, for n units of all of them; see `PooledSum`."""
+        self.check_road("pooled")
+        if self.variance is not None:
+            raise ParameterError(
+                "variance", "be None for one sum of several holders", shown(self.variance)
+            )
+        plan = self.plan(n, columns)
+        if isinstance(plan, PooledPlan):
+            words = "be 'refuse' or 'complete' for one sum of several holders"
+            raise ParameterError("missing", words, "'pooled'")
+        if isinstance(plan, StagedPlan):
+            raise plan.strategy.refusal("one sum of several holders")
+        return PooledMean(self.settings, Summation.of(plan))
+
+    def pooled_on(self, X: Records, groups: Labels = None) -> PooledMean:
+        """The same on the columns of X, where the number of records is not known yet."""
+        return PooledMean(self.settings, open_summation(self._planned_on(X, groups)))
+
+    def _planned_on(self, X: object, groups: object = None) -> MeanPlan:
+        """The plan on the columns of X, where the number of records is not known yet."""
+        check_choices(self)
+        self._refuse_stages()
+        refuse_irregular(X)
+        values, basis, _ = read_curves(self.settings, self.basis, X, boxes=True)
+        refuse_irregular(values)
+        return self._plan(basis, 2, groups, self.settings_for(X, groups))
+
+    def _prepare(
+        self, X: object, groups: object, progress: Callable[[Iterator[object]], Iterator[object]]
+    ) -> Summed:
+        settings = self.settings_for(X, groups)
+        read_bounds(self.bounds, settings.reading.standardize)
+        values, basis, groups = read_curves(settings, self.basis, X, groups, boxes=True)
+        if not isinstance(values, LongCurves):
+            summation, matrix, codes = self._opened(settings, values, basis, groups)
+            return Summed(summation, summation.of_records(matrix, codes))
+        curves, groups = unit_curves(settings, basis, values, groups, progress)
+        summation = Summation.of(self._plan(basis, curves.usable.size, groups, settings))
+        total = summation.empty()
+        summation.add_curves(total, curves)
+        return Summed(summation, total)
+
+    def _opened(
+        self, settings: Settings, values: object, basis: Basis, groups: object
+    ) -> tuple[Summation, Cells, Integers | None]:
+        """How records are added up, their matrix, and numbers of their units.
+
+        Nothing needs all records at once: they are read block by block, where they lie.
+        """
+        matrix = matrix_on(values, basis, settings.reading.missing, settings.reading.invalid)
+        codes, count = units_of(groups, len(matrix), settings.reading.invalid, in_order=False)
+        return Summation.of(self._plan(basis, count, groups, settings)), matrix, codes
+
+    def opened(self, X: Records) -> Summation:
+        """How the records of a matrix will be added up; of the matrix its shape alone is looked at."""
+        check_choices(self)
+        self._refuse_stages()
+        settings = self.settings_for(X, None)
+        values, basis, _ = read_curves(settings, self.basis, X, boxes=True)
+        return self._opened(settings, values, basis, None)[0]
+
+    def _plan(
+        self,
+        basis: Basis,
+        count: int,
+        groups: object,
+        settings: Settings,
+        expected_size: int | None = None,
+    ) -> MeanPlan:
+        """The plan on a basis; of the number of units only what is public is in it."""
+        return mean_plan(
+            self.asked(),
+            settings,
+            basis,
+            read_bounds(self.bounds, settings.reading.standardize),
+            public_size(settings.unit, count, settings.reading.invalid),
+            settings.unit.called(groups),
+            "auto" if isinstance(self.mechanism, TwoStages) else self.mechanism,
+            None if self.prior is None else read_public_curves(self.prior, flat_grid(basis)),
+            expected_size,
+        )

@@ -1,0 +1,245 @@
+"""The mean of curves observed at a few times each: pooled observations, one table of shares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpfda.bases.cells import CellGrid, box_domain
+from dpfda.bases.grids import check_domain
+from dpfda.bounds import ValueBounds, read_bounds
+from dpfda.estimates.pooled import PooledMean, cells_for, expected_error, expected_table
+from dpfda.mean.sparse_release import ReleasedPooledMean, bound_words
+from dpfda.mean.streams import InBlocks
+from dpfda.mechanisms.design.shares import UNIT
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import shown
+from dpfda.privacy.guarantees import Guarantee
+from dpfda.publication import NAMED, Paying, Prepared, planner, stamp
+from dpfda.publication.tables import ShareTable, TablePlan
+from dpfda.records import LongCurves
+from dpfda.records.doors import door_of
+from dpfda.records.observations import (
+    CORNERS,
+    Observations,
+    observations_from_array,
+    observations_from_long,
+)
+from dpfda.spine.choices import check_choices, sizes_for, stated_size
+from dpfda.spine.curves import grid_of, handed_curves, stated_ends
+from dpfda.spine.estimator import Estimator
+from dpfda.spine.settings import Settings, read_labels
+
+NOISES = ("auto", "laplace", "gaussian")
+REMEDY = "For the estimate that fills each person's gaps first: missing='complete'."
+
+
+def is_pooled(estimator: Estimator, X: object) -> bool:
+    """Whether a mean is pooled: by what was asked for, else by the layout of the input. Both public."""
+    missing = estimator.settings.reading.missing
+    door = door_of(X)
+    irregular = isinstance(X, LongCurves) or (door is not None and door.is_irregular(X))
+    return missing == "pooled" or (missing == "refuse" and irregular)
+
+
+def refuse_pooled(estimator: Estimator, X: object) -> None:
+    """Refuse what would be pooled where one sum of functions is wanted, by its layout.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if is_pooled(estimator, X):
+        words = "be 'complete' for irregular curves where one sum of functions is wanted"
+        remedy = "Observations are pooled by fit alone: not for streams, blocks, Dask and sessions."
+        raise ParameterError("missing", words, repr(estimator.settings.reading.missing), remedy)
+
+
+def publish_pooled(
+    prepared: Prepared[PooledPlan, IntegerSum], paying: Paying = NAMED
+) -> ReleasedPooledMean:
+    """Charge, draw, add: the released mean."""
+    plan = prepared.plan
+    about = {**plan.about, **stamp()}
+    noisy, certificate = plan.table.publish(prepared.total, paying)
+    return ReleasedPooledMean(noisy, plan.ends, plan.bounds, certificate, about)
+
+
+def prepare_pooled(estimator: InBlocks, X: object, groups: object) -> Prepared[PooledPlan, IntegerSum]:
+    """Everything before the noise. The result is private.
+
+    A unit has the weight one, divided among its observations: what each adds is
+    `dpfda.records.observations.Observations.shares`, and how much the noise must hide is
+    `dpfda.mechanisms.design.shares`. All the rest follows the noisy table: docs/sparse.md.
+
+    Parameters
+    ----------
+    estimator : PrivateMean
+    X : LongCurves, FDataIrregular, or array (n, m) with gaps
+    groups
+        As in `PrivateMean.fit`. Private.
+    """
+    check_choices(estimator)
+    bounds, noise = _asked(estimator)
+    settings = estimator.settings_for(X, groups)
+    # Whether arithmetic overflows depends on values: it may neither warn nor raise.
+    with np.errstate(all="ignore"):
+        found, ends, labelled = _observations(settings, X, groups)
+        unit = settings.unit.called(labelled or None)
+        plan = pooled_plan(
+            estimator.asked(), found.units, settings=settings, noise=noise, unit=unit,
+            ends=ends, bounds=bounds,
+        )  # fmt: skip
+        cells = CellGrid.regular(plan.table.cells // CORNERS, ends)
+        return Prepared(plan, IntegerSum.of(found.shares(cells, bounds, UNIT)))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PooledPlan(TablePlan):
+    """Plan of a pooled mean.
+
+    Parameters
+    ----------
+    table : ShareTable
+    ends, bounds : (float, float)
+    about : mapping
+    designed : int
+        Number of units that the cells are for, and that errors are expected for.
+    """
+
+    table: ShareTable
+    ends: tuple[float, float]
+    bounds: tuple[float, float]
+    about: Mapping[str, object]
+    designed: int
+    error_words = (
+        "root mean square at a point, from the mean of the population, sampling included, for smooth"
+        " means and observations spread evenly"
+    )
+
+    @property
+    def size(self) -> int | None:  # type: ignore[override]
+        return self.table.public_size
+
+    @property
+    def tuning(self) -> Mapping[str, object]:
+        return self.table.tuning
+
+    @property
+    def n(self) -> int:
+        return self.designed
+
+    def expected(self, quick: bool = False) -> float:
+        return (self.bounds[1] - self.bounds[0]) * expected_error(self._expected)
+
+    def half_width(self, level: float) -> float:
+        """As `band`, around one wave over the domain."""
+        half = self._expected.half_widths(level, True).mean()
+        return (self.bounds[1] - self.bounds[0]) * float(half)
+
+    @property
+    def scale(self) -> tuple[float, str] | None:
+        return self.bounds[1] - self.bounds[0], "the distance between the bounds"
+
+    @property
+    def _expected(self) -> PooledMean:
+        law, cells = self.table.law, self.table.cells // CORNERS
+        return expected_table(cells, law, 1 / UNIT / self.designed, float(self.designed))
+
+    @property
+    def noise_words(self) -> str:
+        return self.table.described
+
+
+def plan_pooled(estimator: InBlocks, n: int) -> PooledPlan:
+    """What would be published of n units, from public numbers alone."""
+    (bounds, noise), settings = _asked(estimator), estimator.settings
+    given = settings.domain.domain_range
+    if given is None and settings.domain.grid_points is not None:
+        given = check_domain(None, np.asarray(settings.domain.grid_points))
+    ends = _interval((0.0, 1.0) if given is None else given)
+    return pooled_plan(
+        estimator.asked(), n, settings=settings, noise=noise,
+        unit=settings.unit.called(None), ends=ends, bounds=bounds, planned=True,
+    )  # fmt: skip
+
+
+@planner
+def pooled_plan(
+    guarantee: Guarantee,
+    count: int,
+    *,
+    settings: Settings,
+    noise: str,
+    unit: str,
+    ends: tuple[float, float],
+    bounds: tuple[float, float],
+    planned: bool = False,
+) -> PooledPlan:
+    """The plan of a pooled mean; `count` units are there, or are planned."""
+    if planned:
+        size, designed = None if settings.unit.private else count, count
+    else:
+        designed = stated_size(sizes_for(settings, count, planned)[1], "public_size")
+        size = None if settings.unit.private else designed
+    neighbours = settings.unit.relation
+    trial = ShareTable(1, guarantee, neighbours, unit, size, noise)
+    cells = cells_for(float(designed), trial.deviation)
+    words = {
+        "summary": "mean curve",
+        "bound": bound_words(bounds, unit),
+        "basis": CellGrid.regular(cells, ends).describe(),
+    }
+    tuning = {"name": "pooled", "cells": cells}
+    table = ShareTable(cells * CORNERS, guarantee, neighbours, unit, size, noise, words, tuning)
+    about = {"summary": "mean curve", **read_labels(settings.domain.labels)}
+    return PooledPlan(table, ends, bounds, about, designed)
+
+
+def _asked(estimator: InBlocks) -> tuple[tuple[float, float], str]:
+    """The public bounds and the noise; and everything that a pooled mean has no use for is refused."""
+    reading = estimator.settings.reading
+    for name, given, default in (
+        ("basis", estimator.basis, None),
+        ("prior", estimator.prior, None),
+        ("standardize", reading.standardize, False),
+    ):
+        if given is not default:
+            raise ParameterError(name, f"be {default} for a pooled mean", shown(given), REMEDY)
+    noise = estimator.mechanism
+    if not isinstance(noise, str) or noise not in NOISES:
+        words = "be 'auto', 'laplace' or 'gaussian' for a pooled mean"
+        raise ParameterError("mechanism", words, shown(noise), REMEDY)
+    bound = read_bounds(estimator.bounds, False)
+    ends = (bound.lower, bound.upper) if isinstance(bound, ValueBounds) else (None, None)
+    if not (isinstance(ends[0], float) and isinstance(ends[1], float)):
+        words = "be two numbers (lower, upper) for a pooled mean"
+        raise ParameterError("bounds", words, shown(estimator.bounds), REMEDY)
+    return (ends[0], ends[1]), noise
+
+
+def _observations(
+    settings: Settings, X: object, groups: object
+) -> tuple[Observations, tuple[float, float], bool]:
+    """The observations, the public ends of their times, and whether units are groups."""
+    domain, invalid = settings.domain, settings.reading.invalid
+    handed = handed_curves(X, groups, domain.grid_points, invalid)
+    given = domain.domain_range if domain.domain_range is not None else handed.domain_range
+    if isinstance(handed.values, LongCurves):
+        ends = _interval(stated_ends(given))
+        found = observations_from_long(handed.values, handed.groups, ends, invalid)
+        return found, ends, handed.groups is not None or handed.values.groups is not None
+    grid = grid_of(settings, handed)
+    ends = _interval(check_domain(given, grid))
+    found = observations_from_array(handed.values, grid, handed.groups, invalid)
+    return found, ends, handed.groups is not None
+
+
+def _interval(given: object) -> tuple[float, float]:
+    box = box_domain(given)
+    if len(box) != 1:
+        raise ParameterError("domain_range", "be an interval for a pooled mean", f"{len(box)} variables")
+    return box[0]

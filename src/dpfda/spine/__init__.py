@@ -1,0 +1,1 @@
+"""The one way of every sum: read, embed, bound, add up, in memory, blocks, streams and clusters."""

@@ -1,0 +1,203 @@
+"""The public choices that estimators share, checked in one place before any record is read."""
+
+from __future__ import annotations
+
+from typing import TypeGuard
+
+from dpfda.bases import Basis
+from dpfda.bases.protocol import BoxFunctions
+from dpfda.bounds import Bound
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.errors import DataError, ParameterError
+from dpfda.numerics.parameters import shown, whole
+from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.publication import MeanPlan
+from dpfda.spine.estimator import Estimator
+from dpfda.spine.settings import PrivacyUnit, Settings, read_labels
+
+_BASIS = ("weights", "eigenvalues", "evaluate", "truncate", "describe", "to_json")
+
+
+def check_choices(estimator: Estimator) -> Guarantee:
+    """Check what an estimator was given of epsilon, delta, unit and the like.
+
+    Returns
+    -------
+    Guarantee
+        The one that is asked for.
+
+    Raises
+    ------
+    ParameterError
+        If one cannot be used. Nothing was read, charged or drawn.
+    """
+    guarantee = estimator.asked()
+    _ = estimator.settings, estimator.paying()
+    check_basis(getattr(estimator, "basis", None))
+    return guarantee
+
+
+def check_basis(basis: object) -> None:
+    """Check that a basis is one, or a kernel or the words for one.
+
+    Raises
+    ------
+    ParameterError
+        If it is something else.
+    """
+    if not (basis is None or is_basis(basis) or isinstance(basis, str) or callable(basis)):
+        raise ParameterError(
+            "basis",
+            "be a basis, such as CosineBasis.on_grid(...), a kernel, words such as 'matern:10%:1.5', "
+            "or None",
+            shown(basis),
+        )
+
+
+def check_interval(basis: object, summary: str, remedy: str) -> None:
+    """Refuse functions on boxes, for a summary of curves.
+
+    Raises
+    ------
+    ParameterError
+        If they are.
+    """
+    if isinstance(basis, BoxFunctions):
+        words = f"be of curves on an interval, for {summary}"
+        raise ParameterError("basis", words, type(basis).__name__, remedy)
+
+
+def public_size(unit: PrivacyUnit, count: int, invalid: str = "refuse") -> int | None:
+    """The public number of units, or divisor; None where there is none.
+
+    Parameters
+    ----------
+    unit : PrivacyUnit
+    count : int
+        How many there are: public under replace-one neighbours, else private.
+    invalid : str
+        As in `dpfda.Reading`.
+
+    Raises
+    ------
+    ParameterError
+        If a public size is given where the number of units is public anyway.
+    DataError
+        If there are fewer than two.
+    """
+    given = unit.public_size
+    neighbours = unit.relation
+    if neighbours is Neighbours.REPLACE_ONE and given is not None:
+        raise ParameterError(
+            "public_size",
+            "be None under replace-one neighbours, where the number of units is public",
+            shown(given),
+        )
+    check_count(neighbours, count, invalid)
+    if neighbours is Neighbours.REPLACE_ONE:
+        return count
+    return None if given is None else whole(given, "public_size", words="be a positive integer")
+
+
+def sizes_for(settings: Settings, count: int, planned: bool) -> tuple[int | None, int | None]:
+    """How many units count in what is released, if that is public, and the size that cells are for.
+
+    Where records may be left out it is private how many count, whatever their number: a sum that is
+    taken to be of all of them would spread what is missing over the others.
+
+    Parameters
+    ----------
+    settings : Settings
+    count : int
+        How many units there are, or are planned.
+    planned : bool
+        Whether `count` is a plan's, public wherever a size was stated.
+
+    Raises
+    ------
+    ParameterError, DataError
+        As `public_size` does.
+    """
+    designed = public_size(settings.unit, count, settings.reading.invalid)
+    designed = count if planned and designed is not None else designed
+    return (designed if all_count(settings) else None), designed
+
+
+def all_count(settings: Settings) -> bool:
+    """Whether every unit counts in what is released, and their number is public."""
+    return not settings.unit.private and settings.reading.invalid == "refuse"
+
+
+def stated_size(designed: int | None, parameter: str) -> int:
+    """The public size that a parameter, such as a number of cells, is chosen for.
+
+    Raises
+    ------
+    ParameterError
+        If there is none.
+    """
+    if designed is None:
+        words = "be given under add/remove neighbours, where the number of units is private"
+        remedy = "Or give public_size, a public number such as the size planned."
+        raise ParameterError(parameter, words, "None", remedy)
+    return designed
+
+
+def check_count(neighbours: Neighbours, count: int, invalid: str = "refuse") -> None:
+    """Refuse fewer than two units, but where that is private and errors are not to tell it.
+
+    Raises
+    ------
+    DataError
+        If there are fewer.
+    """
+    if neighbours is Neighbours.REPLACE_ONE and count < 2:
+        raise DataError(
+            f"There must be at least two privacy units; found {count} "
+            f"({count} sample(s), n_samples = {count})."
+        )
+    if neighbours is Neighbours.ADD_REMOVE and count < 2 and invalid == "refuse":
+        raise DataError(
+            "There must be at least two privacy units; found one sample or none. "
+            "This check is outside the privacy guarantee."
+        )
+
+
+def is_basis(basis: object) -> TypeGuard[Basis]:
+    """Whether functions are given, rather than a kernel whose eigenfunctions are taken."""
+    made = not isinstance(basis, type) and all(hasattr(basis, name) for name in _BASIS)
+    return isinstance(basis, BoxFunctions) or made
+
+
+__all__ = ["check_basis", "check_choices", "check_count", "check_interval", "is_basis", "public_size"]
+
+
+def mean_plan(
+    guarantee: Guarantee,
+    settings: Settings,
+    basis: Basis,
+    bound: Bound,
+    size: int | None,
+    unit: str,
+    mechanism: object = "auto",
+    centers: Floats | None = None,
+    expected_size: int | None = None,
+) -> MeanPlan:
+    """The plan of a mean; parameters as in `MeanPlan`."""
+    about = {
+        "summary": "mean curve",
+        "standardized": settings.reading.standardize,
+        **read_labels(settings.domain.labels, boxes=True),
+    }
+    made = MeanPlan.of(
+        basis, bound, guarantee, settings.unit.relation, mechanism, size, unit, about,
+        centers=centers, reading=settings.reading, expected_size=expected_size,
+    )  # fmt: skip
+    if centers is not None and not made.answers_with_line:
+        raise ParameterError(
+            "prior",
+            "be None but for the default mean of curves between bounds",
+            f"{len(centers)} curve(s)",
+            "Give bounds=(lower, upper) and no basis or mechanism of your own.",
+        )
+    return made

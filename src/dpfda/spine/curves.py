@@ -1,0 +1,243 @@
+"""Curves as an estimator is handed them, and the public basis that its settings choose for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from dpfda.bases import Basis, KernelBasis
+from dpfda.bases.boxes import BoxBasis
+from dpfda.bases.centred import CentredBasis
+from dpfda.bases.grids import check_domain, check_grid, equally_spaced
+from dpfda.bases.kernels import default_kernel, parse_kernel
+from dpfda.bases.protocol import flat_grid
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.errors import DataError, ParameterError
+from dpfda.numerics.parameters import MOST_NUMBERS, shown, whole
+from dpfda.records import Curves, LongCurves, curves_from_array, curves_from_long, standardized, units
+from dpfda.records.containers import shape_of
+from dpfda.records.frames import Handed, curves_handed
+from dpfda.records.labels import unit_codes
+from dpfda.spine.arguments import Functions
+from dpfda.spine.choices import is_basis
+from dpfda.spine.settings import Settings
+from dpfda.spine.sums import matrix_on
+
+# Points of the grid where nothing says how many: of irregular curves, and of plans.
+POINTS = 101
+# Grids are one where they agree to this share of their span.
+CLOSE = 1e-9
+
+
+def read_curves(
+    settings: Settings, basis: Functions, X: object, groups: object = None, boxes: bool = False
+) -> tuple[object, Basis, object]:
+    """The values as they are, the public basis for them, and the units' labels.
+
+    Parameters
+    ----------
+    settings : Settings
+    basis : Basis, kernel, text or None
+        As an estimator takes it.
+    X, groups
+        As in `PrivateMean.fit`. Private.
+    boxes : bool
+        Whether functions of several variables may be read.
+
+    Raises
+    ------
+    DataError, OrientationError, ParameterError
+        If the public side of the data does not fit.
+    """
+    first = settings.domain.grid_points
+    known = basis.grid_points if is_basis(basis) else first
+    handed = handed_curves(X, groups, known, settings.reading.invalid)
+    if is_basis(basis):
+        if first is None:
+            check_same_grid(basis, handed)
+        return handed.values, basis, handed.groups
+    if isinstance(handed.grid, tuple):
+        if not boxes:
+            raise DataError(
+                f"X must be curves on an interval; found functions of {len(handed.grid)} variables."
+            )
+        return handed.values, _box(settings, basis, handed.grid), handed.groups
+    grid, ends = grid_of(settings, handed), settings.domain.domain_range
+    ends = handed.domain_range if ends is None else ends
+    return handed.values, _made(settings, basis, grid, check_domain(ends, grid)), handed.groups
+
+
+def handed_curves(
+    X: object, groups: object = None, stated: object = None, invalid: str = "refuse"
+) -> Handed:
+    """The values with the grid, the domain and the units' labels that come with them.
+
+    Parameters
+    ----------
+    X, groups
+        As in `PrivateMean.fit`. Private.
+    stated : array (m,), or several, optional
+        The grid, where it is known without them.
+    invalid : {"refuse", "repair"}
+        As of `Reading`.
+    """
+    if isinstance(X, LongCurves):
+        return Handed(X, groups)
+    return curves_handed(X, groups, stated, invalid)
+
+
+def check_same_grid(basis: Basis, handed: Handed) -> None:
+    """Refuse functions on another grid than that of the basis.
+
+    Raises
+    ------
+    ParameterError
+        If the grid that the data came with is another; grids are public.
+    """
+    if handed.grid is None:
+        return
+    found, known = (
+        points if isinstance(points, tuple) else (points,) for points in (handed.grid, basis.grid_points)
+    )
+    same = [axis.size for axis in found] == [axis.size for axis in known] and all(
+        np.allclose(a, b, rtol=0, atol=CLOSE * float(np.ptp(b)))
+        for a, b in zip(found, known, strict=True)
+    )
+    if not same:
+        raise ParameterError(
+            "X",
+            "be on the grid of the basis, or of the release",
+            f"{' x '.join(str(axis.size) for axis in found)} other points",
+            "Take the functions to it first: fd.to_grid(basis.grid_points).",
+        )
+
+
+def _box(settings: Settings, kernel: object, axes: tuple[Floats, ...]) -> Any:
+    """Cosines on the box of which these equally spaced points are the midpoints of cells."""
+    words = "be a BoxBasis for functions of several variables"
+    if kernel is not None:
+        raise ParameterError("basis", words, shown(kernel), "Or leave it out.")
+    steps = [np.diff(axis) for axis in axes]
+    if not all(
+        step.size and np.ptp(step) <= CLOSE * float(np.ptp(axis))
+        for step, axis in zip(steps, axes, strict=True)
+    ):
+        raise ParameterError(
+            "basis", words, "None and unequal steps of the grid", "Pass fd.to_grid(...)."
+        )
+    box = [
+        (axis[0] - step[0] / 2, axis[-1] + step[0] / 2) for axis, step in zip(axes, steps, strict=True)
+    ]
+    return BoxBasis.on_grid("cosine", [axis.size for axis in axes], box)
+
+
+def public_basis(settings: Settings, basis: Functions, columns: object = POINTS) -> Basis:
+    """The basis that `read_curves` would make for records with these columns.
+
+    Parameters
+    ----------
+    settings, basis
+        As in `read_curves`.
+    columns : int or array (m,)
+        Number of equally spaced points, or the points, where the domain has no grid.
+    """
+    if is_basis(basis):
+        return basis
+    given, ends = settings.domain.grid_points, settings.domain.domain_range
+    if given is None and (isinstance(columns, str) or not np.iterable(columns)):
+        span = check_domain((0.0, 1.0) if ends is None else ends)
+        grid = equally_spaced(whole(columns, "columns", 2, MOST_NUMBERS), span)
+    else:
+        grid = check_grid(columns if given is None else given)
+    return _made(settings, basis, grid, check_domain(ends, grid))
+
+
+def grid_of(settings: Settings, handed: Handed) -> Floats:
+    """The public grid: as stated, as the data came with, or equally spaced points, one a column."""
+    values, ends = handed.values, settings.domain.domain_range
+    if settings.domain.grid_points is not None:
+        return np.asarray(settings.domain.grid_points)
+    if handed.grid is not None:
+        return check_grid(handed.grid, shown=False)
+    domain = check_domain((0.0, 1.0) if ends is None else ends)
+    if isinstance(values, LongCurves):
+        stated_ends(ends)
+        return equally_spaced(POINTS, domain)
+    shape = shape_of(values)
+    if len(shape) != 2:
+        several = (
+            " For the mean of images pass basis=BoxBasis.on_grid('cosine', (height, width), [(0, 1), "
+            "(0, 1)]); for several values at every point take PrivateVectorMean."
+        )
+        raise DataError(
+            f"X must have two dimensions (curves, points); found {len(shape)}. "
+            f"Reshape your data: one curve a row.{several if len(shape) == 3 else ''}"
+        )
+    if shape[0] == 0:
+        raise DataError("X must hold at least two curves; found none (0 sample(s)).")
+    if shape[1] < 2:
+        raise DataError(
+            f"X must have at least two grid points; found {shape[1]} feature(s) "
+            f"(shape=({shape[0]}, {shape[1]})) while a minimum of 2 is required."
+        )
+    return equally_spaced(shape[1], domain)
+
+
+def stated_ends(ends: object) -> object:
+    """The public ends of the domain of irregular curves.
+
+    Raises
+    ------
+    ParameterError
+        If there are none.
+    """
+    if ends is None:
+        raise ParameterError(
+            "domain_range", "be given for irregular curves", "None",
+            "The span of the observed times is private; pass the public ends, domain=(a, b).",
+        )  # fmt: skip
+    return ends
+
+
+def _made(settings: Settings, kernel: object, grid: Floats, domain: tuple[float, float]) -> Basis:
+    if kernel is None:
+        kernel = default_kernel(domain)
+    elif isinstance(kernel, str):
+        kernel = parse_kernel(kernel, domain)
+    basis = KernelBasis.on_grid(kernel, grid, domain, settings.domain.quadrature)
+    # Standardised curves integrate to zero: noise on their mean level would be for nothing.
+    return CentredBasis.of(basis) if settings.reading.standardize else basis
+
+
+def unit_curves(
+    settings: Settings,
+    basis: Basis,
+    values: object,
+    groups: object,
+    progress: Callable[[Iterator[object]], Iterator[object]] = iter,
+) -> tuple[Curves, object]:
+    """One curve a privacy unit, on the grid of the basis, and the units' labels. Private.
+
+    Parameters
+    ----------
+    settings, basis
+        Public.
+    values, groups
+        As `read_curves` returned them.
+    progress : callable
+        Wraps the iterator over records of irregular curves.
+    """
+    reading = settings.reading
+    if isinstance(values, LongCurves):
+        groups = values.record_groups(reading.invalid) if groups is None else groups
+        curves = curves_from_long(values, basis, reading.nugget, reading.invalid, progress)
+    else:
+        matrix = matrix_on(values, basis, reading.missing, reading.invalid)
+        curves = curves_from_array(matrix, flat_grid(basis), reading.missing, reading.invalid)
+    if reading.standardize:
+        curves = standardized(curves, basis.weights)
+    if groups is not None:
+        curves = units(curves, unit_codes(groups, curves.usable.size, reading.invalid))
+    return curves, groups

@@ -1,0 +1,284 @@
+"""One release of custodians who may not pool their records: agree, add up under masks, merge.
+
+Three messages: each custodian sends its card; the coordinator signs an agreement on all public
+parameters; each custodian sends its masked part. See `docs/custodians.md` for who learns what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from dpfda.comparison.estimator import PrivateComparison
+from dpfda.covariance.estimator import PrivateCovariance
+from dpfda.density.estimator import PrivateDensity
+from dpfda.mean.estimator import PrivateMean
+from dpfda.numerics.errors import CustodyError, DataError, ParameterError, StorageError
+from dpfda.numerics.parameters import shown
+from dpfda.numerics.words import visible
+from dpfda.publication.custody import Agreement, Card, Keys, Part, joined, masked
+from dpfda.publication.custody.agreements import MOST_UNITS
+from dpfda.records import LongCurves
+from dpfda.releases.base import Release
+from dpfda.spine.arguments import Columns, Labels, Records
+from dpfda.spine.estimator import Estimator
+from dpfda.spine.pooled import PooledSum, one_sum
+from dpfda.spine.written import estimator_from, written_parameters
+
+SUMMARIES: dict[str, type[Estimator]] = {
+    "mean": PrivateMean,
+    "density": PrivateDensity,
+    "covariance": PrivateCovariance,
+    "comparison": PrivateComparison,
+}
+# A released count is counted in units of at most this.
+COUNTED = 2**40
+SHOWN = 60
+
+
+def agree(
+    estimator: Estimator, custodians: Sequence[Card], coordinator: Keys, columns: Columns | None = None
+) -> Agreement:
+    """Write and sign what custodians agree on: every public parameter, their keys, and a new session.
+
+    Parameters
+    ----------
+    estimator : PrivateMean, PrivateDensity, PrivateCovariance or PrivateComparison
+        What is to be released. Under replace-one neighbours the number of units is that of the cards.
+    custodians : sequence of Card
+        With the number of units, under replace-one neighbours.
+    coordinator : Keys
+        Signs, and will open the parts.
+    columns : int or array (m,), optional
+        Grid of curves, where the estimator's domain has none: number of points, or the points.
+
+    Raises
+    ------
+    ParameterError
+        If a public parameter is unusable, cannot be written to a file, or the number of units is
+        missing, or given where it is private.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpfda import PrivateMean
+    >>> from dpfda.publication.custody import Keys
+    >>> clinics = [Keys.make("north", units=3), Keys.make("south", units=2)]
+    >>> registry = Keys.make("registry")
+    >>> mean = PrivateMean(1.0, bounds=(0, 1))
+    >>> agreement = agree(mean, [keys.card for keys in clinics], registry, columns=12)
+    >>> parts = [part(agreement, keys, np.zeros((keys.card.units, 12))) for keys in clinics]
+    >>> merge(agreement, parts, registry).count
+    5.0
+    """
+    names = [name for name, kind in SUMMARIES.items() if type(estimator) is kind]
+    if not names:
+        words = f"be one of {', '.join(kind.__name__ for kind in SUMMARIES.values())}"
+        raise ParameterError("estimator", words, shown(estimator))
+    size = _size(estimator, custodians)
+    made = pooled(estimator, 2 if size is None else size, columns)
+    if made.thresholds:
+        raise ParameterError(
+            "mechanism", "have no thresholds, which need the exact total", shown(estimator.mechanism)
+        )
+    parameters = written_parameters(estimator)
+    basis = made.stated_basis
+    if basis is not None:
+        # The functions themselves, so that no machine's linear algebra makes others.
+        parameters["basis"] = {"basis": basis.to_json()}
+        _check_readable(parameters["basis"])
+    units = MOST_UNITS if size is None else size
+    return Agreement(
+        custodians=custodians,
+        coordinator=coordinator.card,
+        summary={"name": names[0], "parameters": parameters},
+        rule=made.digest,
+        numbers=made.numbers,
+        largest=units * max(made.largest, COUNTED),
+    ).signed(coordinator)
+
+
+def part(agreement: Agreement, keys: Keys, X: Records, groups: Labels = None, y: Labels = None) -> Part:
+    """Add up one custodian's units and mask the sum. The keys are used up.
+
+    Compare the agreement's fingerprint with all other custodians first, by a channel that the
+    coordinator does not control: it holds their keys, the bound and the budget.
+
+    Parameters
+    ----------
+    agreement : Agreement
+        As it was loaded.
+    keys : Keys
+        This custodian's.
+    X, groups, y
+        As in the estimator's `fit`: a unit's records must all be here, and in no other custodian's data.
+        Private.
+
+    Raises
+    ------
+    CustodyError
+        If the agreement is not what it says: other keys, other numbers, room for totals to wrap.
+    DataError
+        If the data cannot be used, or hold another number of units than was agreed.
+    """
+    made = _pooled(agreement)
+    card = agreement.card(keys.card.name)
+    name = agreement.summary["parameters"].get("name")
+    if (groups is not None or isinstance(X, LongCurves)) and name is None:
+        raise ParameterError("groups", "be left out where the agreement names no unit", "groups")
+    total = made.total(X, groups, y)
+    if card.units is not None and (found := total.count_with_noise(0, 1)) != card.units:
+        raise DataError(
+            f"X must hold the {card.units} units that were agreed; found {found}. Their number is "
+            "public: make new keys with it, for another agreement."
+        )
+    return masked(agreement, keys, total)
+
+
+def merge(
+    agreement: Agreement, parts: Iterable[Part], coordinator: Keys, ledger: object = None
+) -> Release:
+    """Open the total of all parts, charge, draw the noise and release. The keys are used up.
+
+    Parameters
+    ----------
+    agreement : Agreement
+    parts : iterable of Part
+        One of each custodian; the same part twice counts once.
+    coordinator : Keys
+        Those that signed the agreement.
+    ledger : ledger.of(dataset), optional
+        As in the estimators: charged before the noise is drawn.
+
+    Returns
+    -------
+    Release
+        As one fit on all records would have released: the integers before the noise are the same.
+
+    Raises
+    ------
+    CustodyError
+        If a part is missing, or the parts do not fit together. Nothing was charged.
+    BudgetError
+        If the ledger refuses; no noise was drawn.
+    """
+    made = _pooled(agreement)
+    total = joined(agreement, coordinator, parts)
+    sizes = [card.units for card in agreement.custodians]
+    if None not in sizes and total.count_with_noise(0, 1) != sum(size or 0 for size in sizes):
+        raise CustodyError(
+            "The parts must add up to the number of units that was agreed; they do not. At least one "
+            "was not made as agreed: start again with new keys."
+        )
+    release = made.publish(total, ledger)
+    # Before anybody has it: a second opening of these parts would be a second release.
+    coordinator.use_up(f"the total under the agreement {agreement.digest.hex()}")
+    return release
+
+
+def pooled(estimator: Estimator, n: int, columns: Columns | None = None) -> PooledSum:
+    """How an estimator's summary is pooled, from public numbers alone.
+
+    Parameters
+    ----------
+    estimator : PrivateMean, PrivateDensity, PrivateCovariance or PrivateComparison
+    n : int
+        Number of units of all holders; where that is private, a number to expect.
+    columns : int or array (m,), optional
+        As in `PrivateMean.plan`.
+
+    Raises
+    ------
+    ParameterError
+        If the summary is no sum, or a public parameter is unusable.
+    """
+    more = {} if columns is None else {"columns": columns}
+    return one_sum(estimator).pooled(n, **more)
+
+
+def estimator_of(agreement: Agreement) -> Estimator:
+    """The estimator that custodians agreed on, with all of its public parameters.
+
+    Raises
+    ------
+    CustodyError
+        If the summary is none that is known here.
+    """
+    try:
+        kind = SUMMARIES[str(agreement.summary["name"])]
+        parameters = agreement.summary["parameters"]
+        if not isinstance(parameters, Mapping):
+            raise TypeError
+        made: Estimator = estimator_from(kind, parameters)
+    except ParameterError as error:
+        raise CustodyError(f"The agreement's parameters cannot be used: {error}") from None
+    except (LookupError, TypeError, ValueError):
+        raise CustodyError("The agreement's parameters cannot be read; update dpfda?") from None
+    return made
+
+
+def words(agreement: Agreement) -> str:
+    """The agreement in words, for the people who compare it."""
+    made, estimator = _pooled(agreement), estimator_of(agreement)
+    parameters = {
+        name: value
+        for name, value in agreement.summary["parameters"].items()
+        if name not in ("basis", "epsilon", "delta", "rho")
+    }
+    said = ", ".join(f"{name} {_short(value)}" for name, value in parameters.items())
+    people = ", ".join(
+        card.name + ("" if card.units is None else f" ({card.units})") for card in agreement.custodians
+    )
+    return "\n".join(
+        [
+            f"agreement:    {agreement.summary['name']} of {people}",
+            f"coordinator:  {agreement.coordinator.name}, who draws the noise and can see the exact sum",
+            # What is asked for is told as it was read, not as it was written.
+            f"guarantee:    {estimator.asked()}",
+            f"bound:        {made.describe()}",
+            f"parameters:   {said}",
+            f"sum:          {made.numbers} integers and a count, modulo 2^{agreement.bits}",
+            f"session:      {agreement.session}",
+            f"fingerprint:  {agreement.fingerprint}",
+        ]
+    )
+
+
+def _short(value: object) -> str:
+    if isinstance(value, dict):
+        ((_, value),) = value.items()
+    text = visible(str(value).removesuffix("/1"))
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}.."
+
+
+def _check_readable(written: object) -> None:
+    try:
+        estimator_from(PrivateMean, {"basis": written})
+    except StorageError:
+        words = "be a kernel that a file can hold, such as 'matern:10%:1.5'"
+        raise ParameterError("basis", words, "a function of your own") from None
+
+
+def _pooled(agreement: Agreement) -> PooledSum:
+    """How the agreed summary is added up, checked against what was signed."""
+    estimator = estimator_of(agreement)
+    size = _size(estimator, agreement.custodians)
+    made = pooled(estimator, 2 if size is None else size)
+    units = MOST_UNITS if size is None else size
+    stated = agreement.rule, agreement.numbers, agreement.largest
+    if stated != (made.digest, made.numbers, units * max(made.largest, COUNTED)):
+        raise CustodyError(
+            "The agreement must make the same integers of a record here as where it was signed; it does "
+            "not. Use the same version of dpfda everywhere."
+        )
+    return made
+
+
+def _size(estimator: Estimator, custodians: Sequence[Card]) -> int | None:
+    """The public number of all units; None where it is private."""
+    private = estimator.settings.unit.private
+    wrong = [card.name for card in custodians if (card.units is None) is not private]
+    if wrong:
+        words = "have no number of units under add/remove neighbours, where it is private"
+        words = words if private else "have its number of units, which is public under replace-one"
+        raise ParameterError("The card of a custodian", words, ", ".join(wrong))
+    return None if private else sum(card.units or 0 for card in custodians)

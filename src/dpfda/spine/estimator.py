@@ -1,0 +1,341 @@
+"""What all estimators share: parameters gathered in objects, the budget, the ledger, tags and names."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import fields, replace
+from difflib import get_close_matches
+from inspect import Signature, signature
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from dpfda.numerics.errors import ParameterError, UnreadLabelsWarning
+from dpfda.numerics.parameters import shown
+from dpfda.privacy.budgets import asked
+from dpfda.privacy.callers import count_copy
+from dpfda.privacy.guarantees import Guarantee
+from dpfda.privacy.ledger import DatasetLedger, Reservation, named_ledger
+from dpfda.publication import NAMED, Paying
+from dpfda.records.containers import column_labels
+from dpfda.records.frames import names_of, words_of
+from dpfda.spine.settings import Domain, Gathered, PrivacyUnit, Reading, Settings
+
+# What else a parameter is called in this field.
+SYNONYMS = {"kernel": "basis"}
+
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator as _Base
+    from sklearn.utils import Tags
+
+    from dpfda.spine.arguments import Number
+else:
+
+    class _Base:
+        """In the place of scikit-learn's `BaseEstimator`, slow to load, until an estimator is made."""
+
+        @classmethod
+        def _get_param_names(cls) -> list[str]:
+            return sorted(cls.__signature__.parameters)
+
+        def set_params(self, **params: object) -> Self:
+            for name, value in params.items():
+                setattr(self, name, value)
+            return self
+
+
+# Whether an estimator is made that scikit-learn will never see.
+_ALONE = ContextVar("_ALONE", default=False)
+
+
+def warn_of_labels(y: object, groups: object = None) -> None:
+    """Warn of labels in the place of y where there are no groups: nobody is protected by them.
+
+    ``fit(X, person)`` reads as if each person counted as one, and each record would be protected alone.
+    """
+    if y is not None and groups is None:
+        warnings.warn(
+            "y is not read. Where it says whose each record is, pass it as groups: without groups each "
+            "record is protected by itself, and a person of several records less.",
+            UnreadLabelsWarning,
+            stacklevel=3,
+        )
+
+
+class Estimator(_Base):  # type: ignore[misc]
+    """Base of the estimators; not for use by itself.
+
+    A summary has the parameters epsilon, delta and ledger, and those of `gathered` that it needs. Fields
+    of the latter may be given by their own names, ``grid_points=t`` for ``domain=Domain(t)``, where the
+    object itself is not given; so may a kernel in the place of a basis. `get_params` knows the objects.
+    """
+
+    # Parameters that are objects, by the classes they may be of; the first one reads shorthands.
+    gathered: ClassVar[Mapping[str, tuple[type[Gathered], ...]]] = {
+        "domain": (Domain,), "unit": (PrivacyUnit,), "reading": (Reading,)
+    }  # fmt: skip
+
+    # Whether there is nothing to fit without y.
+    takes_labels: ClassVar[bool] = False
+
+    epsilon: Number
+    delta: Number
+    # Of those that have it: in the place of epsilon.
+    rho: Number = None
+    ledger: object
+
+    @property
+    def settings(self) -> Settings:
+        """Domain, unit and reading as objects; what is missing has its defaults.
+
+        Raises
+        ------
+        ParameterError
+            If one is unusable.
+        """
+        return Settings(
+            Domain.of(getattr(self, "domain", None)),
+            PrivacyUnit.of(getattr(self, "unit", None)),
+            Reading.of(getattr(self, "reading", None)),
+        )
+
+    def settings_for(self, X: object, groups: object = None) -> Settings:
+        """The settings, with what X calls its variables and values where no other words are stated."""
+        settings = self.settings
+        words = words_of(X, groups) | dict(settings.domain.labels or {})
+        return replace(settings, domain=settings.domain.but(labels=words)) if words else settings
+
+    def asked(self) -> Guarantee:
+        """The guarantee that is asked for, by epsilon and delta or by rho.
+
+        Raises
+        ------
+        ParameterError
+            If it cannot be read.
+        """
+        return asked(self.epsilon, self.delta, self.rho)
+
+    def __new__(cls, *_: object, **__: object) -> Self:
+        if Estimator.__bases__ == (_Base,) and ("sklearn.base" in sys.modules or not _ALONE.get()):
+            _load_base()
+        made: Self = super().__new__(cls)
+        return made
+
+    def __init_subclass__(cls, **settings: object) -> None:
+        super().__init_subclass__(**settings)
+        # Fields by their own names are shorthands and no parameters.
+        _, *parameters = signature(cls.__init__).parameters.values()
+        own = [each for each in parameters if each.kind is not each.VAR_KEYWORD]
+        cls.__signature__ = Signature(own)
+
+    def _keep(self, given: dict[str, Any]) -> None:
+        """Everything that `__init__` was given, as it is: parameters, and fields of objects by name."""
+        fields = given["fields"]
+        for name, value in given.items():
+            if name not in ("self", "fields", "__class__"):
+                setattr(self, name, value)
+        if "rho" in fields and "rho" not in self._get_param_names():
+            raise ParameterError(
+                "rho", f"be left out of {type(self).__name__}, whose guarantee is by epsilon and delta",
+                shown(fields["rho"]), "Give an epsilon.",
+            )  # fmt: skip
+        for name, synonym in SYNONYMS.items():
+            if name in fields and getattr(self, synonym, None) is not None:
+                raise ParameterError(name, f"be given as {synonym} alone", "both")
+        if fields:
+            self.set_params(**addressed(type(self), fields))
+
+    def __getattr__(self, name: str) -> Any:
+        # Asked for what is not there alone: learned things, whose names end in one underscore.
+        learned = name.endswith("_") and not name.startswith("_") and not name.endswith("__")
+        if learned:
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError(f"{type(self).__name__} is not fitted yet: call fit before {name}.")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def set_params(self, **params: object) -> Self:
+        """Set parameters, also fields of those that are objects: ``reading__missing="complete"``."""
+        own: dict[str, object] = {}
+        inner: defaultdict[str, dict[str, object]] = defaultdict(dict)
+        for key, value in params.items():
+            name, _, field = key.partition("__")
+            if field and name in self.gathered:
+                inner[name][field] = value
+            else:
+                own[key] = value
+        super().set_params(**own)
+        for name, changed in inner.items():
+            made = self.gathered[name][0].of(getattr(self, name))
+            if not isinstance(made, Gathered):
+                raise ParameterError(name, f"be an object with {', '.join(changed)}", shown(made))
+            setattr(self, name, made.but(**changed))
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        """A copy that is not fitted; those that a search makes are counted."""
+        if Estimator.__bases__ == (_Base,):
+            _load_base()
+        copied: Self = super().__sklearn_clone__()
+        count_copy(self, copied)
+        return copied
+
+    def check_road(self, road: str) -> None:
+        """Refuse a road to the sum that does not go through a `fit` of a class derived from a summary.
+
+        Whatever such a `fit` makes of records would not be heard there: they would be published as they
+        are. A class that has its own method for the road, too, is let through.
+
+        Parameters
+        ----------
+        road : str
+            Name of the method.
+
+        Raises
+        ------
+        ParameterError
+            Nothing was read and nothing charged.
+        """
+        for place, kind in enumerate(kinds := type(self).__mro__):
+            if road in vars(kind):
+                return
+            if "fit" in vars(kind) and any("fit" in vars(base) for base in kinds[place + 1 :]):
+                raise ParameterError(
+                    road,
+                    f"go through fit, which {kind.__name__} has put in the place of another",
+                    "the method that it inherits",
+                    f"Use fit; or let {kind.__name__} have a {road} of its own.",
+                )
+
+    def paying(self) -> Paying:
+        """The ledger and the data set in it, where they are given here.
+
+        Raises
+        ------
+        ParameterError
+            If `ledger` is something else.
+        """
+        return read_ledger(self.ledger)
+
+    def __sklearn_tags__(self) -> Tags:
+        """What scikit-learn may expect: noise in every fit, NaN only where it is dealt with."""
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        tags.target_tags.required = self.takes_labels
+        reading = self.settings.reading
+        tags.input_tags.allow_nan = reading.missing == "complete" or reading.invalid == "repair"
+        return tags
+
+    def _set_feature_names(self, X: object, groups: object = None) -> None:
+        names = names_of(X, groups)
+        if names is not None:
+            self.feature_names_in_ = names
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _check_feature_names(self, X: object) -> None:
+        names, labels = getattr(self, "feature_names_in_", None), column_labels(X)
+        if names is not None and labels and list(names) != labels:
+            raise ParameterError(
+                "X", "have the columns of fit, in their order: feature names should match", "others"
+            )
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """For programs that hand an estimator to nobody: it is made without waiting for scikit-learn."""
+    token = _ALONE.set(True)
+    try:
+        yield
+    finally:
+        _ALONE.reset(token)
+
+
+def _load_base() -> None:
+    """Give the estimators scikit-learn's base: parameters, clones, tags, requests for metadata."""
+    from sklearn.base import BaseEstimator
+
+    Estimator.__bases__ = (BaseEstimator,)
+    made = [Estimator]
+    for kind in made:
+        super(Estimator, kind).__init_subclass__()
+        made += kind.__subclasses__()
+
+
+if "sklearn.base" in sys.modules:
+    _load_base()
+
+
+def read_ledger(ledger: object) -> Paying:
+    """Read the `ledger` argument: None, ``ledger.of("name")``, a reservation, or a data set's name.
+
+    Raises
+    ------
+    ParameterError
+        If it is something else, or a name and no ledger is named in the environment.
+    """
+    if ledger is None:
+        return NAMED
+    if isinstance(ledger, DatasetLedger):
+        return Paying(ledger.ledger, ledger.dataset)
+    if isinstance(ledger, Reservation):
+        return Paying(ledger, ledger.dataset)
+    if isinstance(ledger, str) and ledger:
+        if named_ledger(ledger) is None:
+            raise ParameterError(
+                "ledger",
+                "say which ledger has the data set, where the environment names none",
+                repr(ledger),
+                "Pass Ledger(path).of(name), or set DPFDA_LEDGER.",
+            )
+        return Paying(None, ledger)
+    if callable(getattr(ledger, "charge", None)) and not isinstance(ledger, type):
+        words = "name the data set that the ledger charges"
+        raise ParameterError("dataset", words, "None", "Pass ledger.of('scans').")
+    raise ParameterError(
+        "ledger",
+        "be that of a data set, such as Ledger(path).of('scans'), or None",
+        shown(ledger),
+    )
+
+
+def addressed(kind: type[Estimator], words: Mapping[str, object]) -> dict[str, object]:
+    """Parameters, and fields of objects, by the names under which `set_params` takes them.
+
+    Raises
+    ------
+    ParameterError
+        If a word is neither a parameter nor a field.
+    """
+    own = kind._get_param_names()
+    places = {
+        field.name: f"{name}__{field.name}"
+        for name, kinds in kind.gathered.items()
+        for each in kinds
+        for field in fields(each)
+        if name in own
+    }
+    for name, synonym in SYNONYMS.items():
+        if synonym in own:
+            places[name] = synonym
+    for name in words:
+        if name not in own and name not in places:
+            raise ParameterError(
+                f"A parameter of {kind.__name__}",
+                f"be one of {', '.join(own)}, or a field of those that are objects",
+                repr(name),
+                _meant(name, [*own, *places]),
+            )
+    return {name if name in own else places[name]: value for name, value in words.items()}
+
+
+def _meant(name: str, known: list[str]) -> str:
+    close = get_close_matches(name, known, n=1)
+    return f"Did you mean {close[0]}?" if close else ""
+
+
+__all__ = ["Estimator", "addressed", "alone", "read_ledger"]

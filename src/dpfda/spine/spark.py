@@ -1,0 +1,187 @@
+"""Sums of records in Spark data frames: one exact sum a partition, joined where the driver is.
+
+**Who sees what.** Executors hold the records; what each partition hands to the driver is one row: its
+number, exact integers without noise, and a count. The driver never holds a record, and no executor
+learns the noise, which is drawn where the total is published. Executors, driver and whatever Spark
+writes to disk are inside the walls of privacy.
+
+**Why nothing is counted twice.** Spark takes the answer of one attempt a partition; the sums carry their
+partition's number, and one that arrives twice counts once.
+
+**Persons with several records.** Rows are sent to partitions by the person's label and sorted by a
+column, because Spark keeps no order of its own: a person's average is then the same floating-point
+number as in one fit on rows in that order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.errors import DataError, DpfdaError, ParameterError
+from dpfda.records.arrow import arrow_cells
+from dpfda.spine.clusters import PrivateSum, joined, refused, sent, summed
+from dpfda.spine.pooled import OneSum, PooledSum, one_sum
+
+Summed = TypeVar("Summed", bound=OneSum)
+# What a partition answers; integers of any size are text.
+SCHEMA = "part long, totals array<string>, units long, refusal string"
+# Number of the sum over no partition.
+NONE = -1
+# Types of labels that Spark sends to one partition wherever they are equal here.
+LABELS = ("string", "tinyint", "smallint", "int", "bigint")
+
+
+def fit_on_spark(
+    estimator: Summed, frame: Any, columns: Sequence[str] | None = None, groups: str | None = None,
+    order: str | None = None, y: str | None = None,
+) -> Summed:  # fmt: skip
+    """Release a mean, a comparison, a density or a covariance of the rows of a Spark data frame.
+
+    Parameters
+    ----------
+    estimator : PrivateMean, PrivateComparison, PrivateDensity or PrivateCovariance
+        A density must have its cells given, a covariance a public center, a comparison its levels.
+    frame : pyspark data frame
+        One record a row. Private.
+    columns : sequence of str, optional
+        Columns of numbers, in order; numbers as names are the grid. By default all but the next three.
+    groups, order : str, optional
+        Column with the label of each record's person, and one whose values put a person's records in
+        order, such as the visit. Both or neither.
+    y : str, optional
+        Column with the group of each record, for a comparison.
+
+    Returns
+    -------
+    estimator
+        With `release_`.
+
+    Raises
+    ------
+    ParameterError
+        If a public parameter is unusable. Nothing was charged and no noise was drawn.
+    DataError
+        If the data cannot be used, with partition and row.
+    BudgetError
+        If the ledger refuses.
+    """
+    if (groups is None) != (order is None):
+        remedy = "Rounding of a person's average depends on the order of its records."
+        raise ParameterError("groups and order", "be given together", "one of them", remedy)
+    named: list[str] = [name for name in frame.columns if name not in (groups, order, y)]
+    used = named if columns is None else list(columns)
+    pool = pool_of(estimator, used, groups is not None)
+    total = total_on_spark(pool, frame, used, groups, order, y)
+    estimator.release_ = pool.publish(total, estimator.ledger)
+    return estimator
+
+
+def pool_of(estimator: object, columns: Sequence[str], grouped: bool) -> PooledSum:
+    """The pooled sum of an estimator over columns of a table."""
+    import pandas as pd
+
+    made_up = pd.DataFrame(np.zeros((1, len(columns))), columns=list(columns))
+    return one_sum(estimator).pooled_on(made_up, columns if grouped else None)
+
+
+def total_on_spark(
+    pool: PooledSum, frame: Any, columns: Sequence[str], groups: str | None = None,
+    order: str | None = None, y: str | None = None,
+) -> IntegerSum:  # fmt: skip
+    """The exact sum over a Spark data frame; parameters as in `fit_on_spark`. The result is private."""
+    wanted = list(columns)
+    if groups is not None:
+        kind = dict(frame.dtypes)[groups]
+        if kind not in LABELS:
+            raise DataError(f"groups must be a column of text or integers; found {kind}.")
+        parts = frame.sparkSession.conf.get("spark.sql.shuffle.partitions")
+        frame = frame.repartition(int(parts), f"`{groups}`").sortWithinPartitions(f"`{order}`")
+        wanted.append(groups)
+    if y is not None:
+        wanted.append(y)
+    chosen = frame.select(*(f"`{name}`" for name in wanted))
+    # By place: Spark takes a point in a name, such as that of a grid point, for a field.
+    chosen = chosen.toDF(*(f"column_{place}" for place in range(len(wanted))))
+    adder = Adder(pool, len(columns), groups is not None, y is not None)
+    arrived = map(_arrived, chosen.mapInArrow(adder, SCHEMA).collect())
+    # Where no record is left Spark may leave no partition either.
+    return summed(joined([sent(IntegerSum(pool.numbers), NONE), *arrived]))
+
+
+def _arrived(row: Any) -> PrivateSum:
+    totals = tuple(map(int, row.totals))
+    return PrivateSum(totals, row.units, row.refusal, frozenset([row.part]))
+
+
+@dataclass(frozen=True, eq=False)
+class Adder:
+    """What runs on an executor: Arrow batches of one partition to one row.
+
+    Parameters
+    ----------
+    pool : PooledSum
+        Public.
+    columns : int
+        How many columns of numbers come first.
+    grouped : bool
+        Whether labels of persons come after them.
+    labelled : bool
+        Whether a label of each record comes last.
+    """
+
+    pool: PooledSum
+    columns: int
+    grouped: bool = False
+    labelled: bool = False
+
+    def __call__(self, batches: Iterator[object]) -> Iterator[object]:
+        """One row with the number of the partition that Spark is at."""
+        import pyarrow as pa
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        made = self.sum(batches, 0 if context is None else context.partitionId())
+        (number,) = made.parts or (NONE,)
+        yield pa.RecordBatch.from_pydict(
+            {
+                "part": pa.array([number], pa.int64()),
+                "totals": pa.array([list(map(str, made.totals))], pa.list_(pa.string())),
+                "units": pa.array([made.count], pa.int64()),
+                "refusal": pa.array([made.refusal], pa.string()),
+            }
+        )
+
+    def sum(self, batches: Iterable[Any], number: int) -> PrivateSum:
+        """The exact sum over the batches of a partition, which hold whole persons."""
+        total = IntegerSum(self.pool.numbers)
+        filled = (batch for batch in batches if batch.num_rows)
+        try:
+            if self.grouped:
+                return sent(self._of_persons([*filled], total), number)
+            for batch in filled:
+                total.merge(self.pool.total(self._matrix(batch), None, self._said([batch])))
+        except DpfdaError as error:
+            return refused(f"In partition {number}: {error}")
+        return sent(total, number)
+
+    def _of_persons(self, batches: Sequence[object], total: IntegerSum) -> IntegerSum:
+        if not batches:
+            return total
+        matrix = np.concatenate([self._matrix(batch) for batch in batches])
+        return self.pool.total(matrix, _cells(batches, self.columns), self._said(batches))
+
+    def _said(self, batches: Sequence[object]) -> list[object] | None:
+        return _cells(batches, self.columns + self.grouped) if self.labelled else None
+
+    def _matrix(self, batch: Any) -> Any:
+        columns = map(batch.column, range(self.columns))
+        return np.column_stack([column.to_numpy(zero_copy_only=False) for column in columns])
+
+
+def _cells(batches: Sequence[Any], place: int) -> list[Any]:
+    return [cell for batch in batches for cell in arrow_cells(batch.column(place))]

@@ -1,0 +1,434 @@
+"""From records to exact integer sums, block by block; shared by fits, streams and clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from dpfda.bases import Basis
+from dpfda.bases.protocol import BoxFunctions, flat_grid
+from dpfda.bounds import L1Rule, l1_sum
+from dpfda.numerics import compiled
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
+from dpfda.numerics.embedding import Rows, product, quantised, transform, transform_matrix
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.gaps import fill_gaps
+from dpfda.numerics.gridsums import BlockSum, GridRule, grid_sum
+from dpfda.numerics.native_arrays import doubles, is_direct
+from dpfda.publication import MeanPlan, Prepared
+from dpfda.publication.mean_designs import ReadingRule
+from dpfda.records import Curves, curves_from_array, standardized
+from dpfda.records.containers import matrix_of, opened, refuse_kinds, rows_of, shape_of
+from dpfda.records.curves import (
+    check_orientation,
+    order_by_unit,
+    refuse_unusable,
+    shape_limits,
+    standardize,
+    sums_in_order,
+)
+from dpfda.spine.settings import Reading
+
+# Numbers that are worked on at a time: public, so that memory does not depend on the data.
+NUMBERS_AT_ONCE = 2**16
+# And so many times as many where records are averaged, for fewer and larger sparse matrices.
+BLOCKS_AVERAGED = 2
+# Of another type than the compiled loops read, made doubles in the processor's cache.
+CONVERTED_AT_ONCE = 2**17
+# Entries of a matrix up to which products with it are faster than a transform of each record by itself.
+LARGEST_MATRIX = 2**18
+LARGEST = np.finfo(np.float64).max
+
+
+@dataclass(frozen=True, eq=False)
+class Summation:
+    """How records become integers that are added up. Public; sums of parts may be merged in any order.
+
+    Where a bound is enforced on the grid, the integers are those of the grid, and the exact sum is taken
+    to coefficients once, at the end. Otherwise each record is embedded and clipped by itself.
+
+    Parameters
+    ----------
+    plan : MeanPlan
+        Basis, bound and reading are used; of the number of units only what `components` says.
+    components : int
+        How many coefficients are needed.
+    """
+
+    plan: MeanPlan
+    components: int
+
+    @classmethod
+    def of(cls, plan: MeanPlan) -> Summation:
+        """With as many coefficients as a plan needs."""
+        return cls(plan, plan.components())
+
+    @property
+    def reading(self) -> ReadingRule:
+        """How records are read."""
+        return self.plan.reading or Reading()
+
+    @property
+    def clipping(self) -> GridRule | None:
+        """The rule by which values are clipped one by one, where nothing else is done to a record."""
+        placed = self.plan.on_grid
+        return placed.rule if placed and self._plain and not placed.rule.shrinks else None
+
+    def same_integers(self, other: Summation) -> bool:
+        """Whether both turn every record into the same integers."""
+        mine, theirs = self.plan, other.plan
+        rules = ("missing", "invalid", "standardize")
+        if any(getattr(self.reading, rule) != getattr(other.reading, rule) for rule in rules):
+            return False
+        if mine.on_grid is not None and theirs.on_grid is not None:
+            return mine.on_grid.rule.same(theirs.on_grid.rule) and np.array_equal(
+                mine.on_grid.matrix, theirs.on_grid.matrix
+            )
+        return (
+            mine.on_grid is None
+            and theirs.on_grid is None
+            and mine.ball == theirs.ball
+            and mine.bound.to_json() == theirs.bound.to_json()
+            and mine.basis.to_json() == theirs.basis.to_json()
+        )
+
+    def empty(self) -> IntegerSum:
+        """The sum over no records. Private from the first record on."""
+        placed = self.plan.on_grid
+        return IntegerSum(self.components if placed is None else placed.rule.center.size)
+
+    def matrix(self, values: object) -> Cells:
+        """A block of records as a matrix that fits the basis; see `matrix_on`."""
+        return matrix_on(values, self.plan.basis, self.reading.missing, self.reading.invalid)
+
+    def add(self, total: IntegerSum, matrix: Cells, first_row: int = 0) -> None:
+        """Add the records of a matrix (n, m) of any real type; `first_row` numbers them in errors.
+
+        Raises
+        ------
+        DataError
+            With the place of a value that is not finite, unless repairing. The sum is then useless.
+        """
+        placed = self.plan.on_grid
+        if placed is not None and self._plain:
+            totals, unusable = grid_sum(matrix, placed.rule)
+            total.add_totals(totals, matrix.shape[0])
+            self._check(unusable, matrix, first_row)
+            return
+        if self._in_l1 is not None and self._plain:
+            added, unusable = l1_sum(matrix, self._in_l1)
+            total.add_totals(added, matrix.shape[0])
+            self._check(unusable, matrix, first_row)
+            return
+        if self._compiled(matrix):
+            step = matrix.shape[0] if is_direct(matrix) else max(1, CONVERTED_AT_ONCE // matrix.shape[1])
+            for start in range(0, matrix.shape[0], step):
+                block = matrix[start : start + step]
+                self._add_read(total, block if is_direct(block) else doubles(block), first_row + start)
+            return
+        if placed is not None:
+            weights, mend, shape = self.plan.basis.weights, None, None
+            if self.reading.missing == "complete":
+                mend = partial(fill_gaps, grid=flat_grid(self.plan.basis))
+            if self.reading.standardize:
+                shape = partial(standardize, weights=weights, limits=shape_limits(weights))
+            totals, unusable = grid_sum(matrix, placed.rule, mend=mend, shape=shape)
+            if unusable and self.reading.invalid == "refuse":
+                self.refuse(matrix, first_row)
+            total.add_totals(totals, matrix.shape[0])
+            return
+        for rows in self._blocks(matrix.shape[0]):
+            self.add_curves(total, self._curves(matrix[rows], first_row + rows.start))
+
+    def of_records(self, matrix: Cells, codes: Integers | None) -> IntegerSum:
+        """The sum over the records of a matrix, or over their units where these have numbers."""
+        total = self.empty()
+        if codes is None:
+            self.add(total, matrix)
+        else:
+            self.add_units(total, matrix, codes)
+        return total
+
+    def add_units(self, total: IntegerSum, matrix: Cells, codes: Integers) -> None:
+        """Add privacy units, each the average of its usable records in the order of the rows.
+
+        Parameters
+        ----------
+        total : IntegerSum
+        matrix : array (n, m)
+            Records of any real type.
+        codes : array (n,) of int
+            Number of each record's unit: from 0 on, none left out.
+
+        Raises
+        ------
+        DataError
+            As `add` does.
+        """
+        sizes = np.bincount(codes)
+        if self._compiled(matrix) and is_direct(matrix):
+            totals = self._sum_of_units(matrix, codes, sizes)
+            total.add_totals(totals, sizes.size)
+            return
+        usable = np.concatenate(
+            [self._usable(matrix[rows], rows.start) for rows in self._blocks(len(codes))]
+        )
+        averages = self._averages(matrix, codes, usable)
+        if self.plan.on_grid is None:
+            for values in averages:
+                self.add_curves(total, Curves(values, np.ones(len(values), dtype=np.bool_)))
+            # Those without a record that counts stand for a fixed element.
+            empty = sizes.size - np.unique(codes[usable]).size
+            points = matrix.shape[1]
+            self.add_curves(total, Curves(np.zeros((empty, points)), np.zeros(empty, dtype=np.bool_)))
+            return
+        step = self._step()
+        made = BlockSum(self.plan.on_grid.rule, sizes.size, step)
+        for values in averages:
+            for start in range(0, len(values), step):
+                made.add(values[start : start + step])
+        total.add_totals(made.totals, sizes.size)
+
+    def _usable(self, block: Cells, first_row: int) -> Flags:
+        """Which records of a block count, where none has to be refused."""
+        if self._plain and block.dtype == np.float64:
+            # A sum is finite only if all of its terms are.
+            with np.errstate(all="ignore"):
+                finite = np.isfinite(block.sum())
+            if finite:
+                return np.ones(len(block), dtype=np.bool_)
+        return self._curves(block, first_row).usable
+
+    def _averages(self, matrix: Cells, codes: Integers, usable: Flags) -> Iterator[Floats]:
+        """Averages of units, as many at a time as end in a block of records sorted by unit."""
+        sizes = np.bincount(codes[usable], minlength=int(codes.max()) + 1)
+        order = order_by_unit(codes)
+        order = order[usable[order]]
+        step, points = BLOCKS_AVERAGED * self._step(), matrix.shape[1]
+        spare, begun = np.empty((min(step, order.size) + 1, points)), 0
+        for start in range(0, order.size, step):
+            rows = slice(start, min(start + step, order.size))
+            block, units = order[rows], codes[order[rows]]
+            parts = spare[begun : begun + block.size]
+            with np.errstate(all="ignore"):
+                records = self._records(matrix, block, parts)
+                np.multiply(records, (1.0 / sizes[units])[:, None], out=parts)
+                starts = np.append(0, np.flatnonzero(np.diff(units)) + 1)
+                # What a unit had in the block before comes first, as its first record would.
+                starts[1:] += begun
+                sums = sums_in_order(spare[: begun + block.size], np.append(starts, begun + block.size))
+            ended = rows.stop == order.size or codes[order[rows.stop]] != units[-1]
+            begun = 0 if ended else 1
+            spare[:begun] = sums[-1]
+            # Rounding can carry an average of the largest doubles to infinity.
+            yield np.clip(sums[: len(sums) - begun], -LARGEST, LARGEST)
+
+    def _records(self, matrix: Cells, places: Integers, room: Floats) -> Floats:
+        """Records that count, as they are read: where they lie, or in the room for them."""
+        if places[-1] - places[0] == places.size - 1 and np.all(places[1:] > places[:-1]):
+            block = matrix[places[0] : places[-1] + 1]
+        elif matrix.dtype == np.float64:
+            # Clipping places, none of which is outside, lets it copy to where it is told.
+            block = np.take(matrix, places, axis=0, out=room, mode="clip")
+        else:
+            block = matrix[places]
+        if not self._plain:
+            return self._curves(block, 0).values
+        return block if block.dtype == np.float64 else doubles(block, room)
+
+    def _step(self) -> int:
+        return max(1, NUMBERS_AT_ONCE // self.plan.basis.weights.size)
+
+    def _blocks(self, count: int) -> Iterator[slice]:
+        step = self._step()
+        for start in range(0, count, step):
+            yield slice(start, min(start + step, count))
+
+    def _curves(self, block: Cells, first_row: int) -> Curves:
+        """A block of records, checked, filled and standardised."""
+        reading = self.reading
+        grid = flat_grid(self.plan.basis)
+        curves = curves_from_array(block, grid, reading.missing, reading.invalid, first_row, self._fills)
+        return standardized(curves, self.plan.basis.weights) if reading.standardize else curves
+
+    @cached_property
+    def _in_l1(self) -> L1Rule | None:
+        """How an l1 bound is enforced on the coefficients that are needed, where there is a rule."""
+        rule = self.plan.in_l1
+        return None if rule is None else rule.truncated(self.components)
+
+    def _compiled(self, matrix: Cells) -> bool:
+        """Whether compiled loops read records, and there are enough of them."""
+        return self.plan.on_grid is not None and compiled.worthwhile(matrix.size)
+
+    def _add_read(self, total: IntegerSum, matrix: Cells, first_row: int) -> None:
+        none = np.empty(0, dtype=np.int64)
+        marks = np.zeros(len(matrix), dtype=np.bool_)
+        totals, _ = self._read(matrix, (none, none, none), marks, first_row)
+        total.add_totals(totals, len(matrix))
+
+    def _sum_of_units(self, matrix: Cells, codes: Integers, sizes: Integers) -> Integers:
+        starts, order = np.append(0, np.cumsum(sizes)), np.empty(0, dtype=np.int64)
+        if np.any(codes[1:] < codes[:-1]):
+            order = compiled.sorted_order(codes, starts)
+        marks = np.zeros(len(codes), dtype=np.bool_)
+        totals, found = self._read(matrix, (order, starts, sizes), marks, 0)
+        if found:
+            # Averages are over usable records: which are is known only now.
+            usable = np.bincount(codes[~marks], minlength=sizes.size)
+            totals, _ = self._read(matrix, (order, starts, usable), marks, 0)
+        return totals
+
+    def _read(
+        self, matrix: Cells, units: tuple[Any, Any, Any], marks: Flags, first_row: int
+    ) -> tuple[Integers, int]:
+        placed, basis = self.plan.on_grid, self.plan.basis
+        assert placed is not None  # noqa: S101
+        complete, standardize = self.reading.missing == "complete", self.reading.standardize
+        reading = (complete, standardize, flat_grid(basis), *shape_limits(basis.weights))
+        totals, refused, found = compiled.read_and_sum(matrix, placed.rule, reading, units, marks)
+        if refused and self.reading.invalid == "refuse":
+            self.refuse(matrix, first_row)
+        return totals, found
+
+    def refuse(self, matrix: Cells, first_row: int = 0) -> None:
+        """Read records again, to say which of them is the first that cannot be used."""
+        for rows in self._blocks(len(matrix)):
+            self._curves(matrix[rows], first_row + rows.start)
+
+    @property
+    def _fills(self) -> bool:
+        """Whether gaps can be filled: along an axis, and not between the points of a box."""
+        return not isinstance(self.plan.basis, BoxFunctions)
+
+    @property
+    def _plain(self) -> bool:
+        """Whether records are taken as they are."""
+        return self.reading.missing == "refuse" and not self.reading.standardize
+
+    def _check(self, unusable: int, matrix: Cells, first_row: int) -> None:
+        if unusable and self.reading.invalid == "refuse":
+            refuse_unusable(matrix, first_row, self._fills)
+
+    def add_curves(self, total: IntegerSum, curves: Curves) -> None:
+        """Add curves that have been checked; unusable ones count as the bound's center."""
+        step = max(1, NUMBERS_AT_ONCE // curves.values.shape[1])
+        for start in range(0, curves.usable.size, step):
+            rows = slice(start, start + step)
+            self._add_block(total, curves.values[rows], curves.usable[rows])
+
+    def finish(self, total: IntegerSum, plan: MeanPlan) -> IntegerSum:
+        """The integers that get noise, under the plan that is published; see `MeanPlan.measure`."""
+        if plan.on_grid is None or plan.joins_count:
+            return total
+        return total.through(plan.grid_matrix(plan.on_grid))
+
+    def over(self, curves: Curves) -> Prepared[MeanPlan, IntegerSum]:
+        """The sum over curves that have been read."""
+        total = self.empty()
+        self.add_curves(total, curves)
+        return self.prepared(total)
+
+    def prepared(
+        self, total: IntegerSum, plan: MeanPlan | None = None
+    ) -> Prepared[MeanPlan, IntegerSum]:
+        """A sum with the plan that it answers, by default the one that it was made under."""
+        plan = plan or self.plan
+        return Prepared(plan, self.finish(total, plan))
+
+    def _add_block(self, total: IntegerSum, values: Floats, usable: Flags) -> None:
+        plan = self.plan
+        if plan.on_grid is not None:
+            if not usable.all():
+                values = np.where(usable[:, None], values, np.nan)
+            total.add_totals(grid_sum(values, plan.on_grid.rule)[0], usable.size)
+            return
+        if self._in_l1 is not None:
+            unknown = np.where(usable[:, None], values, np.nan)
+            total.add_totals(l1_sum(unknown, self._in_l1)[0], usable.size)
+            return
+        centered = plan.bound.restrict(values, flat_grid(plan.basis))
+        total.add(plan.ball.clip(self._embed(np.where(usable[:, None], centered, 0.0))))
+
+    @cached_property
+    def _embed(self) -> Callable[[Floats], Rows]:
+        basis = self.plan.basis
+        if not isinstance(basis, BoxFunctions):
+            analysis = basis.analysis[:, : self.components]
+        else:
+            basis = basis.truncate(self.components)
+            if basis.weights.size * self.components > LARGEST_MATRIX:
+                return partial(transform, basis=basis)
+            analysis = transform_matrix(basis, basis.weights.size)
+        public, exponent, bits = quantised(analysis)
+        return partial(product, public=public, exponent=exponent, bits=bits)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Summed:
+    """Records that were added up, before it is said what of their sum gets noise.
+
+    Parameters
+    ----------
+    summation : Summation
+        Public: how.
+    total : IntegerSum
+        Private.
+    """
+
+    summation: Summation
+    total: IntegerSum
+
+    def prepared(self, plan: MeanPlan | None = None) -> Prepared[MeanPlan, IntegerSum]:
+        """With what gets noise under a plan: its own, or another one of the same sums on the grid."""
+        with np.errstate(all="ignore"):
+            return self.summation.prepared(self.total, plan)
+
+    def __repr__(self) -> str:
+        return "Summed(content private)"
+
+
+def matrix_on(
+    values: object, basis: Basis | BoxFunctions, missing: str = "refuse", invalid: str = "refuse"
+) -> Cells:
+    """Records as a matrix (n, m) that fits the basis; on a box also images (n, m_1, ..., m_d).
+
+    Raises
+    ------
+    DataError, OrientationError
+        If the shape or type of the data does not fit.
+    ParameterError
+        If gaps are to be filled on a box.
+    """
+    if isinstance(basis, BoxFunctions):
+        if missing == "complete":
+            raise ParameterError(
+                "missing",
+                "be 'refuse' on a box",
+                "'complete'",
+                "Interpolation between scattered neighbours is not offered: fill the gaps yourself,"
+                " within each record.",
+            )
+        values = _flattened(values, tuple(axis.size for axis in basis.grid_points), invalid)
+    matrix = matrix_of(values, invalid)
+    check_orientation(matrix.shape, basis.weights.size)
+    return matrix
+
+
+def _flattened(values: object, cells: tuple[int, ...], invalid: str) -> Any:
+    """Images (n, m_1, ..., m_d) as rows (n, m_1 ... m_d); other records as they are."""
+    values = opened(values)
+    if len(cells) == 1:
+        return values
+    if isinstance(values, np.ndarray):
+        # A view, whose mask comes along.
+        return values.reshape(len(values), -1) if values.shape[1:] == cells else values
+    if not isinstance(values, list | tuple) or shape_of(values)[1:] != cells[:1]:
+        return values
+    refuse_kinds(values)
+    return rows_of(values, cells, invalid)

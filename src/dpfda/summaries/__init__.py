@@ -1,1 +1,0 @@
-"""Summaries of private data, as scikit-learn estimators or functions; none of them draws noise."""

@@ -1,0 +1,1 @@
+"""Survival curves of follow-ups that may be censored."""

@@ -1,0 +1,276 @@
+"""Survival curves of follow-ups that may be censored, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+
+from dpfda.bases.lifetimes import CENSORED, LifeCells
+from dpfda.mechanisms.design.shares import EXPONENT
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Flags, Floats, Integers
+from dpfda.numerics.errors import DataError, ParameterError
+from dpfda.numerics.parameters import choice, flag, shown, whole
+from dpfda.privacy.guarantees import Guarantee
+from dpfda.publication import Prepared
+from dpfda.records.cells import OUTSIDE
+from dpfda.records.containers import column_of
+from dpfda.records.labels import units_of
+from dpfda.records.points import cell_weights
+from dpfda.spine.arguments import Labels, Number, Payer, Place, Protected
+from dpfda.spine.choices import check_choices
+from dpfda.spine.estimator import Estimator
+from dpfda.spine.memberships import OTHER, members, none_of, public_labels
+from dpfda.spine.settings import Reading
+from dpfda.survival.endings import Coding
+from dpfda.survival.plan import SurvivalPlan, publish_survival, survival_plan
+
+
+class PrivateSurvival(Estimator):
+    """Survival curve of persons whose follow-up may be censored, under differential privacy.
+
+    Each person is counted in a public cell of time, by how the follow-up ended. Of these counts with
+    noise come survival, hazard, median, numbers at risk and the comparison of groups, all for free.
+
+    Parameters
+    ----------
+    epsilon, delta, rho
+        As in `dpfda.PrivateMean`.
+    domain : (a, top) or Domain
+        Public first and last time, in the units of the data. No default: the last observed time is
+        private. Whoever is followed beyond `top` counts as still followed there.
+    causes : sequence of labels, optional
+        Public codes of what may end a follow-up, as `event` has them; by default 1 (or True). With
+        several, each competes with the others.
+    censored : sequence of labels, optional
+        Public codes of censoring; by default 0 (or False). Any other code is refused, or left out under
+        invalid="repair", which needs both lists.
+    levels : sequence of labels, optional
+        Public names of the groups in `by`; needed with it, because who is in which group is private.
+    cells : int, optional
+        Number of cells of time, of equal width. By default chosen from public numbers (size, epsilon,
+        groups), and narrower at first, where hazards are often steep.
+    noise : {"auto", "laplace", "gaussian"}
+        On the counts, as in `dpfda.PrivateDensity`.
+    unit : str or PrivacyUnit, optional
+        Who is protected. Under add/remove a public size is needed for the choice of cells, unless
+        `cells` is given.
+    reading : Reading, optional
+        Whether unusable follow-ups are refused, or left out: `dpfda.Reading`.
+    ledger : ledger.of(dataset), optional
+        Charged before noise is drawn, as in `dpfda.PrivateMean`.
+
+    Attributes
+    ----------
+    release_ : ReleasedSurvival
+        The published curve.
+
+    Notes
+    -----
+    **Guarantee.** Pure epsilon (delta = 0), (epsilon, delta) or rho, one unit being one follow-up, or
+    all of one label of `groups`, whose shares of the cells are at most one in all. Independent Laplace
+    noise of scale 2 / epsilon persons (1 / epsilon under add/remove) on each cell gives pure epsilon,
+    however many cells, causes and groups there are; proof and measured errors on the page on survival.
+    `time`, `event`, `start`, `by` and `groups` are private; so is the number of persons in a group.
+
+    References
+    ----------
+    Kaplan & Meier (1958); Cutler & Ederer (1958), the life table; Aalen & Johansen (1978), incidences.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> generator = np.random.default_rng(1)
+    >>> died, left = generator.exponential(400, 900), generator.uniform(100, 1500, 900)
+    >>> survival = PrivateSurvival(epsilon=1, domain=(0, 1000), unit="patient")
+    >>> release = survival.fit(np.minimum(died, left), died <= left).release_
+    >>> bool(np.all(np.diff(release([0, 100, 400, 1000])) <= 0))
+    True
+    """
+
+    def __init__(
+        self,
+        epsilon: Number = None,
+        delta: Number = 0.0,
+        *,
+        rho: Number = None,
+        causes: Sequence[object] | None = None,
+        censored: Sequence[object] | None = None,
+        levels: Sequence[object] | None = None,
+        cells: int | None = None,
+        noise: str = "auto",
+        domain: Place = None,
+        unit: Protected = None,
+        reading: Reading | None = None,
+        ledger: Payer = None,
+        **fields: object,
+    ) -> None:
+        self._keep(vars())
+
+    def fit(
+        self,
+        time: Labels,
+        event: Labels = None,
+        start: Labels = None,
+        by: Labels = None,
+        groups: Labels = None,
+    ) -> Self:
+        """Release the survival curve.
+
+        Parameters
+        ----------
+        time : array (n,)
+            End of each follow-up, in the units of the domain. Private.
+        event : array (n,), optional
+            How it ended, as a code of `causes` or `censored`; by default all are events. Private.
+        start : array (n,), optional
+            Beginning of each follow-up (left truncation), before its end; by default all begin at the
+            start of the domain. Private.
+        by : array (n,), optional
+            Group of each person, one of `levels`. Private.
+        groups : array (n,), optional
+            Privacy unit of each follow-up, where a person has several. Private.
+
+        Returns
+        -------
+        self
+            With `release_`.
+
+        Raises
+        ------
+        ParameterError, DataError, BudgetError
+            As `PrivateMean.fit`.
+        """
+        prepared = self.prepare(time, event, start, by, groups)
+        self.release_ = publish_survival(prepared, self.paying())
+        return self
+
+    def plan(self, n: int, late: bool = False) -> SurvivalPlan:
+        """What `fit` would publish of n units, from public numbers alone. No data are read.
+
+        Parameters
+        ----------
+        n : int
+            Number of privacy units; where that is private, a number to expect.
+        late : bool
+            Whether beginnings are counted, as with `start`.
+
+        Raises
+        ------
+        ParameterError
+            If a public parameter is unusable, as in `fit`.
+        """
+        whole(n, "n", 2)
+        named = self._named(flag(late, "late"), self.levels is not None)
+        return self._plan(n, None, named, "", planned=True)
+
+    def _plan(
+        self, count: int, groups: object, named: dict[str, object], coding: str, planned: bool = False
+    ) -> SurvivalPlan:
+        settings = self.settings
+        return survival_plan(
+            self._checked(), count, settings=settings, cells=self.cells, noise=self.noise,
+            unit=settings.unit.called(groups), named=named, coding=coding, planned=planned,
+        )  # fmt: skip
+
+    def _checked(self) -> Guarantee:
+        choice(self.noise, "noise", ("auto", "laplace", "gaussian"))
+        return check_choices(self)
+
+    def _named(self, late: bool, by: bool) -> dict[str, object]:
+        """Causes and levels by their names; refused before anything is read."""
+        levels = self._levels(by)
+        named = {"causes": self._coding().names, "levels": tuple(map(str, levels)), "late": late}
+        LifeCells.of(self.settings.domain.domain_range, 2 if self.cells is None else self.cells, **named)
+        return named
+
+    def prepare(
+        self,
+        time: Labels,
+        event: Labels = None,
+        start: Labels = None,
+        by: Labels = None,
+        groups: Labels = None,
+    ) -> Prepared[SurvivalPlan, IntegerSum]:
+        """Everything before the noise: read, check, count. The result is private."""
+        self._checked()
+        invalid, coding = self.settings.reading.invalid, self._coding(event is not None)
+        named = self._named(start is not None, by is not None)
+        times = _numbers(time, "time")
+        count = len(times)
+        ends = np.zeros(count, dtype=np.int64) if event is None else coding.read(event)
+        starts = None if start is None else _numbers(start, "start")
+        member = np.zeros(count, dtype=np.int64)
+        if by is not None:
+            member = members(by, self._levels(True), "by")
+        for column, name in ((ends, "event"), (starts, "start"), (member, "by")):
+            if column is not None and len(column) != count:
+                raise DataError(
+                    f"{name} must have one entry a follow-up ({count}); found {len(column)}."
+                )
+        if invalid == "refuse":
+            # First: with a code or group that has no meaning the coding is not that of the data, and
+            # to leave follow-ups out, the remedy for all others, would change what they say.
+            coding.refuse_others(ends)
+            if (member == OTHER).any():
+                where = f" in row {int(np.argmax(member == OTHER))}"
+                raise none_of("by", "levels", self._levels(True), where)
+        offences = {
+            "event must have a code for every follow-up; found none": ends < CENSORED,
+            "by must have a level for every follow-up; found none": member < 0,
+            "time must be finite; found one that is missing or is not": ~np.isfinite(times),
+            "start must be before the end; found one that is not": _late(starts, times),
+        }
+        for words, broken in offences.items() if invalid == "refuse" else ():
+            if broken.any():
+                remedy = coding.repair(event is not None)
+                raise DataError(f"{words} in row {int(np.argmax(broken))}. {remedy} {OUTSIDE}")
+        usable = ~np.any([*offences.values()], axis=0)
+        codes, units = units_of(groups, count, invalid)
+        plan = self._plan(units, groups, named, "" if event is None else coding.words(invalid))
+        times = np.where(usable, times, 0.0)
+        found = _counted(plan.cells, times, ends, starts, member, usable, codes)
+        return Prepared(plan, IntegerSum.of(found))
+
+    def _coding(self, given: bool | None = None) -> Coding:
+        """What codes of events mean; where it is known whether there are any, stated with them."""
+        coding = Coding.of(self.causes, self.censored)
+        if given is not None:
+            coding.check(given, self.settings.reading.invalid)
+        return coding
+
+    def _levels(self, given: bool) -> list[object]:
+        if given != (self.levels is not None):
+            words = "be given with by, and only then: who is in which group is private"
+            raise ParameterError("levels", words, shown(self.levels))
+        return public_labels(self.levels, "levels", 2) if given else []
+
+
+def _numbers(values: object, name: str) -> Floats:
+    """A column of numbers; what is none is not finite."""
+    return column_of(values, name)[0]
+
+
+def _late(starts: Floats | None, times: Floats) -> Flags:
+    """Which follow-ups have a beginning that is missing, or not before their end."""
+    if starts is None:
+        return np.zeros(len(times), dtype=np.bool_)
+    with np.errstate(invalid="ignore"):
+        return ~(np.isfinite(starts) & (starts < times))
+
+
+def _counted(
+    cells: LifeCells, times: Floats, ends: Integers, starts: Floats | None, member: Integers,
+    usable: Flags, codes: Integers | None,
+) -> list[int]:  # fmt: skip
+    """Exact sums of all units' shares of the cells, in units of 2^-20."""
+    shift = np.where(usable, member, 0) * cells.each
+    index = shift + cells.ends(times, np.where(usable, ends, CENSORED))
+    if starts is None:
+        return cell_weights(index, usable, codes, cells.size, EXPONENT)
+    begins = shift + cells.begins(np.where(usable, starts, 0.0))
+    owners = np.arange(len(times)) if codes is None else codes
+    both = np.concatenate([index, begins])
+    return cell_weights(both, np.tile(usable, 2), np.tile(owners, 2), cells.size, EXPONENT)

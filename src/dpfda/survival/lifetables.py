@@ -1,0 +1,200 @@
+"""Life tables of counted follow-ups, their sampling, and a test that groups have one hazard."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpfda.bases.lifetimes import LifeCells
+from dpfda.numerics.arrays import Floats
+from dpfda.survival.lifetimes import CellNoise, expected_shares
+
+# Draws of the null law of a test; its smallest p-value is one over one more.
+NULL_DRAWS = 4999
+# Persons at risk below whom a hazard is not divided, and the share of an event that a draw adds.
+FEWEST, LITTLE = 1e-9, 1e-2
+
+
+@dataclass(frozen=True, eq=False)
+class LifeTable:
+    """Draws of survival at the edges of the cells.
+
+    Parameters
+    ----------
+    at_risk : array (draws, count + 1)
+        Persons followed at each edge.
+    survival : array (draws, count + 1)
+    incidence : array (draws, causes, count + 1)
+        Share of persons with an event of each cause up to each edge, where other causes compete.
+    """
+
+    at_risk: Floats
+    survival: Floats
+    incidence: Floats
+
+
+def life_table(
+    table: Floats,
+    cells: LifeCells,
+    sampled: np.random.Generator | None = None,
+    leaving: int = 0,
+) -> LifeTable:
+    """Product-limit estimates of tables (draws, each), grouped in cells (Cutler & Ederer 1958).
+
+    Whoever is censored, or begins, within a cell counts there for half a person. Of two cells of events
+    in one of censoring each has the censored of one constant rate: by its width and those at risk.
+
+    Parameters
+    ----------
+    table : array (draws, each)
+        Not negative.
+    cells : LifeCells
+    sampled : numpy Generator, optional
+        With it, hazards are drawn around those of each table as those of a population of which the
+        persons are a sample: a Dirichlet law of the counts (the Bayesian bootstrap of a beta process).
+    leaving : {0, -1, 1}
+        With -1 whoever is censored within a cell leaves at its start, and whoever begins does so at its
+        end: the Kaplan-Meier curve of no follow-ups with these counts is lower at an edge. With 1 the
+        other way round: none is higher.
+    """
+    events, exposure, at_risk = _parts(table, cells, leaving, steady=True)
+    if sampled is None:
+        shares = events / np.maximum(exposure, FEWEST)[:, None]
+        shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1.0)
+    else:
+        drawn = sampled.standard_gamma(events + LITTLE)
+        rest = sampled.standard_gamma(np.maximum(exposure - events.sum(axis=1), 0.0) + LITTLE)
+        shares = drawn / np.maximum(drawn.sum(axis=1) + rest, 1e-300)[:, None]
+    left = np.cumprod(1 - np.minimum(shares.sum(axis=1), 1.0), axis=1)
+    survival = np.concatenate([np.ones((len(table), 1)), left], axis=1)
+    incidence = np.zeros((*events.shape[:2], cells.count + 1))
+    incidence[:, :, 1:] = np.cumsum(shares * survival[:, None, :-1], axis=2)
+    return LifeTable(at_risk, survival, incidence)
+
+
+def _parts(
+    table: Floats, cells: LifeCells, leaving: int = 0, steady: bool = False
+) -> tuple[Floats, Floats, Floats]:
+    """Events (.., causes, count), persons exposed in each cell (.., count), at risk at edges."""
+    kinds, lead = len(cells.causes), table.shape[:-1]
+    last = kinds * cells.count
+    events = table[..., :last].reshape(*lead, kinds, cells.count)
+    censored = cells.spread(table[..., last : cells.exits - 1], leaving)
+    beyond = table[..., cells.exits - 1 : cells.exits]
+    # Counted from the end, persons at risk are never fewer than those who leave later.
+    change = events.sum(axis=-2) + censored
+    new = np.zeros_like(censored)
+    if cells.late:
+        new = cells.spread(table[..., cells.exits + 1 :], -leaving)
+    if steady and not leaving and cells.ratio == 2:
+        censored = _steadily(change - new, censored, beyond, cells)
+        change = events.sum(axis=-2) + censored
+    after = np.cumsum((change - new)[..., ::-1], axis=-1)[..., ::-1]
+    at_risk = np.concatenate([after + beyond, beyond], axis=-1)
+    if cells.late:
+        at_risk = np.maximum(at_risk, 0.0)
+    exposure = at_risk[..., :-1] + new * (1 + leaving) / 2 - censored * (1 - leaving) / 2
+    return events, np.maximum(exposure, events.sum(axis=-2)), at_risk
+
+
+def _steadily(change: Floats, censored: Floats, beyond: Floats, cells: LifeCells) -> Floats:
+    """Censored persons (.., count), each pair of cells with those of one constant rate.
+
+    At risk are A when the pair begins, R at its end, and B - x between the cells, where x of C are
+    censored in the first. At one rate x : C - x is as the areas u (A + B - x) : v (B - x + R) under
+    straight lines, for widths u and v: a quadratic equation, of which the smaller root is meant.
+    """
+    pairs = (*change.shape[:-1], cells.coarse, 2)
+    both = change.reshape(pairs)
+    end = np.cumsum(both.sum(axis=-1)[..., ::-1], axis=-1)[..., ::-1] + beyond
+    start, end = end, np.concatenate([end[..., 1:], beyond], axis=-1)
+    total = censored.reshape(pairs).sum(axis=-1)
+    middle = end + both[..., 1] + censored.reshape(pairs)[..., 0]
+    u, v = cells.widths.reshape(cells.coarse, 2).T
+    half = (u * (total + start + middle) + v * (middle + end)) / 2
+    root = np.sqrt(np.maximum(half**2 - (u + v) * u * total * (start + middle), 0.0))
+    first = np.clip((half - root) / (u + v), 0.0, total)
+    return np.stack([first, total - first], axis=-1).reshape(change.shape)
+
+
+def equality(
+    noisy: Floats,
+    means: Floats,
+    cells: LifeCells,
+    noise: CellNoise,
+    cause: int | None,
+    draws: int = NULL_DRAWS,
+) -> tuple[float, float]:
+    """Statistic and p-value of the hypothesis that groups have one hazard (of one cause, or of all).
+
+    Each group's events in a cell minus its share, by persons at risk, of all events there; summed with
+    weights that are those of the log-rank test where sampling dominates and leave out cells of which
+    the noise leaves nothing. The sums of all groups but one make a quadratic form. Its null law is
+    simulated: tables with the common hazard, each group's own censoring, beginnings and size, and the
+    noise of the known law.
+
+    Parameters
+    ----------
+    noisy : array (groups, each)
+        Persons, with noise.
+    means : array (groups, each)
+        What the tables without noise are about.
+    cells : LifeCells
+    noise : CellNoise
+    cause : int or None
+    draws : int
+        Of the null law.
+    """
+    chosen = slice(None) if cause is None else slice(cause, cause + 1)
+    events, exposure, _ = _parts(means, cells)
+    of_group = exposure / np.maximum(exposure.sum(axis=0), FEWEST)
+    # A cell's information without noise, for one unit of log hazard; its noise's share of the variance.
+    signal = events[:, chosen].sum(axis=(0, 1)) * (1 - np.sum(of_group**2, axis=0))
+    kinds = events[:, chosen].shape[1]
+    weights = signal / (signal + kinds * noise.deviation**2 * np.mean(of_group * (1 - of_group) + 0.25))
+
+    def sums(tables: Floats) -> Floats:
+        seen, there, _ = _parts(tables, cells)
+        there = np.maximum(there, 0.0)
+        share = there / np.maximum(there.sum(axis=-2, keepdims=True), 1.0)
+        counted = seen[..., chosen, :].sum(axis=-2)
+        return np.asarray(
+            ((counted - share * counted.sum(axis=-2, keepdims=True)) * weights).sum(axis=-1)
+        )
+
+    generator = np.random.Generator(np.random.Philox(key=1))
+    null = sums(_null_tables(events, exposure, means, cells, noise, generator, draws))[:, :-1]
+    root = np.linalg.pinv(np.cov(null.T).reshape(null.shape[1], -1), hermitian=True)
+    found = sums(noisy)[:-1]
+    statistic = float(found @ root @ found)
+    larger = np.einsum("di,ij,dj->d", null, root, null) >= statistic
+    return statistic, float((1 + larger.sum()) / (1 + draws))
+
+
+def _null_tables(
+    events: Floats, exposure: Floats, means: Floats, cells: LifeCells, noise: CellNoise,
+    generator: np.random.Generator, draws: int,
+) -> Floats:  # fmt: skip
+    common = events.sum(axis=0) / np.maximum(exposure.sum(axis=0), FEWEST)
+    # Constant rates at which a cell's share has an event.
+    total = common.sum(axis=0)
+    rates = common * (-np.log1p(-np.minimum(total, 1 - 1e-6)) / np.maximum(total, FEWEST))
+    last = len(cells.causes) * cells.count
+    tables = np.empty((draws, *means.shape))
+    for group, mean in enumerate(means):
+        ended = cells.spread(mean[last : cells.exits - 1])
+        censoring = ended / np.maximum(exposure[group], 1e-3)
+        starts = np.zeros(cells.coarse + 1)
+        starts[0] = 1.0
+        if cells.late:
+            starts = mean[cells.exits :] / mean[cells.exits :].sum()
+        shares = expected_shares(rates[None], censoring[None] + 1e-12, starts[None], cells)[0]
+        size = max(1, round(float(mean[: cells.exits].sum())))
+        exits = shares[: cells.exits] / shares[: cells.exits].sum()
+        tables[:, group, : cells.exits] = generator.multinomial(size, exits, draws)
+        if cells.late:
+            tables[:, group, cells.exits :] = generator.multinomial(size, starts, draws)
+    spread = noise.scale if noise.laplace else noise.deviation
+    drawn = generator.laplace if noise.laplace else generator.normal
+    return tables + drawn(0.0, spread, tables.shape)

@@ -1,0 +1,400 @@
+"""A released survival curve: noisy counts of follow-ups, and all that is estimated from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike
+
+from dpfda.bases.grids import check_points, frozen
+from dpfda.bases.lifetimes import LifeCells
+from dpfda.comparison.equality import EqualityTest, Estimate
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import choice, label, probability
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import Neighbours
+from dpfda.privacy.words import number
+from dpfda.releases import entries as file
+from dpfda.releases.banded import Valued
+from dpfda.releases.bands import CONFIDENCE, Band, band_from_errors, check_level, settled
+from dpfda.releases.base import LEVEL, Column
+from dpfda.releases.promise import AddedNoise
+from dpfda.releases.report import counted
+from dpfda.releases.shares import NoisyShares
+from dpfda.releases.words import Words, noise_line, without_noise
+from dpfda.survival.lifetables import LifeTable, equality, life_table
+from dpfda.survival.lifetimes import CellNoise, table_draws
+from dpfda.views import Line, View
+
+DRAWS = 2000
+BAND_POINTS = 201
+RISK_TIMES = 6
+# Draws are spread by so much for bands and intervals: the law of the noise is exact, priors are not.
+GUARD = 1.4
+# A cumulative hazard is drawn up to here.
+LEAST = 1e-6
+KINDS = ("mean", CONFIDENCE)
+# What holds every unit in bounds.
+BOUND = "one follow-up a unit"
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedSurvival(Valued):
+    """Follow-ups counted in cells of time, published with noise, and the survival curve made of them.
+
+    Call it for the survival function: the share of persons without an event, monotone and within
+    [0, 1] by construction. It is the mean, over draws of the table without noise given all that was
+    released (`dpfda.survival.lifetimes`), of that table's product-limit estimate.
+
+    Parameters
+    ----------
+    cells : LifeCells
+        Public cells, causes and groups.
+    shares : NoisyShares
+        The mechanism's output.
+    certificate : Certificate
+        What it promises to whom, and what it cost.
+    about : mapping
+        Versions, date, labels.
+    level : str, optional
+        The group that is looked at; all together by default.
+    """
+
+    cells: LifeCells
+    shares: NoisyShares
+    certificate: Certificate
+    about: Mapping[str, object] = field(default_factory=dict)
+    level: str | None = None
+
+    FORMAT: ClassVar[str] = "dpfda-survival"
+    CALLED: ClassVar[str] = "released survival curve"
+    band_kinds: ClassVar[tuple[str, ...]] = KINDS
+    ENTRIES: ClassVar[file.Table] = {
+        "cells": file.itself(LifeCells.from_json),
+        "shares": file.itself(NoisyShares.from_json),
+        "level": file.TEXT.or_null,
+    }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.shares.noisy) != self.cells.size:
+            raise ParameterError("noisy_shares", f"be {self.cells.size}", len(self.shares.noisy))
+
+    @property
+    def domain_range(self) -> tuple[float, float]:
+        """First and last time."""
+        return self.cells.domain_range
+
+    @property
+    def grid_points(self) -> Floats:
+        """Edges of the cells."""
+        return self.cells.edges
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """Names of the groups; none where all are together."""
+        return self.cells.levels
+
+    def __getitem__(self, level: str) -> ReleasedSurvival:
+        """The curve of one group."""
+        return replace(self, level=label(level, "group", self.levels))
+
+    # Estimates.
+
+    @cached_property
+    def counts(self) -> Floats:
+        """Noisy numbers of persons (groups, cells); with late beginnings a person counts twice."""
+        counts = self.shares.counts * self.cells.parts
+        return frozen(counts.reshape(self.cells.groups, -1))
+
+    @cached_property
+    def noise(self) -> CellNoise:
+        """Noise on each of `counts`."""
+        laplace = self.shares.noise.law != "gaussian"
+        return CellNoise(self.shares.deviation * self.cells.parts, laplace)
+
+    @cached_property
+    def _draws(self) -> Floats:
+        """Draws (draws, groups, each) of the tables without noise, from a fixed key."""
+        size, generator = self.shares.public_size, np.random.Generator(np.random.Philox(key=0))
+        known = None if size is None else float(size)
+        return frozen(table_draws(self.counts.ravel(), self.cells, self.noise, known, generator, DRAWS))
+
+    def _table(self, spread: float = 1.0) -> Floats:
+        mean = self._draws.mean(axis=0)
+        draws = np.maximum(mean + spread * (self._draws - mean), 0.0)
+        return np.asarray(
+            draws.sum(axis=1) if self.level is None else draws[:, self.levels.index(self.level)]
+        )
+
+    @cached_property
+    def _without_noise(self) -> LifeTable:
+        return life_table(self._table(), self.cells)
+
+    @cached_property
+    def _of_persons(self) -> LifeTable:
+        return life_table(self._table(GUARD), self.cells)
+
+    @cached_property
+    def _of_population(self) -> LifeTable:
+        generator = np.random.Generator(np.random.Philox(key=2))
+        return life_table(self._table(GUARD), self.cells, generator)
+
+    def spread(self) -> Floats:
+        """Standard deviation (count + 1,) at the edges of the curve without noise, given the release."""
+        return np.asarray(self._without_noise.survival.std(axis=0))
+
+    @cached_property
+    def _by_order(self) -> tuple[Floats, Floats]:
+        """How much lower, and higher, the curve may be at edges by when in a cell people left."""
+        mean = self._table().mean(axis=0, keepdims=True)
+        low, middle, high = (life_table(mean, self.cells, None, when).survival[0] for when in (-1, 0, 1))
+        return middle - low, high - middle
+
+    def _life(self, kind: str) -> LifeTable:
+        return self._of_population if choice(kind, "kind", KINDS) == CONFIDENCE else self._of_persons
+
+    @cached_property
+    def _cumulative(self) -> scipy.interpolate.PchipInterpolator:
+        return self._interpolated(self._without_noise.survival.mean(axis=0))
+
+    def _interpolated(self, survival: Floats) -> scipy.interpolate.PchipInterpolator:
+        """Monotone cumulative hazards through survival (count + 1, ..) at the edges."""
+        hazards = -np.log(np.maximum(survival, LEAST))
+        return scipy.interpolate.PchipInterpolator(self.cells.edges, hazards)
+
+    def _values(self, at: Floats) -> Floats:
+        """Share of persons without an event up to times: not increasing, within [0, 1]."""
+        return np.asarray(np.exp(-np.maximum(self._cumulative(at), 0.0)))
+
+    def cumulative_hazard(self, points: ArrayLike) -> Any:
+        """Integral of the hazard up to times."""
+        return self._positive(self._cumulative, points)
+
+    def hazard(self, points: ArrayLike) -> Any:
+        """Rate of events, for one unit of time, of those still without one."""
+        return self._positive(self._cumulative.derivative(), points)
+
+    def incidence(self, points: ArrayLike, cause: str) -> Any:
+        """Share of persons with an event of a cause up to times, where other causes compete."""
+        place = self.cells.causes.index(choice(cause, "cause", self.cells.causes))
+        shares = self._without_noise.incidence[:, place].mean(axis=0)
+        return self._positive(scipy.interpolate.PchipInterpolator(self.cells.edges, shares), points)
+
+    def at_risk(self, points: ArrayLike) -> Any:
+        """Estimated number of persons followed at times."""
+        numbers = self._without_noise.at_risk.mean(axis=0)
+        return self._positive(lambda at: np.interp(at, self.cells.edges, numbers), points)
+
+    def _positive(self, function: Callable[[Floats], Floats], points: ArrayLike) -> Any:
+        return self._at(lambda at: np.maximum(function(at), 0.0), points)
+
+    def quantile(self, share: float = 0.5, level: float = LEVEL, kind: str = "mean") -> Estimate:
+        """Time by which a share of persons had an event; infinite where the last time comes first.
+
+        Parameters
+        ----------
+        share : float
+        level : float
+            Probability of the interval.
+        kind : {"mean", "confidence"}
+            What the interval is for, as in `band`.
+        """
+        wanted = 1 - probability(share, "share")
+        drawn = self._times(self._life(kind).survival, wanted)
+        line = self._without_noise.survival.mean(axis=0)[None]
+        return Estimate.around(float(self._times(line, wanted)[0]), drawn, check_level(level))
+
+    def median(self, level: float = LEVEL, kind: str = "mean") -> Estimate:
+        """Median survival time; see `quantile`."""
+        return self.quantile(0.5, level, kind)
+
+    def _times(self, survival: Floats, wanted: float) -> Floats:
+        """First times (q,) at which curves (q, count + 1) are at or below a height."""
+        fine = np.linspace(*self.domain_range, 2001)
+        curves = np.exp(-self._interpolated(survival.T)(fine))
+        reached = curves <= wanted
+        return np.where(reached.any(axis=0), fine[np.argmax(reached, axis=0)], np.inf)
+
+    def restricted_mean(
+        self, until: float | None = None, level: float = LEVEL, kind: str = "mean"
+    ) -> Estimate:
+        """Mean time without an event up to a time, by default the last: the area under the curve.
+
+        Parameters
+        ----------
+        until : float, optional
+        level, kind
+            As in `quantile`.
+        """
+        last = (
+            self.domain_range[1] if until is None else float(check_points(until, self.domain_range)[0])
+        )
+        fine = np.linspace(self.domain_range[0], last, 1001)
+        areas = scipy.integrate.trapezoid(
+            np.exp(-self._interpolated(self._life(kind).survival.T)(fine)), fine, axis=0
+        )
+        value = float(scipy.integrate.trapezoid(self(fine), fine))
+        return Estimate.around(value, areas, check_level(level))
+
+    def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
+        """Band for the survival function, within [0, 1] and not increasing.
+
+        Notes
+        -----
+        "mean" is for the curve of these persons, counted in these cells, without the noise of
+        privacy. "confidence" is for the curve of a population of which they are a sample: noise,
+        sampling, and what the cells do not show.
+
+        The law of the noise is known exactly; what is drawn beside it has a prior, and how often bands
+        hold was simulated: see the page on survival. Of the inside of a cell "confidence" assumes
+        nothing: at an edge it allows for every order in which people were censored and had events, and
+        between two edges for any curve that does not increase. It is narrowest at `grid_points`.
+        """
+        edges, life = self.cells.edges, self._life(kind)
+        line = self._without_noise.survival.mean(axis=0)
+        band = band_from_errors(line, np.abs(life.survival - line), level, simultaneous, edges)
+        below, above = self._by_order if kind == CONFIDENCE else (0.0, 0.0)
+        # What lies in a band and does not increase lies in this one too.
+        lower = np.maximum.accumulate(np.clip(band.lower - below, 0, 1)[::-1])[::-1]
+        upper = np.minimum.accumulate(np.clip(band.upper + above, 0, 1))
+        if kind == CONFIDENCE:
+            lower = lower[np.searchsorted(edges, at)]
+            upper = upper[np.searchsorted(edges, at, "right") - 1]
+        else:
+            lower, upper = np.interp(at, edges, lower), np.interp(at, edges, upper)
+        return settled(replace(band, points=frozen(at), lower=lower, upper=upper), np.asarray(self(at)))
+
+    def test(self, level: float = 0.05, cause: str | None = None) -> EqualityTest:
+        """Whether groups have one hazard: a log-rank test of the noisy tables.
+
+        The hypothesis is about populations: sampling is in the law of the statistic, as are the known
+        noise, and each group's own censoring. That law is simulated at the estimated common hazard.
+
+        Parameters
+        ----------
+        level : float
+            Probability of finding a difference where there is none.
+        cause : str, optional
+            The cause whose hazard is compared; by default all together.
+
+        Raises
+        ------
+        ParameterError
+            If there are no groups, or no such cause.
+        """
+        if not self.levels:
+            raise ParameterError(
+                "groups", "be two or more for a test", "none", "Fit with by=... and levels=[...]."
+            )
+        chosen = None if cause is None else choice(cause, "cause", self.cells.causes)
+        place = None if chosen is None else self.cells.causes.index(chosen)
+        means = self._draws.mean(axis=0)
+        statistic, p_value = equality(self.counts, means, self.cells, self.noise, place)
+        null = f"the populations of {', '.join(self.levels)} have one hazard"
+        null += f" of {chosen}" if chosen else ""
+        return EqualityTest(statistic, p_value, probability(level, "level"), self.levels, null)
+
+    def checked(self) -> None:
+        if self.level is not None and self.level not in self.levels:
+            raise ValueError("there is no such group")
+
+    def stated_bound(self) -> dict[str, object]:
+        return {"description": BOUND}
+
+    def added_noise(self) -> list[AddedNoise]:
+        return self.shares.added_noise(self.neighbours)
+
+    # Tables, pictures and words.
+
+    def band_points(self) -> Floats:
+        return np.linspace(*self.domain_range, BAND_POINTS)[:, None]
+
+    def columns(
+        self, at: Floats, level: float, simultaneous: bool, kind: str | None
+    ) -> dict[str, Column]:
+        columns = super().columns(at, level, simultaneous, kind)
+        where = at[:, 0]
+        columns["hazard"] = (
+            self.hazard(where),
+            "rate of events of those still without one, a unit of time",
+        )
+        columns["at_risk"] = self.at_risk(where), f"estimated number of {self.unit}s followed"
+        for cause in self.cells.causes if len(self.cells.causes) > 1 else ():
+            columns[f"incidence {cause}"] = self.incidence(where, cause), f"share with {cause} so far"
+        for name in self.levels if self.level is None else ():
+            columns[f"survival {name}"] = self[name](where), f"{self.value_label}, {name}"
+        return columns
+
+    def view(self, level: float | None = LEVEL) -> View:
+        shown = [self[name] for name in self.levels] if self.level is None and self.levels else [self]
+        lines = [each.line(each.level or "survival", level) for each in shown]
+        if len(self.cells.causes) > 1 and len(shown) == 1:
+            at = self.band_points()[:, 0]
+            lines += [
+                Line(at, self.incidence(at, cause), f"incidence of {cause}", stroke="dashed")
+                for cause in self.cells.causes
+            ]
+        times = np.linspace(*self.domain_range, RISK_TIMES)
+        rows = tuple((each.level or f"{self.unit}s at risk", each.at_risk(times)) for each in shown)
+        return replace(self.curve(lines, baseline=0.0), below=(times, rows))
+
+    @property
+    def subject(self) -> str:
+        return "survival curve" + (f" of {self.level}" if self.level else "")
+
+    @property
+    def public_units(self) -> int | None:
+        return None if self.neighbours is Neighbours.ADD_REMOVE else self.shares.public_size
+
+    @property
+    def value_label(self) -> str:
+        return str(self.about.get("value", "share without event"))
+
+    def axis_label(self, axis: int) -> str:
+        return str(self.about.get("domain", "time"))
+
+    def highlights(self) -> dict[str, str]:
+        groups = {"groups": str(self.test())} if self.levels else {}
+        return noise_line(self, self.value_label) | groups
+
+    def words(self) -> Words:
+        hidden = "the life table of these cells without noise"
+        moved, rest = without_noise(self, hidden, "in shares of persons")
+        wide = self.band(kind=CONFIDENCE)
+        far = number(float(np.median(wide.reach(self(wide.points)))))
+        sampling = (
+            f"With sampling, and whatever happened within cells, the curve of a population of which "
+            f"these {self.unit}s are a sample lies within {far} (typically; everywhere at once, "
+            f"{wide.level:.0%})."
+        )
+        median = (
+            f"Median time: {self.median()} for the noise alone; {self.median(kind=CONFIDENCE)} with "
+            "sampling."
+        )
+        groups = [f"Groups: {self.test()}."] if self.levels else []
+        coding = [f"- the codes of events: {self.about['coding']};"] if "coding" in self.about else []
+        return Words(
+            published=[
+                f"A survival curve over {self.spoken_domain}, made of counts of "
+                f"{self.cells.describe()}. Random noise was added to protect every {self.unit} behind "
+                "it.",
+            ],
+            assumed=[
+                *coding,
+                *counted(self, f"{self.cells.describe()}; {self.shares.noise.describe()}"),
+            ],
+            accurate=[moved, sampling, median, *groups, rest],
+        )
+
+    def lines(self) -> dict[str, str]:
+        return {"cells": self.cells.describe(), "median": str(self.median())}
+
+    def facts(self) -> dict[str, object]:
+        return {"cells": self.cells.to_json(), "median": self.median().to_json()}

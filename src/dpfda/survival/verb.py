@@ -1,0 +1,110 @@
+"""`dpfda survival`: publish the survival curve of follow-ups that may be censored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from dpfda.command import options as o
+from dpfda.command.declared import REQUIRED, Given, Option
+from dpfda.command.publishing import Publication
+from dpfda.command.reading import Reader, as_stated
+from dpfda.numerics.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dpfda.command.reading import Fitted, Summary
+    from dpfda.records.columns import TableColumns
+
+# What columns are for, as options and arguments are called.
+NUMBERS, LABELS = ("time", "start"), ("event", "by", "groups")
+
+
+def _column(name: str, words: str, default: object = None) -> Option:
+    return Option(name, f"--{name}", "COLUMN", words, o.READING, default=default)
+
+
+@dataclass(frozen=True)
+class FollowUps(Reader["TableColumns"]):
+    """Follow-ups, a row each."""
+
+    public: ClassVar[Sequence[str]] = ("top", "origin")
+
+    @property
+    def options(self) -> Sequence[Option]:
+        return (
+            o.FILE,
+            _column("time", "Column with the end of each follow-up.", REQUIRED),
+            _column("event", "Column that says how it ended, in the codes of --cause and --censored. By "
+                    "default all are events."),
+            _column("start", "Column with the beginning of each follow-up (left truncation)."),
+            _column("by", "Column with the group of each person. Needs --level."),
+            Option("top", "--top", "TIME", "Public last time, in the units of the data; never read from "
+                   "the data. Who is followed beyond it counts as still followed there. Example: 1000",
+                   o.CURVE, float, REQUIRED),
+            Option("origin", "--from", "TIME", "Public first time.", o.CURVE, float, 0.0),
+            o.X_LABEL, o.GROUPS, o.DECIMAL,
+        )  # fmt: skip
+
+    def settings(self, given: Given) -> dict[str, object]:
+        if (given.by is None) == bool(given.levels):
+            remedy = "Who is in which group is private, so the names are stated: --level 1 --level 2"
+            raise ParameterError("--by and --level", "be given together", "one of them", remedy)
+        words = {"domain": given.x_label or given.time}
+        return {
+            "domain_range": (given.origin, given.top),
+            "labels": words,
+            "causes": given.causes or None,
+            "censored": given.censored or None,
+            "levels": given.levels or None,
+            "unit": given.unit or given.groups,
+        }
+
+    def read(self, given: Given) -> TableColumns:
+        from dpfda.records.columns import read_columns
+        from dpfda.survival.endings import Coding
+
+        coding = Coding.of(given.causes or None, given.censored or None)
+        coding.check(given.event is not None, given.invalid)
+        with as_stated(given.file, given.decimal, given.invalid) as stated:
+            return read_columns(given.file, _named(given, NUMBERS), _named(given, LABELS), stated)
+
+    def fit(self, estimator: Summary, table: TableColumns, given: Given) -> Fitted:
+        uses = [use for use, _ in _named(given, NUMBERS)]
+        return estimator.fit(**dict(zip(uses, table.numbers.T, strict=True)), **table.labels)
+
+    def used(self, given: Given, table: TableColumns) -> list[str]:
+        return [column for _, column in _named(given, (*NUMBERS, *LABELS))]
+
+
+def _named(given: Given, uses: Sequence[str]) -> list[tuple[str, str]]:
+    """The columns that are named, by what they are for."""
+    return [(use, getattr(given, use)) for use in uses if getattr(given, use) is not None]
+
+
+VERB = Publication(
+    name="survival",
+    words="Publish the survival curve of follow-ups that may be censored, with bands, median, numbers "
+    "at risk and a comparison of groups, under differential privacy.",
+    estimators=("dpfda.survival.estimator:PrivateSurvival", "dpfda.mean.estimator:PrivateMean"),
+    reader=FollowUps(),
+    without=("missing", "standardize"),
+    options=(
+        Option("causes", "--cause", "CODE", "Public code in --event of what ends a follow-up; 1 by "
+               "default. Repeat it where causes compete. Example: --cause 2", o.READING, list[str],
+               None),
+        Option("censored", "--censored", "CODE", "Public code in --event of censoring; 0 by default. "
+               "Follow-ups of any other code are refused; --invalid repair needs both --cause and "
+               "--censored, and leaves them out. Example: --censored 1", o.READING, list[str], None),
+        Option("cells", "--cells", "M", panel=o.CURVE, type=int),
+    ),
+    plans=(
+        "dpfda plan survival --curves 228 --top 1100 --error 0.02",
+    ),
+    examples=(
+        "dpfda survival lung.csv --time time --event status --cause 2 --censored 1 --top 1100 "
+        "--epsilon 1 --unit patient --x-label 'time (days)' --out lung.json --plot lung.png",
+        "dpfda survival lung.csv --time time --event status --cause 2 --censored 1 --by sex "
+        "--level 1 --level 2 --top 1100 --epsilon 1 --out lung-by-sex.json --plot lung-by-sex.png",
+    ),
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Means of curves with several values: positions in space, sensors."""
