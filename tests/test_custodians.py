@@ -34,8 +34,8 @@ pytest.importorskip("cryptography")
 
 from dpfda.covariance.deviations import outer_sum
 from dpfda.covariance.publish import Stage
+from dpfda.front.custodians import agree, estimator_of, merge, part, pooled, words
 from dpfda.publication.custody import Agreement, Keys, Part, joined, masked
-from dpfda.spine.custodians import agree, estimator_of, merge, part, pooled, words
 from dpfda.spine.written import estimator_from, written_parameters
 
 POINTS = 12

@@ -43,6 +43,7 @@ from dpfda.density.histogram_release import ReleasedHistogram
 from dpfda.density.quantiles_release import ReleasedQuantiles
 from dpfda.density.release import ReleasedDensity
 from dpfda.effects.release import ReleasedFunctionalRegression
+from dpfda.front.custodians import merge
 from dpfda.front.interop.opendp import as_release, guarantee_of, make_mean
 from dpfda.lattice.release import LatticeRelease
 from dpfda.machines.release import ReleasedPredictor
@@ -61,7 +62,6 @@ from dpfda.releases.base import Release
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import TwoStageFunction
-from dpfda.spine.custodians import merge
 from dpfda.survival.release import ReleasedSurvival
 from dpfda.tuning import private_selection
 from dpfda.vector.release import ReleasedVector

@@ -208,9 +208,9 @@ def try_plan(estimator: Summary) -> None:
             estimator.plan(TRIED_UNITS).certified()
         return
     from dpfda.command.checks import kernel_on
-    from dpfda.covariance.strategies import Center
 
-    center, domain = Center.of(getattr(estimator, "center", None)).curve, known.domain_range
+    center, domain = getattr(estimator, "center", None), known.domain_range
+    center = getattr(center, "curve", center)
     for curve in (center, *(getattr(estimator, "prior", None) or ())):
         if domain is None and callable(curve):
             domain = curve.domain_range

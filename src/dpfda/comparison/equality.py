@@ -16,91 +16,18 @@ Where nothing but the test is wanted, `dpfda.PrivateEqualityTest` spends the bud
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from dpfda.comparison.difference_release import ReleasedDifference
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, probability
-from dpfda.privacy.words import number
 from dpfda.releases.bands import DRAWS
 from dpfda.releases.confidence import Variance, stated_variance
+from dpfda.releases.findings import EqualityTest
 
 FORMS = {"level": 0.8, "slope": 0.1, "bend": 0.1}
 NULLS = ("populations", "samples")
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number with an interval around it.
-
-    Parameters
-    ----------
-    value, lower, upper : float
-        Infinite where it was not reached.
-    level : float
-        Probability of the interval.
-    """
-
-    value: float
-    lower: float
-    upper: float
-    level: float
-
-    @classmethod
-    def around(cls, value: float, drawn: Floats, level: float) -> Estimate:
-        """The interval of drawn numbers that leaves as many on either side."""
-        tails = (1 - level) / 2
-        lower, upper = (float(np.quantile(drawn, q, method="higher")) for q in (tails, 1 - tails))
-        return cls(value, min(lower, value), max(upper, value), float(level))
-
-    def __str__(self) -> str:
-        value, lower, upper = map(_said, (self.value, self.lower, self.upper))
-        return f"{value} ({100 * self.level:.4g}%: {lower} to {upper})"
-
-    def to_json(self) -> dict[str, object]:
-        """As JSON types; what was not reached is null."""
-        ends = {"value": self.value, "lower": self.lower, "upper": self.upper}
-        return {**{k: v if np.isfinite(v) else None for k, v in ends.items()}, "level": self.level}
-
-
-@dataclass(frozen=True)
-class EqualityTest:
-    """What a test of equality found.
-
-    Parameters
-    ----------
-    statistic : float
-    p_value : float
-        Probability of a statistic as large where the hypothesis is true.
-    level : float
-        Probability of finding a difference where there is none.
-    names : tuple of str
-        What was compared.
-    null : str
-        The hypothesis, in words.
-    seen : tuple of str
-        In what the difference is largest, where several things are looked at.
-    """
-
-    statistic: float
-    p_value: float
-    level: float
-    names: tuple[str, ...]
-    null: str
-    seen: tuple[str, ...] = ()
-
-    @property
-    def differ(self) -> bool:
-        """Whether the hypothesis is rejected."""
-        return self.p_value <= self.level
-
-    def __str__(self) -> str:
-        verdict = "rejected" if self.differ else "not rejected"
-        where = f", mostly in {' and '.join(self.seen)}" if self.seen and self.differ else ""
-        return f"that {self.null} is {verdict} at level {self.level:g} (p = {self.p_value:.3g}{where})"
 
 
 def check_test(level: float, null: str, variance: Variance | None) -> float:
@@ -175,7 +102,3 @@ def _sampling(difference: ReleasedDifference, variance: Variance | None) -> Floa
             raise ParameterError("variance", words, "None", "It must be known to be public.")
         total += largest / release.count
     return total
-
-
-def _said(value: float) -> str:
-    return number(value) if np.isfinite(value) else "not reached"

@@ -12,6 +12,7 @@ import scipy
 
 from dpfda.comparison.estimator import PrivateComparison
 from dpfda.comparison.forms import ANY, DESCRIBED, DEVIATION, FINE, LEVEL, LOOKS, Forms, quantiles
+from dpfda.comparison.statistic import publish_statistic
 from dpfda.comparison.tested_release import ReleasedTest
 from dpfda.mechanisms.cells import Cells
 from dpfda.mechanisms.design.shares import EXPONENT
@@ -26,7 +27,7 @@ from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.privacy.words import number
 from dpfda.publication import NAMED, MeanPlan, Paying, PlanOfMeans, Prepared, recomputed, stamp
-from dpfda.publication.integers import publish_statistic, statistic_noise
+from dpfda.publication.integers import statistic_noise
 from dpfda.releases.shares import NoisyShares
 from dpfda.spine.arguments import Bounds, Columns, Labels, Number, Payer, Place, Protected, Records
 from dpfda.spine.choices import check_choices

@@ -19,6 +19,7 @@ from dpfda.comparison.plan import (
     publish_comparison,
     shared_design,
 )
+from dpfda.mean.pooled import PooledMean
 from dpfda.mean.sparse import refuse_pooled
 from dpfda.mean.streams import refuse_irregular
 from dpfda.mean.two_stage import TwoStages
@@ -57,7 +58,6 @@ from dpfda.spine.memberships import (
     rows_of_level,
     unit_keys,
 )
-from dpfda.spine.pooled import PooledMean
 from dpfda.spine.settings import Reading, Settings
 from dpfda.spine.sums import Summation, matrix_on
 

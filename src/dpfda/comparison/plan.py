@@ -13,6 +13,7 @@ from dpfda.bases import Basis
 from dpfda.bases.protocol import Functions
 from dpfda.bounds import Bound
 from dpfda.comparison.release import ReleasedComparison
+from dpfda.mean.pooled import PooledMean
 from dpfda.mean.streams import finished, open_summation
 from dpfda.mechanisms import AdaptingMechanism, Design, Problem, read_mechanism
 from dpfda.mechanisms.design import choose
@@ -26,7 +27,7 @@ from dpfda.records.labels import Key, read_keys
 from dpfda.spine.arguments import Labels, Records
 from dpfda.spine.estimator import read_ledger
 from dpfda.spine.memberships import IN_TWO, by_value, none_of
-from dpfda.spine.pooled import PooledMean, PooledSum, Rows
+from dpfda.spine.pooled import PooledSum, Rows
 from dpfda.spine.settings import Settings
 
 # Units that noise is tuned for where no group's size is public.

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpfda.comparison.difference_release import SAMPLING, ReleasedDifference, together
-from dpfda.comparison.equality import EqualityTest, equal_means
+from dpfda.comparison.equality import equal_means
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import mapping, sequence
 from dpfda.numerics.errors import ParameterError
@@ -22,6 +22,7 @@ from dpfda.releases import entries as file
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.confidence import Variance
 from dpfda.releases.costs import identity_of
+from dpfda.releases.findings import EqualityTest
 from dpfda.releases.function import OfMeans, ReleasedFunction
 from dpfda.releases.words import Words
 from dpfda.views import Curve

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import check_points
 from dpfda.bounds import ValueBounds
-from dpfda.comparison.equality import EqualityTest, check_test
+from dpfda.comparison.equality import check_test
 from dpfda.comparison.forms import DESCRIBED, Forms
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import name, sequence
@@ -23,6 +23,7 @@ from dpfda.privacy.words import number
 from dpfda.releases import entries as file
 from dpfda.releases.base import LEVEL, Release
 from dpfda.releases.confidence import Variance, stated_variance
+from dpfda.releases.findings import EqualityTest
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import NoisyShares
 from dpfda.releases.words import Words

@@ -13,6 +13,7 @@ from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import ValueBounds
 from dpfda.covariance.deviations import Deviations, Paired, lengths, outer_sum
 from dpfda.covariance.plan import COUNT, MEAN, CovariancePlan, Shares
+from dpfda.covariance.pooled import PooledCovariance
 from dpfda.covariance.publish import Stage, release_covariance, released_count
 from dpfda.covariance.release import ReleasedCovariance
 from dpfda.covariance.strategies import Center, Exponential, MatrixNoise, open_share, subspace_shares
@@ -46,7 +47,6 @@ from dpfda.spine.choices import check_choices, check_interval, mean_plan, public
 from dpfda.spine.clusters import total_on_cluster
 from dpfda.spine.curves import POINTS, public_basis, read_curves, unit_curves
 from dpfda.spine.estimator import Estimator, warn_of_labels
-from dpfda.spine.pooled import PooledCovariance
 from dpfda.spine.settings import Reading, Settings, read_labels
 from dpfda.spine.sums import Summation
 

@@ -10,6 +10,7 @@ import numpy as np
 from dpfda.bases.cells import CellGrid, box_domain
 from dpfda.density.kernel import DensityKernel
 from dpfda.density.plan import DensityPlan, density_plan, publish_density
+from dpfda.density.pooled import PooledDensity
 from dpfda.estimates.histospline import check_smoothing
 from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
@@ -37,7 +38,6 @@ from dpfda.spine.arguments import (
 from dpfda.spine.choices import check_choices
 from dpfda.spine.clusters import total_on_cluster
 from dpfda.spine.estimator import Estimator, warn_of_labels
-from dpfda.spine.pooled import PooledDensity
 from dpfda.spine.settings import Reading
 
 

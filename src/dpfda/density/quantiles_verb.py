@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpfda.command import options as o
 from dpfda.command.declared import DOCSTRING, Given, Option
 from dpfda.command.publishing import Publication
-from dpfda.command.rows import OneColumn
+from dpfda.density.options import OneColumn
 from dpfda.numerics.errors import ParameterError
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpfda.command import options as o
 from dpfda.command.declared import Option
 from dpfda.command.publishing import Publication
-from dpfda.command.rows import Points
+from dpfda.density.options import Points
 
 VERB = Publication(
     name="density",

@@ -27,13 +27,9 @@ from dpfda.releases.bands import Band, Limits, settled
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.confidence import BOUNDED, STATED, Variance, sampled, stated_variance
 from dpfda.releases.promise import AddedNoise
+from dpfda.releases.shares import corner_noise_words
 from dpfda.releases.words import Words, noise_line, without_noise
 from dpfda.views import Curve
-
-
-def corner_noise_words(noise: NoiseLaw, corners: int) -> str:
-    """Say in words what noise is on a table of corners."""
-    return f"{noise.describe().replace('coefficients', 'numbers')}, for each of {corners} corners"
 
 
 def bound_words(bounds: Floats, corners: Corners) -> str:

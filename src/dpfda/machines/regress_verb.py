@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpfda.command.rows import machine
+from dpfda.machines.options import machine
 
 VERB = machine(
     name="regress",

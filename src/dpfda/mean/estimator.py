@@ -11,6 +11,7 @@ import numpy as np
 from dpfda.bases import Basis
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import read_bounds
+from dpfda.mean.pooled import PooledMean
 from dpfda.mean.public_curves import read_public_curves
 from dpfda.mean.sparse import (
     PooledPlan,
@@ -52,7 +53,6 @@ from dpfda.spine.choices import check_choices, mean_plan, public_size
 from dpfda.spine.clusters import total_on_cluster
 from dpfda.spine.curves import POINTS, public_basis, read_curves, unit_curves
 from dpfda.spine.estimator import warn_of_labels
-from dpfda.spine.pooled import PooledMean
 from dpfda.spine.settings import Reading, Settings
 from dpfda.spine.sums import Summation, Summed, matrix_on
 

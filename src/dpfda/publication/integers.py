@@ -1,9 +1,8 @@
-"""Exact integers from private to public, where somebody else has proved how far they move: four ways."""
+"""Exact integers from private to public, where somebody else has proved how far they move."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from dpfda.bounds import Norm
 from dpfda.mechanisms.design.shares import share_noise
@@ -23,10 +22,6 @@ from dpfda.privacy.guarantees import (
     within,
 )
 from dpfda.publication.charging import NAMED, Paying, certified_entry, charge, recomputed
-from dpfda.releases.shares import NoisyShares
-
-if TYPE_CHECKING:
-    from dpfda.comparison.forms import Forms
 
 # Stages of a release.
 OBJECTIVE, MINIMISER = "perturbed objective", "noise on the minimiser"
@@ -184,40 +179,3 @@ def statistic_noise(guarantee: Guarantee) -> tuple[NoiseLaw, Guarantee, Norm, in
         As `share_noise`: what is added or removed there is one unit, of one share.
     """
     return share_noise(1, guarantee, Neighbours.ADD_REMOVE)
-
-
-def publish_statistic(
-    sums: Sequence[IntegerSum],
-    half_widths: Sequence[int],
-    forms: Forms,
-    guarantee: Guarantee,
-    entry: Mapping[str, object],
-    tuning: Mapping[str, object],
-    paying: Paying = NAMED,
-) -> tuple[NoisyShares, Certificate]:
-    """Charge the ledger, draw the noise, add it to the statistic.
-
-    **Guarantee.** Neighbours replace the data of one unit, who stays in its group. Its integers over a
-    cell are between -H and H, so that they move by at most 2 H and the statistic, an integer, by at
-    most 2^20 (`dpfda.comparison.forms`), whichever group it is in and however many there are.
-
-    Parameters
-    ----------
-    sums : sequence of IntegerSum
-        Private sums of each group over the fine cells.
-    half_widths : sequence of int
-        H of each cell.
-    forms : Forms
-    guarantee : Guarantee
-    entry, tuning, paying
-        As in `publish_integers`.
-
-    Raises
-    ------
-    BudgetError
-        If the ledger refuses; no noise was drawn.
-    """
-    law, charged, norm, width = statistic_noise(guarantee)
-    number = IntegerSum.one_number(sums, lambda totals: forms.statistic(totals, half_widths))
-    noisy, certificate = publish_integers(number, law, norm, width, charged, entry, paying, tuning)
-    return NoisyShares(noisy, law, forms.smallest), certificate

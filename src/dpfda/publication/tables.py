@@ -28,7 +28,6 @@ from functools import cached_property
 from typing import ClassVar
 
 from dpfda.bounds import Norm
-from dpfda.effects.release import corner_noise_words
 from dpfda.mechanisms.design.shares import EXPONENT, share_noise
 from dpfda.noise import AnyNorm, BoxNoise, NoiseLaw, Width, body_noise, cost_of, gaussian_noise
 from dpfda.numerics.aggregate import IntegerSum
@@ -38,7 +37,7 @@ from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, without_delt
 from dpfda.publication.again import PlanAgain
 from dpfda.publication.charging import NAMED, Paying, certified_entry, charge, recomputed
 from dpfda.publication.integers import publish_integers
-from dpfda.releases.shares import NoisyShares
+from dpfda.releases.shares import NoisyShares, corner_noise_words
 
 # A unit's weights are in units of 2^-26, and a number of its record in units of 2^-20.
 WEIGHT, VALUE = 26, 20

@@ -81,3 +81,8 @@ class NoisyShares(file.Written):
     def errors(self, generator: np.random.Generator, draws: int) -> Floats:
         """Simulated noise (draws, cells), in units."""
         return np.asarray(np.ldexp(self.noise.simulate(generator, draws), -self.exponent))
+
+
+def corner_noise_words(noise: NoiseLaw, corners: int) -> str:
+    """Say in words what noise is on a table of corners."""
+    return f"{noise.describe().replace('coefficients', 'numbers')}, for each of {corners} corners"

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import check_points, frozen
 from dpfda.bases.lifetimes import LifeCells
-from dpfda.comparison.equality import EqualityTest, Estimate
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, label, probability
@@ -24,6 +23,7 @@ from dpfda.releases import entries as file
 from dpfda.releases.banded import Valued
 from dpfda.releases.bands import CONFIDENCE, Band, band_from_errors, check_level, settled
 from dpfda.releases.base import LEVEL, Column
+from dpfda.releases.findings import EqualityTest, Estimate
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.report import counted
 from dpfda.releases.shares import NoisyShares

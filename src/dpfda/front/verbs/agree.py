@@ -66,8 +66,8 @@ def agree_on(
 def _sign(publication: Publication, given: Given) -> None:
     """Read the cards, make the agreement and write it."""
     from dpfda.command.files import check_outputs
+    from dpfda.front import custodians
     from dpfda.publication.custody import Card, Keys
-    from dpfda.spine import custodians
 
     check_outputs({"--out": given.out}, {"--keys": given.keys}, given.overwrite)
     cards = [Card.load(card) for card in given.cards]

@@ -66,7 +66,8 @@ def evaluate(
     csv : F.csv
         Write the table.
     """
-    from dpfda.command.files import check_outputs, conditional, opened
+    from dpfda.command.files import check_outputs, opened
+    from dpfda.density.given import conditional
     from dpfda.numerics.parameters import choice
     from dpfda.releases.files import write_text
     from dpfda.views import aligned, to_csv

@@ -34,8 +34,8 @@ def publish(
     """
     from dpfda.command.files import check_outputs
     from dpfda.command.publishing import save_plot, save_table, tell_files, write_release
+    from dpfda.front import custodians
     from dpfda.publication.custody import Agreement, Keys, Part
-    from dpfda.spine import custodians
 
     check_outputs(
         {"--out": out, "--plot": plot, "--csv": csv},

@@ -51,10 +51,10 @@ def add_up(
         Your part, for the coordinator.
     """
     from dpfda.command.files import check_outputs
+    from dpfda.front import custodians
     from dpfda.publication.custody import Agreement, Keys
     from dpfda.records.columns import TableColumns, read_columns
     from dpfda.records.files import TableCurves, read_curves
-    from dpfda.spine import custodians
 
     agreed = Agreement.load(agreement)
     if file is None:

@@ -36,7 +36,8 @@ def plot(
     difference
         Draw the first of two means minus the second, with a band for the difference.
     """
-    from dpfda.command.files import check_outputs, conditional, opened, save_picture
+    from dpfda.command.files import check_outputs, opened, save_picture
+    from dpfda.density.given import conditional
     from dpfda.views import draw
 
     inputs = {str(file): file for file in files}

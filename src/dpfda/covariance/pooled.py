@@ -1,0 +1,106 @@
+"""A covariance around a public center as one exact sum, wherever its units are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpfda.bases.protocol import Functions
+from dpfda.covariance.deviations import outer_sum
+from dpfda.covariance.plan import CovariancePlan
+from dpfda.covariance.publish import Stage, release_covariance, released_count
+from dpfda.covariance.release import ReleasedCovariance
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Integers
+from dpfda.numerics.errors import ParameterError
+from dpfda.privacy.guarantees import Neighbours
+from dpfda.publication import charge
+from dpfda.records import Curves, units
+from dpfda.releases.counts import NoisyCount
+from dpfda.spine.arguments import Labels, Records
+from dpfda.spine.curves import read_curves, unit_curves
+from dpfda.spine.estimator import read_ledger
+from dpfda.spine.pooled import PooledSum, Rows
+from dpfda.spine.settings import Settings
+
+
+@dataclass(frozen=True, eq=False)
+class PooledCovariance(PooledSum):
+    """A covariance around a public center as a sum: of the products of a unit's coefficients.
+
+    Parameters
+    ----------
+    settings : Settings
+    plan : CovariancePlan
+        On the columns of all holders, for any number of units.
+    """
+
+    settings: Settings
+    plan: CovariancePlan
+
+    @classmethod
+    def of(cls, settings: Settings, plan: CovariancePlan) -> PooledCovariance:
+        """With a check that what is summed follows from public numbers.
+
+        Raises
+        ------
+        ParameterError
+            If the center is released first, units are paired, or the radius is chosen from counts.
+        """
+        words = "be public where the records lie in several places"
+        if plan.center is None or plan.about["center"] == "pairs":
+            remedy = "Pass center=Center(curve, radius=length), or 'bound' for the middle of the bounds."
+            raise ParameterError("center", words, repr(plan.about["center"]), remedy)
+        if plan.choice is not None:
+            raise ParameterError(
+                "radius", words, "'private'", "Pass center=Center(curve, radius=length)."
+            )
+        return cls(settings, plan)
+
+    @property
+    def stated_basis(self) -> Functions | None:
+        return self.plan.basis
+
+    @cached_property
+    def functions(self) -> int:
+        """As many functions as any law may have that is drawn from, whatever the number of units."""
+        return max(law.size for law in self.plan.laws)
+
+    @property
+    def numbers(self) -> int:  # type: ignore[override]
+        return self.functions * (self.functions + 1) // 2
+
+    @property
+    def largest(self) -> int:  # type: ignore[override]
+        return int(self.plan.ball.radius) ** 2
+
+    @cached_property
+    def rule(self) -> dict[str, object]:  # type: ignore[override]
+        plan = self.plan
+        center = np.asarray(plan.center, dtype="<f8").tobytes().hex()
+        made = [self.functions, repr(plan.ball), center, plan.bounded.get("records")]
+        return {"reading": self.curves_read, "integers": [*made, plan.basis.to_json()]}
+
+    def read(self, X: Records, y: Labels = None) -> Rows:
+        basis = self.plan.basis
+        curves = unit_curves(self.settings, basis, read_curves(self.settings, basis, X)[0], None)[0]
+        return curves.values, curves.usable
+
+    def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:
+        curves = units(Curves(*rows), codes)
+        return outer_sum(curves, self._stage(1.0, self.plan), self.functions).triangle()
+
+    def publish(self, total: IntegerSum, ledger: object = None) -> ReleasedCovariance:
+        plan = self.plan
+        if plan.neighbours is Neighbours.REPLACE_ONE:
+            plan = plan.remade(plan.guarantee, total.count_with_noise(0, 1))
+        certificate = plan.certified()
+        charge(read_ledger(ledger), certificate, plan.entry())
+        noise = plan.count_noise
+        divisor = float(plan.size or 1) if noise is None else released_count(total, noise)
+        return release_covariance(total, self._stage(divisor, plan), certificate)
+
+    def _stage(self, divisor: float | NoisyCount, plan: CovariancePlan) -> Stage:
+        return Stage(plan, divisor, np.asarray(plan.center), None)

@@ -1,0 +1,131 @@
+"""Files with points, a row each, or a table of counts, as verbs read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from dpfda.command import options as o
+from dpfda.command.declared import REQUIRED, Given, Option
+from dpfda.command.reading import Reader, as_stated, parse_points, parse_ranges, said
+from dpfda.numerics.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dpfda.command.reading import Fitted, Summary
+    from dpfda.records.columns import TableColumns
+
+
+@dataclass(frozen=True)
+class Points(Reader["TableColumns"]):
+    """Points, a row each, or a table of counts, a row a cell."""
+
+    public: ClassVar[Sequence[str]] = ("columns", "edges")
+
+    @property
+    def options(self) -> Sequence[Option]:
+        return (
+            o.FILE,
+            Option(
+                "columns", "--column", "NAME:LO:HI",
+                "A column of points and the public ends of its axis, in its units; values outside are "
+                "moved to the nearer one. Repeat it for a density on a rectangle or a box. Example: "
+                "--column age:0:105",
+                o.COUNTED, list[str], None,
+            ),
+            Option(
+                "counts", "--counts", "COLUMN",
+                "Instead: a column of numbers of persons, a row a cell, in the order of --edges.",
+                o.COUNTED, default=None,
+            ),
+            Option(
+                "edges", "--edges", "A,B,..",
+                "With --counts: public ends of the cells, one more than rows; or START:STOP:STEP. "
+                "Example: --edges 0,1,5,10,100 or --edges 0:105:5",
+                o.COUNTED, default=None,
+            ),
+            Option(
+                "multiplier", "--multiplier", "K",
+                "With --counts: what one in the table stands for, 1000 for a table in thousands.",
+                o.COUNTED, int, 1,
+            ),
+            *(replace(label, panel=o.DENSITY) for label in (o.X_LABEL, o.Y_LABEL)),
+            o.GROUPS, o.DECIMAL,
+        )  # fmt: skip
+
+    def settings(self, given: Given) -> dict[str, object]:
+        named = parse_ranges(given.columns or [], "--column")
+        if bool(named) == (given.counts is not None):
+            raise ParameterError(
+                "The data",
+                "be named by --column NAME:LO:HI or by --counts with --edges",
+                "both" if named else "neither",
+            )
+        if (given.counts is None) != (given.edges is None):
+            raise ParameterError("--counts and --edges", "be given together", "one of them")
+        if given.counts is not None and given.groups is not None:
+            once = "be left out for counts, where each person is counted once"
+            raise ParameterError("--groups", once, repr(given.groups))
+        if len(named) > 2 and (given.plot is not None or given.csv is not None):
+            flat = "be left out for more than two columns"
+            raise ParameterError("--plot and --csv", flat, len(named))
+        if given.edges is not None:
+            parse_points(given.edges, "--edges")
+        words = {
+            "domain": given.x_label or (named[0][0] if named else None),
+            "domain_2": given.y_label or (named[1][0] if len(named) == 2 else None),
+        }
+        return {
+            "domain_range": [(low, high) for _, low, high in named] or None,
+            "labels": said(words),
+            "unit": given.unit or given.groups,
+        }
+
+    def read(self, given: Given) -> TableColumns:
+        from dpfda.records.columns import read_columns
+
+        counts = counts_of(given)
+        ranges = parse_ranges(given.columns or [], "--column")
+        names = [name for name, _, _ in ranges] if counts is None else [counts]
+        groups = [] if given.groups is None else [("groups", given.groups)]
+        with as_stated(given.file, given.decimal, given.invalid) as stated:
+            return read_columns(given.file, [("column", name) for name in names], groups, stated)
+
+    def fit(self, estimator: Summary, table: TableColumns, given: Given) -> Fitted:
+        if counts_of(given) is None:
+            return estimator.fit(table.numbers, groups=table.groups)
+        edges = parse_points(given.edges, "--edges")
+        return estimator.fit_counts(table.numbers[:, 0], edges, given.multiplier)
+
+    def notes(self, given: Given, table: TableColumns) -> list[str]:
+        return [] if counts_of(given) is not None else super().notes(given, table)
+
+
+def counts_of(given: Given) -> str | None:
+    """The column of numbers of persons, where the verb has them and one is named."""
+    return getattr(given, "counts", None)
+
+
+@dataclass(frozen=True)
+class OneColumn(Points):
+    """Points on an interval: one column, a row each."""
+
+    public: ClassVar[Sequence[str]] = ("columns",)
+
+    @property
+    def options(self) -> Sequence[Option]:
+        column = Option(
+            "columns", "--column", "NAME:LO:HI",
+            "The column of points and the public ends of its axis, in its units; values outside count "
+            "as at the nearer one. Example: --column income:0:1000000",
+            o.DENSITY, list[str], REQUIRED,
+        )  # fmt: skip
+        return (o.FILE, column, replace(o.X_LABEL, panel=o.DENSITY), o.GROUPS, o.DECIMAL)
+
+    def settings(self, given: Given) -> dict[str, object]:
+        named = parse_ranges(given.columns, "--column")
+        if len(named) != 1:
+            raise ParameterError("--column", "name one column", f"{len(named)}")
+        ((name, low, high),) = named
+        unit = given.unit or given.groups
+        return {"domain_range": (low, high), "labels": {"domain": given.x_label or name}, "unit": unit}

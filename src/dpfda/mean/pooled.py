@@ -1,0 +1,113 @@
+"""A mean as one exact sum, wherever its units are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpfda.bases.protocol import Functions
+from dpfda.mean.streams import finished
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Integers
+from dpfda.privacy.guarantees import Neighbours
+from dpfda.publication import MeanPlan, publish
+from dpfda.publication.means import ReleasedMean
+from dpfda.records import Curves, LongCurves, units
+from dpfda.records.labels import units_of
+from dpfda.spine.arguments import Labels, Records
+from dpfda.spine.curves import read_curves, unit_curves
+from dpfda.spine.estimator import read_ledger
+from dpfda.spine.pooled import PooledSum, Rows
+from dpfda.spine.settings import Settings
+from dpfda.spine.sums import Summation
+
+# A public integer matrix that the total of a mean goes through has entries of 64 bits.
+MATRIX_SIZE = 2**63
+
+
+@dataclass(frozen=True, eq=False)
+class PooledMean(PooledSum):
+    """A mean as a sum.
+
+    Parameters
+    ----------
+    settings : Settings
+    summation : Summation
+        From records on the columns of all holders to integers.
+    """
+
+    settings: Settings
+    summation: Summation
+
+    @property
+    def plan(self) -> MeanPlan:  # type: ignore[override]
+        """The plan on the columns of all holders."""
+        return self.summation.plan
+
+    @property
+    def stated_basis(self) -> Functions | None:
+        return (self.plan.stated or (self.plan.basis,))[0]
+
+    @property
+    def thresholds(self) -> bool:
+        return bool((self.plan.public_design or self.plan.trial).thresholds)
+
+    @property
+    def numbers(self) -> int:  # type: ignore[override]
+        placed = self.plan.on_grid
+        return self.summation.components if placed is None else int(placed.rule.center.size)
+
+    @property
+    def largest(self) -> int:  # type: ignore[override]
+        placed = self.plan.on_grid
+        # A row in a ball or a body has entries below 2^31; in an l1 ball they are finer.
+        if placed is None:
+            return max(2**31, int(self.plan.ball.radius))
+        return int(placed.rule.half_widths.max()) * self.numbers * MATRIX_SIZE
+
+    @cached_property
+    def rule(self) -> dict[str, object]:  # type: ignore[override]
+        placed = self.plan.on_grid
+        if placed is None:
+            made = [self.numbers, repr(self.plan.ball), self.plan.bound.to_json()]
+            return {"reading": self.curves_read, "integers": [*made, self.plan.basis.to_json()]}
+        rule = placed.rule
+        arrays = rule.center, rule.half_widths, rule.weights
+        numbers = (np.asarray(each, dtype="<f8") for each in arrays)
+        made = [rule.exponent, float(rule.limit).hex(), *(each.tobytes().hex() for each in numbers)]
+        return {"reading": self.curves_read, "integers": made}
+
+    def read(self, X: Records, y: Labels = None) -> Rows:
+        curves = self._curves(self._handed(X))
+        return curves.values, curves.usable
+
+    def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:
+        total = self.summation.empty()
+        self.summation.add_curves(total, units(Curves(*rows), codes))
+        return total
+
+    def total(self, X: Records, groups: Labels = None, y: Labels = None) -> IntegerSum:
+        with np.errstate(all="ignore"):
+            if isinstance(X, LongCurves):
+                total = self.summation.empty()
+                self.summation.add_curves(total, self._curves(X, groups))
+                return total
+            matrix = self.summation.matrix(self._handed(X))
+            codes = units_of(groups, len(matrix), self.invalid, in_order=False)[0]
+            return self.summation.of_records(matrix, codes)
+
+    def _handed(self, X: object) -> object:
+        return read_curves(self.settings, self.plan.basis, X, boxes=True)[0]
+
+    def _curves(self, values: object, groups: object = None) -> Curves:
+        return unit_curves(self.settings, self.plan.basis, values, groups)[0]
+
+    def publish(self, total: IntegerSum, ledger: object = None) -> ReleasedMean:
+        if self.plan.neighbours is Neighbours.ADD_REMOVE:
+            # Whether there are two units is not looked at: only the released number tells.
+            prepared = self.summation.prepared(total)
+        else:
+            prepared = finished(self.summation, total)
+        return publish(prepared.total, prepared.plan, read_ledger(ledger))
