@@ -18,7 +18,7 @@ import dpfda
 from csv_rows import csv_rows
 from dpfda import PrivateMean, load
 from dpfda.bases import KernelBasis
-from dpfda.command import main
+from dpfda.front import main
 from dpfda.command.forecast import plan_view
 from dpfda.command.running import progress_bar
 from dpfda.datasets import load_temperatures
@@ -149,7 +149,7 @@ def test_mean_states_what_it_did(days):
     assert "values clipped to [-10, 40]" in words
     assert "mechanism: cells" in words
     assert "band: meant to hold the mean everywhere in 95 of 100 releases, within" in words
-    assert "at most; temperature (degrees C)" in words
+    assert "at most; in the units of 'temperature (degrees C)'" in words
     assert "accuracy: typical error" in words
     assert "written: out.json (release)" in words
     assert result.stderr == AXIS
@@ -163,7 +163,12 @@ def test_json_is_the_only_output(days):
     assert answer["files"] == {"release": "out.json", "csv": "out.csv"}
     assert answer["neighbours"] == "replace-one"
     assert answer["warnings"] == []
-    assert 0 < answer["noise"]["at_a_point"] < answer["noise"]["typical"] <= answer["noise"]["largest"]
+    assert (
+        0
+        < answer["bands"][0]["at_a_point"]
+        < answer["bands"][0]["typical"]
+        <= answer["bands"][0]["largest"]
+    )
 
 
 def test_exact_epsilon_reaches_the_release(days):
@@ -213,7 +218,7 @@ def test_standardized_curves(days):
     centered = curves - (curves @ weights / 23)[:, None]
     unit = centered / np.sqrt(centered**2 @ weights)[:, None]
     np.testing.assert_allclose(load("out.json")(POINTS), unit.mean(axis=0), atol=1e-5)
-    assert "95%; standardised" in flat(result.stdout)
+    assert "at most; standardised, without unit" in flat(result.stdout)
 
 
 @pytest.mark.parametrize(
@@ -804,7 +809,7 @@ def test_python_m_dpfda_works(days):
 
 
 def test_a_shell_without_the_extra_gets_one_line(folder):
-    code = "import sys; sys.modules['typer'] = None; from dpfda.command import main; main()"
+    code = "import sys; sys.modules['typer'] = None; from dpfda.front import main; main()"
     done = process("-c", code, cwd=folder)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "error: the command needs its extra: pip install 'dpfda[cli]'\n"
@@ -925,7 +930,7 @@ def test_demand_of_mondays(data_dir, electricity, folder):
     # One block of size M has, before shrinkage, a root mean square of 2 tau / (n epsilon) times
     # (M (M + 1))^(1/2), here at a point; shrinkage takes less than two thirds of it away.
     unshrunk = 2 * 2000 / 508 * np.sqrt(block * (block + 1))
-    assert unshrunk / 3 < answer["noise"]["at_a_point"] / 1.96 < 1.05 * unshrunk
+    assert unshrunk / 3 < answer["bands"][0]["at_a_point"] / 1.96 < 1.05 * unshrunk
 
 
 # What a file says of itself, and what is stated of it

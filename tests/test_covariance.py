@@ -1119,7 +1119,7 @@ class TestEigenvalues:
         high = nothing.eigenvalue_intervals()[0, 1]
         assert nothing.noise_floor() < high / 1000
         largest = f"between 0 and {number(high)}, with"
-        assert largest in nothing.highlights()["largest"]
+        assert largest in nothing.facts.lines()["largest"]
         words = " ".join(nothing.describe().split())
         assert f"the largest variance of these bounded curves lies {largest}" in words
         assert "small numbers are then no finding" in words

@@ -16,9 +16,13 @@ from typer.testing import CliRunner
 
 from dpfda import PrivateComparison, PrivateDensity, PrivateKernelClassifier, PrivateMean
 from dpfda.bounds import ValueBounds
+from dpfda.comparison import difference_release
+from dpfda.covariance import release as covariance_release
+from dpfda.density import cell_errors
 from dpfda.errors import ParameterError
 from dpfda.front.app import app
 from dpfda.privacy.words import number
+from dpfda.releases import bands
 from dpfda.releases.bands import Band
 from sample_releases import CURVES, GRID, RELEASES
 from stranger_files import IMAGES, KINDS, POINTS
@@ -79,8 +83,8 @@ IN_FILES = (
 @pytest.fixture(autouse=True)
 def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     # What a band holds does not hang on how many draws its width is from.
-    for module in ("bands", "difference", "covariance", "cell_errors"):
-        monkeypatch.setattr(f"dpfda.releases.{module}.DRAWS", 400)
+    for module in (bands, difference_release, covariance_release, cell_errors):
+        monkeypatch.setattr(module, "DRAWS", 400)
 
 
 @cache
@@ -256,10 +260,10 @@ def test_words_name_what_the_band_holds_and_how_far_it_reaches(kind: str) -> Non
         assert words in said
     if kind in ("line", "slope of a line", "narrow", "pure", "laplace"):
         # What is said to lie within a distance of the line is in a band that reaches no farther.
-        band = release.band(0.95, points=np.linspace(*release.domain_range, 201))
+        band = release.band(0.95)
         far = np.maximum(band.upper - release(band.points), release(band.points) - band.lower)
-        assert release.accuracy().largest == far.max()
-        assert release.accuracy().typical == far.mean()
+        assert release.facts.bands[0].largest == far.max()
+        assert release.facts.bands[0].typical == far.mean()
         assert number(far.max()) in said
 
 

@@ -25,8 +25,8 @@ from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.written import certificate_from_json
 from dpfda.releases import entries
 from dpfda.releases.base import Column, Release
+from dpfda.releases.facts import Stated
 from dpfda.releases.kinds import kinds
-from dpfda.releases.words import Words
 from dpfda.testing import check_release
 from dpfda.views import Curve, Line
 from sample_releases import KINDS, certificate_of
@@ -63,8 +63,8 @@ class Slope(Release):
         at = self.default_points()[:, 0]
         return self.curve([Line(at, self(at), "the line")])
 
-    def words(self) -> Words:
-        return Words([f"A line for every {self.unit}, and nothing else."])
+    def _stated(self) -> Stated:
+        return Stated(f"A line for every {self.unit}, and nothing else.")
 
 
 class ByHand(Slope):

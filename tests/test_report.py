@@ -146,9 +146,12 @@ def test_labels_name_units_of_the_error():
     release = released(labels={"domain": "hour of the day", "value": "load (MW)"})
     words = flat(release.describe())
     assert "over hour of the day from 0 to 1" in words
-    accuracy = release.accuracy()
+    accuracy = release.facts.bands[0]
     assert f"reaches typically {number(accuracy.typical)}, and at most" in words
-    assert f"at most {number(accuracy.largest)}, from it (in the units of 'load (MW)')" in words
+    assert (
+        f"at most {number(accuracy.largest)}, from the published values (in the units of 'load (MW)')"
+        in words
+    )
 
 
 def test_derivative_is_named():
@@ -171,7 +174,7 @@ def test_accuracy_of_gaussian_noise_has_its_closed_form():
     points = np.linspace(0, 1, 201)
     scales = np.sqrt(release.noise.variances()) * 2.0**-release.exponent * release.shrinkage / SIZE
     deviation = np.sqrt(((release.basis.evaluate(points) * scales) ** 2).sum(axis=1))
-    accuracy = release.accuracy()
+    accuracy = release.facts.bands[0]
     # A quantile from 20,000 draws has a relative standard error of about 0.6 per cent.
     assert accuracy.at_a_point == pytest.approx(1.95996 * deviation.mean(), rel=0.03)
     assert accuracy.typical > accuracy.at_a_point

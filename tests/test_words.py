@@ -171,7 +171,7 @@ def test_a_stranger_s_words_are_shown_as_text_by_every_kind(name: str, tmp_path:
         release.describe(),
         release.cite(),
         release.title,
-        *release.highlights().values(),
+        *release.facts.lines().values(),
     ]
     page = release._repr_html_()
     assert not any(HIDDEN.search(text) for text in [*told, page])

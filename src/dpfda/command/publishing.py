@@ -266,7 +266,7 @@ def after_publication(out: Path) -> Iterator[None]:
 def words(release: Release, files: Mapping[str, str]) -> str:
     """A release in a few lines, for the terminal."""
     written = ", ".join(f"{path} ({kind})" for kind, path in files.items())
-    facts = {**release.highlights(), "written": written}
+    facts = {**release.facts.lines(), "written": written}
     return "\n".join([repr(release), *(f"  {name + ':':<13} {fact}" for name, fact in facts.items())])
 
 

@@ -15,7 +15,6 @@ from dpfda.bases.grids import frozen
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import name, sequence
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.words import number
 from dpfda.releases import entries as file
 from dpfda.releases.banded import Sampled
 from dpfda.releases.bands import (
@@ -28,9 +27,9 @@ from dpfda.releases.bands import (
 )
 from dpfda.releases.base import LEVEL, Column
 from dpfda.releases.confidence import Variance
+from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.lines import around_difference, difference_band, held
-from dpfda.releases.words import Words
+from dpfda.releases.lines import around_difference, difference_band
 from dpfda.views import Curve
 
 # Exponents g of the priors that a difference is smoothed under.
@@ -212,10 +211,6 @@ class ReleasedDifference(Sampled):
         line = self.line(" minus ".join(self.names), level)
         return self.curve([line], baseline=0.0)
 
-    def band_words(self, level: float) -> str:
-        meant = f"band meant to hold the difference, {100 * level:.4g}%"
-        return meant if self.is_line else super().band_words(level)
-
     @property
     def subject(self) -> str:
         return f"difference of {self.first.subject}s ({' minus '.join(self.names)})"
@@ -233,36 +228,35 @@ class ReleasedDifference(Sampled):
         band = self.band(level)
         return not band.contains(np.zeros(band.points.size))
 
-    def words(self) -> Words:
-        what = f"The {self.subject} over {self.spoken_domain}."
-        return Words(
-            published=[f"{what} Random noise was added to protect every {self.unit} behind it."],
-            accurate=[self.told(), SAMPLING],
+    def _claims(self) -> tuple[Claim, ...]:
+        names, units = " minus ".join(self.names), self.first.value_words
+        what = "the difference of linear estimates, without noise,"
+        noise = Claim("noise", what, units, name=names)
+        if not self.is_line:
+            return (noise,)
+        of = "derivatives of the means" if self.first.order else "means"
+        line = Claim(
+            "sample",
+            f"the difference of the {of} of the bounded curves",
+            units,
+            legend="the difference",
+            among="releases of groups like ordinary ones",
+            seen="" if self.first.order else SPLIT,
+            name=names,
         )
+        return line, noise
 
-    def told(self) -> str:
-        """How far its band reaches, and what that holds, in words."""
-        band, often = self.band(LEVEL), f"{100 * LEVEL:g}"
-        far = number(float(np.median(band.reach(self(band.points)))))
-        leaves = "leaves zero somewhere" if self.outside_noise() else "contains zero everywhere"
-        if self.is_line:
-            said = (
-                f"the band reaches typically {far} from the difference. It is meant to hold the "
-                f"difference of {held(self.first.order)}s of the bounded curves, everywhere at once, in "
-                f"{often} of 100 releases of groups like ordinary ones"
-                f"{'' if self.first.order else SPLIT}"
-            )
-        else:
-            said = (
-                f"with a probability of {often}% the difference of linear estimates, without noise, "
-                f"lies, everywhere at once, within {far} of it (typically)"
-            )
-        return f"{' minus '.join(self.names)}: {said}. The band around it {leaves}."
+    @property
+    def _verdict(self) -> str:
+        return "leaves zero somewhere" if self.outside_noise() else "contains zero everywhere"
 
-    def highlights(self) -> dict[str, str]:
-        verdict = "leaves zero somewhere" if self.outside_noise() else "contains zero everywhere"
-        told = f"its {100 * LEVEL:g}% band {verdict} (sampling is not in it)"
-        return {"difference": f"{' minus '.join(self.names)}; {told}"}
+    def _stated(self) -> Stated:
+        band = f"{100 * LEVEL:g}% band {self._verdict}"
+        return Stated(
+            f"The {self.subject} over {self.spoken_domain}.",
+            remarks=[f"The {band}. {SAMPLING}"],
+            findings={"difference": f"its {band} (sampling is not in it)"},
+        )
 
     @property
     def headline(self) -> str:

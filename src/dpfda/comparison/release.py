@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -20,8 +20,8 @@ from dpfda.privacy.words import first_up
 from dpfda.releases import entries as file
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.costs import identity_of
+from dpfda.releases.facts import BandFact, Claim, Stated
 from dpfda.releases.function import OfMeans, ReleasedFunction
-from dpfda.releases.words import Words
 from dpfda.views import Curve
 
 
@@ -160,8 +160,16 @@ class ReleasedComparison(OfMeans):
     def band_points(self) -> Floats:
         return self._any.band_points()
 
-    def band_words(self, level: float) -> str:
-        return self.leading.band_words(level)
+    def _claims(self) -> tuple[Claim, ...]:
+        return self.leading._claims()
+
+    def _band_facts(self) -> Iterable[BandFact]:
+        return [BandFact.of(gap._claims()[0], gap, LEVEL) for gap in self._gaps]
+
+    @property
+    def _gaps(self) -> list[ReleasedDifference]:
+        """The first group minus each of the others."""
+        return [self.difference(self.names[0], name) for name in self.names[1:]]
 
     @property
     def leading(self) -> ReleasedDifference:
@@ -187,36 +195,29 @@ class ReleasedComparison(OfMeans):
     def public_units(self) -> int | None:
         return together(self.means.values())
 
-    def words(self) -> Words:
-        composition = self.describe_composition()
-        gaps = [self.difference(self.names[0], name) for name in self.names[1:]]
-        return Words(
-            published=[
-                f"The mean curves of {len(self.names)} groups ({self._named}), each with "
-                f"random noise added to protect every {self.unit} behind it. Their differences, and "
-                "anything else that is made of them, cost no further privacy. The promise is for all "
-                "groups together."
-            ],
+    def _stated(self) -> Stated:
+        composition, gap = self.describe_composition(), self.leading
+        verdicts = [f"{' minus '.join(gap.names)} {gap._verdict}" for gap in self._gaps]
+        told = f"the {100 * LEVEL:g}% band of {'; that of '.join(verdicts)}"
+        return Stated(
+            f"The mean curves of {len(self.names)} groups ({self._named}). Their differences, and "
+            "anything else that is made of them, cost no further privacy. The promise is for all "
+            "groups together.",
             protected=[f"{first_up(composition)}."],
-            accurate=[*(gap.told() for gap in gaps), SAMPLING],
+            remarks=[f"{first_up(told)}. {SAMPLING}"],
+            numbers={
+                "groups": list(self.names),
+                "composition": composition,
+                "difference": {"names": list(gap.names), "outside_noise": gap.outside_noise()},
+            },
+            findings={"difference": f"{told} (sampling is not in it)"},
         )
 
-    def lines(self) -> dict[str, str]:
+    def _lines(self) -> dict[str, str]:
         return {
             "guarantee": f"{self.guarantee}, all groups together",
             "because of": self.describe_composition(),
         }
-
-    def facts(self) -> dict[str, object]:
-        gap = self.leading
-        return {
-            "groups": list(self.names),
-            "composition": self.describe_composition(),
-            "difference": {"names": list(gap.names), "outside_noise": gap.outside_noise()},
-        }
-
-    def highlights(self) -> dict[str, str]:
-        return self.leading.highlights()
 
     @property
     def headline(self) -> str:

@@ -23,10 +23,10 @@ from dpfda.privacy.words import number
 from dpfda.releases import entries as file
 from dpfda.releases.base import LEVEL, Release
 from dpfda.releases.confidence import Variance, stated_variance
+from dpfda.releases.facts import Stated
 from dpfda.releases.findings import EqualityTest
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import NoisyShares
-from dpfda.releases.words import Words
 from dpfda.views import Curve
 
 # Deviations for which the p-value is tabulated, and the levels that are spoken of.
@@ -202,31 +202,34 @@ class ReleasedTest(Release):
         said = f"standard deviation of values, one for each {self.unit}"
         return f"{said}: {value}" if value else said
 
-    def highlights(self) -> dict[str, str]:
-        return {"samples": str(self.test(null="samples")), "populations": str(self.test())}
-
-    def words(self) -> Words:
+    def _stated(self) -> Stated:
         sizes = " and ".join(
             f"{size} in {name}" for name, size in zip(self.names, self.sizes, strict=True)
         )
         deviation = self.shares.deviation / self.forms.smallest
-        return Words(
-            published=[
-                f"One number: how far apart the mean curves of groups are ({sizes}), in "
-                f"{DESCRIBED[self.look_for]}, with random noise to protect every {self.unit} behind it. "
-                f"It is {number(self.statistic)} of the distance between the bounds; the noise has "
-                f"standard deviation {number(deviation)}.",
-            ],
+        samples, populations = self.test(null="samples"), self.test()
+        return Stated(
+            f"One number: how far apart the mean curves of groups are ({sizes}), in "
+            f"{DESCRIBED[self.look_for]}. It is {number(self.statistic)} of the distance between the "
+            f"bounds; the noise has standard deviation {number(deviation)}.",
             protected=[
                 f"Neighbours replace the data of one {self.unit}, who stays in the same group; which "
                 "group that is, and how many are in it, is public."
             ],
-            accurate=[
-                f"Of these groups themselves: {self.test(null='samples')}.",
+            noise=self.shares.noise.describe(),
+            remarks=[
+                f"Of these groups themselves: {samples}.",
                 f"Of populations that they are samples of, for any variance that the bounds allow: "
-                f"{self.test()}. Where the variance of values, one for each {self.unit}, is public, "
+                f"{populations}. Where the variance of values, one for each {self.unit}, is public, "
                 "state it: the table has the p-values.",
             ],
+            numbers={
+                "groups": dict(zip(self.names, self.sizes, strict=True)),
+                "look_for": self.look_for,
+                "statistic": self.statistic,
+                "p_value": {"samples": samples.p_value, "bounds": populations.p_value},
+            },
+            findings={"samples": str(samples), "populations": str(populations)},
         )
 
     @property
@@ -234,13 +237,5 @@ class ReleasedTest(Release):
         a, b = float(self.curve_points[0]), float(self.curve_points[-1])
         return f"of {', '.join(self.names)} on [{a:g}, {b:g}]"
 
-    def lines(self) -> dict[str, str]:
+    def _lines(self) -> dict[str, str]:
         return {"looks for": DESCRIBED[self.look_for], "statistic": number(self.statistic)}
-
-    def facts(self) -> dict[str, object]:
-        return {
-            "groups": dict(zip(self.names, self.sizes, strict=True)),
-            "look_for": self.look_for,
-            "statistic": self.statistic,
-            "p_value": {"samples": self.test(null="samples").p_value, "bounds": self.test().p_value},
-        }

@@ -20,8 +20,8 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
 from dpfda.releases.base import LEVEL, Column, OnBasis, Release
+from dpfda.releases.facts import Stated
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.words import Words
 from dpfda.views import Curve, Line
 
 
@@ -269,28 +269,12 @@ class ReleasedComponents(OnBasis):
     def value_label(self) -> str:
         return "eigenfunction (unit norm)"
 
-    def words(self) -> Words:
+    def _stated(self) -> Stated:
         plural = "s" if self.count > 1 else ""
         return second_order(self, f"{self.count} principal component{plural} with variances,", self)
 
-    def lines(self) -> dict[str, str]:
+    def _lines(self) -> dict[str, str]:
         return {"kernel": self.basis.describe(), "mechanism": str(self.mechanism["name"])}
-
-    def facts(self) -> dict[str, object]:
-        return {
-            "kernel": self.basis.describe(),
-            "domain_range": list(self.domain_range),
-            "noise_floor": self.floor,
-            "components": self.variances.tolist(),
-            "total_variance": self.total,
-        }
-
-    def highlights(self) -> dict[str, str]:
-        told = f"variances {', '.join(f'{value:.3g}' for value in self.variances)}"
-        if self.floor is None:
-            return {"components": told}
-        above = int(np.sum(self.variances > self.floor))
-        return {"components": f"{above} above the noise floor of {self.floor:.3g}; {told}"}
 
     @property
     def headline(self) -> str:
@@ -306,48 +290,48 @@ def center_words(release: Release) -> str:
     }.get(str(release.about.get("center")), "a public curve, which is in the file")
 
 
-def second_order(release: Release, what: str, found: ReleasedComponents) -> Words:
-    """The words of a covariance, and of its components."""
+def second_order(release: Release, what: str, found: ReleasedComponents, exact: str = "") -> Stated:
+    """What is stated of a covariance, and of its components; `exact` beside the noise floor."""
     stages = zip(release.certificate.stages, release.certificate.costs, strict=True)
     parts = [f"{stage}, {cost.guarantee}" for stage, cost in stages]
-    together = f"The promise is for all parts together: {'; '.join(parts)}."
-    above = int(np.sum(found.variances > found.floor)) if found.floor is not None else 0
-    variances = ", ".join(number(float(value)) for value in found.variances)
-    accurate = (
-        [
+    told = f"variances {', '.join(f'{value:.3g}' for value in found.variances)}"
+    accurate = ["The release does not say what its noise amounts to."]
+    if found.floor is not None:
+        above = int(np.sum(found.variances > found.floor))
+        accurate = [
             "With a probability of 95% the noise that is left in it has no eigenvalue above "
-            f"{number(found.floor)}. The released variances are {variances}; {above} of them "
+            f"{number(found.floor)}. The released variances are "
+            f"{', '.join(number(float(value)) for value in found.variances)}; {above} of them "
             f"{'lies' if above == 1 else 'lie'} above that, and others may be noise. Where noise is "
             "large, estimate and noise are drawn towards zero together: small numbers are then no "
             "finding.",
+            f"Without noise the largest variance of these bounded curves lies {exact}." if exact else "",
             "This is about the privacy noise. Clipping, the choice of functions and sampling add "
             "errors of their own.",
         ]
-        if found.floor is not None
-        else ["The release does not say what its noise amounts to."]
+        told = f"{above} above the noise floor of {found.floor:.3g}; {told}"
+    timing = (
+        "- The time that drawing the directions took: how many draws are rejected depends on the data."
     )
-    center = center_words(release)
-    exponential = release.mechanism.get("name") == "exponential"
-    return Words(
-        published=[
-            f"{what} over {found.spoken_domain}. Random noise was added to protect every {release.unit} "
-            "behind it.",
-            "It can be evaluated anywhere, drawn and passed on as often as anyone likes. That costs no "
-            "further privacy, because it uses the published numbers only.",
+    return Stated(
+        f"{what} over {found.spoken_domain}.",
+        uses="be evaluated anywhere, drawn and passed on",
+        promised=[f"The promise is for all parts together: {'; '.join(parts)}."] if parts[1:] else [],
+        public=[
+            f"the center: {center_words(release)}",
+            f"the functions: the {found.basis.eigenvalues.size} leading ones of the "
+            f"{found.basis.describe()}",
         ],
-        promised=[together] if len(parts) > 1 else [],
-        assumed=[
-            f"- the center: {center};",
-            f"- the functions: the {found.basis.eigenvalues.size} leading ones of the "
-            f"{found.basis.describe()}.",
-        ],
-        accurate=accurate,
-        uncovered=[
-            "- The time that drawing the directions took: how many draws are rejected depends on the "
-            "data."
-        ]
-        if exponential
-        else [],
+        remarks=accurate,
+        uncovered=[timing] if release.mechanism.get("name") == "exponential" else [],
+        numbers={
+            "kernel": found.basis.describe(),
+            "domain_range": list(found.domain_range),
+            "noise_floor": found.floor,
+            "components": found.variances.tolist(),
+            "total_variance": found.total,
+        },
+        findings={"components": told} | ({"largest": f"without noise {exact}"} if exact else {}),
     )
 
 

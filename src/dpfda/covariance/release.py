@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -44,9 +44,9 @@ from dpfda.releases.bands import (
 from dpfda.releases.base import LEVEL, Column, OnBasis
 from dpfda.releases.costs import certified, drawn_laws, sum_costs
 from dpfda.releases.counts import Divisor, NoisyCount
+from dpfda.releases.facts import BandFact, Claim, Stated
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.promise import AddedNoise, noise_on_count, noise_on_moments
-from dpfda.releases.words import Words
 from dpfda.views import Image
 
 FLOOR_DRAWS = 2000
@@ -416,44 +416,33 @@ class ReleasedCovariance(OnBasis):
         what = "second moment" if self.is_moment else "covariance"
         return f"{what} of {super().value_label}, squared units"
 
-    def words(self) -> Words:
-        what = "Second moments" if self.is_moment else "A covariance function"
-        words = second_order(self, f"{what} of pairs of points", self.components())
-        if self.bandless == "":
-            low, high = map(number, self.eigenvalue_intervals()[0])
-            exact = (
-                f"Without noise the largest variance of these bounded curves lies between {low} and "
-                f"{high}, with a probability of 95%."
-            )
-            words = replace(words, accurate=[*words.accurate[:1], exact, *words.accurate[1:]])
-        if not self.is_moment:
-            return words
-        larger = (
-            "They are around the middle of the bound, and larger than the covariance by the product of "
-            "the mean's distances from there. A release with --center private is about the mean."
-        )
-        return replace(words, published=[*words.published, larger])
+    def _claims(self) -> tuple[Claim, ...]:
+        units = f"squared {self.about.get('value', 'units of the data')}"
+        return (Claim("noise", "the noisy covariance without its noise", units),)
 
-    def lines(self) -> dict[str, str]:
+    def _band_facts(self) -> Iterable[BandFact]:
+        # Intervals for its variances say more than a band over pairs.
+        return ()
+
+    def _stated(self) -> Stated:
+        what, larger, exact = "A covariance function of pairs of points", "", ""
+        if self.is_moment:
+            what = "Second moments of pairs of points"
+            larger = (
+                " They are around the middle of the bound, and larger than the covariance by the "
+                "product of the mean's distances from there. A release with --center private is about "
+                "the mean."
+            )
+        if not self.bandless:
+            low, high = map(number, self.eigenvalue_intervals()[0])
+            exact = f"between {low} and {high}, with a probability of 95%"
+        stated = second_order(self, what, self.components(), exact)
+        noise = self.noise.describe()
+        return replace(stated, what=f"{stated.what}{larger}", noise=noise)
+
+    def _lines(self) -> dict[str, str]:
         return {
             "center": center_words(self),
             "kernel": self.basis.describe(),
             "mechanism": f"{self.mechanism['name']}: {self.noise.describe()}",
         }
-
-    def facts(self) -> dict[str, object]:
-        found = self.components()
-        return {
-            "kernel": self.basis.describe(),
-            "domain_range": list(self.domain_range),
-            "noise": self.noise.describe(),
-            "noise_floor": found.floor,
-            "components": found.variances.tolist(),
-        }
-
-    def highlights(self) -> dict[str, str]:
-        found = self.components().highlights()
-        if self.bandless:
-            return found
-        low, high = map(number, self.eigenvalue_intervals()[0])
-        return {**found, "largest": f"without noise between {low} and {high}, with probability 95%"}

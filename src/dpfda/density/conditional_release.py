@@ -111,19 +111,19 @@ class ReleasedConditionalDensity(ReleasedDensity):
 
     @cached_property
     def _nearest(self) -> tuple[Floats, float | None]:
-        return frozen(self._made(self._before(self._lines(self.raw.coefficients)))), None
+        return frozen(self._made(self._before(self._along(self.raw.coefficients)))), None
 
     def _made(self, before: Floats) -> Floats:
         """The nearest density, by its values at the nodes."""
         return nearest_probabilities(before / before.size) * before.size / self._volume
 
     def _before(self, lines: Floats) -> Floats:
-        """What is made a density, at the nodes of the unit interval, of `_lines` (2, K, ..)."""
+        """What is made a density, at the nodes of the unit interval, of `_along` (2, K, ..)."""
         difference, marginal, share = self._parts(lines)
         kept, least = self._reliable
         return np.asarray(marginal + kept * difference / np.maximum(share, least))
 
-    def _lines(self, coefficients: Floats) -> Floats:
+    def _along(self, coefficients: Floats) -> Floats:
         """Of coefficients in the plane: those along the variable of g and of m, (2, K)."""
         along = np.moveaxis(coefficients, self.axis, 0)
         return np.stack([self._waves @ along, along[0]])
@@ -155,7 +155,7 @@ class ReleasedConditionalDensity(ReleasedDensity):
             noise = variance * float(np.mean(variances_at(smoother, at)))
         else:
             noise = variance * float(np.mean(np.sum(smoother.response(at) ** 2, axis=1)))
-        square = float(np.mean(self._parts(self._lines(self.raw.coefficients))[0] ** 2))
+        square = float(np.mean(self._parts(self._along(self.raw.coefficients))[0] ** 2))
         kept = max(0.0, 1 - TAKEN * noise / square) if square > 0 else 0.0
         return kept, max(noise**0.5, TINY)
 
@@ -178,7 +178,7 @@ class ReleasedConditionalDensity(ReleasedDensity):
         of f does that a share `level` of it stays below. That is approximate; measured coverage is in
         the docs on densities. It is about the privacy noise alone, not smoothing or sampling.
         """
-        where, lines = at[:, 0], self._lines(self.raw.coefficients)
+        where, lines = at[:, 0], self._along(self.raw.coefficients)
         generator = np.random.Generator(np.random.Philox(key=4))
         own = self.node_values
         a, b = self.domain_range[0]
@@ -203,13 +203,13 @@ class ReleasedConditionalDensity(ReleasedDensity):
         return Band(where, np.maximum(values - width, 0.0), values + width, level, simultaneous)
 
     def _moved(self, generator: np.random.Generator) -> Iterator[Floats]:
-        """What simulated noise in the counts does to `_lines`; in many cells, its sums over blocks."""
+        """What simulated noise in the counts does to `_along`; in many cells, its sums over blocks."""
         raw, step = self.raw, share_step(self.raw)
         if not is_fine(raw.cells):
             linear = raw.smoother.coefficients(raw.cells.shares)
             for _ in range(DRAWN):
                 noise = raw.noise.simulate(generator, 1)[0].reshape(raw.cells.shape) * step
-                yield self._lines(raw.smoother.coefficients(raw.cells.shares + noise) - linear)
+                yield self._along(raw.smoother.coefficients(raw.cells.shares + noise) - linear)
             return
         blocks = blocks_for(raw.smoother)
         shape = [cells // block for cells, block in zip(raw.cells.shape, blocks, strict=True)]
@@ -229,8 +229,8 @@ class ReleasedConditionalDensity(ReleasedDensity):
         name = str(said or ("the first", "the second")[self.axis]).partition(" (")[0]
         return f"density given {name} = {self.place:g}"
 
-    def facts(self) -> dict[str, object]:
-        return {**super().facts(), "given": {"axis": self.axis, "value": self.place}}
+    def _numbers(self) -> dict[str, object]:
+        return {**super()._numbers(), "given": {"axis": self.axis, "value": self.place}}
 
 
 def _middles(count: int) -> Floats:

@@ -45,11 +45,11 @@ from dpfda.releases.bands import KINDS, MEASURED, Band, band_from_errors, check_
 from dpfda.releases.base import LEVEL
 from dpfda.releases.boxes import BAND_POINTS, FINE, check_drawn
 from dpfda.releases.costs import certified, sum_costs
+from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.published import as_given
-from dpfda.releases.report import counted
-from dpfda.releases.shares import noise_on_shares
-from dpfda.releases.words import Words, density_label, noise_line, without_noise
+from dpfda.releases.shares import domain_words, noise_on_shares, used_units
+from dpfda.releases.words import density_label
 from dpfda.views import View
 
 # What holds every unit in bounds.
@@ -320,23 +320,19 @@ class ReleasedHistogram(Valued):
     def value_label(self) -> str:
         return density_label(self.about, self.dimensions)
 
-    def band_words(self, level: float) -> str:
-        cells = " on averages over cells" if self.smoothing == "monotone" else ""
-        return f"{super().band_words(level)}{cells}"
+    def _claims(self) -> tuple[Claim, ...]:
+        holds = "what the counts without noise would have given"
+        over = " on averages over cells" if self.smoothing == "monotone" else ""
+        return (Claim("noise", holds, "per unit of the domain", over=over),)
 
-    def highlights(self) -> dict[str, str]:
-        return noise_line(self, self.value_label)
-
-    def words(self) -> Words:
-        hidden = "what the counts without noise would have given"
-        moved, rest = without_noise(self, hidden, "per unit of the domain")
-        return Words(
-            published=[
-                f"Counts of {self.cells.describe()} over {self.spoken_domain}, and a smooth function "
-                f"made of them. Random noise was added to protect every {self.unit} behind it."
-            ],
-            assumed=counted(self, f"{self.cells.describe()}, {self.noise.describe()}"),
-            accurate=[moved, *self.edges_words(), rest],
+    def _stated(self) -> Stated:
+        return Stated(
+            f"Counts of {self.cells.describe()} over {self.spoken_domain}, and a smooth function "
+            "made of them.",
+            public=[domain_words(self)],
+            noise=f"{self.cells.describe()}, {self.noise.describe()}",
+            units=used_units(self),
+            remarks=self.edges_words(),
         )
 
     def edges_words(self) -> list[str]:
@@ -350,7 +346,7 @@ class ReleasedHistogram(Valued):
             f"edges at once, with a probability of {LEVEL:.0%}; no smoothing enters there."
         ]
 
-    def lines(self) -> dict[str, str]:
+    def _lines(self) -> dict[str, str]:
         told = f"histogram: {noise_words(self.noise)}, {smoothing_words(self.smoothing)}"
         return {"cells": self.cells.describe(), "mechanism": told}
 

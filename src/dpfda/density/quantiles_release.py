@@ -32,8 +32,8 @@ from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
 from dpfda.releases.base import LEVEL, Column, Release
-from dpfda.releases.report import counted
-from dpfda.releases.words import Words
+from dpfda.releases.facts import Stated
+from dpfda.releases.shares import used_units
 from dpfda.views import Curve
 
 
@@ -234,11 +234,10 @@ class ReleasedQuantiles(Release):
         said = zip(self.levels, self.values, strict=True)
         return ", ".join(f"{level:g}: {number(value)}" for level, value in said)
 
-    def words(self) -> Words:
+    def _stated(self) -> Stated:
         accurate = [
             "A quantile that was published is the value below which about the stated share of the "
-            f"{self.unit}s lies. How far the value is off depends on where the others lie, which is "
-            "private; how far its share is off is known.",
+            f"{self.unit}s lies. How far its share is off is known.",
         ]
         if self.spreads is not None:
             accurate.append(
@@ -248,31 +247,28 @@ class ReleasedQuantiles(Release):
                 f"{number(float(self.rank_bound(LEVEL) or 1))}, at all levels, whatever the data are."
             )
         a, b = self.points.domain_range
-        return Words(
-            published=[
-                f"Quantiles of {self.about.get('domain', 'the data')}, each by the share of "
-                f"{self.unit}s below: {self._spoken()}. They were drawn at random among public points, "
-                "the more likely the better they divide the data as stated, which protects every "
-                f"{self.unit} behind them.",
+        return Stated(
+            f"Quantiles of {self.about.get('domain', 'the data')}, each by the share of "
+            f"{self.unit}s below: {self._spoken()}. They were drawn at random among public points, "
+            "the more likely the better they divide the data as stated, which protects every "
+            f"{self.unit} behind them.",
+            noised=False,
+            public=[
+                f"the levels: {', '.join(f'{level:g}' for level in self.levels)}",
+                f"the ends of the axis: {a:g} and {b:g}; points outside count at the nearer one",
             ],
-            assumed=[
-                f"- the levels: {', '.join(f'{level:g}' for level in self.levels)};",
-                f"- the ends of the axis: {a:g} and {b:g}; points outside count at the nearer one;",
-                # What comes first there is the axis of a picture, which is that of levels.
-                *counted(self, f"exponential mechanism among {self.points.describe()}")[1:],
-            ],
-            accurate=accurate,
+            noise=f"exponential mechanism among {self.points.describe()}",
+            units=used_units(self),
+            remarks=accurate,
+            numbers={
+                "levels": list(self.levels),
+                "quantiles": self.values.tolist(),
+                "domain_range": [a, b],
+            },
         )
 
-    def lines(self) -> dict[str, str]:
+    def _lines(self) -> dict[str, str]:
         return {"points": self.points.describe(), "quantiles": self._spoken()}
-
-    def facts(self) -> dict[str, object]:
-        return {
-            "levels": list(self.levels),
-            "quantiles": self.values.tolist(),
-            "domain_range": list(self.points.domain_range),
-        }
 
     @property
     def headline(self) -> str:

@@ -23,12 +23,13 @@ from dpfda.releases import entries as file
 from dpfda.releases.bands import KINDS, MEASURED, Band, settled
 from dpfda.releases.base import LEVEL, Column
 from dpfda.releases.boxes import check_drawn
+from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.kinds import kinds
 from dpfda.releases.published import as_given
-from dpfda.releases.report import counted
-from dpfda.releases.words import Words, density_label, noise_line, without_noise
+from dpfda.releases.shares import domain_words, used_units
+from dpfda.releases.words import density_label
 from dpfda.views import View
 
 # The kind, derived from this one, of one variable of a plane given the other.
@@ -305,37 +306,38 @@ class ReleasedDensity(LinearDensity):
     def value_label(self) -> str:
         return density_label(self.about, self.dimensions)
 
-    def band_words(self, level: float) -> str:
-        return self.raw.band_words(level)
+    def _claims(self) -> tuple[Claim, ...]:
+        hidden, (raw, *_) = (
+            "the density that would have been published without noise",
+            self.raw._claims(),
+        )
+        if getattr(self.raw, "smoothing", None) == "monotone":
+            hidden = f"averaged over each cell, {hidden},"
+        return (replace(raw, of="noise", holds=hidden, unit="per unit of the domain"),)
 
-    def highlights(self) -> dict[str, str]:
-        return noise_line(self, self.value_label)
-
-    def words(self) -> Words:
+    def _stated(self) -> Stated:
         raw, edges = self.raw, list[str]()
         made = f"{raw.mechanism['name']} estimate, {raw.noise.describe()}"
         if isinstance(raw, ReleasedHistogram):
             made = f"{self._made_words(raw)}, {noise_words(raw.noise)}"
             edges = raw.edges_words()
-        hidden = "the density that would have been published without noise"
-        if getattr(raw, "smoothing", None) == "monotone":
-            hidden = f"averaged over each cell, {hidden},"
-        moved, rest = without_noise(self, hidden, "per unit of the domain")
-        return Words(
-            published=[
-                f"A probability {self.subject} over {self.spoken_domain}: nowhere negative, with "
-                "integral one. "
-                f"Random noise was added to protect every {self.unit} behind it.",
-                "It can be evaluated at any point, integrated, drawn, and used to draw synthetic data, "
-                "as often as anyone likes. That costs no further privacy, because it uses the published "
-                "function only.",
-            ],
-            assumed=counted(self, made),
-            accurate=[moved, *edges, rest],
+        return Stated(
+            f"A probability {self.subject} over {self.spoken_domain}: nowhere negative, with "
+            "integral one.",
+            uses="be evaluated at any point, integrated, drawn, and used to draw synthetic data,",
+            public=[domain_words(self)],
+            noise=made,
+            units=used_units(self),
+            remarks=edges,
+            numbers=self._numbers(),
         )
 
-    def lines(self) -> dict[str, str]:
-        lines = self.raw.lines()
+    def _numbers(self) -> dict[str, object]:
+        domain = [list(ends) for ends in self.domain_range]
+        return {"mechanism": dict(self.raw.mechanism), "domain_range": domain}
+
+    def _lines(self) -> dict[str, str]:
+        lines = self.raw._lines()
         if self.scale is not None and isinstance(self.raw, ReleasedHistogram):
             lines["cells"] = self._cells_words(self.raw)
         return lines
@@ -353,10 +355,6 @@ class ReleasedDensity(LinearDensity):
             return words
         chosen = f"first an interval where many {self.unit}s lie was chosen with noise, its width, then"
         return f"{chosen} its place unless it is wide; then {words}"
-
-    def facts(self) -> dict[str, object]:
-        domain = [list(ends) for ends in self.domain_range]
-        return {"mechanism": dict(self.raw.mechanism), "domain_range": domain}
 
 
 def _on_grid(raw: RawDensity, domain: Domain, shape: tuple[int, ...]) -> Floats:

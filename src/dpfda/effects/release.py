@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -20,15 +20,14 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import label
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
-from dpfda.privacy.words import number
 from dpfda.releases import entries as file
 from dpfda.releases.banded import Sampled
 from dpfda.releases.bands import Band, Limits, settled
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.confidence import BOUNDED, STATED, Variance, sampled, stated_variance
+from dpfda.releases.facts import BandFact, Claim, Stated
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import corner_noise_words
-from dpfda.releases.words import Words, noise_line, without_noise
 from dpfda.views import Curve
 
 
@@ -349,56 +348,36 @@ class ReleasedFunctionalRegression(Sampled):
         change = f"from {each.levels[0]}" if each.bounds is None else f"a unit of {each.name}"
         return f"change of {super().value_label}, {change}"
 
-    def words(self) -> Words:
+    def _claims(self) -> tuple[Claim, ...]:
+        return (Claim("noise", "least squares on the same bounded records", self.value_label),)
+
+    def _band_facts(self) -> Iterable[BandFact]:
+        (own,) = super()._band_facts()
+        parts = {} if self.term or self.place else {term: self[term] for term in self.terms[1:]}
+        claims = {term: replace(part._claims()[0], name=term) for term, part in parts.items()}
+        return [own, *(BandFact.of(claims[term], part, LEVEL) for term, part in parts.items())]
+
+    def _stated(self) -> Stated:
         told = ", ".join(each.describe() for each in self.corners.covariates)
-        hidden = "least squares on the same bounded records"
-        units = str(self.about.get("value", "units of the data"))
         shown = f" Shown is the {self.subject}." if self.term or self.place else ""
-        known = (
-            [] if self.public_size is None else [f"- the number of {self.unit}s: {self.public_size};"]
-        )
-        return Words(
-            published=[
-                f"How curves over {self.spoken_domain} depend on {told}: a linear model with a "
-                f"coefficient function for each. Random noise was added to sums over all {self.unit}s, "
-                f"at the {self.corners.size} corners of the covariates, to protect every {self.unit} "
-                "behind them."
-                f"{shown}"
-            ],
-            assumed=[
-                f"- the grid and the domain: {self.spoken_domain};",
-                *known,
-                f"- how the noise is made: {self.noise_words}.",
-            ],
+        return Stated(
+            f"How curves over {self.spoken_domain} depend on {told}: a linear model with a "
+            f"coefficient function for each, from sums over all {self.unit}s at the "
+            f"{self.corners.size} corners of the covariates.{shown}",
+            public=[f"the grid and the domain: {self.spoken_domain}"],
+            noise=self.noise_words,
             bounded=[
                 "Values of curves and of covariates outside their bounds count as the nearest end. The "
                 "coefficients are those of the values so cut."
             ],
-            accurate=[
-                *without_noise(self, hidden, units),
-                "A coefficient is what least squares makes of these records: no statement on causes.",
+            remarks=[
+                "A coefficient is what least squares makes of these records: no statement on causes."
             ],
+            numbers={"covariates": self.corners.to_json(), "terms": list(self.terms)},
         )
 
-    def lines(self) -> dict[str, str]:
+    def _lines(self) -> dict[str, str]:
         return {"covariates": self.corners.describe(), "cells": f"{len(self.cells)}"}
-
-    def facts(self) -> dict[str, object]:
-        return {
-            "covariates": self.corners.to_json(),
-            "terms": list(self.terms),
-            "reach": {name: number(self._reach(name)) for name in self.terms},
-        }
-
-    def _reach(self, term: str) -> float:
-        band = self[term].band()
-        return float(np.median(band.upper - band.lower)) / 2
-
-    def highlights(self) -> dict[str, str]:
-        return noise_line(self, self.value_label) | {
-            term: f"within {number(self._reach(term))} typically, {self[term].value_label}"
-            for term in self.terms[1:]
-        }
 
 
 def _said(place: Mapping[str, object]) -> str:

@@ -29,8 +29,8 @@ from dpfda.releases.bands import KINDS, Band, make_band
 from dpfda.releases.base import LEVEL
 from dpfda.releases.boxes import BAND_POINTS, FINE, check_drawn
 from dpfda.releases.costs import certified, sum_costs
+from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.promise import AddedNoise
-from dpfda.releases.words import Words, noise_line, without_noise
 from dpfda.views import View
 
 
@@ -202,48 +202,42 @@ class LatticeRelease(Banded):
         ]
         return self.image(np.asarray(self(product_points(cells))).reshape(FINE, FINE), level)
 
-    def highlights(self) -> dict[str, str]:
-        return noise_line(self, self.value_label)
-
-    def words(self) -> Words:
+    def _claims(self) -> tuple[Claim, ...]:
         hidden, units = "what would have been published, without noise", "in the units of the function"
-        return Words(
-            published=[
-                f"A function over {self.spoken_domain}: noisy values on a lattice, joined by Bernstein "
-                f"polynomials of degree {self.degree}. The noise protects every {self.unit} behind it.",
-                "It can be evaluated at any point, drawn, differentiated, copied and mailed as often as "
-                "anyone likes. That costs no further privacy, because it uses the published values "
-                "only.",
-            ],
+        return (Claim("noise", hidden, units),)
+
+    def _stated(self) -> Stated:
+        domain = [list(ends) for ends in self.domain_range]
+        return Stated(
+            f"A function over {self.spoken_domain}: values on a lattice, joined by Bernstein "
+            f"polynomials of degree {self.degree}.",
+            uses="be evaluated at any point, drawn, differentiated, copied and mailed",
             promised=[
                 "The promise rests on a sensitivity that the caller stated and that nothing has "
                 f"checked: one {self.unit} moves the function by at most {readable(self.sensitivity)} "
                 "anywhere."
             ],
-            assumed=[
-                "- the degree and the domain;",
-                f"- how the noise is made: {self.mechanism['name']} mechanism, {self.noise.describe()}.",
+            public=["the degree and the domain"],
+            noise=f"{self.mechanism['name']} mechanism, {self.noise.describe()}",
+            remarks=[
+                f"No band includes how far the function is from its polynomial of degree {self.degree}."
             ],
-            accurate=[
-                *without_noise(self, hidden, units),
-                "Nor does it include how far the function is from its polynomial of degree "
-                f"{self.degree}.",
-            ],
+            numbers={
+                "domain_range": domain,
+                "degree": self.degree,
+                "sensitivity": str(self.sensitivity),
+            },
         )
 
     @property
     def headline(self) -> str:
         return f"{super().headline}, Bernstein polynomials of degree {self.degree}"
 
-    def lines(self) -> dict[str, str]:
+    def _lines(self) -> dict[str, str]:
         return {
             "sensitivity": f"{float(self.sensitivity):g}, as stated by the caller, not checked",
             "mechanism": f"bernstein: {self.noise.describe()}",
         }
-
-    def facts(self) -> dict[str, object]:
-        domain = [list(ends) for ends in self.domain_range]
-        return {"domain_range": domain, "degree": self.degree, "sensitivity": str(self.sensitivity)}
 
 
 def stated_by_caller(sensitivity: str) -> str:

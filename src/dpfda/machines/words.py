@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,7 +18,7 @@ from dpfda.privacy.words import number as said
 from dpfda.records.features import FeatureMap, InputBox
 from dpfda.releases.banded import Banded
 from dpfda.releases.base import LEVEL
-from dpfda.releases.words import Words
+from dpfda.releases.facts import BandFact, Claim, Stated
 
 # Inputs that a report names.
 LONGEST = 8
@@ -101,7 +101,7 @@ class WordedPredictor(Banded):
         said = f"decision function {self.about.get('value', '')}".rstrip()
         return f"{said} ({rule})"
 
-    def words(self) -> Words:
+    def _stated(self) -> Stated:
         inputs = f"{self.dimensions} input{'' if self.dimensions == 1 else 's'}"
         if self._several:
             kind = (
@@ -122,33 +122,44 @@ class WordedPredictor(Banded):
             for name, (low, high) in zip(self._names, self.domain_range, strict=True)
         ]
         more = f" and {len(bounds) - LONGEST} more" if len(bounds) > LONGEST else ""
-        return Words(
-            published=[
-                f"{kind} Random noise was added to protect every {self.unit} behind it.",
-                "It can be evaluated at any point, drawn, copied and mailed as often as anyone likes. "
-                "That costs no further privacy, because it uses the published function only.",
+        return Stated(
+            kind,
+            uses="be evaluated at any point, drawn, copied and mailed",
+            public=[
+                f"the bounds of the inputs: {', '.join(bounds[:LONGEST])}{more}; values outside were "
+                "moved to the nearer bound",
+                target,
+                f"the features: {self.features.describe()}",
+                f"the loss ({self.loss}) and the penalty on rough functions ({self.penalty:.3g})",
             ],
-            assumed=[
-                f"- the bounds of the inputs: {', '.join(bounds[:LONGEST])}{more}; values outside were "
-                "moved to the nearer bound;",
-                f"- {target};",
-                f"- the features: {self.features.describe()};",
-                f"- the loss ({self.loss}) and the penalty on rough functions ({self.penalty:.3g});",
-                f"- how the noise is made: {self.mechanism['name']} solver, {self.noise.describe()};",
-                f"- the number of {self.unit}s: {self.size}."
-                if self.public_units is not None
-                else f"- the number that sums were divided by: {self.size}.",
-            ],
-            accurate=[
+            noise=f"{self.mechanism['name']} solver, {self.noise.describe()}",
+            units=""
+            if self.public_units is not None
+            else f"the number that sums were divided by: {self.size}",
+            remarks=[
                 self._accuracy(),
                 "How far penalty and features moved it is not said, nor how well it predicts.",
             ],
+            numbers={
+                "units": self.size,
+                "task": self.task,
+                "loss": self.loss,
+                "classes": list(self.classes),
+                "features": self.features.describe(),
+            },
         )
+
+    def _claims(self) -> tuple[Claim, ...]:
+        return (Claim("noise", "the function without noise", self.value_label),)
+
+    def _band_facts(self) -> Iterable[BandFact]:
+        # Many inputs have no grid: `_accuracy` says how wide it is at a point.
+        return ()
 
     def _accuracy(self) -> str:
         """How far noise may have moved the function, in words."""
         if self.spread is None:
-            return f"There is no band: {self.bandless}."
+            return ""
         rows = np.eye(self.features.components)[:1]
         knorm = self.spread.ndim == 0 and isinstance(self.noise, KNormNoise)
         wide = factor(self.features.components, LEVEL, False, knorm) * self.half_width
@@ -171,20 +182,11 @@ class WordedPredictor(Banded):
             "Where it is wider than half of the bounds, or holds both classes, the picture is faded."
         )
 
-    def lines(self) -> dict[str, str]:
+    def _lines(self) -> dict[str, str]:
         return {
             "loss": f"{self.loss}, penalty {self.penalty:.3g}",
             "features": self.features.describe(),
             "solver": f"{self.mechanism['name']}: {self.noise.describe()}",
-        }
-
-    def facts(self) -> dict[str, object]:
-        return {
-            "units": self.size,
-            "task": self.task,
-            "loss": self.loss,
-            "classes": list(self.classes),
-            "features": self.features.describe(),
         }
 
     @property

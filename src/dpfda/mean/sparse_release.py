@@ -15,15 +15,13 @@ from dpfda.estimates.pooled import CORNERS, PooledMean
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.words import number
 from dpfda.releases import entries as file
 from dpfda.releases.banded import Valued
 from dpfda.releases.bands import Band, settled
 from dpfda.releases.base import LEVEL, Column
+from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.promise import AddedNoise
-from dpfda.releases.report import counted
-from dpfda.releases.shares import NoisyShares
-from dpfda.releases.words import Words
+from dpfda.releases.shares import NoisyShares, used_units
 from dpfda.views import Curve, Line
 
 BAND_POINTS = 201
@@ -156,9 +154,6 @@ class ReleasedPooledMean(Valued):
         foot = Line(at, self.observed(at), "where observations are (density, not to scale)")
         return self.curve([self.line("pooled mean", level)], foot=foot)
 
-    def band_words(self, level: float) -> str:
-        return f"{100 * level:.4g}% band meant to hold the population's mean"
-
     @property
     def count(self) -> float:
         """Number of units: the public one, or the noisy one."""
@@ -168,53 +163,35 @@ class ReleasedPooledMean(Valued):
     def public_units(self) -> int | None:
         return self.shares.public_size
 
-    def words(self) -> Words:
+    def _claims(self) -> tuple[Claim, ...]:
+        holds = f"the mean of the population that these {self.unit}s were drawn from"
+        units = str(self.about.get("value", "units of the data"))
+        return (Claim("population", holds, units, legend="the population's mean", among="samples"),)
+
+    def _stated(self) -> Stated:
         unit, lower, upper = self.unit, *self.bounds
         noise = self.shares.noise.describe().replace("coefficients", "cells")
-        made = f"{self.cells.describe()}, each in three parts by value, {noise}"
-        return Words(
-            published=[
-                f"The mean curve over {self.spoken_domain}, and where it was observed. Every {unit} was "
-                "observed at times of their own; all observations are pooled, and no curve is made up "
-                f"between them: each {unit} counts as one, spread over their observations. Random noise "
-                f"was added to the number of {unit}s in each cell of times and values."
-            ],
-            assumed=[
-                f"- the domain: {self.spoken_domain}; what was observed elsewhere is left out;",
-                *counted(self, made)[1:],
-            ],
+        return Stated(
+            f"The mean curve over {self.spoken_domain}, and where it was observed. Every {unit} was "
+            "observed at times of their own; all observations are pooled, and no curve is made up "
+            f"between them: each {unit} counts as one, spread over their observations. Random noise "
+            f"was added to the number of {unit}s in each cell of times and values.",
+            noised=False,
+            public=[f"the domain: {self.spoken_domain}; what was observed elsewhere is left out"],
+            noise=f"{self.cells.describe()}, each in three parts by value, {noise}",
+            units=used_units(self),
             bounded=[
                 f"Values below {lower:g} or above {upper:g} count as these ends. The mean is that of "
                 "the values so cut."
             ],
-            accurate=self._accurate(),
+            remarks=[
+                "The noise and the sampling are in it, the variance of sampling being taken from the "
+                "same noisy numbers. Where few were observed it is wide: there the curve says what the "
+                "rest of it makes likely. It is assumed that when somebody was observed says nothing of "
+                "how high their curve is, and that the mean changes little within a cell of times.",
+            ],
+            findings={"estimate": "pooled over all observations, each unit counting as one"},
         )
 
-    def _accurate(self) -> list[str]:
-        whole, single = (self.band(LEVEL, simultaneous) for simultaneous in (True, False))
-        far = [band.reach(self(band.points)) for band in (whole, single)]
-        units = self.about.get("value", "units of the data")
-        return [
-            f"The band reaches typically {number(float(np.median(far[0])))}, and at most "
-            f"{number(float(far[0].max()))}, from the curve ({units}). It is meant to hold the mean of "
-            f"the population that these {self.unit}s were drawn from, everywhere at once, in "
-            f"{LEVEL:.0%} of samples: the noise and the sampling are in it, the variance of sampling "
-            "being taken from the same noisy numbers. At a single point chosen in advance "
-            f"{number(float(np.median(far[1])))} is typically enough.",
-            "Where few were observed it is wide: there the curve says what the rest of it makes "
-            "likely. It is assumed that when somebody was observed says nothing of how high their "
-            "curve is, and that the mean changes little within a cell of times.",
-        ]
-
-    def highlights(self) -> dict[str, str]:
-        band = self.band()
-        far = band.reach(self(band.points))
-        units = self.about.get("value", "units of the data")
-        return {
-            "estimate": "pooled over all observations, each unit counting as one",
-            "band": f"meant to hold the population's mean, within {number(float(np.median(far)))} "
-            f"typically, {number(float(far.max()))} at most; {units}",
-        }
-
-    def lines(self) -> dict[str, str]:
+    def _lines(self) -> dict[str, str]:
         return {"cells": self.cells.describe()}

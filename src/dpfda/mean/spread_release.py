@@ -16,8 +16,8 @@ from dpfda.releases import entries as file
 from dpfda.releases.bands import Band
 from dpfda.releases.confidence import Variance
 from dpfda.releases.costs import certified
+from dpfda.releases.facts import Stated
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.words import Words
 
 # Stages that are paid for.
 MEAN, VARIANCE = "mean", "variance"
@@ -90,13 +90,13 @@ class MeanAndVariance(ReleasedFunction):
 
     # Words.
 
-    def words(self) -> Words:
-        own = super().words()
+    def _stated(self) -> Stated:
+        own = super()._stated()
         more = (
             "With it, for a share of the same promise, the variance of the records around it was "
             "released: the band for the population (kind='confidence') uses it."
         )
-        return replace(own, published=[*own.published, more])
+        return replace(own, what=f"{own.what} {more}")
 
-    def lines(self) -> dict[str, str]:
-        return super().lines() | {"variance": f"{self.squares.guarantee}"}
+    def _lines(self) -> dict[str, str]:
+        return super()._lines() | {"variance": f"{self.squares.guarantee}"}

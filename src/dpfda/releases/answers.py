@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -19,8 +19,8 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
 from dpfda.releases.bands import check_level
 from dpfda.releases.base import LEVEL, Column, Release
+from dpfda.releases.facts import BandFact, Claim, Stated
 from dpfda.releases.promise import AddedNoise, checked_promise, moved_by
-from dpfda.releases.words import Words
 from dpfda.views import View
 
 # Entries of a file that are not design.
@@ -167,25 +167,29 @@ class ReleasedAnswers(Release):
     def subject(self) -> str:
         return "answers to queries about a function"
 
-    def words(self) -> Words:
-        return Words(
-            published=[
-                f"Answers to {len(self.answers)} queries about one function. One draw of random noise "
-                f"protects every {self.unit} behind them; further answers of the same session cost no "
-                "further privacy."
-            ],
-            assumed=[f"- how the noise is made: {self.mechanism.get('name', 'as its file says')}."],
-            accurate=[
+    def _claims(self) -> tuple[Claim, ...]:
+        return (Claim("noise", "the answer without noise", self.value_label),)
+
+    def _band_facts(self) -> Iterable[BandFact]:
+        # Each answer has an interval of its own.
+        return ()
+
+    def _stated(self) -> Stated:
+        return Stated(
+            f"Answers to {len(self.answers)} queries about one function. One draw of random noise "
+            f"protects every {self.unit} behind them; further answers of the same session cost no "
+            "further privacy.",
+            noised=False,
+            noise=str(self.mechanism.get("name", "as its file says")),
+            remarks=[
                 "Every answer has a standard error of its own: the known deviation of its privacy "
                 "noise. It does not include what the bound cut off, nor sampling."
             ],
+            numbers={"answers": [answer.to_json() for answer in self.answers]},
         )
 
-    def lines(self) -> dict[str, str]:
+    def _lines(self) -> dict[str, str]:
         return {"mechanism": str(self.mechanism.get("name", "as its file says"))}
-
-    def facts(self) -> dict[str, object]:
-        return {"answers": [answer.to_json() for answer in self.answers]}
 
     @property
     def headline(self) -> str:

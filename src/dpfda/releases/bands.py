@@ -83,26 +83,6 @@ class Band:
         return np.maximum(self.upper - given, given - self.lower)
 
 
-@dataclass(frozen=True)
-class Accuracy:
-    """How far the default band of a release reaches from its line, in the units of its values.
-
-    Parameters
-    ----------
-    level : float
-        Probability of the bands.
-    typical, largest : float
-        Mean and largest distance to the farther end of the simultaneous band over the domain.
-    at_a_point : float
-        Mean distance to the farther end of the pointwise band.
-    """
-
-    level: float
-    typical: float
-    largest: float
-    at_a_point: float
-
-
 def settled(band: Band, values: Floats, limits: Limits | None = None) -> Band:
     """A band that holds the line: widened where the line leaves it, then cut at public bounds.
 

@@ -51,12 +51,12 @@ class Release(Published):
     ``_around``         its band, where it is a `dpfda.releases.banded.Banded`
     ``grid_points``     where it is tabulated by default; or ``default_points``
     ``view``            a curve or an image of `dpfda.views`
-    ``words``           its paragraphs in a report
+    ``_stated``         what it states, as `dpfda.releases.facts.Stated`
+    ``_claims``         what its bands are for, as `dpfda.releases.facts.Claim`
     ==================  ===============================================================================
 
     Optional: ``arrays`` (entries that are kept read-only), ``checked`` (refuses a file that contradicts
-    itself), ``subject``, ``made_by``, ``public_units``, ``lines`` (further lines of `repr`), ``facts``
-    and ``highlights`` (for programs and terminals).
+    itself), ``subject``, ``made_by``, ``public_units``, ``_lines`` (further lines of `repr`).
     `dpfda.testing.check_release` holds a kind to it.
     """
 
@@ -198,7 +198,7 @@ class Release(Published):
         str
             A report with lines of at most 88 columns. It uses public information only.
         """
-        return report(self, self.words())
+        return report(self.facts)
 
     def report(self) -> str:
         """A page to print and to sign: one HTML file with picture, words, guarantee and citation.

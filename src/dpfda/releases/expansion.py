@@ -34,6 +34,7 @@ from dpfda.releases.banded import Banded
 from dpfda.releases.bound_words import points_words, rule_words
 from dpfda.releases.costs import certified, drawn_laws, sum_costs
 from dpfda.releases.counts import Divisor, NoisyCount
+from dpfda.releases.facts import Stated
 from dpfda.releases.promise import AddedNoise, moved_by, noise_on_count
 
 
@@ -301,12 +302,11 @@ class Expansion(Banded):
             return None
         return round(self.divisor)
 
-    @property
-    def hidden(self) -> str:
-        """What its exact band holds, in words; cut where the line is."""
+    def _hidden(self, cut: bool) -> str:
+        """What its band for the noise holds, in words; `cut` where the line is."""
         linear = self.hierarchy is None
         what = "what would have been published" if linear else "a linear estimate from what was measured"
-        return f"{what}, without noise"
+        return f"{what}, without noise{' and between the public bounds' if cut else ''}"
 
     @property
     def value_words(self) -> str:
@@ -322,47 +322,45 @@ class Expansion(Banded):
         joined = "" if self.counted is None else f", of which the number of {self.unit}s is the last"
         return self.noise.describe() + joined
 
-    def lines(self) -> dict[str, str]:
+    def _lines(self) -> dict[str, str]:
         return {
             "kernel": self.basis.describe(),
             "mechanism": f"{self.mechanism['name']}: {self.noise_words}",
         }
 
-    def facts(self) -> dict[str, object]:
-        return {"kernel": self.basis.describe(), "domain_range": list(self.axes.values())}
-
-    def published(self, what: str) -> list[str]:
-        """What was published: a function of this name."""
+    def _function(self, what: str, grid: str, **more: Any) -> Stated:
+        """What is stated of a function of this name, on this grid."""
         made = self.about.get("created")
         made = f" It was made on {made}{self.software}." if made else ""
-        return [
-            f"A function: {what}, over {self.spoken_domain}. Random noise was added to protect every "
-            f"{self.unit} behind it. Its values are {self.value_words}.{made}",
-            "It can be evaluated at any point, drawn, differentiated, copied and mailed as often as "
-            "anyone likes. That costs no further privacy, because it uses the published function only.",
-        ]
+        numbers = {"kernel": self.basis.describe(), "domain_range": np.array(self.domain_range).tolist()}
+        return Stated(
+            f"A function: {what}, over {self.spoken_domain}. Its values are {self.value_words}.{made}",
+            uses="be evaluated at any point, drawn, differentiated, copied and mailed",
+            public=[
+                f"the grid: {grid}",
+                f"how smooth the curve is expected to be: {self._kernel_words}",
+            ],
+            noise=f"{self.mechanism['name']} mechanism, {self.noise_words}",
+            units=self._divided(),
+            bounded=self._bounded(),
+            numbers=numbers | more.pop("numbers", {}),
+            **more,
+        )
 
-    def assumed(self, grid: str) -> list[str]:
-        """What is taken to be public beside the bound."""
-        lines = [
-            f"- the grid: {grid};",
-            f"- how smooth the curve is expected to be: {self._kernel_words};",
-            f"- how the noise is made: {self.mechanism['name']} mechanism, {self.noise_words};",
-        ]
+    def _divided(self) -> str:
+        """What is public of the number of units, and what the sum was divided by."""
         if self.public_units is not None:
-            return [*lines, f"- the number of {self.unit}s: {self.public_units}."]
+            return ""
         if isinstance(self.divisor, NoisyCount):
             noise = "noise of its own" if self.counted is None else "noise, alone and with the sum"
-            return [
-                *lines,
-                f"- nothing about the number of {self.unit}s. The sum was divided by a count with "
-                f"{noise}, {number(self.count)}, which is part of the release and of its epsilon.",
-            ]
-        return [
-            *lines,
-            f"- the number that the sum was divided by: {number(self.count)}. It was given from "
-            f"outside and need not be the number of {self.unit}s.",
-        ]
+            return (
+                f"nothing about the number of {self.unit}s. The sum was divided by a count with "
+                f"{noise}, {number(self.count)}, which is part of the release and of its epsilon"
+            )
+        return (
+            f"the number that the sum was divided by: {number(self.count)}. It was given from "
+            f"outside and need not be the number of {self.unit}s"
+        )
 
     @property
     def _kernel_words(self) -> str:
@@ -376,7 +374,7 @@ class Expansion(Banded):
             )
         return words
 
-    def bounded(self) -> list[str]:
+    def _bounded(self) -> list[str]:
         """What the bound does to a record."""
         rule = rule_words(self.bound)
         if not rule:

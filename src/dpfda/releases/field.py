@@ -21,8 +21,8 @@ from dpfda.releases.bands import KINDS, MEASURED, Band, Limits, make_band, settl
 from dpfda.releases.base import LEVEL
 from dpfda.releases.boxes import BAND_POINTS, FINE, PICTURE, TABLE_POINTS, check_drawn
 from dpfda.releases.expansion import Expansion
+from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.lines import limits_of
-from dpfda.releases.words import Words, noise_line, without_noise
 from dpfda.views import View
 
 
@@ -227,18 +227,9 @@ class ReleasedField(Expansion):
     def subject(self) -> str:
         return super().subject.replace("curve", "image" if self.dimensions == PICTURE else "function")
 
-    @property
-    def hidden(self) -> str:
-        return super().hidden + ("" if self.limits is None else " and between the public bounds")
+    def _claims(self) -> tuple[Claim, ...]:
+        return (Claim("noise", self._hidden(self.limits is not None), self.value_words),)
 
-    def highlights(self) -> dict[str, str]:
-        return noise_line(self, self.value_words)
-
-    def words(self) -> Words:
+    def _stated(self) -> Stated:
         cells = " x ".join(str(axis.size) for axis in self.grid_points)
-        return Words(
-            published=self.published(f"a {self.subject}"),
-            assumed=self.assumed(f"{cells} cells on {self.spoken_domain}"),
-            bounded=self.bounded(),
-            accurate=without_noise(self, self.hidden, self.value_words),
-        )
+        return self._function(f"a {self.subject}", f"{cells} cells on {self.spoken_domain}")

@@ -14,20 +14,20 @@ from dpfda.bases.kernels import short_range
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import values_at
-from dpfda.privacy.words import number
+from dpfda.privacy.words import first_up
 from dpfda.releases.bands import (
     CONFIDENCE,
     KINDS,
     MEASURED,
-    Accuracy,
     Band,
     make_band,
     make_credible_band,
 )
 from dpfda.releases.base import LEVEL, Release
 from dpfda.releases.confidence import Variance, for_population
-from dpfda.releases.lines import MeanLine, held, misfit, promise, verdict
-from dpfda.releases.words import NOISE_ALONE, Words, per_axis
+from dpfda.releases.facts import Claim, Stated
+from dpfda.releases.lines import WIGGLES, MeanLine, line_claim, misfit, verdict
+from dpfda.releases.words import per_axis
 from dpfda.views import Curve
 
 
@@ -155,13 +155,6 @@ class ReleasedFunction(MeanLine):
         band, places = self._around(at, level, simultaneous, "mean"), self.grid_points.size
         return for_population(band, self(at), self.limits_at(at), variance, self.count, places)
 
-    def accuracy(self, level: float = LEVEL) -> Accuracy:
-        """How far the default bands reach from the line, simultaneous and pointwise, over the domain."""
-        points = np.linspace(*self.domain_range, 201)
-        bands = [self.band(level, simultaneous, points) for simultaneous in (True, False)]
-        whole, single = (band.reach(self(points)) for band in bands)
-        return Accuracy(level, float(whole.mean()), float(whole.max()), float(single.mean()))
-
     # Its file.
 
     def center_fits(self) -> bool:
@@ -171,11 +164,6 @@ class ReleasedFunction(MeanLine):
 
     def view(self, level: float | None = LEVEL) -> Curve:
         return self.curve([self.line("released function", level)])
-
-    def band_words(self, level: float) -> str:
-        what = "derivative" if self.order else "mean"
-        meant = f"band meant to hold the {what}, {100 * level:.4g}%"
-        return meant if self.is_line else super().band_words(level)
 
     @property
     def subject(self) -> str:
@@ -193,61 +181,26 @@ class ReleasedFunction(MeanLine):
         said = super().value_words
         return f"{said}, {per_axis(self.about, self.order)}" if self.order else said
 
-    def words(self) -> Words:
+    def _claims(self) -> tuple[Claim, ...]:
+        cut, units = self.limits is not None and not self.order, self.value_words
+        noise = Claim("noise", self._hidden(cut), units)
+        return (line_claim(self.order, units), noise) if self.is_line else (noise,)
+
+    def _stated(self) -> Stated:
         grid, (start, end) = self.grid_points, self.domain_range
         places = f"{grid.size} points from {grid[0]:g} to {grid[-1]:g}"
         places += f", in the domain from {start:g} to {end:g}"
         derivative = f"the derivative (of order {self.order}) of " if self.order else ""
-        return Words(
-            published=self.published(f"{derivative}a {super().subject}"),
-            assumed=self.assumed(places),
-            bounded=self.bounded(),
-            accurate=self._accurate(),
+        said = {"accuracy": verdict(self), "misfit": misfit(self)}
+        known = {name: text for name, text in said.items() if text is not None}
+        return self._function(
+            f"{derivative}a {super().subject}",
+            places,
+            first=[f"{first_up(known['accuracy'])}."] if "accuracy" in known else [],
+            remarks=[WIGGLES, said["misfit"] or ""] if self.is_line else [],
+            findings=known,
+            numbers={"verdict": said["accuracy"], "misfit": said["misfit"]},
         )
-
-    def _accurate(self) -> list[str]:
-        found, units = self.accuracy(), self.value_words
-        if self.is_line:
-            said = verdict(self)
-            return [
-                f"{said[:1].upper()}{said[1:]}." if said else "",
-                *promise(found, units, self.order),
-                misfit(self) or "",
-            ]
-        return [
-            f"With a probability of {found.level:.0%} {self.hidden} lies, everywhere at once, within "
-            f"{number(found.typical)} of the published curve (typically; at most "
-            f"{number(found.largest)}; {units}). At a single point chosen in advance it lies within "
-            f"{number(found.at_a_point)} with that probability.",
-            NOISE_ALONE,
-        ]
-
-    @property
-    def hidden(self) -> str:
-        cut = self.limits is not None and not self.order
-        return super().hidden + (" and between the public bounds" if cut else "")
-
-    def facts(self) -> dict[str, object]:
-        accuracy = {"words": self.noise_words, **vars(self.accuracy())}
-        more = {"domain_range": list(self.domain_range), "noise": accuracy}
-        return super().facts() | more | {"verdict": verdict(self), "misfit": misfit(self)}
-
-    def highlights(self) -> dict[str, str]:
-        found = self.accuracy()
-        units = self.about.get("value", "units of the data")
-        units = "standardised" if self.about.get("standardized") else units
-        units = f"{units}, {per_axis(self.about, self.order)}" if self.order else units
-        within = f"within {number(found.typical)} typically, {number(found.largest)} at most"
-        if not self.is_line:
-            often = f"with probability {found.level:.0%}"
-            return {"noise": f"without it everywhere {within}, {often}; {units}"}
-        often = f"{100 * found.level:g} of 100 releases"
-        told = {
-            "accuracy": verdict(self),
-            "band": f"meant to hold {held(self.order)} everywhere in {often}, {within}; {units}",
-            "misfit": misfit(self),
-        }
-        return {name: text for name, text in told.items() if text is not None}
 
     def warnings(self) -> list[str]:
         kernel = getattr(self.basis, "kernel", None)

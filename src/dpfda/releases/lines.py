@@ -17,12 +17,12 @@ from dpfda.estimates.widths import around_lines, around_slopes
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.privacy.words import number
 from dpfda.releases import entries as file
 from dpfda.releases.banded import Sampled
-from dpfda.releases.bands import Accuracy, Band, Limits, settled
+from dpfda.releases.bands import Band, Limits, settled
 from dpfda.releases.base import OnBasis
 from dpfda.releases.expansion import Expansion
+from dpfda.releases.facts import Claim
 
 # Halvings of the distance between two points that find a crossing to the last digits.
 HALVINGS = 50
@@ -30,6 +30,11 @@ HALVINGS = 50
 # Typical errors, as shares of the distance between the bounds, and what they are called.
 VERDICTS = ((0.02, "very good"), (0.05, "good"), (0.1, "fair"), (0.2, "coarse"))
 WORST = "of little use"
+WIGGLES = (
+    "The noise is known exactly. How the mean wiggles between the places that were measured is "
+    "assumed: spikes, steps and cycles narrower than a cell can be missed altogether. What the "
+    "bound cut off, and how far these data are from a wider population, is not included."
+)
 
 
 def limits_of(bound: Mapping[str, object], points: int) -> Limits | None:
@@ -224,26 +229,20 @@ def misfit(release: MeanLine) -> str | None:
     )
 
 
-def held(order: int) -> str:
-    """What the default band is meant to hold."""
-    return "the derivative of the mean" if order else "the mean"
-
-
-def promise(found: Accuracy, units: str, order: int = 0) -> list[str]:
-    """What the default band says and what it does not."""
-    often = f"{100 * found.level:g}"
-    measured = (
+def line_claim(order: int, units: str) -> Claim:
+    """What the default band of a line, or of its derivative, is meant to hold."""
+    what = "the derivative of the mean" if order else "the mean"
+    seen = (
         "held it in 80 to 90 of 100 releases: less often than meant"
         if order
         else "held the mean in 87 to 98 of 100 releases, by the number of units, and in 93 over all"
     )
-    return [
-        f"The band around the published curve reaches typically {number(found.typical)}, and at most "
-        f"{number(found.largest)}, from it ({units}). It is meant to hold {held(order)} of these "
-        f"bounded curves, everywhere at once, in {often} of 100 releases of curves like ordinary ones. "
-        f"At a single point chosen in advance {number(found.at_a_point)} is enough. Measured on 39 sets "
-        f"of real curves, the band for 95% {measured}; these sets were in view when it was made.",
-        "The noise is known exactly. How the mean wiggles between the places that were measured is "
-        "assumed: spikes, steps and cycles narrower than a cell can be missed altogether. What the "
-        "bound cut off, and how far these data are from a wider population, is not included.",
-    ]
+    return Claim(
+        "sample",
+        f"{what} of these bounded curves",
+        units,
+        legend="the derivative" if order else "the mean",
+        among="releases of curves like ordinary ones",
+        seen=f". Measured on 39 sets of real curves, the band for 95% {seen}; these sets were in view "
+        "when it was made",
+    )

@@ -59,14 +59,8 @@ def report_page(
 
 def card(release: Published) -> Section:
     """A release in a few facts and a picture: for notebooks."""
-    facts = {
-        "guarantee": claim(release.certificate),
-        "neighbours": release.neighbours.describe(release.unit),
-        "bound": str(release.bound.get("description", "as the file says")),
-        **release.highlights(),
-    }
     heading = f"{first_up(release.subject)} of {release.of_whom}"
-    return Section(heading, facts=facts, picture=_picture(release))
+    return Section(heading, facts=release.facts.card(), picture=_picture(release))
 
 
 def _promise(releases: Mapping[str, Published], whole: Account | None) -> str:
@@ -115,7 +109,7 @@ def _release(
         facts |= {"File": name, "SHA-256 of the file": hashes[name]}
     if charged is not None:
         facts["Ledger"] = charged[name]
-    words = [Section(title, told) for title, told in sections(release, release.words()).items()]
+    words = [Section(title, told) for title, told in sections(release.facts).items()]
     heading = f"{first_up(release.subject)} of {release.of_whom}"
     return Section(heading, facts=facts, picture=_picture(release), parts=words)
 

@@ -67,7 +67,7 @@ def _table(release: Published, level: float) -> dict[str, object]:
             "level": level,
             "around": around,
             "simultaneous": not release.discrete,
-            "words": release.band_words(level),
+            "words": release._band_words(level),
         }
     columns = [
         {

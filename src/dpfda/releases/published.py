@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -17,9 +17,8 @@ from dpfda.numerics.parameters import choice, reals
 from dpfda.privacy.certificates import Certificate, Certified
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import cautions, caveats, claim, first_up, in_short, number
-from dpfda.privacy.written import certificate_to_json
 from dpfda.releases.bands import MEASURED, Band
-from dpfda.releases.words import Words
+from dpfda.releases.facts import BandFact, Claim, Facts, Stated
 from dpfda.views import Curve, Image, Line, Table, View, draw, to_frame
 
 if TYPE_CHECKING:
@@ -233,11 +232,11 @@ class Published(Certified):
         found: Band = self.band(level)  # type: ignore[attr-defined]
         at = np.ravel(found.points)
         values = np.asarray(self(at))  # type: ignore[operator]
-        return Line(at, values, label, found.lower, found.upper, self.band_words(level))
+        return Line(at, values, label, found.lower, found.upper, self._band_words(level))
 
-    def band_words(self, level: float) -> str:
+    def _band_words(self, level: float) -> str:
         """What the band is, for a legend."""
-        return f"{100 * level:.4g}% band for the privacy noise"
+        return self._claims()[0].words(level)
 
     def curve(
         self, lines: Sequence[Line], baseline: float | None = None, foot: Line | None = None
@@ -327,21 +326,39 @@ class Published(Certified):
         ends = self.axes.values()
         return " and ".join(f"{w} from {a:g} to {b:g}" for w, (a, b) in zip(said, ends, strict=True))
 
-    def words(self) -> Words:
-        """The paragraphs that only this kind has."""
-        return Words([" ".join(repr(self).split())])
+    # Facts.
 
-    def lines(self) -> dict[str, str]:
+    def _stated(self) -> Stated:
+        """What this kind alone states."""
+        return Stated(" ".join(repr(self).split()), noised=False)
+
+    def _claims(self) -> Sequence[Claim]:
+        """What its band is for: of the default one first; none where it has no band."""
+        return ()
+
+    def _band_facts(self) -> Iterable[BandFact]:
+        """How far its default band reaches, or those of its parts."""
+        return [BandFact.of(claim, self, LEVEL) for claim in self._claims()[:1]]  # type: ignore[arg-type]
+
+    def _lines(self) -> dict[str, str]:
         """Further lines of `repr`, by name."""
         return {}
 
-    def facts(self) -> dict[str, object]:
-        """What this kind alone states about itself, as JSON types."""
-        return {}
+    @cached_property
+    def facts(self) -> Facts:
+        """All that is stated of it, once: texts, pages and summaries are made of these."""
+        stated, warnings = self._stated(), tuple(self.warnings())
+        units = stated.units or self._units_words()
+        bands = () if self.bandless else tuple(self._band_facts())
+        sure = self.subject, self.of_whom, self.certificate, self.about
+        return Facts(*sure, units, bands, self.bandless, stated, warnings, self.cite())
 
-    def highlights(self) -> dict[str, str]:
-        """What is worth knowing at once, by name: for the terminal."""
-        return {}
+    def _units_words(self) -> str:
+        """What is public of the number of units."""
+        known = self.public_units
+        if known is None and self.neighbours is Neighbours.ADD_REMOVE:
+            return f"nothing about the number of {self.unit}s"
+        return f"the number of {self.unit}s" + ("" if known is None else f": {known}")
 
     def warnings(self) -> list[str]:
         """What a careful data officer would object to."""
@@ -365,10 +382,7 @@ class Published(Certified):
 
     def summary(self) -> dict[str, object]:
         """What it states about itself, as JSON types: for programs."""
-        written = certificate_to_json(self.certificate)
-        left_out = ("costs", "release_id")
-        stated = {name: part for name, part in written.items() if name not in left_out}
-        return {**stated, "about": dict(self.about), **self.facts(), "citation": self.cite()}
+        return self.facts.to_json()
 
     def __repr__(self) -> str:
         lines = {
@@ -376,7 +390,7 @@ class Published(Certified):
             "neighbours": self.neighbours.describe(self.unit),
             "privacy unit": self.unit,
             "bound": str(self.bound.get("description", "as its file says")),
-            **self.lines(),
+            **self._lines(),
         }
         told = [f"  {name + ':':<13} {text}" for name, text in lines.items()]
         return "\n".join([f"{type(self).__name__} {self.headline}".rstrip(), *told])

@@ -17,6 +17,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.releases import entries as file
 from dpfda.releases.promise import AddedNoise
+from dpfda.releases.published import Published
 
 
 def noise_on_shares(noise: NoiseLaw, exponent: int, neighbours: Neighbours) -> list[AddedNoise]:
@@ -86,3 +87,15 @@ class NoisyShares(file.Written):
 def corner_noise_words(noise: NoiseLaw, corners: int) -> str:
     """Say in words what noise is on a table of corners."""
     return f"{noise.describe().replace('coefficients', 'numbers')}, for each of {corners} corners"
+
+
+def used_units(release: Published) -> str:
+    """What is public of the number of units, where it may be that not all of them were counted."""
+    said = release._units_words()
+    private = release.neighbours is Neighbours.ADD_REMOVE or release.public_units is not None
+    return said if private else f"{said}, but not how many of them could be used and were counted"
+
+
+def domain_words(release: Published) -> str:
+    """Where units were counted, and what became of those elsewhere."""
+    return f"the domain: {release.spoken_domain}; points outside count at its nearest end"

@@ -19,9 +19,9 @@ from dpfda.privacy.guarantees import Guarantee, PureDP
 from dpfda.privacy.written import guarantee_from_json, guarantee_to_json
 from dpfda.releases import entries as file
 from dpfda.releases.costs import Costs, certified, without
+from dpfda.releases.facts import Stated
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.promise import AddedNoise, moved_by, same
-from dpfda.releases.words import Words
 
 GUARANTEE = file.entry(guarantee_from_json, guarantee_to_json)
 # Stages that are paid for.
@@ -155,17 +155,17 @@ class TwoStageFunction(ReleasedFunction):
 
     # Words.
 
-    def words(self) -> Words:
-        own = super().words()
+    def _stated(self) -> Stated:
+        own = super()._stated()
         two = (
             f"It was released in two stages: a rough mean, then the mean difference of the records from "
             f"it, each difference clipped to a size of {self.radius:g}. The bound is the first stage's; "
-            " the promise is for both together."
+            "the promise is for both together."
         )
-        return replace(own, published=[*own.published, two])
+        return replace(own, what=f"{own.what} {two}")
 
-    def lines(self) -> dict[str, str]:
-        own = super().lines()
+    def _lines(self) -> dict[str, str]:
+        own = super()._lines()
         mechanism = f"{own['mechanism']}, on differences clipped to {self.radius:g}"
         first = f"{self.first.guarantee}; {self.first.noise.describe()}"
         return own | {"mechanism": mechanism, "first stage": first}

@@ -23,11 +23,10 @@ from dpfda.releases import entries as file
 from dpfda.releases.banded import Valued
 from dpfda.releases.bands import CONFIDENCE, Band, band_from_errors, check_level, settled
 from dpfda.releases.base import LEVEL, Column
+from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.findings import EqualityTest, Estimate
 from dpfda.releases.promise import AddedNoise
-from dpfda.releases.report import counted
-from dpfda.releases.shares import NoisyShares
-from dpfda.releases.words import Words, noise_line, without_noise
+from dpfda.releases.shares import NoisyShares, domain_words, used_units
 from dpfda.survival.lifetables import LifeTable, equality, life_table
 from dpfda.survival.lifetimes import CellNoise, table_draws
 from dpfda.views import Line, View
@@ -360,41 +359,39 @@ class ReleasedSurvival(Valued):
     def axis_label(self, axis: int) -> str:
         return str(self.about.get("domain", "time"))
 
-    def highlights(self) -> dict[str, str]:
-        groups = {"groups": str(self.test())} if self.levels else {}
-        return noise_line(self, self.value_label) | groups
+    def _claims(self) -> tuple[Claim, ...]:
+        units = "in shares of persons"
+        population = Claim(
+            "population",
+            f"the curve of a population of which these {self.unit}s are a sample, whatever happened "
+            "within cells",
+            units,
+            legend="the population's curve",
+            among="samples",
+        )
+        return Claim("noise", "the life table of these cells without noise", units), population
 
-    def words(self) -> Words:
-        hidden = "the life table of these cells without noise"
-        moved, rest = without_noise(self, hidden, "in shares of persons")
+    def _stated(self) -> Stated:
         wide = self.band(kind=CONFIDENCE)
-        far = number(float(np.median(wide.reach(self(wide.points)))))
-        sampling = (
-            f"With sampling, and whatever happened within cells, the curve of a population of which "
-            f"these {self.unit}s are a sample lies within {far} (typically; everywhere at once, "
-            f"{wide.level:.0%})."
-        )
-        median = (
-            f"Median time: {self.median()} for the noise alone; {self.median(kind=CONFIDENCE)} with "
-            "sampling."
-        )
-        groups = [f"Groups: {self.test()}."] if self.levels else []
-        coding = [f"- the codes of events: {self.about['coding']};"] if "coding" in self.about else []
-        return Words(
-            published=[
-                f"A survival curve over {self.spoken_domain}, made of counts of "
-                f"{self.cells.describe()}. Random noise was added to protect every {self.unit} behind "
-                "it.",
+        far = number(float(np.mean(wide.reach(self(wide.points)))))
+        tested = {"groups": str(self.test())} if self.levels else {}
+        coding = [f"the codes of events: {self.about['coding']}"] if "coding" in self.about else []
+        return Stated(
+            f"A survival curve over {self.spoken_domain}, made of counts of {self.cells.describe()}.",
+            public=[*coding, domain_words(self)],
+            noise=f"{self.cells.describe()}; {self.shares.noise.describe()}",
+            units=used_units(self),
+            remarks=[
+                f"With sampling, and whatever happened within cells, the curve of a population of which "
+                f"these {self.unit}s are a sample lies within {far} (typically; everywhere at once, "
+                f"{wide.level:.0%}).",
+                f"Median time: {self.median()} for the noise alone; {self.median(kind=CONFIDENCE)} with "
+                "sampling.",
+                *(f"Groups: {text}." for text in tested.values()),
             ],
-            assumed=[
-                *coding,
-                *counted(self, f"{self.cells.describe()}; {self.shares.noise.describe()}"),
-            ],
-            accurate=[moved, sampling, median, *groups, rest],
+            numbers={"cells": self.cells.to_json(), "median": self.median().to_json()},
+            findings=tested,
         )
 
-    def lines(self) -> dict[str, str]:
+    def _lines(self) -> dict[str, str]:
         return {"cells": self.cells.describe(), "median": str(self.median())}
-
-    def facts(self) -> dict[str, object]:
-        return {"cells": self.cells.to_json(), "median": self.median().to_json()}

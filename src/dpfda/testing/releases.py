@@ -18,7 +18,7 @@ from dpfda.numerics.parameters import shown
 from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import within
 from dpfda.releases.base import Release, load
-from dpfda.releases.words import LINE
+from dpfda.releases.report import LINE
 from dpfda.views import to_csv, to_frame
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -16,8 +16,8 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Band, check_level
 from dpfda.releases.base import LEVEL, Column, Release
+from dpfda.releases.facts import BandFact, Claim, Stated
 from dpfda.releases.function import OfMeans, ReleasedFunction
-from dpfda.releases.words import Words
 from dpfda.views import Curve
 
 
@@ -133,28 +133,27 @@ class ReleasedVector(OfMeans):
     def public_units(self) -> int | None:
         return self._any.public_units
 
-    def words(self) -> Words:
-        far = {
-            name: float(band.reach(self.means[name](band.points)).max())
-            for name, band in self.bands().items()
-        }
-        reach = ", ".join(f"{name}: {value:.3g}" for name, value in far.items())
-        return Words(
-            published=[
-                f"A {super().subject} with {len(self.means)} values at every point "
-                f"({', '.join(self.names)}), each with random noise added to protect every {self.unit} "
-                "behind it. The promise is for all values together: what they cost makes it up."
-            ],
-            accurate=[
-                "The bands of all values are meant to hold together, everywhere at once, in 95 of 100 "
-                f"releases. They reach at most as far from the published curves: {reach} (units of the "
-                "data)."
-            ],
+    def _claims(self) -> tuple[Claim, ...]:
+        said = "all of them at once"
+        return tuple(
+            replace(mean._claims()[0], name=name, seen="", legend=said, among="releases")
+            for name, mean in self.means.items()
         )
 
-    def lines(self) -> dict[str, str]:
-        said = [f"{name}: {mean.lines()['mechanism']}" for name, mean in self.means.items()]
-        return {"mechanism": "; ".join(said)}
+    def _band_facts(self) -> Iterable[BandFact]:
+        own = own_level(LEVEL, len(self.means))
+        means = zip(self._claims(), self.means.values(), strict=True)
+        return [replace(BandFact.of(claim, mean, own), level=LEVEL) for claim, mean in means]
 
-    def facts(self) -> dict[str, object]:
-        return {"channels": list(self.names), "domain_range": list(self.domain_range)}
+    def _stated(self) -> Stated:
+        return Stated(
+            f"A {super().subject} with {len(self.means)} values at every point "
+            f"({', '.join(self.names)}). The promise is for all values together: what they cost makes "
+            "it up.",
+            remarks=["The bands are meant to hold together."],
+            numbers={"channels": list(self.names), "domain_range": list(self.domain_range)},
+        )
+
+    def _lines(self) -> dict[str, str]:
+        said = [f"{name}: {mean._lines()['mechanism']}" for name, mean in self.means.items()]
+        return {"mechanism": "; ".join(said)}

@@ -238,7 +238,7 @@ class Imagined:
         from dpfda.releases.report import sections
         from dpfda.views.page import Section
 
-        told = sections(self.release, self.release.words())
+        told = sections(self.release.facts)
         return {title: Section(title, paragraphs) for title, paragraphs in told.items()}
 
     def commands(self) -> dict[str, str]:

@@ -1,0 +1,277 @@
+"""One sheet of facts of a release: from it texts, pages, JSON and lines on a terminal are made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.words import claim, number
+from dpfda.privacy.written import certificate_to_json
+from dpfda.releases.bands import Band
+
+# What a band is a band for: the same estimate without noise; what an unlimited budget would publish of
+# these units; the function of the population that they are a sample of.
+Of = Literal["noise", "sample", "population"]
+OFS: tuple[Of, ...] = ("noise", "sample", "population")
+
+NOISE_ALONE = (
+    "This is the noise that protects privacy and nothing else. It does not include what the bound cut "
+    "off, what smoothing left out, or how far these data are from a wider population."
+)
+
+
+class Banded(Protocol):
+    """A function with a band."""
+
+    def __call__(self, points: ArrayLike, /) -> ArrayLike: ...
+    def band(
+        self, level: float = ..., simultaneous: bool = ..., points: ArrayLike | None = ...
+    ) -> Band: ...
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the band of a release is for.
+
+    Parameters
+    ----------
+    of : {"noise", "sample", "population"}
+    holds : str
+        What lies in the band, in words.
+    unit : str
+        Unit of its width, in words.
+    legend : str
+        The same in two words, for a picture; not needed for the noise.
+    among : str
+        In what it is meant to hold so often; "" where that follows from a known law.
+    seen : str
+        How often it held where that was measured; a part of a sentence.
+    name : str
+        Of the function, where there are several.
+    over : str
+        Of what the band is, where it is not of the values at points.
+    """
+
+    of: Of
+    holds: str
+    unit: str
+    legend: str = ""
+    among: str = ""
+    seen: str = ""
+    name: str = ""
+    over: str = ""
+
+    def words(self, level: float) -> str:
+        """What the band is, for a legend."""
+        if self.of == "noise":
+            return f"{100 * level:.4g}% band for the privacy noise{self.over}"
+        return f"band meant to hold {self.legend}, {100 * level:.4g}%{self.over}"
+
+
+@dataclass(frozen=True)
+class BandFact:
+    """How far a band reaches from the published values, in their units.
+
+    Parameters
+    ----------
+    claim : Claim
+        What the band is for.
+    level : float
+        Probability of the band.
+    typical, largest : float
+        Mean and largest distance to the farther end of the simultaneous band, over its points.
+    at_a_point : float
+        Mean distance to the farther end of the pointwise band.
+    """
+
+    claim: Claim
+    level: float
+    typical: float
+    largest: float
+    at_a_point: float
+
+    @classmethod
+    def of(cls, claim: Claim, release: Banded, level: float) -> BandFact:
+        """The accuracy of a release: the one place where it is computed."""
+        whole = release.band(level)
+        line = np.atleast_1d(release(whole.points))
+        far, alone = (band.reach(line) for band in (whole, release.band(level, False, whole.points)))
+        return cls(claim, level, float(far.mean()), float(far.max()), float(alone.mean()))
+
+    def paragraph(self) -> str:
+        """As a paragraph of a report."""
+        said, before = self.claim, f"{self.claim.name}: " if self.claim.name else ""
+        typical, largest, alone = map(number, (self.typical, self.largest, self.at_a_point))
+        if not said.among:
+            text = (
+                f"with a probability of about {100 * self.level:.4g}% {said.holds} lies, everywhere at once, "
+                f"within {largest} of the published values, and typically within {typical} "
+                f"({said.unit}). At a single point chosen in advance it lies within {alone} with that "
+                "probability."
+            )
+        else:
+            text = (
+                f"the band reaches typically {typical}, and at most {largest}, from the published "
+                f"values ({said.unit}). It is meant to hold {said.holds}, everywhere at once, in "
+                f"{100 * self.level:.4g} of 100 {said.among}{said.seen}. At a single point chosen in "
+                f"advance {alone} is enough."
+            )
+        return before + (text if before else text[:1].upper() + text[1:])
+
+    def line(self) -> str:
+        """As a line on a terminal."""
+        said, often = self.claim, f"{100 * self.level:.4g}"
+        within = f"within {number(self.typical)} typically, {number(self.largest)} at most"
+        if not said.among:
+            return f"with probability {often}% {said.holds} lies everywhere {within}; {said.unit}"
+        cases = said.among.partition(" ")[0]
+        return f"meant to hold {said.legend} everywhere in {often} of 100 {cases}, {within}; {said.unit}"
+
+    def to_json(self) -> dict[str, object]:
+        """As JSON types."""
+        said = self.claim
+        sizes = {name: getattr(self, name) for name in ("level", "typical", "largest", "at_a_point")}
+        named = {"name": said.name} if said.name else {}
+        return {**named, "of": said.of, "holds": said.holds, "unit": said.unit, **sizes}
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What a kind states of a release beside its certificate, labels and bands.
+
+    Parameters
+    ----------
+    what : str
+        What was published, in a sentence or a few.
+    uses : str
+        What may be done with it, such as "be evaluated at any point, drawn and mailed".
+    noised : bool
+        Whether it is said that noise was added.
+    protected, promised : sequence of str
+        More on who is protected, and what is promised.
+    public : sequence of str
+        What is taken to be public beside the bound: items without mark or full stop.
+    noise : str
+        How the noise is made.
+    units : str
+        What is public of the number of units; "" where the usual words will do.
+    bounded : sequence of str
+        What the bound does.
+    first, remarks : sequence of str
+        On accuracy, before and after what its bands say.
+    uncovered : sequence of str
+        What the promise does not cover, beside what none does.
+    numbers : mapping
+        For programs, as JSON types.
+    findings : mapping of str to str
+        For the terminal, beside the bands.
+    """
+
+    what: str
+    uses: str = ""
+    noised: bool = True
+    protected: Sequence[str] = ()
+    promised: Sequence[str] = ()
+    public: Sequence[str] = ()
+    noise: str = ""
+    units: str = ""
+    bounded: Sequence[str] = ()
+    first: Sequence[str] = ()
+    remarks: Sequence[str] = ()
+    uncovered: Sequence[str] = ()
+    numbers: Mapping[str, object] = field(default_factory=dict)
+    findings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All that is stated of a release, once.
+
+    Parameters
+    ----------
+    what : str
+        What was published, in few words.
+    of_whom : str
+        Of how many units, without telling a private number.
+    certificate : Certificate
+        Who is promised what.
+    about : mapping
+        Labels, date and versions.
+    units : str
+        What is public of the number of units.
+    bands : tuple of BandFact
+        How far its bands reach, and what each is for.
+    bandless : str
+        Why there is none; "" where there is.
+    stated : Stated
+        What its kind states.
+    warnings : tuple of str
+        What a careful data officer would object to.
+    citation : str
+        Recommended wording for a publication.
+    """
+
+    what: str
+    of_whom: str
+    certificate: Certificate
+    about: Mapping[str, object]
+    units: str
+    bands: tuple[BandFact, ...]
+    bandless: str
+    stated: Stated
+    warnings: tuple[str, ...]
+    citation: str
+
+    @property
+    def bound(self) -> str:
+        """The public bound, in words."""
+        return str(self.certificate.bound.get("description", "as the release says"))
+
+    def published(self) -> Iterator[str]:
+        """Paragraphs on what was published."""
+        unit, stated = self.certificate.unit, self.stated
+        noised = f" Random noise was added to protect every {unit} behind it." if stated.noised else ""
+        yield f"{stated.what}{noised}"
+        if stated.uses:
+            yield (
+                f"It can {stated.uses} as often as anyone likes. That costs no further privacy, because "
+                "it uses only what was published."
+            )
+
+    def public(self) -> Iterable[str]:
+        """What is taken to be public, as items of a list."""
+        made = f"how the noise is made: {self.stated.noise}" if self.stated.noise else ""
+        items = [f"the bound: {self.bound}", *self.stated.public, made, self.units]
+        *others, last = filter(None, items)
+        return [*(f"- {item};" for item in others), f"- {last}."]
+
+    def accurate(self) -> list[str]:
+        """Paragraphs on accuracy."""
+        alone = any(not band.claim.among for band in self.bands)
+        none = f"There is no band: {self.bandless}." if self.bandless else ""
+        said = [band.paragraph() for band in self.bands]
+        return [*self.stated.first, *said, none, *self.stated.remarks, NOISE_ALONE if alone else ""]
+
+    def lines(self) -> dict[str, str]:
+        """What is worth knowing at once, by name: for the terminal and for notebooks."""
+        return {band.claim.name or "band": band.line() for band in self.bands} | {**self.stated.findings}
+
+    def card(self) -> dict[str, str]:
+        """The sheet in a few rows, by name."""
+        who = self.certificate.neighbours.describe(self.certificate.unit)
+        sure = {"guarantee": claim(self.certificate), "neighbours": who, "bound": self.bound}
+        return sure | self.lines()
+
+    def to_json(self) -> dict[str, object]:
+        """As JSON types, for programs."""
+        written = certificate_to_json(self.certificate)
+        sure = {name: part for name, part in written.items() if name not in ("costs", "release_id")}
+        noise = {"noise": self.stated.noise} if self.stated.noise else {}
+        bands = {"bands": [band.to_json() for band in self.bands]} if self.bands else {}
+        own = {**noise, **bands, **self.stated.numbers}
+        return {**sure, "about": dict(self.about), **own, "citation": self.citation}
