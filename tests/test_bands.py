@@ -81,7 +81,7 @@ def study(name: str) -> Study:
 @functools.cache
 def band_of(name: str, level: float, simultaneous: bool = True) -> Band:
     """A band at the default points; it is the same whenever it is asked for."""
-    return study(name).release.band(level, simultaneous, kind="measured")
+    return study(name).release.band(level, simultaneous, exact=True)
 
 
 def is_plausible(covered: int, of: int, level: float, quantile_draws: int = DRAWS) -> bool:
@@ -108,12 +108,12 @@ class TestCoverage:
     def test_the_shortcut_is_the_release(self, name: str, few_draws: None) -> None:
         # Coverage is counted from errors and one half width; here with whole releases and bands.
         s = study(name)
-        hidden, first = s.hidden(), s.release.band(0.9, kind="measured")
+        hidden, first = s.hidden(), s.release.band(0.9, exact=True)
         noise = s.errors * (s.release.count * 2.0**s.release.exponent) / s.release.shrinkage
         for draw in noise[:3]:
             noisy = tuple(a + round(b) for a, b in zip(s.exact, draw, strict=True))
             again = replace(s.release, noisy_sum=noisy)
-            band = again.band(0.9, kind="measured")
+            band = again.band(0.9, exact=True)
             error = again.unclipped(s.points) - hidden
             assert np.array_equal(band.points, s.points)
             half = (band.upper - band.lower) / 2
@@ -158,7 +158,7 @@ class TestCoverage:
         if isinstance(law, EllipticalNoise):
             cut = {"scale": math.ceil(law.scale / math.sqrt(2))}
         wrong = replace(study(name).release, noise=replace(law, **cut))
-        whole, _ = covered(wrong.band(0.9, kind="measured"), study(name))
+        whole, _ = covered(wrong.band(0.9, exact=True), study(name))
         assert not is_plausible(whole, RELEASES, 0.9)
 
     def test_a_gaussian_band_has_its_closed_form(self) -> None:
@@ -168,7 +168,7 @@ class TestCoverage:
         variances = release.noise.variances() * scale**2
         deviation = np.sqrt(release.basis.evaluate(at) ** 2 @ variances)
         for level in LEVELS:
-            band = release.band(level, simultaneous=False, points=at, kind="measured")
+            band = release.band(level, simultaneous=False, points=at, exact=True)
             quantile = norm.isf((1 - level) / 2)
             # Standard error of an empirical quantile: sqrt(p(1-p)/n) over the density of |N|.
             error = math.sqrt(level * (1 - level) / DRAWS) / (2 * norm.pdf(quantile)) / quantile
@@ -179,7 +179,7 @@ class TestCoverage:
     def test_derivatives_are_covered(self) -> None:
         s = study("knorm")
         slope = s.release.derivative()
-        band = slope.band(0.9, kind="measured")
+        band = slope.band(0.9, exact=True)
         errors = s.errors @ s.release.basis.evaluate(band.points, 1).T
         whole = int(np.all(np.abs(errors) <= (band.upper - band.lower) / 2, axis=1).sum())
         assert is_plausible(whole, RELEASES, 0.9)
@@ -206,7 +206,7 @@ class TestNoisyCount:
         inside = 0
         for release, coefficients in islice(self.releases(units, epsilon), 200):
             hidden = release.center + release.basis.evaluate(GRID) @ coefficients
-            inside += release.band(0.9, points=GRID, kind="measured").contains(hidden)
+            inside += release.band(0.9, points=GRID, exact=True).contains(hidden)
         assert inside >= binom.ppf(ERROR_RATE, 200, 0.9)
         if units == 2000:
             assert is_plausible(inside, 200, 0.9, 2000)
@@ -244,7 +244,7 @@ class TestShape:
 
     def test_it_is_centred_and_always_the_same(self) -> None:
         release = study("knorm").release
-        first, second = (release.band(0.9, kind="measured") for _ in range(2))
+        first, second = (release.band(0.9, exact=True) for _ in range(2))
         assert first.lower.tobytes() == second.lower.tobytes()
         np.testing.assert_allclose(
             (first.lower + first.upper) / 2, release.unclipped(first.points), atol=1e-12
@@ -253,12 +253,12 @@ class TestShape:
 
     def test_fewer_points_make_a_narrower_simultaneous_band(self) -> None:
         release = study("laplace").release
-        few = release.band(0.9, points=[0.1, 0.9], kind="measured")
-        many = release.band(0.9, points=np.union1d(np.linspace(0, 1, 101), [0.1, 0.9]), kind="measured")
+        few = release.band(0.9, points=[0.1, 0.9], exact=True)
+        many = release.band(0.9, points=np.union1d(np.linspace(0, 1, 101), [0.1, 0.9]), exact=True)
         at = np.searchsorted(many.points, [0.1, 0.9])
         assert (few.upper < many.upper[at]).all()
-        one = release.band(0.9, points=0.4, kind="measured")
-        alone = release.band(0.9, simultaneous=False, points=0.4, kind="measured")
+        one = release.band(0.9, points=0.4, exact=True)
+        alone = release.band(0.9, simultaneous=False, points=0.4, exact=True)
         np.testing.assert_allclose(one.upper, alone.upper, rtol=1e-12)
 
     def test_contains(self) -> None:

@@ -18,10 +18,10 @@ import dpfda
 from csv_rows import csv_rows
 from dpfda import PrivateMean, load
 from dpfda.bases import KernelBasis
-from dpfda.front import main
 from dpfda.command.forecast import plan_view
 from dpfda.command.running import progress_bar
 from dpfda.datasets import load_temperatures
+from dpfda.front import main
 from dpfda.front.app import app
 from dpfda.numerics import drawing
 from dpfda.testing import simulate_releases
@@ -337,7 +337,7 @@ def test_eval_gives_values_and_band(days):
     )
     # Both are cut at the bounds.
     assert np.all(np.array(pointwise["upper"]) <= np.array(answer["upper"]))
-    wide = json.loads(run("eval", "out.json", "--at", "4", "--band", "confidence", "--json").stdout)
+    wide = json.loads(run("eval", "out.json", "--at", "4", "--of", "population", "--json").stdout)
     assert (
         wide["upper"][0] >= json.loads(run("eval", "out.json", "--at", "4", "--json").stdout)["upper"][0]
     )
@@ -386,7 +386,7 @@ def test_eval_of_negative_points(days):
         (("--at", "nan"), "--at must be finite"),
         (("--level", "1"), "level must lie strictly between 0 and 1; found 1.0"),
         (("--level", "0.5"), "level must be at least 0.9 for a band that is meant to hold the mean"),
-        (("--band", "both"), "--band must be one of 'simultaneous', 'pointwise', 'measured', 'confid"),
+        (("--band", "both"), "--band must be one of 'simultaneous', 'pointwise', 'exact'; found 'both'"),
         (("--csv", "out.json"), "--csv must be another file than F.json"),
         (("--csv", "no/such.csv"), "must be a file in an existing folder"),
     ],

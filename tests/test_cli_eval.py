@@ -115,15 +115,19 @@ def test_several_functions_are_columns(run):
 def test_a_comparison_has_the_band_of_each_group(run):
     release = PrivateComparison(1.0, bounds=(-2, 2)).fit(CURVES, ["case", "control"] * 20).release_
     release.save("out.json")
-    for kind in ("simultaneous", "measured", "confidence"):
-        answer = json.loads(run("out.json", "--band", kind, "--json").stdout)
-        asked = None if kind == "simultaneous" else kind
+    asked_for = {
+        (): {},
+        ("--band", "exact"): {"exact": True},
+        ("--of", "population"): {"of": "population"},
+    }
+    for words, asked in asked_for.items():
+        answer = json.loads(run("out.json", *words, "--json").stdout)
         at = np.array(answer["point"])
         for name, mean in release.means.items():
-            own = mean.table(at, kind=asked).columns
+            own = mean.table(at, **asked).columns
             for end in ("lower", "upper"):
                 assert answer[f"mean {name}, {end}"] == own[end].tolist()
-        gap = release.leading.table(at, kind=asked).columns
+        gap = release.leading.table(at, **asked).columns
         assert answer["lower"] == gap["lower"].tolist()
 
 
@@ -137,11 +141,11 @@ def test_a_covariance_has_a_band_at_all_pairs(run):
     assert np.all((lower <= value) & (value <= upper))
     assert np.all(lower[answer["s"] == answer["t"]] >= 0)
     # A pair and the same one turned round, however few are asked for, have one band.
-    few = release.table([[0.2, 0.7], [0.7, 0.2]], kind="measured").columns
+    few = release.table([[0.2, 0.7], [0.7, 0.2]], exact=True).columns
     assert few["lower"][0] == few["lower"][1]
     # By itself it is that of `band`; of the whole domain at once it is wider.
-    single = release.table([[0.2, 0.7]], simultaneous=False, kind="measured").columns
-    band = release.band(0.95, False, [0.2], [0.7], kind="measured")
+    single = release.table([[0.2, 0.7]], simultaneous=False, exact=True).columns
+    band = release.band(0.95, False, [0.2], [0.7], exact=True)
     assert single["upper"] == pytest.approx(band.upper)
     assert few["upper"][0] - few["lower"][0] > 1.2 * (single["upper"][0] - single["lower"][0])
 
@@ -151,7 +155,7 @@ def test_a_simultaneous_band_of_a_covariance_holds_over_the_whole_domain():
     # Between the points over which the band is made, too.
     line = np.linspace(0, 1, 95)
     first, second = (axis.ravel() for axis in np.meshgrid(line, line))
-    band = release.table(np.column_stack([first, second]), kind="measured").columns
+    band = release.table(np.column_stack([first, second]), exact=True).columns
     half = (band["upper"] - band["lower"]) / 2
     noise = (
         release.noise.simulate(np.random.default_rng(7), 1000) * 2.0**-release.exponent / release.count
@@ -226,13 +230,16 @@ def test_what_eval_writes_is_read_by_from_and_headed_by_the_names_of_the_columns
     assert json.loads(again.stdout)["value"] == made.release_([[0.2, 0.5], [0.7, 0.1]]).tolist()
 
 
-@pytest.mark.parametrize("band", ["confidence", "measured"])
-def test_a_band_that_a_kind_has_not_is_refused_by_the_words_of_the_command(run, band):
+def test_a_band_that_a_kind_has_not_is_refused_by_the_words_of_the_command(run):
     density(CLOUD).save("out.json")
-    refused = run("out.json", "--band", band)
-    assert (refused.exit_code == 0) == (band == "measured")
-    words = "--band must be simultaneous, pointwise or measured for a released density; found confidence"
-    assert band == "measured" or words in flat(refused.stderr)
+    assert run("out.json", "--band", "exact").exit_code == 0
+    assert run("out.json", "--of", "noise").exit_code == 0
+    refused = run("out.json", "--of", "population")
+    assert refused.exit_code != 0
+    words = "--of must be noise for this released density; found population. What other units would add"
+    assert words in flat(refused.stderr)
+    refused = run("out.json", "--of", "moon")
+    assert "--of must be one of 'noise', 'sample', 'population'" in flat(refused.stderr)
 
 
 def flat(text):

@@ -130,8 +130,8 @@ def test_pointwise_bands_are_narrower(release: ReleasedDensity) -> None:
     conditional = release.conditional(50)
     together, alone = conditional.band(), conditional.band(simultaneous=False)
     assert np.mean(alone.upper - alone.lower) < np.mean(together.upper - together.lower)
-    with pytest.raises(ParameterError, match="kind must be"):
-        conditional.band(kind="measured")
+    with pytest.raises(ParameterError, match="exact must be left out"):
+        conditional.band(exact=True)
 
 
 def test_it_keeps_the_contract_and_says_what_is_given(release: ReleasedDensity, tmp_path) -> None:

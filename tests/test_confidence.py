@@ -72,8 +72,8 @@ def test_it_holds_the_populations_mean(law: str) -> None:
         release = PrivateMean(20, bounds=(-4, 4)).fit(people(rng, 150, law)).release_
         bands = [
             release.band(points=T),
-            release.band(points=T, kind="confidence", variance=lambda t: 0.45 + 0.49 * (t - 0.5) ** 2),
-            release.band(points=T, kind="confidence"),
+            release.band(points=T, of="population", variance=lambda t: 0.45 + 0.49 * (t - 0.5) ** 2),
+            release.band(points=T, of="population"),
         ]
         held.append([band.contains(target) for band in bands])
         widths.append([float((band.upper - band.lower).mean()) for band in bands])
@@ -89,7 +89,7 @@ def test_the_unit_is_who_is_sampled() -> None:
     curves = people(rng, 400, "gaussian")
     each = PrivateMean(1e4, bounds=(-4, 4)).fit(curves).release_
     four = PrivateMean(1e4, bounds=(-4, 4)).fit(curves, groups=np.arange(400) // 4).release_
-    wide = [r.band(kind="confidence", points=T, variance=0.5) for r in (each, four)]
+    wide = [r.band(of="population", points=T, variance=0.5) for r in (each, four)]
     ratio = (wide[1].upper - wide[1].lower) / (wide[0].upper - wide[0].lower)
     assert np.median(ratio) == pytest.approx(2, rel=0.1)
 
@@ -99,19 +99,21 @@ def test_what_cannot_be_known_is_refused() -> None:
     bounded = PrivateMean(1, bounds=(-4, 4)).fit(curves).release_
     ball = PrivateMean(1, bounds=L2Ball(3.0), mechanism="laplace").fit(curves).release_
     with pytest.raises(ParameterError, match="variance must be stated where values have no public"):
-        ball.band(kind="confidence")
-    assert ball.band(kind="confidence", variance=0.5).covers == STATED
+        ball.band(of="population")
+    assert ball.band(of="population", variance=0.5).covers == STATED
     with pytest.raises(ParameterError, match="variance must be a number from 0"):
-        bounded.band(kind="confidence", variance=-1)
-    with pytest.raises(ParameterError, match="variance must be for kind='confidence'"):
+        bounded.band(of="population", variance=-1)
+    with pytest.raises(ParameterError, match="variance must be for of='population'"):
         bounded.band(variance=1.0)
-    with pytest.raises(ParameterError, match="kind must be another for a derivative"):
-        bounded.derivative().band(kind="confidence")
+    with pytest.raises(
+        ParameterError, match="of must be 'sample' or 'noise' for this dpfda release; found 'population'"
+    ):
+        bounded.derivative().band(of="population")
 
 
 def test_tables_have_it() -> None:
     release = PrivateMean(1, bounds=(-4, 4)).fit(people(np.random.default_rng(3), 80, "skewed")).release_
-    usual, wide = release.table(), release.table(kind="confidence")
+    usual, wide = release.table(), release.table(of="population")
     assert np.all(wide.columns["upper"] >= usual.columns["upper"])
 
 
@@ -156,9 +158,9 @@ def test_the_variance_is_that_of_the_records() -> None:
     at = np.linspace(0.1, 0.9, 9)
     np.testing.assert_allclose(release.variance(at), np.interp(at, T, curves.var(axis=0)), atol=0.08)
     assert np.all(release.variance(at, 0.95) >= release.variance(at))
-    band = release.band(kind="confidence", points=at)
+    band = release.band(of="population", points=at)
     assert band.covers == RELEASED
-    free = PrivateMean(700, bounds=(-4, 4)).fit(curves).release_.band(kind="confidence", points=at)
+    free = PrivateMean(700, bounds=(-4, 4)).fit(curves).release_.band(of="population", points=at)
     assert np.all(band.upper - band.lower < 0.7 * (free.upper - free.lower))
 
 
@@ -167,7 +169,7 @@ def test_it_holds_with_a_variance_that_was_paid_for() -> None:
     target = np.clip(people(rng, 100_000, "skewed"), -4, 4).mean(axis=0)
     mean = PrivateMean(20, bounds=(-4, 4), variance=0.2)
     bands = [
-        mean.fit(people(rng, 150, "skewed")).release_.band(points=T, kind="confidence") for _ in range(8)
+        mean.fit(people(rng, 150, "skewed")).release_.band(points=T, of="population") for _ in range(8)
     ]
     assert sum(band.contains(target) for band in bands) >= 7
 
@@ -200,12 +202,12 @@ def test_a_difference_has_a_band_for_the_populations_made_of_both_groups() -> No
         curves = 0.5 + generator.normal(0, 0.1, (600, 1)) + 0 * grid
         made = PrivateComparison(20, bounds=(0, 1)).fit(curves, names).release_
         gap = made.difference("a", "b")
-        band = gap.band(kind="confidence", variance=0.01)
+        band = gap.band(of="population", variance=0.01)
         held += band.contains(np.zeros(band.points.size))
     assert held >= 15
-    alone = [made[name].band(0.975, kind="confidence", variance=0.01) for name in "ab"]
+    alone = [made[name].band(0.975, of="population", variance=0.01) for name in "ab"]
     assert np.allclose(band.upper, alone[0].upper - alone[1].lower)
-    assert np.all(gap.band(kind="confidence").upper >= band.upper)
+    assert np.all(gap.band(of="population").upper >= band.upper)
     assert band.covers == STATED
-    with pytest.raises(ParameterError, match="variance must be for kind='confidence'"):
+    with pytest.raises(ParameterError, match="variance must be for of='population'"):
         gap.band(variance=0.01)

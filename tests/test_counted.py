@@ -248,7 +248,7 @@ class TestBand:
             exact = ready.plan.measure(ready.total, design).with_noise([0] * design.components)
             means = np.array(exact, dtype=float) * 2.0**-release.exponent / units
             hidden = release.center + release.basis.evaluate(GRID) @ (source.synthesis @ means)
-            inside += release.band(0.9, points=GRID, kind="measured").contains(hidden)
+            inside += release.band(0.9, points=GRID, exact=True).contains(hidden)
         assert binom.ppf(5e-7, 200, 0.88) <= inside <= binom.isf(5e-7, 200, 0.94)
 
 

@@ -642,8 +642,8 @@ class TestEstimate:
         release = released(functions=3)
         first, second = [0.1, 0.5, 0.9], [0.2, 0.2, 0.7]
         # Bands of the mean are moved where the positive part of the release lies outside.
-        wide = release.band(0.9, True, first, second, kind="measured")
-        narrow = release.band(0.9, False, first, second, kind="measured")
+        wide = release.band(0.9, True, first, second, exact=True)
+        narrow = release.band(0.9, False, first, second, exact=True)
         assert wide.points.shape == (3, 2)
         assert np.all(wide.upper - wide.lower > narrow.upper - narrow.lower)
         middle = (wide.upper + wide.lower) / 2

@@ -241,7 +241,7 @@ class TestBand:
             assert band.points.shape == (1, release.dimensions)
             middle = [[0.5] * release.dimensions]
             assert 0 <= band.lower[0] <= release(middle)[0] <= band.upper[0]
-            exact = release.band(0.9, points=middle, kind="measured")
+            exact = release.band(0.9, points=middle, exact=True)
             assert exact.lower[0] < release.raw(middle)[0] < exact.upper[0]
         with pytest.raises(ParameterError, match="cdf_band must be asked of a density on an interval"):
             square.raw.cdf_band()
@@ -272,7 +272,7 @@ class TestMonotone:
     def test_level_of_the_band_with_weights_held(self) -> None:
         raw = histogram(self.COUNTS / 10, (0.0, 80.0), 9.0, smoothing="monotone")
         at = (raw.cells.edges[0][1:] + raw.cells.edges[0][:-1]) / 2
-        band = raw.band(0.9, True, at, "measured")
+        band = raw.band(0.9, True, at, exact=True)
         shares = raw.smoother.cell_shares(raw.coefficients)
         np.testing.assert_allclose((band.lower + band.upper) / 2, shares / 10, atol=1e-12)
         noise = np.random.default_rng(33).laplace(size=(4000, 8)) * 9 / self.COUNTS.sum() * 10

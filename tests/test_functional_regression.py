@@ -154,7 +154,7 @@ def test_confidence_bands_hold_the_populations_coefficients() -> None:
         release = fitted(2000, curves, Z, groups=who)
         for term, expected in zip(release.terms, truth, strict=True):
             one = release[term]
-            bands = [one.band(), one.band(kind="confidence", variance=0.0041)]
+            bands = [one.band(), one.band(of="population", variance=0.0041)]
             held.append([band.contains(expected) for band in bands])
     # Those of one release may miss together: five of eight releases, with a chance of .02 each, in 2e-7.
     noise_alone, population_held = np.sum(held, axis=0)
@@ -175,19 +175,19 @@ def test_a_confidence_band_adds_the_sampling_of_least_squares() -> None:
     errors = np.sqrt(np.diag(np.linalg.inv(terms.T @ terms)) * 0.01)
     quantile = stats.norm.ppf((1 + 0.95 ** (1 / T.size)) / 2)
     for term, error in zip(release.terms, errors, strict=True):
-        band = release[term].band(kind="confidence", variance=0.01)
+        band = release[term].band(of="population", variance=0.01)
         assert np.mean(band.upper - band.lower) / 2 == pytest.approx(quantile * error, rel=0.02)
         assert "stated" in band.covers
-        free = release[term].band(kind="confidence")
+        free = release[term].band(of="population")
         # Bounds allow five times the deviation that was stated.
         assert np.mean(free.upper - free.lower) > 4 * np.mean(band.upper - band.lower)
         assert "bounds allow" in free.covers
-    wide = release.table(kind="confidence").columns
+    wide = release.table(of="population").columns
     assert np.all(wide["upper"] >= release.table().columns["upper"])
-    with pytest.raises(ParameterError, match="variance must be for kind='confidence'"):
+    with pytest.raises(ParameterError, match="variance must be for of='population'"):
         release["age"].band(variance=1.0)
-    with pytest.raises(ParameterError, match="kind must be one of 'mean', 'confidence'"):
-        release.band(kind="measured")
+    with pytest.raises(ParameterError, match="exact must be left out here"):
+        release.band(exact=True)
 
 
 def test_with_two_groups_it_is_no_worse_than_the_comparison_of_groups() -> None:

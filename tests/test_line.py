@@ -300,14 +300,15 @@ class TestBand:
         release = release_of(40, 300.0, 2)
         again = load(release.save(tmp_path / "a.json"))
         np.testing.assert_array_equal(again(GRID), release(GRID))
-        for kind in ("mean", "measured"):
-            np.testing.assert_array_equal(again.band(kind=kind).upper, release.band(kind=kind).upper)
+        for exact in (False, True):
+            bands = [one.band(exact=exact).upper for one in (again, release)]
+            np.testing.assert_array_equal(*bands)
 
     def test_levels_below_nine_tenths_are_for_what_was_measured(self) -> None:
         release = release_of(40, 300.0, 3)
-        with pytest.raises(ParameterError, match=r"level must be at least 0\.9 .* kind='measured'"):
+        with pytest.raises(ParameterError, match=r"level must be at least 0\.9 .* exact=True"):
             release.band(0.8)
-        assert release.band(0.8, kind="measured").level == 0.8
+        assert release.band(0.8, exact=True).level == 0.8
 
     def test_that_of_a_difference_holds_and_is_narrower_than_both_together(self) -> None:
         generator, held, cases = np.random.default_rng(12), 0, 60
@@ -338,7 +339,7 @@ class TestBand:
     def test_other_releases_have_the_exact_band_around_what_was_measured(self) -> None:
         curves = 0.3 * np.sin(6 * GRID) + np.zeros((500, 1))
         release = PrivateMean(1.0, bounds=L2Ball(1.0), domain=Domain(GRID)).fit(curves).release_
-        exact, band = release.band(kind="measured"), release.band()
+        exact, band = release.band(exact=True), release.band()
         assert np.all(band.lower <= exact.lower) & np.all(exact.upper <= band.upper)
         assert band.contains(release(band.points))
 

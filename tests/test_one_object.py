@@ -23,7 +23,7 @@ from dpfda.errors import ParameterError
 from dpfda.front.app import app
 from dpfda.privacy.words import number
 from dpfda.releases import bands
-from dpfda.releases.bands import Band
+from dpfda.releases.bands import Asked, Band
 from sample_releases import CURVES, GRID, RELEASES
 from stranger_files import IMAGES, KINDS, POINTS
 from tests.csv_rows import csv_rows
@@ -131,10 +131,10 @@ class TestEveryKind:
             assert (band.level, band.simultaneous) == (0.9, simultaneous)
             ends = limits(release, band.points)
             assert_inside(call(release, band.points), band.lower, band.upper, ends)
-        exact = release.band(0.95, kind="measured")
+        exact = release.band(0.95, exact=True)
         assert np.all(np.isfinite(exact.lower) & (exact.lower <= exact.upper))
-        with pytest.raises(ParameterError, match="kind must be one of 'mean', 'measured'"):
-            release.band(0.95, kind="best")
+        with pytest.raises(ParameterError, match="of must be one of 'noise', 'sample', 'population'"):
+            release.band(0.95, of="best")
 
     def test_values_keep_to_the_public_bounds(self, kind: str) -> None:
         release = release_of(kind)
@@ -203,7 +203,7 @@ def test_the_command_gives_the_numbers_of_the_release(kind: str, tmp_path: Path)
     if type(release).__name__ in SQUARES:
         rows = np.column_stack([points, points])
     at = ",".join(":".join(repr(float(part)) for part in row) for row in rows)
-    for band in ("simultaneous", "pointwise", "measured"):
+    for band in ("simultaneous", "pointwise", "exact"):
         answer = asked("eval", str(file), "--at", at, "--band", band, "--json")
         asked("eval", str(file), "--at", at, "--band", band, "--csv", str(table), "--overwrite")
         with table.open() as handle:
@@ -212,7 +212,7 @@ def test_the_command_gives_the_numbers_of_the_release(kind: str, tmp_path: Path)
         assert written == {name: answer[name] for name in written}
         if "value" in answer:
             assert answer["value"] == np.ravel(call(release, points)).tolist()
-        if "lower" in answer and band == "measured":
+        if "lower" in answer and band == "exact":
             middle = (np.array(answer["lower"]) + answer["upper"]) / 2
             np.testing.assert_allclose(answer["measured"], middle)
         elif type(release).__name__ in SQUARES and "lower" in answer:
@@ -287,6 +287,6 @@ def test_a_table_has_the_line_inside_a_band_that_ends_at_it(monkeypatch: pytest.
 
     monkeypatch.setattr(type(release), "band", just_above)
     found = {
-        name: values for name, (values, _) in release.columns(GRID[:, None], 0.95, False, None).items()
+        name: values for name, (values, _) in release.columns(GRID[:, None], Asked(0.95, False)).items()
     }
     assert_inside(found["value"], found["lower"], found["upper"], (-np.inf, np.inf))

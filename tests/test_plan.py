@@ -232,7 +232,7 @@ def test_the_noise_of_a_machine_is_about_what_its_plan_expects(name):
     assert estimator.plan(400).noise_words.startswith(name)
     at = inputs[::4, None]
     # Not cut at the bounds of the target.
-    bands = [one.band(0.9, points=at, kind="measured") for one in fits]
+    bands = [one.band(0.9, points=at, exact=True) for one in fits]
     values = [(band.lower + band.upper) / 2 for band in bands]
     found = np.sqrt(np.var(values, axis=0, ddof=1).mean())
     # A chi-square law of 11 times several degrees of freedom: a factor of two is rarer than 1 in 10^6.

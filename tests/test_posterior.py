@@ -207,8 +207,9 @@ class TestRelease:
         release = PrivateMean(1.0, bounds=bounds, domain=Domain(GRID)).fit(CURVES).release_
         again = load(release.save(tmp_path / "a.json"))
         np.testing.assert_array_equal(again(GRID), release(GRID))
-        for kind in ("mean", "measured", *(["credible"] if isinstance(bounds, L2Ball) else [])):
-            np.testing.assert_array_equal(again.band(kind=kind).upper, release.band(kind=kind).upper)
+        posterior = [{"of": "sample"}] if isinstance(bounds, L2Ball) else []
+        for asked in ({}, {"exact": True}, *posterior):
+            np.testing.assert_array_equal(again.band(**asked).upper, release.band(**asked).upper)
 
     def test_a_file_without_a_prior_is_linear(self, release: Any, tmp_path: Path) -> None:
         # As files of earlier versions are.
@@ -234,14 +235,14 @@ class TestRelease:
     def test_kinds_of_bands(self, release: Any) -> None:
         with pytest.raises(
             ParameterError,
-            match="kind must be one of 'mean', 'measured', 'noise', 'credible', 'confidence'; found",
+            match="of must be one of 'noise', 'sample', 'population'; found 'both'",
         ):
-            release.band(kind="both")
-        with pytest.raises(ParameterError, match="release must have a public prior"):
-            release.unshrunk.band(kind="credible")
+            release.band(of="both")
+        with pytest.raises(ParameterError, match="of must be 'noise' or 'population' for this"):
+            release.unshrunk.band(of="sample")
         # What came out as zero is what shrinkage expects; noise may be so large that it widens the band.
         release = replace(release, noisy_sum=(0,) * len(release.noisy_sum))
-        noise, credible = release.band(kind="measured"), release.band(kind="credible")
+        noise, credible = release.band(exact=True), release.band(of="sample")
         assert (credible.upper - credible.lower).mean() < (noise.upper - noise.lower).mean()
         middle = (credible.upper + credible.lower) / 2
         np.testing.assert_allclose(middle, release(credible.points), atol=1e-9)

@@ -24,6 +24,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.written import certificate_from_json
 from dpfda.releases import entries
+from dpfda.releases.bands import Asked
 from dpfda.releases.base import Column, Release
 from dpfda.releases.facts import Stated
 from dpfda.releases.kinds import kinds
@@ -234,14 +235,14 @@ class Silent(Broken):
 class Drifting(Broken):
     FORMAT: ClassVar[str] = "toy-drifting"
 
-    def columns(self, at: Any, level: float, simultaneous: bool, kind: str | None) -> dict[str, Column]:
+    def columns(self, at: Any, asked: Asked) -> dict[str, Column]:
         return {"value": (self(at[:, 0]) + len(at), "value")}
 
 
 class Escaping(Broken):
     FORMAT: ClassVar[str] = "toy-escaping"
 
-    def columns(self, at: Any, level: float, simultaneous: bool, kind: str | None) -> dict[str, Column]:
+    def columns(self, at: Any, asked: Asked) -> dict[str, Column]:
         values = self(at[:, 0])
         ends = {"lower": values + 1, "upper": values + 2}
         return {"value": (values, "value")} | {name: (end, name) for name, end in ends.items()}

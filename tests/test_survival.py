@@ -195,8 +195,8 @@ def test_it_is_monotone_and_within_limits_whatever_the_noise(release: ReleasedSu
         assert np.all(np.diff(each(at)) <= 0)
         assert each(0.0) == 1
         assert np.all((each(at) >= 0) & np.isfinite(each.hazard(at)) & (each.hazard(at) >= 0))
-        for kind in ("mean", "confidence"):
-            band = each.band(points=at, kind=kind)
+        for of in ("noise", "population"):
+            band = each.band(points=at, of=of)
             assert np.all((band.lower <= each(at)) & (each(at) <= band.upper))
             assert np.all(np.diff(band.lower) <= 0)
             assert np.all(np.diff(band.upper) <= 0)
@@ -206,7 +206,7 @@ def test_it_is_monotone_and_within_limits_whatever_the_noise(release: ReleasedSu
 
 def test_intervals_contain_their_estimates_and_sampling_widens_them(release: ReleasedSurvival) -> None:
     for made in (release.median, lambda **k: release.restricted_mean(1000, **k)):
-        inner, outer = made(), made(kind="confidence")
+        inner, outer = made(), made(of="population")
         assert inner.lower <= inner.value <= inner.upper
         assert outer.upper - outer.lower > inner.upper - inner.lower
         assert inner.value == outer.value
@@ -229,7 +229,7 @@ def test_bands_hold_as_often_as_they_say() -> None:
         truth = life_table(table[None], made.cells).survival[0]
         held += [
             made.band(points=at).contains(truth),
-            made.band(points=at, kind="confidence").contains(np.exp(-((at / 0.6) ** 0.8))),
+            made.band(points=at, of="population").contains(np.exp(-((at / 0.6) ** 0.8))),
         ]
     assert np.all(held >= 31)
 
@@ -538,7 +538,7 @@ def test_a_band_for_the_population_holds_what_falls_anywhere_between_edges() -> 
     release = PrivateSurvival(1, domain=(0, 1100)).fit(time, event).release_
     edges = release.grid_points
     inner = (edges[:-1] + edges[1:]) / 2
-    narrow, wide = (release.band(points=at, kind="confidence") for at in (edges, inner))
+    narrow, wide = (release.band(points=at, of="population") for at in (edges, inner))
     assert np.array_equal(wide.upper, narrow.upper[:-1])
     assert np.array_equal(wide.lower, narrow.lower[1:])
     noise = release.band(points=edges)

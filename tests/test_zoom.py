@@ -389,7 +389,7 @@ def test_a_release_on_a_scale_is_a_density_of_the_axis(heavy: np.ndarray, tmp_pa
     band = release.band(0.95)
     assert band.lower.min() >= 0
     assert band.contains(release(band.points))
-    assert release.band(kind="measured").points.tolist() == band.points.tolist()
+    assert release.band(exact=True).points.tolist() == band.points.tolist()
     release.save(tmp_path / "heavy.json")
     again = load(tmp_path / "heavy.json")
     assert np.array_equal(again(fine[::100]), release(fine[::100]))

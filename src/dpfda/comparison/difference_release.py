@@ -16,12 +16,10 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import name, sequence
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
-from dpfda.releases.banded import Sampled
+from dpfda.releases.banded import Valued
 from dpfda.releases.bands import (
-    CONFIDENCE,
     DRAWS,
-    KINDS,
-    MEASURED,
+    Asked,
     Band,
     band_from_errors,
 )
@@ -51,7 +49,7 @@ def _two_names(written: object) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedDifference(Sampled):
+class ReleasedDifference(Valued):
     """The mean of one group minus that of another, as a function on the domain.
 
     Parameters
@@ -68,7 +66,6 @@ class ReleasedDifference(Sampled):
 
     FORMAT: ClassVar[str] = "dpfda-difference"
     CALLED: ClassVar[str] = "dpfda difference of groups"
-    band_kinds: ClassVar[tuple[str, ...]] = (*KINDS, CONFIDENCE)
     ENTRIES: ClassVar[file.Table] = {
         "names": file.entry(_two_names, list),
         "first": file.part(ReleasedFunction),
@@ -147,36 +144,32 @@ class ReleasedDifference(Sampled):
             noise[:count, :count] += np.cov(release.noise_draws(generator, DRAWS), rowvar=False)
         return frozen(most_likely_mean(coefficients, noise, eigenvalues))
 
-    def _around_population(
-        self, at: Floats, level: float, simultaneous: bool, variance: Variance | None
-    ) -> Band:
+    def _around_population(self, at: Floats, asked: Asked, variance: Variance | None) -> Band:
         first, second = (
-            each.band((1 + level) / 2, simultaneous, at, CONFIDENCE, variance)
+            each.band((1 + asked.level) / 2, asked.simultaneous, at, "population", variance=variance)
             for each in (self.first, self.second)
         )
         lower, upper = first.lower - second.upper, first.upper - second.lower
-        return Band(at, lower, upper, level, simultaneous, first.covers)
+        return Band(at, lower, upper, asked.level, asked.simultaneous, first.covers)
 
-    def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
+    def _around(self, at: Floats, asked: Asked) -> Band:
         """Band around the difference.
 
         Notes
         -----
-        "mean", for default lines of curves between bounds: meant to hold the difference of the two
-        means of the clipped records itself, made of what both means may be, independently; levels
-        from .9. For others it is the band of kind "measured", made to contain the difference.
-        "measured": what the difference of linear estimates of what was measured would have been
-        without noise, by the laws of both noises alone.
+        Of the sample, for default lines of curves between bounds: meant to hold the difference of the
+        two means of the clipped records itself, made of what both means may be, independently; levels
+        from .9. Of the noise: what the difference of linear estimates of what was measured would have
+        been without noise, by the laws of both noises alone; made to contain the difference, but where
+        the exact one is asked for. Neither is about sampling: a difference that leaves the band around
+        zero is not explained by the noise, but may be by sampling.
 
-        "confidence" is meant to hold the difference of the two populations' means: made of such a band
-        of either group at half of what the level leaves, so that it holds however the two hang
+        Of the population it is meant to hold the difference of the two populations' means: made of such
+        a band of either group at half of what the level leaves, so that it holds however the two hang
         together, and is wider than need be. Its variance is the same for both groups.
-
-        The first two are not about sampling: a difference that leaves the band around zero is not
-        explained by the noise, but may be by sampling.
         """
-        if kind == "mean" and self.is_line:
-            return difference_band(self.first, self.second, level, simultaneous, at)
+        if asked.of == "sample":
+            return difference_band(self.first, self.second, asked, at)
         # One generator after the other: independent noise, and the same band whenever it is asked for.
         generator = np.random.Generator(np.random.Philox(key=0))
         errors, values = np.zeros((DRAWS, at.size)), np.zeros(at.size)
@@ -184,8 +177,8 @@ class ReleasedDifference(Sampled):
             functions = release.basis.evaluate(at, release.order)
             errors += sign * (release.noise_draws(generator, DRAWS) @ functions.T)
             values += sign * release.unclipped(at, release.order)
-        band = band_from_errors(values, np.abs(errors), level, simultaneous, at)
-        return band if kind in MEASURED else around_difference(self.first, self.second, band)
+        band = band_from_errors(values, np.abs(errors), asked.level, asked.simultaneous, at)
+        return band if asked.exact else around_difference(self.first, self.second, band)
 
     def checked(self) -> None:
         if self.first.domain_range != self.second.domain_range:
@@ -199,10 +192,8 @@ class ReleasedDifference(Sampled):
     def band_points(self) -> Floats:
         return self.first.band_points()
 
-    def columns(
-        self, at: Floats, level: float, simultaneous: bool, kind: str | None
-    ) -> dict[str, Column]:
-        columns = super().columns(at, level, simultaneous, kind)
+    def columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
+        columns = super().columns(at, asked)
         if self.is_line:
             return columns
         return {**columns, "smoothed": (self.smoothed(at[:, 0]), f"{self.value_label}, smoothed")}
@@ -232,8 +223,11 @@ class ReleasedDifference(Sampled):
         names, units = " minus ".join(self.names), self.first.value_words
         what = "the difference of linear estimates, without noise,"
         noise = Claim("noise", what, units, name=names)
+        people = "the difference of the means of the two populations"
+        population = Claim("population", people, units, people, among="samples", name=names)
+        more = () if self.first.order else (population,)
         if not self.is_line:
-            return (noise,)
+            return noise, *more
         of = "derivatives of the means" if self.first.order else "means"
         line = Claim(
             "sample",
@@ -244,7 +238,7 @@ class ReleasedDifference(Sampled):
             seen="" if self.first.order else SPLIT,
             name=names,
         )
-        return line, noise
+        return line, noise, *more
 
     @property
     def _verdict(self) -> str:

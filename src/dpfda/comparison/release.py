@@ -18,6 +18,7 @@ from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import first_up
 from dpfda.releases import entries as file
+from dpfda.releases.bands import Asked
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.costs import identity_of
 from dpfda.releases.facts import BandFact, Claim, Stated
@@ -50,7 +51,6 @@ class ReleasedComparison(OfMeans):
     CALLED: ClassVar[str] = "dpfda comparison of groups"
     plural: ClassVar[bool] = True
     ENTRIES: ClassVar[file.Table] = {"means": file.named_parts(ReleasedFunction, "mean").named("groups")}
-    band_kinds: ClassVar[tuple[str, ...]] = ReleasedDifference.band_kinds
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -145,16 +145,14 @@ class ReleasedComparison(OfMeans):
 
     # Tables, pictures and words.
 
-    def columns(
-        self, at: Floats, level: float, simultaneous: bool, kind: str | None
-    ) -> dict[str, Column]:
+    def columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         means = {}
         for group, mean in self.means.items():
-            found = Release.columns(mean, at, level, simultaneous, kind)
+            found = Release.columns(mean, at, asked)
             for column, values in found.items():
                 means[f"mean {group}" if column == "value" else f"mean {group}, {column}"] = values
         gap = self.leading
-        value, *band = Release.columns(gap, at, level, simultaneous, kind).items()
+        value, *band = Release.columns(gap, at, asked).items()
         return {**means, " minus ".join(gap.names): value[1], **dict(band)}
 
     def band_points(self) -> Floats:

@@ -19,6 +19,7 @@ from dpfda.numerics.parameters import reals, whole
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
+from dpfda.releases.bands import Asked
 from dpfda.releases.base import LEVEL, Column, OnBasis, Release
 from dpfda.releases.facts import Stated
 from dpfda.releases.function import ReleasedFunction
@@ -225,9 +226,7 @@ class ReleasedComponents(OnBasis):
     def functions(self, at: Floats) -> dict[str, Floats]:
         return {f"component {k + 1}": values for k, values in enumerate(self(at[:, 0]))}
 
-    def columns(
-        self, at: Floats, level: float, simultaneous: bool, kind: str | None
-    ) -> dict[str, Column]:
+    def columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         return {name: (values, self.value_label) for name, values in self.functions(at).items()}
 
     @property

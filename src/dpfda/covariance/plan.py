@@ -365,7 +365,7 @@ class CovariancePlan(PlanAgain):
             certificate=self.certified(),
             shrunk=False,
         )
-        band = example.band(level, kind="measured")
+        band = example.band(level, exact=True)
         return float(np.mean(band.upper - band.lower)) / 2
 
     @property

@@ -26,16 +26,17 @@ from dpfda.noise import law_from_json
 from dpfda.noise.symmetric import MatrixLaw, SymmetricNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import choice, whole
+from dpfda.numerics.parameters import whole
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
+from dpfda.releases.banded import checked
 from dpfda.releases.bands import (
     DRAWS,
-    KINDS,
-    MEASURED,
+    Asked,
     Band,
+    Of,
     check_level,
     largest_size,
     settled,
@@ -103,7 +104,6 @@ class ReleasedCovariance(OnBasis):
     FORMAT: ClassVar[str] = "dpfda-covariance"
     CALLED: ClassVar[str] = "released dpfda covariance"
     arrays: ClassVar[tuple[str, ...]] = ("center",)
-    band_kinds: ClassVar[tuple[str, ...]] = KINDS
     ENTRIES: ClassVar[file.Table] = {
         "noisy_sum": file.INTEGERS,
         "exponent": file.EXPONENT,
@@ -264,7 +264,8 @@ class ReleasedCovariance(OnBasis):
         simultaneous: bool = True,
         first: ArrayLike | None = None,
         second: ArrayLike | None = None,
-        kind: str = "mean",
+        of: Of | None = None,
+        exact: bool = False,
     ) -> Band:
         """Band for the covariance of the clipped records, in the M functions, without noise.
 
@@ -276,10 +277,12 @@ class ReleasedCovariance(OnBasis):
             For all pairs at once, or for each pair by itself.
         first, second : array (q,), optional
             The pairs (s, t). By default the diagonal of the grid: a band for the variance function.
-        kind : {"mean", "measured"}
-            "measured" is drawn around the unbiased noisy values; the shrunk and projected estimate may
-            lie outside. "mean" is the same, widened where the estimate leaves it, and no variance in it
-            is below zero.
+        of : {"noise"}, optional
+            What it is a band for.
+        exact : bool
+            Whether it is drawn around the unbiased noisy values, and the shrunk and projected estimate
+            may lie outside; else it is widened where the estimate leaves it, and no variance in it is
+            below zero.
 
         Returns
         -------
@@ -298,8 +301,7 @@ class ReleasedCovariance(OnBasis):
                 "a count that was released with noise",
                 "The error of the ratio depends on exact values.",
             )
-        level = check_level(level, simultaneous)
-        choice(kind, "kind", KINDS)
+        level = checked(self, level, simultaneous, of, exact).level
         given = self.grid_points if first is None else first
         at_s, at_t = self._pairs(given, given if second is None else second)
         functions = self.tensor.evaluate(at_s, at_t)
@@ -308,7 +310,7 @@ class ReleasedCovariance(OnBasis):
         width = simulated_widths(functions, noise, self.noise_power, level, simultaneous)
         points = at_s if np.array_equal(at_s, at_t) else np.column_stack([at_s, at_t])
         band = Band(points, values - width, values + width, float(level), simultaneous)
-        if kind in MEASURED:
+        if exact:
             return band
         least = np.where(at_s == at_t, 0.0, -np.inf)
         return settled(band, self(at_s, at_t), (least, np.full(least.size, np.inf)))
@@ -359,12 +361,10 @@ class ReleasedCovariance(OnBasis):
     def functions(self, at: Floats) -> dict[str, Floats]:
         return {self.subject: np.asarray(self(*at.T))}
 
-    def columns(
-        self, at: Floats, level: float, simultaneous: bool, kind: str | None
-    ) -> dict[str, Column]:
+    def columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         first, second = at.T
         line = np.asarray(self(first, second))
-        band = {} if self.bandless else self.band_columns(at, level, simultaneous, kind, line)
+        band = {} if self.bandless else self.band_columns(at, asked, line)
         return {
             "covariance": (line, self.value_label),
             **band,
@@ -377,9 +377,10 @@ class ReleasedCovariance(OnBasis):
         first, second = np.triu_indices(BAND_LINE)
         return np.column_stack([line[first], line[second]])
 
-    def _band_at(self, at: Floats, level: float, simultaneous: bool, **chosen: str) -> Band:
+    def _band_at(self, at: Floats, asked: Asked) -> Band:
         pairs, back = np.unique(np.sort(at, axis=1), axis=0, return_inverse=True)
-        band = self.band(level, simultaneous, *pairs.T, **chosen)
+        first, second = pairs.T
+        band = self.band(asked.level, asked.simultaneous, first, second, asked.of, asked.exact)
         return replace(band, points=at, lower=band.lower[back.ravel()], upper=band.upper[back.ravel()])
 
     @property

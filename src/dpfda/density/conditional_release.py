@@ -22,7 +22,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
 from dpfda.releases import entries as file
-from dpfda.releases.bands import Band
+from dpfda.releases.bands import Asked, Band
 
 # What is taken off the difference from the marginal, in variances of what noise and sampling do to it.
 TAKEN = 0.5
@@ -79,7 +79,7 @@ class ReleasedConditionalDensity(ReleasedDensity):
     FORMAT: ClassVar[str] = "dpfda-conditional-density"
     CALLED: ClassVar[str] = "released conditional density"
     DRAWN: ClassVar[tuple[str, ...]] = ("domain",)
-    band_kinds: ClassVar[tuple[str, ...]] = ("mean",)
+    has_exact: ClassVar[bool] = False
     ENTRIES: ClassVar[file.Table] = {
         "raw": file.part(ReleasedHistogram),
         "proper": file.entry(lambda _: "nearest"),
@@ -165,7 +165,7 @@ class ReleasedConditionalDensity(ReleasedDensity):
         a, b = self.raw.domain_range[self.axis]
         return (self.place - a) / (b - a)
 
-    def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
+    def _around(self, at: Floats, asked: Asked) -> Band:
         """Band for what would have been released without noise; never below zero.
 
         Notes
@@ -189,18 +189,20 @@ class ReleasedConditionalDensity(ReleasedDensity):
         others, middle = self._before(without).T, self._before(lines)
         errors = np.array([np.interp(where, nodes, self._made(other) - own) for other in others])
         before = np.array([np.interp(where, nodes, other - middle) for other in others])
-        if simultaneous:
+        if asked.simultaneous:
             deviation = np.sqrt(np.mean(before**2, axis=0))
             deviation = np.where(deviation > 0, deviation, 1.0)
             reached = np.max(np.abs(errors) / deviation, axis=1)
-            width = np.quantile(reached, level, method="higher") * deviation
+            width = np.quantile(reached, asked.level, method="higher") * deviation
         else:
-            width = np.quantile(np.abs(errors), level, axis=0, method="higher")
+            width = np.quantile(np.abs(errors), asked.level, axis=0, method="higher")
         share, (_, least) = float(lines[0, 0]), self._reliable
-        larger = float(np.std(without[0, 0])) * max(1.0, float(scipy.special.ndtri(level)))
+        larger = float(np.std(without[0, 0])) * max(1.0, float(scipy.special.ndtri(asked.level)))
         width = width * (max(share, least) / max(share - larger, least))
         values = np.asarray(self(where))
-        return Band(where, np.maximum(values - width, 0.0), values + width, level, simultaneous)
+        return Band(
+            where, np.maximum(values - width, 0.0), values + width, asked.level, asked.simultaneous
+        )
 
     def _moved(self, generator: np.random.Generator) -> Iterator[Floats]:
         """What simulated noise in the counts does to `_along`; in many cells, its sums over blocks."""

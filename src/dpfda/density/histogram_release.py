@@ -41,7 +41,7 @@ from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number as number_words
 from dpfda.releases import entries as file
 from dpfda.releases.banded import Valued
-from dpfda.releases.bands import KINDS, MEASURED, Band, band_from_errors, check_level, settled
+from dpfda.releases.bands import Asked, Band, band_from_errors, check_level, settled
 from dpfda.releases.base import LEVEL
 from dpfda.releases.boxes import BAND_POINTS, FINE, check_drawn
 from dpfda.releases.costs import certified, sum_costs
@@ -96,7 +96,6 @@ class ReleasedHistogram(Valued):
     FORMAT: ClassVar[str] = "dpfda-histogram"
     CALLED: ClassVar[str] = "released histogram"
     DRAWN: ClassVar[tuple[str, ...]] = ("domain", "domain_2")
-    band_kinds: ClassVar[tuple[str, ...]] = KINDS
     axis_units: ClassVar[str] = "units of the data"
     ENTRIES: ClassVar[file.Table] = {
         "public_size": file.PUBLIC_SIZE,
@@ -223,13 +222,13 @@ class ReleasedHistogram(Valued):
         """Integral over the box: one, as is known beforehand."""
         return float(self.coefficients.flat[0])
 
-    def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
+    def _around(self, at: Floats, asked: Asked) -> Band:
         """Band for the smooth function that the counts without noise would have given.
 
         Notes
         -----
-        Kinds "mean" and "measured" differ under "monotone" only: "measured" is for the average over the
-        cell that a point lies in; "mean" is the same, widened where the function leaves it.
+        The exact one differs under "monotone" only: it is for the average over the cell that a point
+        lies in; else it is widened where the function leaves it.
 
         The band is about the privacy noise alone: it contains the same linear smoothing of the counts
         without noise, over the same divisor. It says nothing of sampling nor of the bias of smoothing.
@@ -244,9 +243,11 @@ class ReleasedHistogram(Valued):
             found = (self.smoother.cell_shares(self.coefficients) / self.cells.shares)[cell]
             errors = np.abs(errors_at(self, at, averaged=True))
             heights = found / self.cells.volume
-            band = band_from_errors(heights, errors, level, simultaneous, where)
-            return band if kind in MEASURED else settled(band, self(at))
-        return band_from_errors(self(at), np.abs(errors_at(self, at)), level, simultaneous, where)
+            band = band_from_errors(heights, errors, asked.level, asked.simultaneous, where)
+            return band if asked.exact else settled(band, self(at))
+        return band_from_errors(
+            self(at), np.abs(errors_at(self, at)), asked.level, asked.simultaneous, where
+        )
 
     def cdf_band(self, level: float = 0.95) -> Band:
         """Band for the distribution function of the data at the edges of the cells, on an interval.

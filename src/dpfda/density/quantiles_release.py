@@ -31,6 +31,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
+from dpfda.releases.bands import Asked
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.facts import Stated
 from dpfda.releases.shares import used_units
@@ -205,9 +206,7 @@ class ReleasedQuantiles(Release):
     def default_points(self) -> Floats:
         return np.array(self.levels)[:, None]
 
-    def columns(
-        self, at: Floats, level: float, simultaneous: bool, kind: str | None
-    ) -> dict[str, Column]:
+    def columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         return {"value": (np.asarray(self(at[:, 0])), self.value_label)}
 
     @property

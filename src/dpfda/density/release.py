@@ -20,7 +20,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, real, shown, whole
 from dpfda.releases import entries as file
-from dpfda.releases.bands import KINDS, MEASURED, Band, settled
+from dpfda.releases.bands import Asked, Band, settled
 from dpfda.releases.base import LEVEL, Column
 from dpfda.releases.boxes import check_drawn
 from dpfda.releases.facts import Claim, Stated
@@ -86,7 +86,6 @@ class ReleasedDensity(LinearDensity):
     FORMAT: ClassVar[str] = "dpfda-density"
     CALLED: ClassVar[str] = "released density"
     DRAWN: ClassVar[tuple[str, ...]] = ("domain", "domain_2")
-    band_kinds: ClassVar[tuple[str, ...]] = KINDS
     axis_units: ClassVar[str] = "units of the data"
     # What the mechanism gave, from which the density is made again.
     ENTRIES: ClassVar[file.Table] = {
@@ -160,21 +159,21 @@ class ReleasedDensity(LinearDensity):
             return float(ends[0, 0]), float(ends[0, 1])
         return ends[:, 0], ends[:, 1]
 
-    def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
+    def _around(self, at: Floats, asked: Asked) -> Band:
         """Band for the density that would have been released without noise; never below zero.
 
         Notes
         -----
-        "measured" is the band of `raw`, the estimate before it was made a density: exact where that
-        of `raw` is, and perhaps below zero. "mean" is made of it as the density is of `raw`: shifted
+        The exact one is the band of `raw`, the estimate before it was made a density, and perhaps below
+        zero. The usual one is made of it as the density is of `raw`: shifted
         by as much at one end, cut at zero; and it contains the released density.
 
         Like that of `raw` it is about the privacy noise alone, not smoothing or sampling; and under
         "monotone" about the average over the cell that a point lies in.
         """
-        band = self.raw.band(level, simultaneous, self._positions(at), "measured")
+        band = self.raw.band(asked.level, asked.simultaneous, self._positions(at), "noise", exact=True)
         where, slopes = as_given(at), self._slopes(at)
-        if kind in MEASURED:
+        if asked.exact:
             return replace(band, points=where, lower=band.lower * slopes, upper=band.upper * slopes)
         taken = self._nearest[1] or 0.0
         lower = np.maximum(band.lower - max(taken, 0.0), 0.0) * slopes
@@ -264,13 +263,11 @@ class ReleasedDensity(LinearDensity):
         points = self.raw.band_points()
         return points if self.scale is None else self.scale.points(points)
 
-    def columns(
-        self, at: Floats, level: float, simultaneous: bool, kind: str | None
-    ) -> dict[str, Column]:
+    def columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         if self.dimensions > 1:
-            return super().columns(at, level, simultaneous, kind)
+            return super().columns(at, asked)
         cdf = np.asarray(self.cdf(at[:, 0])), "share of the units up to the point"
-        first, *band = super().columns(at, level, simultaneous, kind).items()
+        first, *band = super().columns(at, asked).items()
         return dict([first, ("cdf", cdf), *band])
 
     def view(self, level: float | None = LEVEL) -> View:

@@ -21,8 +21,8 @@ from dpfda.numerics.parameters import label
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.releases import entries as file
-from dpfda.releases.banded import Sampled
-from dpfda.releases.bands import Band, Limits, settled
+from dpfda.releases.banded import Valued
+from dpfda.releases.bands import Asked, Band, Limits, settled
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.confidence import BOUNDED, STATED, Variance, sampled, stated_variance
 from dpfda.releases.facts import BandFact, Claim, Stated
@@ -50,7 +50,7 @@ def corner_differences(noise: NoiseLaw, neighbours: Neighbours, exponent: int) -
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedFunctionalRegression(Sampled):
+class ReleasedFunctionalRegression(Valued):
     """Curves explained by covariates: coefficient functions, published with noise.
 
     ``release["age"]`` is the coefficient function of a covariate, ``release.at(age=40, sex="f")`` the
@@ -103,7 +103,7 @@ class ReleasedFunctionalRegression(Sampled):
     FORMAT: ClassVar[str] = "dpfda-functional-regression"
     CALLED: ClassVar[str] = "regression of curves"
     arrays: ClassVar[tuple[str, ...]] = ("grid_points", "bounds")
-    band_kinds: ClassVar[tuple[str, ...]] = ("mean", "confidence")
+    has_exact: ClassVar[bool] = False
     ENTRIES: ClassVar[file.Table] = {
         "corners": file.itself(Corners.from_json).named("covariates"),
         "domain_range": file.ENDS,
@@ -228,41 +228,41 @@ class ReleasedFunctionalRegression(Sampled):
     def _values(self, at: Floats) -> Floats:
         return np.interp(at, self.grid_points, self._line)
 
-    def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
+    def _around(self, at: Floats, asked: Asked) -> Band:
         """Band for what least squares gives without noise: of these records, or of a population.
 
         Notes
         -----
-        "mean" is meant to hold what least squares on the same bounded records would have given. It is
-        about the privacy noise, in curves and in counts alike (`dpfda.effects.estimate`).
+        Of the noise it is meant to hold what least squares on the same bounded records would have
+        given. It is about the privacy noise, in curves and in counts alike (`dpfda.effects.estimate`).
 
-        "confidence" is meant to hold that of the population of which the units are a sample, where its
-        mean curves are linear in the covariates; the variance is that of a unit's residual, the largest
-        at any covariates. With residuals of variance v(t) at most, a combination c of coefficients has
-        at most v(t) c' G^-1 c, G the sums of products of the terms, and the band is widened as that of a
-        mean (`dpfda.releases.confidence`). A unit of several records has the average of what they add,
-        whose square is at most their mean square.
+        Of the population it is meant to hold that of the population of which the units are a sample,
+        where its mean curves are linear in the covariates; the variance is that of a unit's residual,
+        the largest at any covariates. With residuals of variance v(t) at most, a combination c of
+        coefficients has at most v(t) c' G^-1 c, G the sums of products of the terms, and the band is
+        widened as that of a mean (`dpfda.releases.confidence`). A unit of several records has the
+        average of what they add, whose square is at most their mean square.
 
         The level is at least .9; how often both hold was measured: docs/effects.md.
         """
-        half = self._half * self._effects.half_widths(self._form, self._most, level, simultaneous)
+        half = self._half * self._effects.half_widths(
+            self._form, self._most, asked.level, asked.simultaneous
+        )
         values, reach = self._values(at), np.interp(at, self.grid_points, half)
-        band = Band(at, values - reach, values + reach, level, simultaneous)
+        band = Band(at, values - reach, values + reach, asked.level, asked.simultaneous)
         return band if self.is_effect else settled(band, values, self._limits(at))
 
     def _limits(self, at: Floats) -> Limits:
         lower, upper = (np.interp(at, self.grid_points, end) for end in self.bounds)
         return lower, upper
 
-    def _around_population(
-        self, at: Floats, level: float, simultaneous: bool, variance: Variance | None
-    ) -> Band:
+    def _around_population(self, at: Floats, asked: Asked, variance: Variance | None) -> Band:
         residual = np.interp(at, self.grid_points, self._half) ** 2
         stated = stated_variance(variance, at)
         if stated is not None:
             residual = np.minimum(residual, stated)
-        deviation = np.sqrt(residual * self._effects.sampling(self._form, level))
-        band, limits = self._around(at, level, simultaneous, "mean"), self._limits(at)
+        deviation = np.sqrt(residual * self._effects.sampling(self._form, asked.level))
+        band, limits = self._around(at, asked), self._limits(at)
         cut = None if self.is_effect else limits
         widened = sampled(band, self._values(at), deviation, self.grid_points.size, cut)
         return replace(widened, covers=BOUNDED if stated is None else STATED)
@@ -312,13 +312,11 @@ class ReleasedFunctionalRegression(Sampled):
             return super().functions(at)
         return {term: np.asarray(self[term](at[:, 0])) for term in self.terms}
 
-    def columns(
-        self, at: Floats, level: float, simultaneous: bool, kind: str | None
-    ) -> dict[str, Column]:
-        found = super().columns(at, level, simultaneous, kind)
+    def columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
+        found = super().columns(at, asked)
         for term in () if self.term or self.place else self.terms[1:]:
             part = self[term]
-            for name, column in Release.columns(part, at, level, simultaneous, kind).items():
+            for name, column in Release.columns(part, at, asked).items():
                 found[term if name == "value" else f"{term}, {name}"] = column
         return found
 
@@ -349,7 +347,9 @@ class ReleasedFunctionalRegression(Sampled):
         return f"change of {super().value_label}, {change}"
 
     def _claims(self) -> tuple[Claim, ...]:
-        return (Claim("noise", "least squares on the same bounded records", self.value_label),)
+        same, people = "least squares on the same bounded records", "least squares of the population"
+        among = Claim("population", people, self.value_label, people, among="samples")
+        return Claim("noise", same, self.value_label), among
 
     def _band_facts(self) -> Iterable[BandFact]:
         (own,) = super()._band_facts()

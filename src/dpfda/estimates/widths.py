@@ -239,7 +239,7 @@ def check_offered(level: float) -> None:
             "level",
             f"be at least {LEAST_LEVEL} for a band that is meant to hold the mean",
             repr(level),
-            "Of lower levels there are bands for what was measured: kind='measured' (--band measured).",
+            "Of lower levels there are bands for what was measured: exact=True (--band exact).",
         )
 
 

@@ -25,7 +25,7 @@ from dpfda.numerics.rationals import rational, readable
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
 from dpfda.releases.banded import Banded
-from dpfda.releases.bands import KINDS, Band, make_band
+from dpfda.releases.bands import Asked, Band, make_band
 from dpfda.releases.base import LEVEL
 from dpfda.releases.boxes import BAND_POINTS, FINE, check_drawn
 from dpfda.releases.costs import certified, sum_costs
@@ -73,7 +73,6 @@ class LatticeRelease(Banded):
 
     FORMAT: ClassVar[str] = "dpfda-lattice-release"
     CALLED: ClassVar[str] = "dpfda release on a lattice"
-    band_kinds: ClassVar[tuple[str, ...]] = KINDS
     axis_units: ClassVar[str] = "units of the domain"
     ENTRIES: ClassVar[file.Table] = {
         "sensitivity": file.entry(rational, str),
@@ -150,12 +149,12 @@ class LatticeRelease(Banded):
         volume = math.prod(end - start for start, end in self.domain_range)
         return float(volume * self.values.mean())
 
-    def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
+    def _around(self, at: Floats, asked: Asked) -> Band:
         """Band for the polynomial that would have been released without noise.
 
         Notes
         -----
-        Kinds "mean" and "measured" are one and the same here: what is published is what was measured.
+        The exact one is the same: what is published is what was measured.
 
         The band is about the privacy noise alone, whose law is public. It says nothing of the distance
         between the function and its polynomial of degree k. From 20,000 simulated draws, fewer (at
@@ -164,7 +163,7 @@ class LatticeRelease(Banded):
         functions = np.ones((at.shape[0], 1))
         for axis in self._axis_functions(at):
             functions = (functions[:, :, None] * axis[:, None, :]).reshape(at.shape[0], -1)
-        return make_band(np.atleast_1d(self(at)), functions, self, level, simultaneous, at)
+        return make_band(np.atleast_1d(self(at)), functions, self, asked.level, asked.simultaneous, at)
 
     def noise_draws(self, generator: np.random.Generator, draws: int) -> Floats:
         """Simulated errors (draws, (degree + 1)^d) of the lattice values; only for bands and studies."""

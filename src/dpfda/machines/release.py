@@ -24,7 +24,7 @@ from dpfda.numerics.parameters import reals
 from dpfda.privacy.certificates import Certificate
 from dpfda.records.features import InputBox, embedded, feature_ball, features_from_json
 from dpfda.releases import entries as file
-from dpfda.releases.bands import KINDS, Band
+from dpfda.releases.bands import Asked, Band
 from dpfda.releases.base import LEVEL, Column
 from dpfda.releases.boxes import check_drawn
 from dpfda.releases.costs import certified, one_cost, sum_costs
@@ -93,7 +93,6 @@ class ReleasedPredictor(WordedPredictor):
     FORMAT: ClassVar[str] = "dpfda-predictor"
     CALLED: ClassVar[str] = "released predictor"
     arrays: ClassVar[tuple[str, ...]] = ("coefficients", "spread")
-    band_kinds: ClassVar[tuple[str, ...]] = KINDS
     ENTRIES: ClassVar[file.Table] = {
         "size": file.whole_number(0).named("units"),
         "task": file.NAME,
@@ -158,13 +157,13 @@ class ReleasedPredictor(WordedPredictor):
         at = self.inputs.scaled(self._points(points))
         return np.asarray(embedded(self.features, self._ball, at) * self._ball.step)
 
-    def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
+    def _around(self, at: Floats, asked: Asked) -> Band:
         """Band around the function for what noise did to it: not for penalty, features or few records.
 
         Notes
         -----
-        There is none of a file written before there were bands. The kind
-        "mean" of a regression is cut at the public bounds of the target, "measured" is not.
+        There is none of a file written before there were bands. That of a regression is cut at the
+        public bounds of the target, but where the exact one is asked for.
 
         Of more than two classes the ends are arrays (q, C), one column a class; a simultaneous band is
         for all points and classes at once. Blocks of noise on the means are independent; normal noise
@@ -190,13 +189,14 @@ class ReleasedPredictor(WordedPredictor):
                 else "",
             )
         knorm = self.spread.ndim == 0 and isinstance(self.noise, KNormNoise)
+        level, simultaneous = asked.level, asked.simultaneous
         each = level ** (1 / len(self.classes)) if self._several and simultaneous else level
         wide, line = factor(self.features.components, each, simultaneous, knorm), self(at)
         half = self.half_width * wide * deviations(self._rows(at), self.spread)
         if self._several and half.ndim == 1:
             half = half[:, None]
         lower, upper = line - half, line + half
-        if self.task == "regression" and kind == "mean":
+        if self.task == "regression" and not asked.exact:
             ends = self.center - self.half_width, self.center + self.half_width
             lower, upper = np.clip(lower, *ends), np.clip(upper, *ends)
         return Band(as_given(at), lower, upper, level, simultaneous, "what noise did to the function")
@@ -352,14 +352,12 @@ class ReleasedPredictor(WordedPredictor):
         names = tuple(map(str, self.classes))
         return replace(self.image(values, names=names), extent=(first, second))
 
-    def columns(
-        self, at: Floats, level: float, simultaneous: bool, kind: str | None
-    ) -> dict[str, Column]:
+    def columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         banded = self.spread is not None
         if not self._several:
             value = {"value": (self(at), self.value_label)}
-            return value | (self.band_columns(at, level, simultaneous, kind) if banded else {})
-        ends = self.band_columns(at, level, simultaneous, kind) if banded else {}
+            return value | (self.band_columns(at, asked) if banded else {})
+        ends = self.band_columns(at, asked) if banded else {}
         found = {}
         for place, (own, values) in enumerate(self.functions(at).items()):
             found[own] = values, self._decision

@@ -17,7 +17,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
 from dpfda.releases.banded import Valued
-from dpfda.releases.bands import Band, settled
+from dpfda.releases.bands import Asked, Band, settled
 from dpfda.releases.base import LEVEL, Column
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.promise import AddedNoise
@@ -62,8 +62,8 @@ class ReleasedPooledMean(Valued):
 
     FORMAT: ClassVar[str] = "dpfda-pooled-mean"
     CALLED: ClassVar[str] = "released pooled mean"
-    band_kinds: ClassVar[tuple[str, ...]] = ("confidence",)
     axis_units: ClassVar[str] = "units of the data"
+    has_exact: ClassVar[bool] = False
     ENTRIES: ClassVar[file.Table] = {
         "domain_range": file.ENDS,
         "bounds": file.ENDS,
@@ -113,7 +113,7 @@ class ReleasedPooledMean(Valued):
         inside, times = self._estimate.inside, self._estimate.times / length
         return self._at(lambda at: np.interp((at - start) / length, inside, times), points)
 
-    def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
+    def _around(self, at: Floats, asked: Asked) -> Band:
         """Band that is meant to hold the mean of the population.
 
         Notes
@@ -125,10 +125,10 @@ class ReleasedPooledMean(Valued):
         dependence between one unit's observations (`dpfda.estimates.pooled`). How often
         the band holds was measured: `docs/sparse.md`. What the bounds cut off is not in it.
         """
-        half = self._width * self._estimate.half_widths(level, simultaneous)
+        half = self._width * self._estimate.half_widths(asked.level, asked.simultaneous)
         values, reach = self._values(at), np.interp(at, self.grid_points, half)
         limits = np.array(self.bounds[0]), np.array(self.bounds[1])
-        band = Band(at, values - reach, values + reach, level, simultaneous, COVERS)
+        band = Band(at, values - reach, values + reach, asked.level, asked.simultaneous, COVERS)
         return settled(band, values, limits)
 
     def stated_bound(self) -> dict[str, object]:
@@ -142,10 +142,8 @@ class ReleasedPooledMean(Valued):
     def band_points(self) -> Floats:
         return np.linspace(*self.domain_range, BAND_POINTS)[:, None]
 
-    def columns(
-        self, at: Floats, level: float, simultaneous: bool, kind: str | None
-    ) -> dict[str, Column]:
-        found = super().columns(at, level, simultaneous, kind)
+    def columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
+        found = super().columns(at, asked)
         density = self.observed(at[:, 0]), "density of the observation times, per unit of the axis"
         return {**found, "observed": density}
 

@@ -13,7 +13,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
-from dpfda.releases.bands import Band
+from dpfda.releases.bands import Asked, Band
 from dpfda.releases.confidence import Variance
 from dpfda.releases.costs import certified
 from dpfda.releases.facts import Stated
@@ -76,12 +76,10 @@ class MeanAndVariance(ReleasedFunction):
         found = squares * (upper - lower) ** 2 / 4 - (line - (lower + upper) / 2) ** 2
         return np.clip(found, 0.0, (upper - line) * (line - lower))
 
-    def _around_population(
-        self, at: Floats, level: float, simultaneous: bool, variance: Variance | None
-    ) -> Band:
+    def _around_population(self, at: Floats, asked: Asked, variance: Variance | None) -> Band:
         if variance is not None:
-            return super()._around_population(at, level, simultaneous, variance)
-        found = super()._around_population(at, level, simultaneous, lambda at: self.variance(at, LEVEL))
+            return super()._around_population(at, asked, variance)
+        found = super()._around_population(at, asked, lambda at: self.variance(at, LEVEL))
         return replace(found, covers=RELEASED)
 
     @classmethod
@@ -94,7 +92,7 @@ class MeanAndVariance(ReleasedFunction):
         own = super()._stated()
         more = (
             "With it, for a share of the same promise, the variance of the records around it was "
-            "released: the band for the population (kind='confidence') uses it."
+            "released: the band for the population (of='population') uses it."
         )
         return replace(own, what=f"{own.what} {more}")
 

@@ -17,7 +17,7 @@ from dpfda.numerics.encoding import sequence
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
-from dpfda.releases.bands import check_level
+from dpfda.releases.bands import Asked, check_level
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.facts import BandFact, Claim, Stated
 from dpfda.releases.promise import AddedNoise, checked_promise, moved_by
@@ -140,14 +140,12 @@ class ReleasedAnswers(Release):
     def default_points(self) -> Floats:
         return np.arange(1.0, len(self.answers) + 1)[:, None]
 
-    def columns(
-        self, at: Floats, level: float, simultaneous: bool, kind: str | None
-    ) -> dict[str, Column]:
+    def columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         values = np.atleast_1d(self(at[:, 0]))
         chosen = [self.answers[int(place) - 1] for place in at[:, 0]]
         errors = np.array([answer.standard_error for answer in chosen])
-        ends = np.array([answer.interval(level) for answer in chosen]).reshape(-1, 2)
-        words = f"end of the {level:.4g} interval for the privacy noise, each answer by itself"
+        ends = np.array([answer.interval(asked.level) for answer in chosen]).reshape(-1, 2)
+        words = f"end of the {asked.level:.4g} interval for the privacy noise, each answer by itself"
         return {
             "value": (values, self.value_label),
             "standard_error": (errors, "standard deviation of the privacy noise"),

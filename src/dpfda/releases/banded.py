@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
-from types import FunctionType
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,31 +11,45 @@ from numpy.typing import ArrayLike
 from dpfda.bases.grids import check_box_points, check_points
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import choice, shown
-from dpfda.releases.bands import CONFIDENCE, Band, check_level, check_places
+from dpfda.numerics.parameters import flag, shown
+from dpfda.releases.bands import Asked, Band, Of, check_level, check_of, check_places
 from dpfda.releases.base import LEVEL, Release
 from dpfda.releases.confidence import Variance
-from dpfda.releases.published import as_given
+from dpfda.releases.published import Published, as_given
+
+# Why a kind cannot state a band.
+UNKNOWN = {
+    "noise": "Its band is about noise and sampling together.",
+    "sample": "How far what was left out may be is not known; its band is about the privacy noise.",
+    "population": "What other units would add is not known for it.",
+}
+
+
+def checked(release: Published, level: float, simultaneous: bool, of: Of | None, exact: bool) -> Asked:
+    """Which band of a release is asked for; the first that it states by default.
+
+    Raises
+    ------
+    ParameterError
+        If the level is none, or the release states no such band.
+    """
+    level, stated = check_level(level, simultaneous), [claim.of for claim in release._claims()]
+    if check_of(of) not in (None, *stated):
+        words = f"be {' or '.join(map(repr, stated))} for this {release.CALLED}"
+        raise ParameterError("of", words, repr(of), UNKNOWN[str(of)])
+    if flag(exact, "exact") and (of not in (None, "noise") or not release.has_exact):
+        words = "be left out here: it is for of='noise', where what was measured is drawn as well"
+        raise ParameterError("exact", words, "True")
+    return Asked(level, simultaneous, of or ("noise" if exact else stated[0]), exact)
 
 
 class Banded(Release):
     """A release of one function, or of a table, with a band around it.
 
-    A kind of release says in `_around` how its band is made and what it contains; the docstring of its
-    `band` is made of that.
+    A kind of release says in `_claims` what its bands are for, and in `_around` how they are made.
     """
 
-    def __init_subclass__(cls, **options: object) -> None:
-        super().__init_subclass__(**options)
-        own = vars(cls).get("_around")
-        if own is not None and own.__doc__ and "band" not in vars(cls):
-            asked: Any = cls.band
-            made = FunctionType(asked.__code__, asked.__globals__, "band", asked.__defaults__)
-            summary, _, notes = inspect.cleandoc(own.__doc__).partition("\n\n")
-            rest = inspect.cleandoc(asked.__doc__ or "").partition("\n\n")[2]
-            made.__doc__ = "\n\n".join(each for each in (summary, rest, notes) if each)
-            made.__annotations__, made.__qualname__ = asked.__annotations__, f"{cls.__qualname__}.band"
-            cls.band = made  # type: ignore[method-assign]
+    has_exact: ClassVar[bool] = True
 
     def _read(self, points: ArrayLike) -> tuple[Floats, bool]:
         """Points (q,) of the domain, or (q, d) of a box; and whether a single one was given."""
@@ -50,7 +62,9 @@ class Banded(Release):
         level: float = LEVEL,
         simultaneous: bool = True,
         points: ArrayLike | None = None,
-        kind: str | None = None,
+        of: Of | None = None,
+        exact: bool = False,
+        variance: Variance | None = None,
     ) -> Band:
         """Band around what was published.
 
@@ -62,29 +76,43 @@ class Banded(Release):
             Whether it is for all points at once, or for each point by itself.
         points : array (q,), or (q, d) in d dimensions; optional
             Where; by default 201 points of an interval and the grid, or about 400 of a box.
-        kind : str, optional
-            One of `band_kinds`, by default the first.
+        of : {"noise", "sample", "population"}, optional
+            What it is a band for: the same estimate without noise; what an unlimited budget would
+            publish of these units; or the function of the population that they are a sample of. By
+            default the first of those that this release states: see ``facts.bands``.
+        exact : bool
+            For of="noise": the band as the law of the noise gives it, around what was measured. The
+            published function may leave it; else it is widened where that does, and cut at public
+            bounds.
+        variance : float or callable, optional
+            For of="population": variance of a unit's value, of a residual in a regression, known to be
+            public, in squared units of the data; a function of points, too, such as another release.
+            By default the largest one that the public bounds allow.
 
         Raises
         ------
         ParameterError
-            If the level or the kind is none, or a point is outside the domain.
+            If the release states no such band, or a parameter is unusable.
         """
-        return self._around(*self._asked(level, simultaneous, points, kind))
-
-    def _asked(
-        self, level: float, simultaneous: bool, points: ArrayLike | None, kind: str | None
-    ) -> tuple[Floats, float, bool, str]:
-        """Parameters of `band`, checked, as `_around` takes them."""
-        level = check_level(level, simultaneous)
-        kind = self.band_kinds[0] if kind is None else choice(kind, "kind", self.band_kinds)
+        asked = checked(self, level, simultaneous, of, exact)
         at = self._read(as_given(self.band_points()) if points is None else points)[0]
         check_places(at)
-        return at, level, simultaneous, kind
+        if asked.of == "population":
+            return self._around_population(at, asked, variance)
+        if variance is not None:
+            raise ParameterError("variance", "be for of='population'", shown(variance))
+        return self._around(at, asked)
 
-    def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
-        """The band, for parameters as of `band` that have been checked."""
+    def _around(self, at: Floats, asked: Asked) -> Band:
+        """The band that is asked for, by what has been checked."""
         raise NotImplementedError
+
+    def _around_population(self, at: Floats, asked: Asked, variance: Variance | None) -> Band:
+        """The band for the population; by default its variance is from the release itself."""
+        if variance is not None:
+            words = "be left out: that of sampling is taken from what was released"
+            raise ParameterError("variance", words, shown(variance))
+        return self._around(at, asked)
 
 
 class Valued(Banded):
@@ -124,54 +152,4 @@ class Valued(Banded):
 
     def _values(self, at: Floats) -> Floats:
         """Values (q,) at points that have been checked."""
-        raise NotImplementedError
-
-
-class Sampled(Valued):
-    """A function of units that are a sample, with a band of kind "confidence" for their population.
-
-    A kind says in `_around_population` how that band is made.
-    """
-
-    def band(
-        self,
-        level: float = LEVEL,
-        simultaneous: bool = True,
-        points: ArrayLike | None = None,
-        kind: str | None = None,
-        variance: Variance | None = None,
-    ) -> Band:
-        """Band around what was published.
-
-        Parameters
-        ----------
-        level : float
-            Probability of the band, between 0 and 1.
-        simultaneous : bool
-            Whether it is for all points at once, or for each point by itself.
-        points : array (q,), optional
-            Where; by default the grid, with 201 points of the domain where functions are smooth.
-        kind : str, optional
-            One of `band_kinds`, by default the first.
-        variance : float or callable, optional
-            For kind "confidence": variance of a unit's value, of a residual in a regression, known to be
-            public, in squared units of the data; a function of points, too, such as another release. By
-            default the largest one that the public bounds allow.
-
-        Raises
-        ------
-        ParameterError
-            If the level, the kind or the variance is none, or a point is outside the domain.
-        """
-        at, level, simultaneous, kind = self._asked(level, simultaneous, points, kind)
-        if kind == CONFIDENCE:
-            return self._around_population(at, level, simultaneous, variance)
-        if variance is not None:
-            raise ParameterError("variance", "be for kind='confidence'", shown(variance))
-        return self._around(at, level, simultaneous, kind)
-
-    def _around_population(
-        self, at: Floats, level: float, simultaneous: bool, variance: Variance | None
-    ) -> Band:
-        """The band of kind "confidence", for parameters that have been checked."""
         raise NotImplementedError

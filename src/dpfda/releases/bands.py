@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Literal, Protocol, cast, get_args
 
 import numpy as np
 
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import flag, probability, reals, shown
+from dpfda.numerics.parameters import choice, flag, probability, reals, shown
 
 DRAWS = 20_000
 # Draws are simulated in parts, and their number is limited by this many multiplications.
@@ -19,12 +19,10 @@ FEWEST_DRAWS = 1000
 PART = 500
 # Points of a band that are simulated at a time, so that memory stays small.
 CHUNK = 128
-# Names of the exact band for what was measured, which the line may leave.
-MEASURED = ("measured", "noise")
-# Name of the band for the population that units are a sample of.
-CONFIDENCE = "confidence"
-# Kinds of band that releases offer.
-KINDS = ("mean", *MEASURED)
+# What a band is a band for: the same estimate without noise; what an unlimited budget would publish of
+# these units; the function of the population that they are a sample of.
+Of = Literal["noise", "sample", "population"]
+OFS: tuple[Of, ...] = get_args(Of)
 
 Limits = tuple[Floats, Floats]
 
@@ -34,6 +32,16 @@ class HasNoise(Protocol):
 
     def noise_draws(self, generator: np.random.Generator, draws: int) -> Floats:
         """Simulated errors (draws, M) of the coefficients."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which band is asked for; see `dpfda.releases.banded.Banded.band`."""
+
+    level: float = 0.95
+    simultaneous: bool = True
+    of: Of | None = None
+    exact: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,6 +112,11 @@ def check_level(level: float, simultaneous: bool = True) -> float:
     """Read a level, a probability strictly between 0 and 1, and the kind of band that it is for."""
     flag(simultaneous, "simultaneous")
     return probability(level, "level")
+
+
+def check_of(of: object) -> Of | None:
+    """Read what a band is for; None is the first that a release states."""
+    return None if of is None else cast("Of", choice(of, "of", OFS))
 
 
 def check_places(points: Floats) -> None:

@@ -160,6 +160,11 @@ class Expansion(Banded):
             )
         return Posterior(self.hierarchy, mixture.scaled(math.ldexp(1.0, -self.exponent) / self.count))
 
+    @property
+    def _has_posterior(self) -> bool:
+        """Whether its coefficients can be drawn from a posterior under a public prior."""
+        return isinstance(self.hierarchy, Hierarchy) and self.noise.mixture() is not None
+
     def posterior_draws(self, generator: np.random.Generator, draws: int) -> Floats:
         """Coefficients (draws, K) from their posterior given this release; for bands and studies.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,12 +12,7 @@ from numpy.typing import ArrayLike
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import claim, number
 from dpfda.privacy.written import certificate_to_json
-from dpfda.releases.bands import Band
-
-# What a band is a band for: the same estimate without noise; what an unlimited budget would publish of
-# these units; the function of the population that they are a sample of.
-Of = Literal["noise", "sample", "population"]
-OFS: tuple[Of, ...] = ("noise", "sample", "population")
+from dpfda.releases.bands import Band, Of
 
 NOISE_ALONE = (
     "This is the noise that protects privacy and nothing else. It does not include what the bound cut "
@@ -109,8 +104,8 @@ class BandFact:
         typical, largest, alone = map(number, (self.typical, self.largest, self.at_a_point))
         if not said.among:
             text = (
-                f"with a probability of about {100 * self.level:.4g}% {said.holds} lies, everywhere at once, "
-                f"within {largest} of the published values, and typically within {typical} "
+                f"with a probability of about {100 * self.level:.4g}% {said.holds} lies, everywhere at "
+                f"once, within {largest} of the published values, and typically within {typical} "
                 f"({said.unit}). At a single point chosen in advance it lies within {alone} with that "
                 "probability."
             )

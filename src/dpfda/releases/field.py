@@ -17,7 +17,7 @@ from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import wholes
-from dpfda.releases.bands import KINDS, MEASURED, Band, Limits, make_band, settled
+from dpfda.releases.bands import Asked, Band, Limits, make_band, settled
 from dpfda.releases.base import LEVEL
 from dpfda.releases.boxes import BAND_POINTS, FINE, PICTURE, TABLE_POINTS, check_drawn
 from dpfda.releases.expansion import Expansion
@@ -53,7 +53,6 @@ class ReleasedField(Expansion):
 
     FORMAT: ClassVar[str] = "dpfda-field"
     CALLED: ClassVar[str] = "dpfda release on a box"
-    band_kinds: ClassVar[tuple[str, ...]] = KINDS
 
     basis: BoxFunctions
 
@@ -184,19 +183,19 @@ class ReleasedField(Expansion):
         volume = math.prod(end - start for start, end in self.domain_range)
         return float(volume * self.on_grid().mean())
 
-    def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
+    def _around(self, at: Floats, asked: Asked) -> Band:
         """Band for the function that would have been released without noise.
 
         Notes
         -----
-        "mean" contains the released function itself and is cut at public bounds of values;
-        "measured" is the exact band, drawn around `unshrunk`, which the function may leave.
+        It contains the released function itself and is cut at public bounds of values; exact, it is
+        drawn around `unshrunk`, which the function may leave.
 
         The band is about the privacy noise alone; see `ReleasedFunction.band`.
         """
         functions, source = self.basis.evaluate(at, (0,) * self.dimensions), self.unshrunk
-        band = make_band(source.unclipped(at), functions, source, level, simultaneous, at)
-        return band if kind in MEASURED else settled(band, self(at), self._limits_at(at))
+        band = make_band(source.unclipped(at), functions, source, asked.level, asked.simultaneous, at)
+        return band if asked.exact else settled(band, self(at), self._limits_at(at))
 
     # Its file.
 

@@ -12,13 +12,10 @@ from numpy.typing import ArrayLike
 from dpfda.bases.grids import check_point, gauss
 from dpfda.bases.kernels import short_range
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import values_at
 from dpfda.privacy.words import first_up
 from dpfda.releases.bands import (
-    CONFIDENCE,
-    KINDS,
-    MEASURED,
+    Asked,
     Band,
     make_band,
     make_credible_band,
@@ -26,7 +23,7 @@ from dpfda.releases.bands import (
 from dpfda.releases.base import LEVEL, Release
 from dpfda.releases.confidence import Variance, for_population
 from dpfda.releases.facts import Claim, Stated
-from dpfda.releases.lines import WIGGLES, MeanLine, line_claim, misfit, verdict
+from dpfda.releases.lines import WIGGLES, MeanLine, line_claim, misfit, posterior_claim, verdict
 from dpfda.releases.words import per_axis
 from dpfda.views import Curve
 
@@ -47,7 +44,6 @@ class ReleasedFunction(MeanLine):
 
     FORMAT: ClassVar[str] = "dpfda-release"
     CALLED: ClassVar[str] = "dpfda release"
-    band_kinds: ClassVar[tuple[str, ...]] = (*KINDS, "credible", CONFIDENCE)
 
     def derivative(self) -> ReleasedFunction:
         """The derivative, as a released function of its own (units of the data per unit of t).
@@ -102,57 +98,47 @@ class ReleasedFunction(MeanLine):
         bends = self.cuts(np.concatenate([[start], points, [end]]))
         return gauss(np.union1d(edges, bends)) if bends.size else (points, weights)
 
-    def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
+    def _around(self, at: Floats, asked: Asked) -> Band:
         """Band around the released function.
 
         Notes
         -----
-        But for kind "measured" it contains the function itself, always.
+        Of the sample, for the default line of curves between bounds: meant to hold the mean of the
+        clipped records itself, everywhere on the grid at once, and cut at the public bounds. The noise
+        is known exactly, how the mean wiggles between cells is assumed; levels from .9. How often it
+        holds has been measured: `dpfda.estimates.widths`. Where there is a public prior of coefficients
+        it is about their posterior: given the release it holds the clipped mean's part with that
+        probability, for means as the prior has them.
 
-        "mean", for the default line of curves between bounds: meant to hold the mean of the clipped
-        records itself, everywhere on the grid at once, and cut at the public bounds. The noise is
-        known exactly, how the mean wiggles between cells is assumed; levels from .9. For any other
-        release it is the band of kind "measured", widened where the function leaves it, and cut at
-        the public bounds where there are any.
+        Of the noise it holds by the law of the noise alone, whatever the data: it covers what a linear
+        estimate of what was measured would be without noise, around `unshrunk`; it is widened where the
+        function leaves it and cut at public bounds, but where the exact one is asked for.
 
-        "measured" (also "noise") holds by the law of the noise alone, whatever the data: it covers
-        what a linear estimate of what was measured would be without noise. It is drawn around
-        `unshrunk`, so that the function may leave it.
-
-        "credible" is about the posterior under a public prior of coefficients, and refused where there
-        is none: given the release it has that probability of containing the clipped mean's part, for
-        means as that prior has them.
-
-        "confidence" is meant to hold the population's mean of clipped records: the band of kind
-        "mean", with the error of sampling (`dpfda.releases.confidence`). `Band.covers` says with
-        which variance. Of the function itself, not of its derivatives.
-
-        No band says anything of the bias of clipping, and none but "confidence" of sampling. How often
-        "mean" holds has been measured: `dpfda.estimates.widths`.
+        Of the population it is meant to hold the mean of clipped records there: the band by default,
+        with the error of sampling (`dpfda.releases.confidence`). `Band.covers` says with which
+        variance. Of the function itself, not of its derivatives. No band says anything of the bias of
+        clipping.
 
         Where the count is released with noise of its own, the error of their ratio depends on the
-        exact values, and the released ones stand in for them: the level of "measured" is then
+        exact values, and the released ones stand in for them: the level for the noise is then
         approximate. At level 0.9 and epsilon = 1 the measured coverage was 0.97 to 0.99 for 10 to 40
         units, 0.92 to 0.93 for 300 and 0.90 for 2000.
         """
-        if kind == "mean" and self.is_line:
-            return self._mean_band(level, simultaneous, at)
+        if asked.of == "sample" and self.is_line:
+            return self._mean_band(asked, at)
         functions = self.basis.evaluate(at, self.order)
-        if kind == "credible":
+        if asked.of == "sample":
             line = self.unclipped(at, self.order)
-            band = make_credible_band(line, functions, self, level, simultaneous, at)
+            band = make_credible_band(line, functions, self, asked.level, asked.simultaneous, at)
         else:
             source = self.unshrunk
             line = source.unclipped(at, self.order)
-            band = make_band(line, functions, source, level, simultaneous, at)
-        return band if kind in MEASURED else self._held(band)
+            band = make_band(line, functions, source, asked.level, asked.simultaneous, at)
+        return band if asked.exact else self._held(band)
 
-    def _around_population(
-        self, at: Floats, level: float, simultaneous: bool, variance: Variance | None
-    ) -> Band:
-        if self.order:
-            raise ParameterError("kind", "be another for a derivative", repr(CONFIDENCE))
-        band, places = self._around(at, level, simultaneous, "mean"), self.grid_points.size
+    def _around_population(self, at: Floats, asked: Asked, variance: Variance | None) -> Band:
+        usual = replace(asked, of=self._claims()[0].of)
+        band, places = self._around(at, usual), self.grid_points.size
         return for_population(band, self(at), self.limits_at(at), variance, self.count, places)
 
     # Its file.
@@ -184,7 +170,12 @@ class ReleasedFunction(MeanLine):
     def _claims(self) -> tuple[Claim, ...]:
         cut, units = self.limits is not None and not self.order, self.value_words
         noise = Claim("noise", self._hidden(cut), units)
-        return (line_claim(self.order, units), noise) if self.is_line else (noise,)
+        people = f"the mean of the population of which these {self.unit}s are a sample"
+        population = Claim("population", people, units, legend="the population's mean", among="samples")
+        prior = line_claim(self.order, units) if self.is_line else posterior_claim(units)
+        known = (prior,) if self.is_line or self._has_posterior else ()
+        more = () if self.order else (population,)
+        return (*known, noise, *more) if self.is_line else (noise, *known, *more)
 
     def _stated(self) -> Stated:
         grid, (start, end) = self.grid_points, self.domain_range

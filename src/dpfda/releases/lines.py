@@ -18,8 +18,8 @@ from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.releases import entries as file
-from dpfda.releases.banded import Sampled
-from dpfda.releases.bands import Band, Limits, settled
+from dpfda.releases.banded import Valued
+from dpfda.releases.bands import Asked, Band, Limits, settled
 from dpfda.releases.base import OnBasis
 from dpfda.releases.expansion import Expansion
 from dpfda.releases.facts import Claim
@@ -65,7 +65,7 @@ def limits_of(bound: Mapping[str, object], points: int) -> Limits | None:
 
 
 @dataclass(frozen=True, eq=False)
-class MeanLine(Expansion, Sampled, OnBasis):
+class MeanLine(Expansion, Valued, OnBasis):
     """The values of a released function on an interval, or of a derivative of one.
 
     Parameters
@@ -150,10 +150,10 @@ class MeanLine(Expansion, Sampled, OnBasis):
         limits = None if self.order else self.limits_at(band.points)
         return settled(band, self._values(band.points), limits)
 
-    def _mean_band(self, level: float, simultaneous: bool, at: Floats) -> Band:
+    def _mean_band(self, asked: Asked, at: Floats) -> Band:
         """The band for the mean itself; see `dpfda.estimates.widths`."""
-        half, line = _half_widths((self,), level, simultaneous, at), self._uncut(at)
-        return self._held(Band(at, line - half, line + half, level, simultaneous))
+        half, line = _half_widths((self,), asked, at), self._uncut(at)
+        return self._held(Band(at, line - half, line + half, asked.level, asked.simultaneous))
 
     @property
     def _scale(self) -> Floats:
@@ -168,13 +168,12 @@ class MeanLine(Expansion, Sampled, OnBasis):
         return np.asarray(slopes if lift is None else slopes @ lift)
 
 
-def difference_band(
-    first: MeanLine, second: MeanLine, level: float, simultaneous: bool, at: Floats
-) -> Band:
+def difference_band(first: MeanLine, second: MeanLine, asked: Asked, at: Floats) -> Band:
     """The band for the difference of two means, from what both may be, independently."""
-    half = _half_widths((first, second), level, simultaneous, at)
+    half = _half_widths((first, second), asked, at)
     line = first._uncut(at) - second._uncut(at)
-    return around_difference(first, second, Band(at, line - half, line + half, level, simultaneous))
+    band = Band(at, line - half, line + half, asked.level, asked.simultaneous)
+    return around_difference(first, second, band)
 
 
 def around_difference(first: MeanLine, second: MeanLine, band: Band) -> Band:
@@ -186,9 +185,10 @@ def around_difference(first: MeanLine, second: MeanLine, band: Band) -> Band:
     return settled(band, first(at) - second(at), limits)
 
 
-def _half_widths(means: tuple[MeanLine, ...], level: float, simultaneous: bool, at: Floats) -> Floats:
+def _half_widths(means: tuple[MeanLine, ...], asked: Asked, at: Floats) -> Floats:
     """Half-widths (k,) for a default line, or for the first less the second, in units of the data."""
     widths, first = [mean.widths for mean in means], means[0]
+    level, simultaneous = asked.level, asked.simultaneous
     if first.order:
         return around_slopes(widths, level, simultaneous, [mean._slopes(at) for mean in means])
     alone = len(widths) == 1
@@ -245,4 +245,15 @@ def line_claim(order: int, units: str) -> Claim:
         among="releases of curves like ordinary ones",
         seen=f". Measured on 39 sets of real curves, the band for 95% {seen}; these sets were in view "
         "when it was made",
+    )
+
+
+def posterior_claim(units: str) -> Claim:
+    """What the band from the posterior under a public prior is meant to hold."""
+    return Claim(
+        "sample",
+        "the mean of these bounded curves, as far as the released functions reach",
+        units,
+        legend="the mean",
+        among="releases of means as the public prior has them",
     )

@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike
 from dpfda.bases.grids import check_box_points, freeze, product_points
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import choice, reals
+from dpfda.numerics.parameters import reals
 from dpfda.privacy.certificates import Certificate, Certified
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import cautions, caveats, claim, first_up, in_short, number
-from dpfda.releases.bands import MEASURED, Band
+from dpfda.releases.bands import Asked, Band, Of, check_of
 from dpfda.releases.facts import BandFact, Claim, Facts, Stated
 from dpfda.views import Curve, Image, Line, Table, View, draw, to_frame
 
@@ -45,8 +45,8 @@ class Published(Certified):
     arrays: ClassVar[tuple[str, ...]] = ()
     # Whether its subject is of several things.
     plural: ClassVar[bool] = False
-    # Kinds of band, where its `band` lets one choose.
-    band_kinds: ClassVar[tuple[str, ...]] = ()
+    # Whether the band of the noise can be had as its law gives it, around what was measured.
+    has_exact: ClassVar[bool] = True
     # Whether its `functions` are the values of one.
     vector_valued: ClassVar[bool] = False
     axis_units: ClassVar[str] = "units of the grid"
@@ -115,48 +115,38 @@ class Published(Certified):
         """Points (q, c) over which a band is simultaneous that is asked for elsewhere."""
         return self.default_points()
 
-    def columns(
-        self, at: Floats, level: float, simultaneous: bool, kind: str | None
-    ) -> dict[str, Column]:
+    def columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         """Values at points (q, c) by name, each with its meaning."""
         line = np.asarray(self(as_given(at)))  # type: ignore[operator]
         value = {"value": (line, self.value_label)}
         if not hasattr(self, "band"):
             return value
-        return value | self.band_columns(at, level, simultaneous, kind, line)
+        return value | self.band_columns(at, asked, line)
 
-    def band_columns(
-        self,
-        at: Floats,
-        level: float,
-        simultaneous: bool,
-        kind: str | None,
-        line: Floats | None = None,
-    ) -> dict[str, Column]:
+    def band_columns(self, at: Floats, asked: Asked, line: Floats | None = None) -> dict[str, Column]:
         """Ends of the band at points (q, c), and around a line; a simultaneous one is for the domain.
 
         `band` with a few points is simultaneous over those alone; tables made for different points
         would then not hold together.
         """
-        all_points = np.concatenate([at, self.band_points()])
-        chosen = {"kind": kind} if kind is not None and self.band_kinds else {}
-        band = self._band_at(all_points, level, simultaneous, **chosen)
-        over = "everywhere at once" if simultaneous else "at a point chosen in advance"
+        band = self._band_at(np.concatenate([at, self.band_points()]), asked)
+        over = "everywhere at once" if asked.simultaneous else "at a point chosen in advance"
         ends = {"lower": band.lower[: len(at)], "upper": band.upper[: len(at)]}
-        if line is not None and kind not in MEASURED:
+        if line is not None and not asked.exact:
             # Where a band ends at the line: products with more points may round it otherwise.
             ends = {"lower": np.minimum(ends["lower"], line), "upper": np.maximum(ends["upper"], line)}
-        words = f"end of the {level:.4g} band, {over}"
+        words = f"end of the {asked.level:.4g} band, {over}"
         columns = {name: (end, f"{name} {words}") for name, end in ends.items()}
-        if kind not in MEASURED:
+        if not asked.exact:
             return columns
         # The line may leave this band: it is drawn around another estimate, which is shown as well.
         middle = (ends["lower"] + ends["upper"]) / 2, "what was measured, around which the band is"
         return {"measured": middle, **columns}
 
-    def _band_at(self, at: Floats, level: float, simultaneous: bool, **chosen: str) -> Band:
+    def _band_at(self, at: Floats, asked: Asked) -> Band:
         """The band at points (q, c)."""
-        return self.band(level, simultaneous, as_given(at), **chosen)  # type: ignore[attr-defined,no-any-return]
+        level, over = asked.level, asked.simultaneous
+        return self.band(level, over, as_given(at), asked.of, asked.exact)  # type: ignore[attr-defined,no-any-return]
 
     @property
     def bandless(self) -> str:
@@ -168,7 +158,8 @@ class Published(Certified):
         points: ArrayLike | None = None,
         level: float = LEVEL,
         simultaneous: bool = True,
-        kind: str | None = None,
+        of: Of | None = None,
+        exact: bool = False,
     ) -> Table:
         """Values at points, with their band where this kind has one.
 
@@ -180,21 +171,22 @@ class Published(Certified):
             Probability of the band.
         simultaneous : bool
             Whether it is for the whole domain at once, or for each point by itself.
-        kind : str, optional
-            Kind of band, where there are several.
+        of : {"noise", "sample", "population"}, optional
+            What the band is for, where there are several; see `band`.
+        exact : bool
+            Whether the band of the noise is that around what was measured, which is then a column.
 
         Raises
         ------
         ParameterError
             If a point is outside the domain or has another number of coordinates.
         """
-        if kind is not None:
-            choice(kind, "kind", self.band_kinds or ("mean", "measured"))
+        asked = Asked(level, simultaneous, check_of(of), exact)
         at = self._read_points(self.default_points() if points is None else points)
         where: dict[str, Column] = {
             name: (at[:, i], self.axis_label(i)) for i, name in enumerate(self.axes)
         }
-        columns = where | self.columns(at, level, simultaneous, kind)
+        columns = where | self.columns(at, asked)
         return Table({k: v for k, (v, _) in columns.items()}, {k: m for k, (_, m) in columns.items()})
 
     def _read_points(self, points: ArrayLike) -> Floats:

@@ -21,7 +21,7 @@ from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
 from dpfda.releases.banded import Valued
-from dpfda.releases.bands import CONFIDENCE, Band, band_from_errors, check_level, settled
+from dpfda.releases.bands import Asked, Band, Of, band_from_errors, check_level, settled
 from dpfda.releases.base import LEVEL, Column
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.findings import EqualityTest, Estimate
@@ -38,7 +38,7 @@ RISK_TIMES = 6
 GUARD = 1.4
 # A cumulative hazard is drawn up to here.
 LEAST = 1e-6
-KINDS = ("mean", CONFIDENCE)
+STATED: tuple[Of, ...] = ("noise", "population")
 # What holds every unit in bounds.
 BOUND = "one follow-up a unit"
 
@@ -73,7 +73,7 @@ class ReleasedSurvival(Valued):
 
     FORMAT: ClassVar[str] = "dpfda-survival"
     CALLED: ClassVar[str] = "released survival curve"
-    band_kinds: ClassVar[tuple[str, ...]] = KINDS
+    has_exact: ClassVar[bool] = False
     ENTRIES: ClassVar[file.Table] = {
         "cells": file.itself(LifeCells.from_json),
         "shares": file.itself(NoisyShares.from_json),
@@ -156,8 +156,8 @@ class ReleasedSurvival(Valued):
         low, middle, high = (life_table(mean, self.cells, None, when).survival[0] for when in (-1, 0, 1))
         return middle - low, high - middle
 
-    def _life(self, kind: str) -> LifeTable:
-        return self._of_population if choice(kind, "kind", KINDS) == CONFIDENCE else self._of_persons
+    def _life(self, of: Of) -> LifeTable:
+        return self._of_population if choice(of, "of", STATED) == "population" else self._of_persons
 
     @cached_property
     def _cumulative(self) -> scipy.interpolate.PchipInterpolator:
@@ -194,7 +194,7 @@ class ReleasedSurvival(Valued):
     def _positive(self, function: Callable[[Floats], Floats], points: ArrayLike) -> Any:
         return self._at(lambda at: np.maximum(function(at), 0.0), points)
 
-    def quantile(self, share: float = 0.5, level: float = LEVEL, kind: str = "mean") -> Estimate:
+    def quantile(self, share: float = 0.5, level: float = LEVEL, of: Of = "noise") -> Estimate:
         """Time by which a share of persons had an event; infinite where the last time comes first.
 
         Parameters
@@ -202,17 +202,17 @@ class ReleasedSurvival(Valued):
         share : float
         level : float
             Probability of the interval.
-        kind : {"mean", "confidence"}
+        of : {"noise", "population"}
             What the interval is for, as in `band`.
         """
         wanted = 1 - probability(share, "share")
-        drawn = self._times(self._life(kind).survival, wanted)
+        drawn = self._times(self._life(of).survival, wanted)
         line = self._without_noise.survival.mean(axis=0)[None]
         return Estimate.around(float(self._times(line, wanted)[0]), drawn, check_level(level))
 
-    def median(self, level: float = LEVEL, kind: str = "mean") -> Estimate:
+    def median(self, level: float = LEVEL, of: Of = "noise") -> Estimate:
         """Median survival time; see `quantile`."""
-        return self.quantile(0.5, level, kind)
+        return self.quantile(0.5, level, of)
 
     def _times(self, survival: Floats, wanted: float) -> Floats:
         """First times (q,) at which curves (q, count + 1) are at or below a height."""
@@ -222,14 +222,14 @@ class ReleasedSurvival(Valued):
         return np.where(reached.any(axis=0), fine[np.argmax(reached, axis=0)], np.inf)
 
     def restricted_mean(
-        self, until: float | None = None, level: float = LEVEL, kind: str = "mean"
+        self, until: float | None = None, level: float = LEVEL, of: Of = "noise"
     ) -> Estimate:
         """Mean time without an event up to a time, by default the last: the area under the curve.
 
         Parameters
         ----------
         until : float, optional
-        level, kind
+        level, of
             As in `quantile`.
         """
         last = (
@@ -237,33 +237,35 @@ class ReleasedSurvival(Valued):
         )
         fine = np.linspace(self.domain_range[0], last, 1001)
         areas = scipy.integrate.trapezoid(
-            np.exp(-self._interpolated(self._life(kind).survival.T)(fine)), fine, axis=0
+            np.exp(-self._interpolated(self._life(of).survival.T)(fine)), fine, axis=0
         )
         value = float(scipy.integrate.trapezoid(self(fine), fine))
         return Estimate.around(value, areas, check_level(level))
 
-    def _around(self, at: Floats, level: float, simultaneous: bool, kind: str) -> Band:
+    def _around(self, at: Floats, asked: Asked) -> Band:
         """Band for the survival function, within [0, 1] and not increasing.
 
         Notes
         -----
-        "mean" is for the curve of these persons, counted in these cells, without the noise of
-        privacy. "confidence" is for the curve of a population of which they are a sample: noise,
+        Of the noise it is for the curve of these persons, counted in these cells, without the noise of
+        privacy. Of the population it is for the curve of which they are a sample: noise,
         sampling, and what the cells do not show.
 
         The law of the noise is known exactly; what is drawn beside it has a prior, and how often bands
-        hold was simulated: see the page on survival. Of the inside of a cell "confidence" assumes
+        hold was simulated: see the page on survival. Of the inside of a cell the latter assumes
         nothing: at an edge it allows for every order in which people were censored and had events, and
         between two edges for any curve that does not increase. It is narrowest at `grid_points`.
         """
-        edges, life = self.cells.edges, self._life(kind)
+        edges, life = self.cells.edges, self._life(asked.of or "noise")
         line = self._without_noise.survival.mean(axis=0)
-        band = band_from_errors(line, np.abs(life.survival - line), level, simultaneous, edges)
-        below, above = self._by_order if kind == CONFIDENCE else (0.0, 0.0)
+        band = band_from_errors(
+            line, np.abs(life.survival - line), asked.level, asked.simultaneous, edges
+        )
+        below, above = self._by_order if asked.of == "population" else (0.0, 0.0)
         # What lies in a band and does not increase lies in this one too.
         lower = np.maximum.accumulate(np.clip(band.lower - below, 0, 1)[::-1])[::-1]
         upper = np.minimum.accumulate(np.clip(band.upper + above, 0, 1))
-        if kind == CONFIDENCE:
+        if asked.of == "population":
             lower = lower[np.searchsorted(edges, at)]
             upper = upper[np.searchsorted(edges, at, "right") - 1]
         else:
@@ -315,10 +317,8 @@ class ReleasedSurvival(Valued):
     def band_points(self) -> Floats:
         return np.linspace(*self.domain_range, BAND_POINTS)[:, None]
 
-    def columns(
-        self, at: Floats, level: float, simultaneous: bool, kind: str | None
-    ) -> dict[str, Column]:
-        columns = super().columns(at, level, simultaneous, kind)
+    def columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
+        columns = super().columns(at, asked)
         where = at[:, 0]
         columns["hazard"] = (
             self.hazard(where),
@@ -372,7 +372,7 @@ class ReleasedSurvival(Valued):
         return Claim("noise", "the life table of these cells without noise", units), population
 
     def _stated(self) -> Stated:
-        wide = self.band(kind=CONFIDENCE)
+        wide = self.band(of="population")
         far = number(float(np.mean(wide.reach(self(wide.points)))))
         tested = {"groups": str(self.test())} if self.levels else {}
         coding = [f"the codes of events: {self.about['coding']}"] if "coding" in self.about else []
@@ -385,7 +385,7 @@ class ReleasedSurvival(Valued):
                 f"With sampling, and whatever happened within cells, the curve of a population of which "
                 f"these {self.unit}s are a sample lies within {far} (typically; everywhere at once, "
                 f"{wide.level:.0%}).",
-                f"Median time: {self.median()} for the noise alone; {self.median(kind=CONFIDENCE)} with "
+                f"Median time: {self.median()} for the noise alone; {self.median(of='population')} with "
                 "sampling.",
                 *(f"Groups: {text}." for text in tested.values()),
             ],

@@ -14,7 +14,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
-from dpfda.releases.bands import Band, check_level
+from dpfda.releases.bands import Asked, Band, check_level
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.facts import BandFact, Claim, Stated
 from dpfda.releases.function import OfMeans, ReleasedFunction
@@ -93,7 +93,7 @@ class ReleasedVector(OfMeans):
         ----------
         level : float
         points : array (k,), optional
-            As in `ReleasedFunction.band`, whose kind "mean" these are.
+            As in `ReleasedFunction.band`, by default.
         """
         own = own_level(level, len(self.means))
         return {name: mean.band(own, points=points) for name, mean in self.means.items()}
@@ -104,17 +104,15 @@ class ReleasedVector(OfMeans):
 
     # Tables, pictures and words.
 
-    def columns(
-        self, at: Floats, level: float, simultaneous: bool, kind: str | None
-    ) -> dict[str, Column]:
-        own, made = check_level(level, simultaneous), dict[str, Column]()
-        own = own_level(own, len(self.means)) if simultaneous else own
+    def columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
+        level, made = check_level(asked.level, asked.simultaneous), dict[str, Column]()
+        own = own_level(level, len(self.means)) if asked.simultaneous else level
         for channel, mean in self.means.items():
-            value, *band = Release.columns(mean, at, own, simultaneous, kind).values()
+            value, *band = Release.columns(mean, at, replace(asked, level=own)).values()
             made[channel] = value
             # The level that is said is that of all channels together.
             for end, (values, _) in zip(("lower", "upper"), band[-2:], strict=True):
-                over = "of all at once" if simultaneous else "at a point chosen in advance"
+                over = "of all at once" if asked.simultaneous else "at a point chosen in advance"
                 made[f"{channel}, {end}"] = (values, f"{end} end of the {level:.4g} band {over}")
         return made
 
@@ -136,14 +134,16 @@ class ReleasedVector(OfMeans):
     def _claims(self) -> tuple[Claim, ...]:
         said = "all of them at once"
         return tuple(
-            replace(mean._claims()[0], name=name, seen="", legend=said, among="releases")
-            for name, mean in self.means.items()
+            replace(claim, seen="", legend=said, among="releases" if claim.among else "")
+            for claim in self._any._claims()
         )
 
     def _band_facts(self) -> Iterable[BandFact]:
-        own = own_level(LEVEL, len(self.means))
-        means = zip(self._claims(), self.means.values(), strict=True)
-        return [replace(BandFact.of(claim, mean, own), level=LEVEL) for claim, mean in means]
+        own, claim = own_level(LEVEL, len(self.means)), self._claims()[0]
+        return [
+            replace(BandFact.of(replace(claim, name=name), mean, own), level=LEVEL)
+            for name, mean in self.means.items()
+        ]
 
     def _stated(self) -> Stated:
         return Stated(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dpfda.releases.base import Release
     from dpfda.views import Table
 
-BANDS = ("simultaneous", "pointwise", "measured", "confidence")
+BANDS = ("simultaneous", "pointwise", "exact")
 
 
 def evaluate(
@@ -25,6 +25,7 @@ def evaluate(
     points_file: Path | None = None,
     derivative: bool = False,
     band: str = BANDS[0],
+    of: str | None = None,
     level: float = 0.95,
     quantiles: str | None = None,
     given: str | None = None,
@@ -38,7 +39,7 @@ def evaluate(
     The band of a default mean between bounds is meant to hold the mean of the clipped records in so many
     releases (--level, at least .9) of curves like ordinary ones; that of any other release holds what
     would have been released without noise. Neither says anything about clipping or sampling; for
-    the latter ask for --band confidence of a mean. In a comparison each band holds with --level by
+    the latter ask for --of population. In a comparison each band holds with --level by
     itself. What has no band (components, a covariance of a private number of units, some predictors)
     is given without, and standard error says why. A classifier says which class it predicts, too.
 
@@ -52,10 +53,13 @@ def evaluate(
         are not used. A table that --csv wrote is such a file.
     derivative
         Values of the derivative, per unit of the axis.
-    band : simultaneous|pointwise|measured|confidence
+    band : simultaneous|pointwise|exact
         What the columns lower and upper hold for: the whole domain at once, or one point chosen in
-        advance; or the exact band of the noise on what was measured, which need not hold the values;
-        or for the mean of the population that these units are a sample of.
+        advance; or the exact band of the noise around what was measured, which need not hold the values.
+    of : noise|sample|population
+        What it is a band for: the same estimate without noise; what an unlimited budget would publish
+        of these units; or the function of the population that they are a sample of. By default the
+        first that this kind of release states.
     level : P
         Probability of the band, between 0 and 1.
     quantiles : P,P,...
@@ -69,6 +73,7 @@ def evaluate(
     from dpfda.command.files import check_outputs, opened
     from dpfda.density.given import conditional
     from dpfda.numerics.parameters import choice
+    from dpfda.releases.bands import check_of
     from dpfda.releases.files import write_text
     from dpfda.views import aligned, to_csv
 
@@ -86,16 +91,16 @@ def evaluate(
     if quantiles is not None or sample is not None:
         table = _of_density(release, quantiles, sample)
     else:
-        kind = band if band in BANDS[2:] else None
-        _check_band(release, band)
-        table = _with_labels(release, release.table(at, level, band != "pointwise", kind))
+        _check_band(release, band, of)
+        made = release.table(at, level, band != "pointwise", check_of(of), band == "exact")
+        table = _with_labels(release, made)
         if release.bandless:
             say(f"no band: {release.bandless}", err=True)
     if csv is not None:
         write_text(csv, to_csv(table))
     columns = {name: column.tolist() for name, column in table.columns.items()}
     if as_json:
-        print_json({"derivative": derivative, "band": band, "level": level, **columns})
+        print_json({"derivative": derivative, "band": band, "of": of, "level": level, **columns})
     elif csv is None:
         heads = {name: _heads(release, axis)[1] for axis, name in enumerate(release.axes)}
         heads = heads if len(heads) == len(set(heads.values()) - set(columns)) > 1 else {}
@@ -109,14 +114,21 @@ def _told(value: str | float) -> str:
     return value if isinstance(value, str) else f"{value:.6g}"
 
 
-def _check_band(release: Release, band: str) -> None:
-    """Refuse a kind of band that this kind of release has not."""
-    known = (*BANDS[:2], *(release.band_kinds or ("mean", "measured")))
-    offered = [each for each in BANDS if each in known]
-    if band not in offered:
-        words = f"be {', '.join(offered[:-1])} or {offered[-1]} for a {release.CALLED}"
-        remedy = "What the population is like is said of means alone." if band == BANDS[-1] else ""
-        raise ParameterError("--band", words, band, remedy)
+def _check_band(release: Release, band: str, of: str | None) -> None:
+    """Refuse a band that this kind of release does not state."""
+    from dpfda.numerics.parameters import choice
+    from dpfda.releases.banded import UNKNOWN
+    from dpfda.releases.bands import OFS
+
+    stated = {claim.of for claim in release._claims()}
+    if release.bandless or not stated:
+        return
+    if of is not None and choice(of, "--of", OFS) not in stated:
+        words = f"be {' or '.join(each for each in OFS if each in stated)} for this {release.CALLED}"
+        raise ParameterError("--of", words, of, UNKNOWN[of])
+    if band == "exact" and (of not in (None, "noise") or not release.has_exact):
+        words = "be simultaneous or pointwise here"
+        raise ParameterError("--band", words, band, "The exact band is that of the noise.")
 
 
 def _heads(release: Release, axis: int) -> tuple[str, str, str, str]:
