@@ -273,9 +273,7 @@ MODULES: tuple[ModuleType, ...] = (
 )  # fmt: skip
 # Methods that the library calls itself, with arrays that it made or files that it read.
 SEAMS = {
-    "assemble", "axis_label", "band_columns", "band_words", "checked", "columns", "curve", "entries",
-    "cuts", "functions", "limits_at",
-    "image", "line", "published", "body", "center_on", "charged", "curves_on", "from_json", "fulfilled",
+    "assemble", "body", "check_road", "center_on", "charged", "curves_on", "from_json", "fulfilled",
     "of", "on_basis", "paid_with", "part", "prepare", "prepare_counts", "prepare_stages",
     "radius_on", "remade", "restrict", "scaled_transform", "to_json", "values_at", "with_prior",
 }  # fmt: skip

@@ -57,12 +57,12 @@ class Slope(Release):
     def axes(self) -> dict[str, tuple[float, float]]:
         return {"point": (0.0, 1.0)}
 
-    def default_points(self) -> Any:
+    def _default_points(self) -> Any:
         return np.linspace(0, 1, 5)[:, None]
 
     def view(self, level: float | None = 0.95) -> Curve:
-        at = self.default_points()[:, 0]
-        return self.curve([Line(at, self(at), "the line")])
+        at = self._default_points()[:, 0]
+        return Curve((Line(at, self(at), "the line"),), "point", "value", self.title, self.subtitle)
 
     def _stated(self) -> Stated:
         return Stated(f"A line for every {self.unit}, and nothing else.")
@@ -73,7 +73,7 @@ class ByHand(Slope):
 
     FORMAT: ClassVar[str] = "toy-by-hand"
 
-    def to_entries(self) -> dict[str, Any]:
+    def _to_entries(self) -> dict[str, Any]:
         return {"rise": self.slope}
 
     @classmethod
@@ -221,7 +221,7 @@ class Broken(Slope):
 class Forgetful(Broken):
     FORMAT: ClassVar[str] = "toy-forgetful"
 
-    def to_entries(self) -> dict[str, Any]:
+    def _to_entries(self) -> dict[str, Any]:
         return {"slope": round(self.slope)}
 
 
@@ -235,14 +235,14 @@ class Silent(Broken):
 class Drifting(Broken):
     FORMAT: ClassVar[str] = "toy-drifting"
 
-    def columns(self, at: Any, asked: Asked) -> dict[str, Column]:
+    def _columns(self, at: Any, asked: Asked) -> dict[str, Column]:
         return {"value": (self(at[:, 0]) + len(at), "value")}
 
 
 class Escaping(Broken):
     FORMAT: ClassVar[str] = "toy-escaping"
 
-    def columns(self, at: Any, asked: Asked) -> dict[str, Column]:
+    def _columns(self, at: Any, asked: Asked) -> dict[str, Column]:
         values = self(at[:, 0])
         ends = {"lower": values + 1, "upper": values + 2}
         return {"value": (values, "value")} | {name: (end, name) for name, end in ends.items()}

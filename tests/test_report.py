@@ -160,7 +160,7 @@ def test_derivative_is_named():
     assert "per unit of the axis" in words
     named = released(labels={"domain": "age (years)"})
     assert named.derivative().value_label == "derivative of value, per year"
-    assert "per year^2" in named.derivative().derivative().value_words
+    assert "per year^2" in named.derivative().derivative().facts.bands[0].claim.unit
 
 
 def test_two_releases_add_up():

@@ -40,7 +40,7 @@ def test_a_file_becomes_a_release_with_table_and_picture(people: Path, tmp_path:
     assert code == 0, said
     release = load(out)
     assert release.unit == "patient"
-    assert release.axis_label(0) == "days"
+    assert release.view().x_label == "days"
     assert 0.2 < release(300.0) < 0.8
     assert plot.stat().st_size > 1000
     assert "at_risk" in table.read_text().splitlines()[0]

@@ -104,9 +104,9 @@ class ReleasedDifference(Valued):
         return self.first.integral(start, end) - self.second.integral(start, end)
 
     @property
-    def is_line(self) -> bool:
+    def _is_line(self) -> bool:
         """Whether it is the difference of two default lines of curves between bounds."""
-        return self.first.is_line and self.second.is_line
+        return self.first._is_line and self.second._is_line
 
     def smoothed(self, points: ArrayLike) -> Any:
         """Values of a shrunk difference: closer to the truth on average where noise is large.
@@ -121,7 +121,7 @@ class ReleasedDifference(Valued):
         points : float or array (k,)
             Points of the domain.
         """
-        if self.is_line:
+        if self._is_line:
             return self(points)
         order = self.first.order
         functions = self._wider.evaluate
@@ -180,7 +180,7 @@ class ReleasedDifference(Valued):
         band = band_from_errors(values, np.abs(errors), asked.level, asked.simultaneous, at)
         return band if asked.exact else around_difference(self.first, self.second, band)
 
-    def checked(self) -> None:
+    def _checked(self) -> None:
         if self.first.domain_range != self.second.domain_range:
             raise ValueError("the two have different domains")
         terms = {(each.guarantee, each.neighbours, each.unit) for each in (self.first, self.second)}
@@ -189,22 +189,22 @@ class ReleasedDifference(Valued):
 
     # Its table, picture and words.
 
-    def band_points(self) -> Floats:
-        return self.first.band_points()
+    def _band_points(self) -> Floats:
+        return self.first._band_points()
 
-    def columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
-        columns = super().columns(at, asked)
-        if self.is_line:
+    def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
+        columns = super()._columns(at, asked)
+        if self._is_line:
             return columns
         return {**columns, "smoothed": (self.smoothed(at[:, 0]), f"{self.value_label}, smoothed")}
 
     def view(self, level: float | None = LEVEL) -> Curve:
-        line = self.line(" minus ".join(self.names), level)
-        return self.curve([line], baseline=0.0)
+        line = self._line(" minus ".join(self.names), level)
+        return self._curve([line], baseline=0.0)
 
     @property
-    def subject(self) -> str:
-        return f"difference of {self.first.subject}s ({' minus '.join(self.names)})"
+    def _subject(self) -> str:
+        return f"difference of {self.first._subject}s ({' minus '.join(self.names)})"
 
     @property
     def public_units(self) -> int | None:
@@ -220,13 +220,13 @@ class ReleasedDifference(Valued):
         return not band.contains(np.zeros(band.points.size))
 
     def _claims(self) -> tuple[Claim, ...]:
-        names, units = " minus ".join(self.names), self.first.value_words
+        names, units = " minus ".join(self.names), self.first._value_words
         what = "the difference of linear estimates, without noise,"
         noise = Claim("noise", what, units, name=names)
         people = "the difference of the means of the two populations"
         population = Claim("population", people, units, people, among="samples", name=names)
         more = () if self.first.order else (population,)
-        if not self.is_line:
+        if not self._is_line:
             return noise, *more
         of = "derivatives of the means" if self.first.order else "means"
         line = Claim(
@@ -247,14 +247,14 @@ class ReleasedDifference(Valued):
     def _stated(self) -> Stated:
         band = f"{100 * LEVEL:g}% band {self._verdict}"
         return Stated(
-            f"The {self.subject} over {self.spoken_domain}.",
+            f"The {self._subject} over {self._spoken_domain}.",
             remarks=[f"The {band}. {SAMPLING}"],
             findings={"difference": f"its {band} (sampling is not in it)"},
         )
 
     @property
-    def headline(self) -> str:
-        return f"{super().headline}: {' minus '.join(self.names)}"
+    def _headline(self) -> str:
+        return f"{super()._headline}: {' minus '.join(self.names)}"
 
 
 def together(releases: Iterable[ReleasedFunction]) -> int | None:

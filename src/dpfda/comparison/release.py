@@ -49,7 +49,7 @@ class ReleasedComparison(OfMeans):
 
     FORMAT: ClassVar[str] = "dpfda-comparison"
     CALLED: ClassVar[str] = "dpfda comparison of groups"
-    plural: ClassVar[bool] = True
+    _plural: ClassVar[bool] = True
     ENTRIES: ClassVar[file.Table] = {"means": file.named_parts(ReleasedFunction, "mean").named("groups")}
 
     def __post_init__(self) -> None:
@@ -93,7 +93,7 @@ class ReleasedComparison(OfMeans):
         """
         first, second = (label(name, "group", self.names) for name in (first, second))
         lines = ReleasedDifference(self[first], self[second], (first, second))
-        if lines.is_line:
+        if lines._is_line:
             return lines
         pair = [replace(self[name], hierarchy=None) for name in (first, second)]
         maps = [(mean.shrinkage, mean.synthesis) for mean in pair]
@@ -126,12 +126,12 @@ class ReleasedComparison(OfMeans):
 
     # Its file.
 
-    def to_entries(self) -> dict[str, object]:
-        return {"composition": self.describe_composition(), **super().to_entries()}
+    def _to_entries(self) -> dict[str, object]:
+        return {"composition": self.describe_composition(), **super()._to_entries()}
 
     @classmethod
-    def entries(cls, written: dict[str, object], kernel: object) -> file.Held:
-        held = super().entries(written, kernel)
+    def _entries(cls, written: dict[str, object], kernel: object) -> file.Held:
+        held = super()._entries(written, kernel)
         if written["schema_version"] == 1:
             # One charge paid for all; what all groups have in common is the guarantee.
             parts = [mapping(mapping(part)["mean"]) for part in sequence(written["groups"])]
@@ -145,18 +145,18 @@ class ReleasedComparison(OfMeans):
 
     # Tables, pictures and words.
 
-    def columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
+    def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         means = {}
         for group, mean in self.means.items():
-            found = Release.columns(mean, at, asked)
+            found = Release._columns(mean, at, asked)
             for column, values in found.items():
                 means[f"mean {group}" if column == "value" else f"mean {group}, {column}"] = values
         gap = self.leading
-        value, *band = Release.columns(gap, at, asked).items()
+        value, *band = Release._columns(gap, at, asked).items()
         return {**means, " minus ".join(gap.names): value[1], **dict(band)}
 
-    def band_points(self) -> Floats:
-        return self._any.band_points()
+    def _band_points(self) -> Floats:
+        return self._any._band_points()
 
     def _claims(self) -> tuple[Claim, ...]:
         return self.leading._claims()
@@ -177,7 +177,7 @@ class ReleasedComparison(OfMeans):
     def view(self, level: float | None = LEVEL) -> Curve:
         of = self.about.get("group")
         said = {name: f"{of} {name}" if of else name for name in self.means}
-        return self.curve([mean.line(said[name], level) for name, mean in self.means.items()])
+        return self._curve([mean._line(said[name], level) for name, mean in self.means.items()])
 
     @property
     def _named(self) -> str:
@@ -186,7 +186,7 @@ class ReleasedComparison(OfMeans):
         return f"{of}: {names}" if of else names
 
     @property
-    def subject(self) -> str:
+    def _subject(self) -> str:
         return "mean curves by group"
 
     @property
@@ -218,5 +218,5 @@ class ReleasedComparison(OfMeans):
         }
 
     @property
-    def headline(self) -> str:
-        return f"of {', '.join(self.names)} {super().headline}"
+    def _headline(self) -> str:
+        return f"of {', '.join(self.names)} {super()._headline}"

@@ -71,7 +71,7 @@ class ReleasedTest(Release):
 
     FORMAT: ClassVar[str] = "dpfda-test"
     CALLED: ClassVar[str] = "released test of equality"
-    arrays: ClassVar[tuple[str, ...]] = ("curve_points", "weights", "lower", "upper")
+    _arrays: ClassVar[tuple[str, ...]] = ("curve_points", "weights", "lower", "upper")
     ENTRIES: ClassVar[file.Table] = {
         "names": file.entry(lambda names: tuple(map(name, sequence(names))), list).named("groups"),
         "sizes": file.INTEGERS,
@@ -162,31 +162,31 @@ class ReleasedTest(Release):
         said = f"the {null} of {' and '.join(self.names)} have one mean function"
         return EqualityTest(self.statistic, p_value, level, self.names, said)
 
-    def checked(self) -> None:
+    def _checked(self) -> None:
         if self.neighbours is not Neighbours.REPLACE_ONE:
             raise ValueError("the numbers of units are public")
         if min(self.sizes) < 1 or self.shares.public_size != self.forms.smallest:
             raise ValueError("the sizes do not fit the statistic")
 
-    def stated_bound(self) -> dict[str, object]:
+    def _stated_bound(self) -> dict[str, object]:
         ends = [end[0] if np.all(end == end[0]) else end for end in (self.lower, self.upper)]
         return {"description": ValueBounds(*ends).describe()}
 
-    def added_noise(self) -> list[AddedNoise]:
+    def _added_noise(self) -> list[AddedNoise]:
         # One share of one unit lies between nothing and all.
         return [AddedNoise(self.shares.noise, "l1", 1 << self.shares.exponent)]
 
     # Tables, pictures and words.
 
     def view(self, level: float | None = LEVEL) -> Curve:
-        return self.curve([self.line("p-value", None)], baseline=0.0)
+        return self._curve([self._line("p-value", None)], baseline=0.0)
 
     @property
-    def bandless(self) -> str:
+    def _bandless(self) -> str:
         return "p-values follow from the noisy statistic, whose law under the hypothesis they state"
 
     @property
-    def subject(self) -> str:
+    def _subject(self) -> str:
         return f"test of equal mean curves ({', '.join(self.names)})"
 
     @property
@@ -197,7 +197,7 @@ class ReleasedTest(Release):
     def value_label(self) -> str:
         return "p-value"
 
-    def axis_label(self, axis: int) -> str:
+    def _axis_label(self, axis: int) -> str:
         value = self.about.get("value")
         said = f"standard deviation of values, one for each {self.unit}"
         return f"{said}: {value}" if value else said
@@ -233,7 +233,7 @@ class ReleasedTest(Release):
         )
 
     @property
-    def headline(self) -> str:
+    def _headline(self) -> str:
         a, b = float(self.curve_points[0]), float(self.curve_points[-1])
         return f"of {', '.join(self.names)} on [{a:g}, {b:g}]"
 

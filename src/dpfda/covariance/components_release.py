@@ -143,8 +143,8 @@ class ReleasedComponents(OnBasis):
 
     FORMAT: ClassVar[str] = "dpfda-components"
     CALLED: ClassVar[str] = "dpfda release of components"
-    arrays: ClassVar[tuple[str, ...]] = ("vectors", "variances", "center")
-    plural: ClassVar[bool] = True
+    _arrays: ClassVar[tuple[str, ...]] = ("vectors", "variances", "center")
+    _plural: ClassVar[bool] = True
     ENTRIES: ClassVar[file.Table] = {
         "variances": file.FLOATS,
         "total": file.NUMBER.or_null.named("total_variance"),
@@ -212,10 +212,10 @@ class ReleasedComponents(OnBasis):
             raise ParameterError("scores", f"have {self.count} columns", f"{values.shape}")
         return np.asarray(self.center + values @ self(self.grid_points))
 
-    def stated_bound(self) -> dict[str, object]:
+    def _stated_bound(self) -> dict[str, object]:
         return stated_deviation(self)
 
-    def checked(self) -> None:
+    def _checked(self) -> None:
         if self.vectors.shape != (self.basis.eigenvalues.size, self.count):
             raise ValueError("vectors, functions and variances differ in number")
         if self.center.shape != self.grid_points.shape:
@@ -223,14 +223,14 @@ class ReleasedComponents(OnBasis):
 
     # Tables, pictures and words.
 
-    def functions(self, at: Floats) -> dict[str, Floats]:
+    def _functions(self, at: Floats) -> dict[str, Floats]:
         return {f"component {k + 1}": values for k, values in enumerate(self(at[:, 0]))}
 
-    def columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
-        return {name: (values, self.value_label) for name, values in self.functions(at).items()}
+    def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
+        return {name: (values, self.value_label) for name, values in self._functions(at).items()}
 
     @property
-    def bandless(self) -> str:
+    def _bandless(self) -> str:
         return (
             "how far noise turned a component depends on how far apart the exact variances are; "
             "a covariance has a band, and intervals for its variances"
@@ -239,7 +239,7 @@ class ReleasedComponents(OnBasis):
     def view(self, level: float | None = LEVEL) -> Curve:
         points = np.linspace(*self.domain_range, 401)
         pairs = enumerate(zip(self(points), self._shares(), strict=True))
-        return self.curve(
+        return self._curve(
             [
                 Line(points, values, f"{k + 1}: {share}", stroke="dashed" if self._noise(k) else "solid")
                 for k, (values, share) in pairs
@@ -261,7 +261,7 @@ class ReleasedComponents(OnBasis):
         ]
 
     @property
-    def subject(self) -> str:
+    def _subject(self) -> str:
         return "principal components"
 
     @property
@@ -276,8 +276,8 @@ class ReleasedComponents(OnBasis):
         return {"kernel": self.basis.describe(), "mechanism": str(self.mechanism["name"])}
 
     @property
-    def headline(self) -> str:
-        return f"of {self.count} {super().headline}"
+    def _headline(self) -> str:
+        return f"of {self.count} {super()._headline}"
 
 
 def center_words(release: Release) -> str:
@@ -313,7 +313,7 @@ def second_order(release: Release, what: str, found: ReleasedComponents, exact: 
         "- The time that drawing the directions took: how many draws are rejected depends on the data."
     )
     return Stated(
-        f"{what} over {found.spoken_domain}.",
+        f"{what} over {found._spoken_domain}.",
         uses="be evaluated anywhere, drawn and passed on",
         promised=[f"The promise is for all parts together: {'; '.join(parts)}."] if parts[1:] else [],
         public=[

@@ -103,7 +103,7 @@ class ReleasedCovariance(OnBasis):
 
     FORMAT: ClassVar[str] = "dpfda-covariance"
     CALLED: ClassVar[str] = "released dpfda covariance"
-    arrays: ClassVar[tuple[str, ...]] = ("center",)
+    _arrays: ClassVar[tuple[str, ...]] = ("center",)
     ENTRIES: ClassVar[file.Table] = {
         "noisy_sum": file.INTEGERS,
         "exponent": file.EXPONENT,
@@ -294,7 +294,7 @@ class ReleasedCovariance(OnBasis):
         About the privacy noise alone, whose law is public: nothing on the bias of clipping, truncation
         and the public center, nor on sampling. Refused where the count was released with noise.
         """
-        if self.bandless:
+        if self._bandless:
             raise ParameterError(
                 "public_size",
                 "be given for a band",
@@ -318,24 +318,24 @@ class ReleasedCovariance(OnBasis):
     # Its file.
 
     @classmethod
-    def charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
+    def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
         if held["mean"] is not None:
             # A file of version 1 does not say exactly what the mean was given.
             return certified(written)
         noise, divisor = held["noise"], held["divisor"]
         return certified(written, partial(sum_costs, noise, divisor), laws=drawn_laws(noise, divisor))
 
-    def stated_bound(self) -> dict[str, object]:
+    def _stated_bound(self) -> dict[str, object]:
         return stated_deviation(self)
 
-    def added_noise(self) -> list[AddedNoise]:
+    def _added_noise(self) -> list[AddedNoise]:
         moments = noise_on_moments(self.noise, self.bound["radius"], self.exponent, self.neighbours)
         # A mean that was divided by the count has it among its own stages.
         held = self.mean is not None and "count" in self.mean.certificate.stages
         counts = [] if held else noise_on_count(self.divisor)
         return [*counts, moments]
 
-    def checked(self) -> None:
+    def _checked(self) -> None:
         if isinstance(self.divisor, NoisyCount) and self.divisor.before is not None:
             raise ValueError("the count must have noise of its own")
         if len(self.noisy_sum) != self.noise.components:
@@ -351,27 +351,27 @@ class ReleasedCovariance(OnBasis):
     def axes(self) -> dict[str, tuple[float, float]]:
         return {"s": self.domain_range, "t": self.domain_range}
 
-    def axis_label(self, axis: int) -> str:
+    def _axis_label(self, axis: int) -> str:
         return str(self.about.get("domain", f"{'st'[axis]} (units of the grid)"))
 
-    def default_points(self) -> Floats:
+    def _default_points(self) -> Floats:
         second, first = (axis.ravel() for axis in np.meshgrid(*[self.grid_points] * 2, indexing="ij"))
         return np.column_stack([first, second])
 
-    def functions(self, at: Floats) -> dict[str, Floats]:
-        return {self.subject: np.asarray(self(*at.T))}
+    def _functions(self, at: Floats) -> dict[str, Floats]:
+        return {self._subject: np.asarray(self(*at.T))}
 
-    def columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
+    def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         first, second = at.T
         line = np.asarray(self(first, second))
-        band = {} if self.bandless else self.band_columns(at, asked, line)
+        band = {} if self._bandless else self._band_columns(at, asked, line)
         return {
             "covariance": (line, self.value_label),
             **band,
             "correlation": (np.asarray(self.correlation(first, second)), "no unit"),
         }
 
-    def band_points(self) -> Floats:
+    def _band_points(self) -> Floats:
         # The function is symmetric: half of the pairs.
         line = np.linspace(*self.domain_range, BAND_LINE)
         first, second = np.triu_indices(BAND_LINE)
@@ -384,7 +384,7 @@ class ReleasedCovariance(OnBasis):
         return replace(band, points=at, lower=band.lower[back.ravel()], upper=band.upper[back.ravel()])
 
     @property
-    def bandless(self) -> str:
+    def _bandless(self) -> str:
         if isinstance(self.divisor, NoisyCount):
             return "the count was released with noise, and the error of a ratio depends on exact values"
         return ""
@@ -392,10 +392,10 @@ class ReleasedCovariance(OnBasis):
     def view(self, level: float | None = LEVEL) -> Image:
         start, end = self.domain_range
         middles = start + (end - start) * (np.arange(PIXELS) + 0.5) / PIXELS
-        return self.image(self.on_grid(middles), signed=True, square=True)
+        return self._image(self.on_grid(middles), signed=True, square=True)
 
     @property
-    def subject(self) -> str:
+    def _subject(self) -> str:
         if self.is_moment:
             return "second moment function around the middle of the bound"
         return "covariance function"
@@ -434,7 +434,7 @@ class ReleasedCovariance(OnBasis):
                 "product of the mean's distances from there. A release with --center private is about "
                 "the mean."
             )
-        if not self.bandless:
+        if not self._bandless:
             low, high = map(number, self.eigenvalue_intervals()[0])
             exact = f"between {low} and {high}, with a probability of 95%"
         stated = second_order(self, what, self.components(), exact)

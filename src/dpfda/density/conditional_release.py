@@ -78,8 +78,8 @@ class ReleasedConditionalDensity(ReleasedDensity):
 
     FORMAT: ClassVar[str] = "dpfda-conditional-density"
     CALLED: ClassVar[str] = "released conditional density"
-    DRAWN: ClassVar[tuple[str, ...]] = ("domain",)
-    has_exact: ClassVar[bool] = False
+    _DRAWN: ClassVar[tuple[str, ...]] = ("domain",)
+    _has_exact: ClassVar[bool] = False
     ENTRIES: ClassVar[file.Table] = {
         "raw": file.part(ReleasedHistogram),
         "proper": file.entry(lambda _: "nearest"),
@@ -119,7 +119,7 @@ class ReleasedConditionalDensity(ReleasedDensity):
 
     def _before(self, lines: Floats) -> Floats:
         """What is made a density, at the nodes of the unit interval, of `_along` (2, K, ..)."""
-        difference, marginal, share = self._parts(lines)
+        difference, marginal, share = self._split(lines)
         kept, least = self._reliable
         return np.asarray(marginal + kept * difference / np.maximum(share, least))
 
@@ -128,9 +128,9 @@ class ReleasedConditionalDensity(ReleasedDensity):
         along = np.moveaxis(coefficients, self.axis, 0)
         return np.stack([self._waves @ along, along[0]])
 
-    def _parts(self, lines: Floats) -> tuple[Floats, Floats, Floats]:
+    def _split(self, lines: Floats) -> tuple[Floats, Floats, Floats]:
         """Of a smooth function in the plane: g - f m and m at the nodes, and f."""
-        joint, marginal = (self._functions @ line for line in lines)
+        joint, marginal = (self._cosines @ line for line in lines)
         return joint - lines[0, 0] * marginal, marginal, lines[0, 0]
 
     @cached_property
@@ -140,7 +140,7 @@ class ReleasedConditionalDensity(ReleasedDensity):
         return frozen(cosines(count, np.array([self._position]))[0])
 
     @cached_property
-    def _functions(self) -> Floats:
+    def _cosines(self) -> Floats:
         """The variable's cosine functions at the nodes."""
         return frozen(cosines(self.raw.coefficients.shape[1 - self.axis], _middles(NODES[1])))
 
@@ -155,7 +155,7 @@ class ReleasedConditionalDensity(ReleasedDensity):
             noise = variance * float(np.mean(variances_at(smoother, at)))
         else:
             noise = variance * float(np.mean(np.sum(smoother.response(at) ** 2, axis=1)))
-        square = float(np.mean(self._parts(self._along(self.raw.coefficients))[0] ** 2))
+        square = float(np.mean(self._split(self._along(self.raw.coefficients))[0] ** 2))
         kept = max(0.0, 1 - TAKEN * noise / square) if square > 0 else 0.0
         return kept, max(noise**0.5, TINY)
 
@@ -222,11 +222,11 @@ class ReleasedConditionalDensity(ReleasedDensity):
             sums = block_noise(raw.noise, generator, 1, math.prod(shape), math.prod(blocks))
             yield moved(sums.reshape(shape) * step)
 
-    def band_points(self) -> Floats:
-        return self.default_points()
+    def _band_points(self) -> Floats:
+        return self._default_points()
 
     @property
-    def subject(self) -> str:
+    def _subject(self) -> str:
         said = self.raw.about.get("domain" if self.axis == 0 else "domain_2")
         name = str(said or ("the first", "the second")[self.axis]).partition(" (")[0]
         return f"density given {name} = {self.place:g}"

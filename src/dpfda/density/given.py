@@ -18,7 +18,7 @@ def conditional(release: Release, given: str) -> Release:
     if not isinstance(release, ReleasedDensity) or release.dimensions != 2:
         raise ParameterError("--given", "be of a density of two variables", type(release).__name__)
     name, _, value = given.rpartition("=")
-    labels = [release.axis_label(axis).partition(" (")[0] for axis in range(2)]
+    labels = [release._axis_label(axis).partition(" (")[0] for axis in range(2)]
     if name.strip() not in ("", *labels):
         raise ParameterError("--given", f"name one of {labels}", repr(name))
     try:

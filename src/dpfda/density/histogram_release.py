@@ -95,8 +95,8 @@ class ReleasedHistogram(Valued):
 
     FORMAT: ClassVar[str] = "dpfda-histogram"
     CALLED: ClassVar[str] = "released histogram"
-    DRAWN: ClassVar[tuple[str, ...]] = ("domain", "domain_2")
-    axis_units: ClassVar[str] = "units of the data"
+    _DRAWN: ClassVar[tuple[str, ...]] = ("domain", "domain_2")
+    _axis_units: ClassVar[str] = "units of the data"
     ENTRIES: ClassVar[file.Table] = {
         "public_size": file.PUBLIC_SIZE,
         "smoothing": file.entry(lambda given: given if given in ADAPTIVE else number(given)),
@@ -276,27 +276,27 @@ class ReleasedHistogram(Valued):
         return band_from_errors(shares, errors, level, True, edges)
 
     @classmethod
-    def charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
+    def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
         noise = held["noise"]
         tuning = {"name": "histogram", "cells": list(held["cells"].shape), "noise": noise_words(noise)}
         described = {"description": BOUND}, tuning
         return certified(written, partial(sum_costs, noise, 1.0), lambda: described, [noise])
 
-    def stated_bound(self) -> dict[str, object]:
+    def _stated_bound(self) -> dict[str, object]:
         return {"description": BOUND}
 
-    def added_noise(self) -> list[AddedNoise]:
+    def _added_noise(self) -> list[AddedNoise]:
         return noise_on_shares(self.noise, self.exponent, self.neighbours)
 
     # Tables, pictures and words.
 
-    def default_points(self) -> Floats:
+    def _default_points(self) -> Floats:
         """Middles of the cells; where these are many, the points of a band."""
         if self.cells.size > BAND_POINTS:
-            return self.band_points()
+            return self._band_points()
         return product_points([(edges[1:] + edges[:-1]) / 2 for edges in self.cells.edges])
 
-    def band_points(self) -> Floats:
+    def _band_points(self) -> Floats:
         # Fewer where there are many cells of a box: the response holds a number for each pair.
         fewer = self.dimensions > 1 or not is_fine(self.cells)
         points = max(64, min(BAND_POINTS, 4 * TABLE // self.cells.size)) if fewer else BAND_POINTS
@@ -305,12 +305,12 @@ class ReleasedHistogram(Valued):
 
     def view(self, level: float | None = LEVEL) -> View:
         if self.dimensions == 1:
-            return self.curve([self.line("smooth function of the noisy counts", level)], baseline=0.0)
+            return self._curve([self._line("smooth function of the noisy counts", level)], baseline=0.0)
         check_drawn(self.dimensions, "Draw a slice of release.on_grid().")
-        return self.image(self.on_grid([max(size, FINE) for size in self.cells.shape]), level)
+        return self._image(self.on_grid([max(size, FINE) for size in self.cells.shape]), level)
 
     @property
-    def subject(self) -> str:
+    def _subject(self) -> str:
         return "histogram"
 
     @property
@@ -328,7 +328,7 @@ class ReleasedHistogram(Valued):
 
     def _stated(self) -> Stated:
         return Stated(
-            f"Counts of {self.cells.describe()} over {self.spoken_domain}, and a smooth function "
+            f"Counts of {self.cells.describe()} over {self._spoken_domain}, and a smooth function "
             "made of them.",
             public=[domain_words(self)],
             noise=f"{self.cells.describe()}, {self.noise.describe()}",

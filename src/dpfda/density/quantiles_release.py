@@ -92,9 +92,9 @@ class ReleasedQuantiles(Release):
 
     FORMAT: ClassVar[str] = "dpfda-quantiles"
     CALLED: ClassVar[str] = "released quantiles"
-    DRAWN: ClassVar[tuple[str, ...]] = ("domain",)
-    plural: ClassVar[bool] = True
-    discrete: ClassVar[bool] = True
+    _DRAWN: ClassVar[tuple[str, ...]] = ("domain",)
+    _plural: ClassVar[bool] = True
+    _discrete: ClassVar[bool] = True
     ENTRIES: ClassVar[file.Table] = {
         "law.levels": file.INTEGERS.named("levels"),
         "numbers": file.INTEGERS,
@@ -172,8 +172,8 @@ class ReleasedQuantiles(Release):
         return None if self.public_size is None else frozen(spreads(self.law, self.public_size))
 
     @classmethod
-    def entries(cls, written: dict[str, object], kernel: object) -> file.Held:
-        held = super().entries(written, kernel)
+    def _entries(cls, written: dict[str, object], kernel: object) -> file.Held:
+        held = super()._entries(written, kernel)
         levels, epsilon = held.pop("law.levels"), held.pop("law.epsilon")
         if not 1 <= len(levels) <= MOST_LEVELS or list(levels) != sorted(set(levels)):
             raise ValueError("levels must increase")
@@ -184,10 +184,10 @@ class ReleasedQuantiles(Release):
         law = QuantileLaw(levels, held["points"].count, epsilon, held["certificate"].neighbours)
         return held | {"law": law}
 
-    def stated_bound(self) -> dict[str, object]:
+    def _stated_bound(self) -> dict[str, object]:
         return {"description": bound_words(self.points, self.unit)}
 
-    def checked(self) -> None:
+    def _checked(self) -> None:
         (cost,) = self.certificate.costs
         if range_of(cost.guarantee) != self.law.epsilon:
             raise ValueError("the range of losses is not what was charged")
@@ -200,25 +200,25 @@ class ReleasedQuantiles(Release):
     def axes(self) -> dict[str, tuple[float, float]]:
         return {"level": (0.0, 1.0)}
 
-    def axis_label(self, axis: int) -> str:
+    def _axis_label(self, axis: int) -> str:
         return "share of the units below"
 
-    def default_points(self) -> Floats:
+    def _default_points(self) -> Floats:
         return np.array(self.levels)[:, None]
 
-    def columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
+    def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         return {"value": (np.asarray(self(at[:, 0])), self.value_label)}
 
     @property
-    def bandless(self) -> str:
+    def _bandless(self) -> str:
         return "how far a value is off depends on where the others lie, which is private"
 
     def view(self, level: float | None = LEVEL) -> Curve:
-        line = self.line("released quantiles", None)
-        return self.curve([replace(line, stroke="dotted", marked=True)])
+        line = self._line("released quantiles", None)
+        return self._curve([replace(line, stroke="dotted", marked=True)])
 
     @property
-    def subject(self) -> str:
+    def _subject(self) -> str:
         return "quantiles"
 
     @property
@@ -270,6 +270,6 @@ class ReleasedQuantiles(Release):
         return {"points": self.points.describe(), "quantiles": self._spoken()}
 
     @property
-    def headline(self) -> str:
+    def _headline(self) -> str:
         a, b = self.points.domain_range
         return f"on [{a:g}, {b:g}]"

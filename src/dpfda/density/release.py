@@ -85,8 +85,8 @@ class ReleasedDensity(LinearDensity):
 
     FORMAT: ClassVar[str] = "dpfda-density"
     CALLED: ClassVar[str] = "released density"
-    DRAWN: ClassVar[tuple[str, ...]] = ("domain", "domain_2")
-    axis_units: ClassVar[str] = "units of the data"
+    _DRAWN: ClassVar[tuple[str, ...]] = ("domain", "domain_2")
+    _axis_units: ClassVar[str] = "units of the data"
     # What the mechanism gave, from which the density is made again.
     ENTRIES: ClassVar[file.Table] = {
         "raw": file.part(ReleasedHistogram, ReleasedFunction, ReleasedField),
@@ -244,13 +244,13 @@ class ReleasedDensity(LinearDensity):
         return made(self.raw, axis=axis, place=given)  # type: ignore[no-any-return]
 
     @classmethod
-    def entries(cls, written: dict[str, object], kernel: object) -> file.Held:
+    def _entries(cls, written: dict[str, object], kernel: object) -> file.Held:
         # Before it was written it was always the nearest one.
-        return super().entries({"proper": "nearest"} | written, kernel)
+        return super()._entries({"proper": "nearest"} | written, kernel)
 
     # Tables, pictures and words.
 
-    def default_points(self) -> Floats:
+    def _default_points(self) -> Floats:
         if self.scale is not None:
             return self.scale.points(np.linspace(0.0, 1.0, ON_LINE))[:, None]
         if self.dimensions == 1:
@@ -259,23 +259,23 @@ class ReleasedDensity(LinearDensity):
             self.midpoints((round(IN_SPACE ** (1 / self.dimensions)),) * self.dimensions)
         )
 
-    def band_points(self) -> Floats:
-        points = self.raw.band_points()
+    def _band_points(self) -> Floats:
+        points = self.raw._band_points()
         return points if self.scale is None else self.scale.points(points)
 
-    def columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
+    def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         if self.dimensions > 1:
-            return super().columns(at, asked)
+            return super()._columns(at, asked)
         cdf = np.asarray(self.cdf(at[:, 0])), "share of the units up to the point"
-        first, *band = super().columns(at, asked).items()
+        first, *band = super()._columns(at, asked).items()
         return dict([first, ("cdf", cdf), *band])
 
     def view(self, level: float | None = LEVEL) -> View:
         if self.dimensions == 1:
-            line = self.line("released density", level)
-            return replace(self.curve([line], baseline=0.0), shown=self._shown(line.points))
+            line = self._line("released density", level)
+            return replace(self._curve([line], baseline=0.0), shown=self._shown(line.points))
         check_drawn(self.dimensions, "Draw release.marginal(axis), or a slice of release.on_grid().")
-        return self.image(self.on_grid(), level, floor=0.0)
+        return self._image(self.on_grid(), level, floor=0.0)
 
     def _shown(self, points: Floats) -> tuple[float, float] | None:
         """Where all but a hundredth of it lies on an interval, with room, if that is a small part."""
@@ -288,11 +288,11 @@ class ReleasedDensity(LinearDensity):
         return (low, high) if high - low < SMALL_PART * (end - start) else None
 
     @property
-    def subject(self) -> str:
+    def _subject(self) -> str:
         return "density"
 
     @property
-    def made_by(self) -> str:
+    def _made_by(self) -> str:
         return f"{self.raw.mechanism['name']} mechanism"
 
     @property
@@ -319,7 +319,7 @@ class ReleasedDensity(LinearDensity):
             made = f"{self._made_words(raw)}, {noise_words(raw.noise)}"
             edges = raw.edges_words()
         return Stated(
-            f"A probability {self.subject} over {self.spoken_domain}: nowhere negative, with "
+            f"A probability {self._subject} over {self._spoken_domain}: nowhere negative, with "
             "integral one.",
             uses="be evaluated at any point, integrated, drawn, and used to draw synthetic data,",
             public=[domain_words(self)],

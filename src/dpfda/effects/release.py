@@ -102,8 +102,8 @@ class ReleasedFunctionalRegression(Valued):
 
     FORMAT: ClassVar[str] = "dpfda-functional-regression"
     CALLED: ClassVar[str] = "regression of curves"
-    arrays: ClassVar[tuple[str, ...]] = ("grid_points", "bounds")
-    has_exact: ClassVar[bool] = False
+    _arrays: ClassVar[tuple[str, ...]] = ("grid_points", "bounds")
+    _has_exact: ClassVar[bool] = False
     ENTRIES: ClassVar[file.Table] = {
         "corners": file.itself(Corners.from_json).named("covariates"),
         "domain_range": file.ENDS,
@@ -218,7 +218,7 @@ class ReleasedFunctionalRegression(Valued):
         return np.asarray(self.bounds[1] - self.bounds[0]) / 2
 
     @cached_property
-    def _line(self) -> Floats:
+    def _on_grid(self) -> Floats:
         """Values (m,) on the grid."""
         line = self._form @ self._effects.lines
         if self.is_effect:
@@ -226,7 +226,7 @@ class ReleasedFunctionalRegression(Valued):
         return frozen(self.bounds.mean(axis=0) + np.clip(line, -1.0, 1.0) * self._half)
 
     def _values(self, at: Floats) -> Floats:
-        return np.interp(at, self.grid_points, self._line)
+        return np.interp(at, self.grid_points, self._on_grid)
 
     def _around(self, at: Floats, asked: Asked) -> Band:
         """Band for what least squares gives without noise: of these records, or of a population.
@@ -288,8 +288,8 @@ class ReleasedFunctionalRegression(Valued):
         return self._effects.count
 
     @classmethod
-    def entries(cls, written: dict[str, object], kernel: object) -> file.Held:
-        held = super().entries(written, kernel)
+    def _entries(cls, written: dict[str, object], kernel: object) -> file.Held:
+        held = super()._entries(written, kernel)
         return held | {"domain_range": check_domain(held["domain_range"], held["grid_points"])}
 
     @property
@@ -297,35 +297,35 @@ class ReleasedFunctionalRegression(Valued):
         """The law of the noise."""
         return corner_noise_words(self.noise, self.corners.size)
 
-    def stated_bound(self) -> dict[str, object]:
+    def _stated_bound(self) -> dict[str, object]:
         return {"description": bound_words(self.bounds, self.corners)}
 
-    def added_noise(self) -> list[AddedNoise]:
+    def _added_noise(self) -> list[AddedNoise]:
         if self.exponent < 0:
             raise ValueError("sums are in units of at most one")
         return [AddedNoise(self.noise, *corner_differences(self.noise, self.neighbours, self.exponent))]
 
     # Tables, pictures and words.
 
-    def functions(self, at: Floats) -> dict[str, Floats]:
+    def _functions(self, at: Floats) -> dict[str, Floats]:
         if self.term or self.place:
-            return super().functions(at)
+            return super()._functions(at)
         return {term: np.asarray(self[term](at[:, 0])) for term in self.terms}
 
-    def columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
-        found = super().columns(at, asked)
+    def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
+        found = super()._columns(at, asked)
         for term in () if self.term or self.place else self.terms[1:]:
             part = self[term]
-            for name, column in Release.columns(part, at, asked).items():
+            for name, column in Release._columns(part, at, asked).items():
                 found[term if name == "value" else f"{term}, {name}"] = column
         return found
 
     def view(self, level: float | None = LEVEL) -> Curve:
-        lines = [each.line(name, level) for name, each in self.shown.items()]
-        return self.curve(lines, baseline=0.0 if self.is_effect else None)
+        lines = [each._line(name, level) for name, each in self.shown.items()]
+        return self._curve(lines, baseline=0.0 if self.is_effect else None)
 
     @property
-    def subject(self) -> str:
+    def _subject(self) -> str:
         if self.is_effect:
             return f"coefficient function of {self.term}"
         if self.term:
@@ -359,12 +359,12 @@ class ReleasedFunctionalRegression(Valued):
 
     def _stated(self) -> Stated:
         told = ", ".join(each.describe() for each in self.corners.covariates)
-        shown = f" Shown is the {self.subject}." if self.term or self.place else ""
+        shown = f" Shown is the {self._subject}." if self.term or self.place else ""
         return Stated(
-            f"How curves over {self.spoken_domain} depend on {told}: a linear model with a "
+            f"How curves over {self._spoken_domain} depend on {told}: a linear model with a "
             f"coefficient function for each, from sums over all {self.unit}s at the "
             f"{self.corners.size} corners of the covariates.{shown}",
-            public=[f"the grid and the domain: {self.spoken_domain}"],
+            public=[f"the grid and the domain: {self._spoken_domain}"],
             noise=self.noise_words,
             bounded=[
                 "Values of curves and of covariates outside their bounds count as the nearest end. The "

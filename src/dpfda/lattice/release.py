@@ -73,7 +73,7 @@ class LatticeRelease(Banded):
 
     FORMAT: ClassVar[str] = "dpfda-lattice-release"
     CALLED: ClassVar[str] = "dpfda release on a lattice"
-    axis_units: ClassVar[str] = "units of the domain"
+    _axis_units: ClassVar[str] = "units of the domain"
     ENTRIES: ClassVar[file.Table] = {
         "sensitivity": file.entry(rational, str),
         "domain_range": file.entry(lambda ends: tuple((a, b) for a, b in floats(ends).tolist())),
@@ -171,35 +171,35 @@ class LatticeRelease(Banded):
         return np.ldexp(self.noise.simulate(generator, draws), -self.exponent)
 
     @classmethod
-    def charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
+    def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
         noise, said = KNormNoise((1,), (held["scale"],)), stated_by_caller(readable(held["sensitivity"]))
         described = {"description": said}, {"name": "bernstein"}
         return certified(written, partial(sum_costs, noise, 1.0), lambda: described, [noise])
 
-    def stated_bound(self) -> dict[str, object]:
+    def _stated_bound(self) -> dict[str, object]:
         return {"description": stated_by_caller(readable(self.sensitivity))}
 
-    def added_noise(self) -> list[AddedNoise]:
+    def _added_noise(self) -> list[AddedNoise]:
         return [
             AddedNoise(self.noise, "linf", math.ceil(self.sensitivity * Fraction(2) ** self.exponent))
         ]
 
     # Tables, pictures and words.
 
-    def default_points(self) -> Floats:
-        return self.band_points()
+    def _default_points(self) -> Floats:
+        return self._band_points()
 
-    def band_points(self) -> Floats:
+    def _band_points(self) -> Floats:
         return lattice(max(1, round(BAND_POINTS ** (1 / self.dimensions)) - 1), self.domain_range)
 
     def view(self, level: float | None = LEVEL) -> View:
         if self.dimensions == 1:
-            return self.curve([self.line("released function", level)])
+            return self._curve([self._line("released function", level)])
         check_drawn(self.dimensions, "Draw its values along two variables.")
         cells = [
             start + (end - start) * (np.arange(FINE) + 0.5) / FINE for start, end in self.domain_range
         ]
-        return self.image(np.asarray(self(product_points(cells))).reshape(FINE, FINE), level)
+        return self._image(np.asarray(self(product_points(cells))).reshape(FINE, FINE), level)
 
     def _claims(self) -> tuple[Claim, ...]:
         hidden, units = "what would have been published, without noise", "in the units of the function"
@@ -208,7 +208,7 @@ class LatticeRelease(Banded):
     def _stated(self) -> Stated:
         domain = [list(ends) for ends in self.domain_range]
         return Stated(
-            f"A function over {self.spoken_domain}: values on a lattice, joined by Bernstein "
+            f"A function over {self._spoken_domain}: values on a lattice, joined by Bernstein "
             f"polynomials of degree {self.degree}.",
             uses="be evaluated at any point, drawn, differentiated, copied and mailed",
             promised=[
@@ -229,8 +229,8 @@ class LatticeRelease(Banded):
         )
 
     @property
-    def headline(self) -> str:
-        return f"{super().headline}, Bernstein polynomials of degree {self.degree}"
+    def _headline(self) -> str:
+        return f"{super()._headline}, Bernstein polynomials of degree {self.degree}"
 
     def _lines(self) -> dict[str, str]:
         return {

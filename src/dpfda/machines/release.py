@@ -92,7 +92,7 @@ class ReleasedPredictor(WordedPredictor):
 
     FORMAT: ClassVar[str] = "dpfda-predictor"
     CALLED: ClassVar[str] = "released predictor"
-    arrays: ClassVar[tuple[str, ...]] = ("coefficients", "spread")
+    _arrays: ClassVar[tuple[str, ...]] = ("coefficients", "spread")
     ENTRIES: ClassVar[file.Table] = {
         "size": file.whole_number(0).named("units"),
         "task": file.NAME,
@@ -242,25 +242,25 @@ class ReleasedPredictor(WordedPredictor):
     # Its file.
 
     @classmethod
-    def entries(cls, written: dict[str, object], kernel: object) -> file.Held:
-        held = super().entries(written, kernel)
+    def _entries(cls, written: dict[str, object], kernel: object) -> file.Held:
+        held = super()._entries(written, kernel)
         count, ends = held["features"].inputs, [held.pop(f"inputs.{end}") for end in ("lower", "upper")]
         if any(end.shape != (count,) for end in ends):
             raise ValueError("bounds and features differ in number")
         return held | {"inputs": InputBox.of([frozen(end) for end in ends], count)}
 
     @classmethod
-    def charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
+    def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
         noise, mechanism = held["noise"], mapping(written["mechanism"])
         # A perturbed objective spends epsilon before the noise that the file holds.
         one_sum = mechanism["name"] in ("output", "sums", "means")
         costs = partial(sum_costs, noise, 1.0) if one_sum else one_cost
         return certified(written, costs, lambda: ({"description": BOUND}, mechanism), [noise])
 
-    def stated_bound(self) -> dict[str, object]:
+    def _stated_bound(self) -> dict[str, object]:
         return {"description": BOUND}
 
-    def checked(self) -> None:
+    def _checked(self) -> None:
         _ = self.penalty  # A file without one is refused when it is read.
 
     # Tables, pictures and words.
@@ -270,18 +270,18 @@ class ReleasedPredictor(WordedPredictor):
         # Inputs outside their bounds are moved to them, so that any will do.
         return dict.fromkeys(super().axes, (-np.inf, np.inf))
 
-    def axis_label(self, axis: int) -> str:
+    def _axis_label(self, axis: int) -> str:
         return self._names[axis]
 
-    def default_points(self) -> Floats:
+    def _default_points(self) -> Floats:
         check_drawn(self.dimensions, "Name points.")
         if self.dimensions == 1:
             return np.linspace(*self.domain_range[0], CURVE_POINTS)[:, None]
         return product_points([np.linspace(*ends, FIELD_POINTS) for ends in self.domain_range])
 
-    def band_points(self) -> Floats:
+    def _band_points(self) -> Floats:
         # How wide a band is does not depend on where else it is asked for.
-        return self.default_points() if self.dimensions <= 2 else np.empty((0, self.dimensions))
+        return self._default_points() if self.dimensions <= 2 else np.empty((0, self.dimensions))
 
     def view(self, level: float | None = LEVEL) -> View:
         check_drawn(self.dimensions, "Draw its values along two inputs.")
@@ -289,17 +289,19 @@ class ReleasedPredictor(WordedPredictor):
             return self._view_of_classes(level)
         decision = self.task == "classification"
         if self.dimensions == 1:
-            at = self.default_points()[:, 0]
+            at = self._default_points()[:, 0]
             lines = (
-                self._parts(at, level) if self._followed else [Line(at, self(at), "released function")]
+                self._with_noise_marked(at, level)
+                if self._followed
+                else [Line(at, self(at), "released function")]
             )
-            return self.curve(lines, 0.0 if decision else None)
+            return self._curve(lines, 0.0 if decision else None)
         values = self(self._cells).reshape(CELLS, CELLS)
         drawn: Json = {"signed": True, "contour": 0.0} if decision else {}
         if self._followed and level is not None:
             drawn["faded"] = self._lost(self._cells, level).reshape(CELLS, CELLS)
         first, second = self.domain_range
-        return replace(self.image(values, **drawn), extent=(first, second))
+        return replace(self._image(values, **drawn), extent=(first, second))
 
     def _lost(self, at: Floats, level: float) -> Flags:
         """Where noise may have made all of it: a band at a point that is wider than the bounds."""
@@ -308,7 +310,7 @@ class ReleasedPredictor(WordedPredictor):
             return np.asarray((band.lower < 0) & (band.upper > 0))
         return np.asarray(band.upper - band.lower > self.half_width)
 
-    def _parts(self, at: Floats, level: float | None) -> list[Line]:
+    def _with_noise_marked(self, at: Floats, level: float | None) -> list[Line]:
         """The line with its band, and dotted where noise may have made all of it."""
         values = self(at)
         if level is None:
@@ -335,7 +337,7 @@ class ReleasedPredictor(WordedPredictor):
     def _view_of_classes(self, level: float | None) -> View:
         """The decision function of each class over one input; the class that is predicted over two."""
         if self.dimensions == 1:
-            at = self.default_points()[:, 0]
+            at = self._default_points()[:, 0]
             lines = [
                 Line(at, values, str(label))
                 for label, values in zip(self.classes, self(at).T, strict=True)
@@ -346,26 +348,26 @@ class ReleasedPredictor(WordedPredictor):
                     replace(line, lower=low, upper=high, band=words)
                     for line, low, high in zip(lines, ends.lower.T, ends.upper.T, strict=True)
                 ]
-            return self.curve(lines)
+            return self._curve(lines)
         values = deciding(self(self._cells)).reshape(CELLS, CELLS).astype(np.float64)
         first, second = self.domain_range
         names = tuple(map(str, self.classes))
-        return replace(self.image(values, names=names), extent=(first, second))
+        return replace(self._image(values, names=names), extent=(first, second))
 
-    def columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
+    def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         banded = self.spread is not None
         if not self._several:
             value = {"value": (self(at), self.value_label)}
-            return value | (self.band_columns(at, asked) if banded else {})
-        ends = self.band_columns(at, asked) if banded else {}
+            return value | (self._band_columns(at, asked) if banded else {})
+        ends = self._band_columns(at, asked) if banded else {}
         found = {}
-        for place, (own, values) in enumerate(self.functions(at).items()):
+        for place, (own, values) in enumerate(self._functions(at).items()):
             found[own] = values, self._decision
             found |= {f"{own}, {end}": (v[:, place], words) for end, (v, words) in ends.items()}
         return found
 
     @property
-    def bandless(self) -> str:
+    def _bandless(self) -> str:
         if self.spread is not None:
             return ""
         if self._descended:
@@ -375,7 +377,7 @@ class ReleasedPredictor(WordedPredictor):
             )
         return "how far noise moved the function is not in this release"
 
-    def functions(self, at: Floats) -> dict[str, Floats]:
+    def _functions(self, at: Floats) -> dict[str, Floats]:
         if not self._several:
-            return super().functions(at)
+            return super()._functions(at)
         return {f"class {label}": v for label, v in zip(self.classes, self(at).T, strict=True)}

@@ -70,7 +70,7 @@ class WordedPredictor(Banded):
         return ["input"] if self.dimensions == 1 else [f"input {i + 1}" for i in range(self.dimensions)]
 
     @property
-    def subject(self) -> str:
+    def _subject(self) -> str:
         return f"{self.task} function"
 
     @property
@@ -79,7 +79,7 @@ class WordedPredictor(Banded):
         return number(self.mechanism.get("penalty", self.mechanism.get("psi")))
 
     @property
-    def made_by(self) -> str:
+    def _made_by(self) -> str:
         return f"{self.loss} loss, noise by the {self.mechanism['name']} solver"
 
     @property
@@ -190,7 +190,7 @@ class WordedPredictor(Banded):
         }
 
     @property
-    def headline(self) -> str:
+    def _headline(self) -> str:
         *rest, last = map(repr, self.classes) if self.classes else ("",)
         classes = f", classes {', '.join(rest)} and {last}" if rest else ""
         plural = "" if self.dimensions == 1 else "s"

@@ -62,8 +62,8 @@ class ReleasedPooledMean(Valued):
 
     FORMAT: ClassVar[str] = "dpfda-pooled-mean"
     CALLED: ClassVar[str] = "released pooled mean"
-    axis_units: ClassVar[str] = "units of the data"
-    has_exact: ClassVar[bool] = False
+    _axis_units: ClassVar[str] = "units of the data"
+    _has_exact: ClassVar[bool] = False
     ENTRIES: ClassVar[file.Table] = {
         "domain_range": file.ENDS,
         "bounds": file.ENDS,
@@ -131,26 +131,26 @@ class ReleasedPooledMean(Valued):
         band = Band(at, values - reach, values + reach, asked.level, asked.simultaneous, COVERS)
         return settled(band, values, limits)
 
-    def stated_bound(self) -> dict[str, object]:
+    def _stated_bound(self) -> dict[str, object]:
         return {"description": bound_words(self.bounds, self.unit)}
 
-    def added_noise(self) -> list[AddedNoise]:
-        return self.shares.added_noise(self.neighbours)
+    def _added_noise(self) -> list[AddedNoise]:
+        return self.shares._added_noise(self.neighbours)
 
     # Tables, pictures and words.
 
-    def band_points(self) -> Floats:
+    def _band_points(self) -> Floats:
         return np.linspace(*self.domain_range, BAND_POINTS)[:, None]
 
-    def columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
-        found = super().columns(at, asked)
+    def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
+        found = super()._columns(at, asked)
         density = self.observed(at[:, 0]), "density of the observation times, per unit of the axis"
         return {**found, "observed": density}
 
     def view(self, level: float | None = LEVEL) -> Curve:
-        at = self.band_points()[:, 0]
+        at = self._band_points()[:, 0]
         foot = Line(at, self.observed(at), "where observations are (density, not to scale)")
-        return self.curve([self.line("pooled mean", level)], foot=foot)
+        return self._curve([self._line("pooled mean", level)], foot=foot)
 
     @property
     def count(self) -> float:
@@ -170,12 +170,12 @@ class ReleasedPooledMean(Valued):
         unit, lower, upper = self.unit, *self.bounds
         noise = self.shares.noise.describe().replace("coefficients", "cells")
         return Stated(
-            f"The mean curve over {self.spoken_domain}, and where it was observed. Every {unit} was "
+            f"The mean curve over {self._spoken_domain}, and where it was observed. Every {unit} was "
             "observed at times of their own; all observations are pooled, and no curve is made up "
             f"between them: each {unit} counts as one, spread over their observations. Random noise "
             f"was added to the number of {unit}s in each cell of times and values.",
             noised=False,
-            public=[f"the domain: {self.spoken_domain}; what was observed elsewhere is left out"],
+            public=[f"the domain: {self._spoken_domain}; what was observed elsewhere is left out"],
             noise=f"{self.cells.describe()}, each in three parts by value, {noise}",
             units=used_units(self),
             bounded=[

@@ -68,7 +68,7 @@ class MeanAndVariance(ReleasedFunction):
         return self._at(lambda at: self._variance(at, level), points)
 
     def _variance(self, at: Floats, level: float | None) -> Floats:
-        limits = self.limits_at(at)
+        limits = self._limits_at(at)
         assert limits is not None  # noqa: S101 - bounds on values are asked for
         lower, upper = limits
         squares = self.squares(at) if level is None else self.squares.band(level, False, at).upper
@@ -83,7 +83,7 @@ class MeanAndVariance(ReleasedFunction):
         return replace(found, covers=RELEASED)
 
     @classmethod
-    def charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
+    def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
         return certified(written)
 
     # Words.

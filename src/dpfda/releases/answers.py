@@ -97,8 +97,8 @@ class ReleasedAnswers(Release):
 
     FORMAT: ClassVar[str] = "dpfda-answers"
     CALLED: ClassVar[str] = "dpfda file of answers"
-    plural: ClassVar[bool] = True
-    discrete: ClassVar[bool] = True
+    _plural: ClassVar[bool] = True
+    _discrete: ClassVar[bool] = True
     ENTRIES: ClassVar[file.Table] = {
         "answers": file.entry(
             lambda answers: tuple(map(Answer.from_json, sequence(answers))),
@@ -115,13 +115,13 @@ class ReleasedAnswers(Release):
         found = np.array([answer.value for answer in self.answers])[places.astype(int) - 1]
         return float(found) if np.ndim(numbers) == 0 else found
 
-    def to_entries(self) -> dict[str, object]:
-        return {**super().to_entries(), **self.design}
+    def _to_entries(self) -> dict[str, object]:
+        return {**super()._to_entries(), **self.design}
 
     @classmethod
-    def entries(cls, written: dict[str, object], kernel: object) -> file.Held:
+    def _entries(cls, written: dict[str, object], kernel: object) -> file.Held:
         design = {name: part for name, part in written.items() if name not in OWN}
-        held = super().entries(written, kernel) | {"design": design}
+        held = super()._entries(written, kernel) | {"design": design}
         certificate, law = held["certificate"], file.from_file(design, DESIGN, kernel)
         basis, bound = law["basis"], bound_from_json(certificate.bound)
         # Its words are those of its scales.
@@ -134,13 +134,13 @@ class ReleasedAnswers(Release):
     def axes(self) -> dict[str, tuple[float, float]]:
         return {"answer": (1.0, max(2.0, float(len(self.answers))))}
 
-    def axis_label(self, axis: int) -> str:
+    def _axis_label(self, axis: int) -> str:
         return "number of the answer"
 
-    def default_points(self) -> Floats:
+    def _default_points(self) -> Floats:
         return np.arange(1.0, len(self.answers) + 1)[:, None]
 
-    def columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
+    def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         values = np.atleast_1d(self(at[:, 0]))
         chosen = [self.answers[int(place) - 1] for place in at[:, 0]]
         errors = np.array([answer.standard_error for answer in chosen])
@@ -162,7 +162,7 @@ class ReleasedAnswers(Release):
         )
 
     @property
-    def subject(self) -> str:
+    def _subject(self) -> str:
         return "answers to queries about a function"
 
     def _claims(self) -> tuple[Claim, ...]:
@@ -190,5 +190,5 @@ class ReleasedAnswers(Release):
         return {"mechanism": str(self.mechanism.get("name", "as its file says"))}
 
     @property
-    def headline(self) -> str:
+    def _headline(self) -> str:
         return f"to {len(self.answers)} queries"

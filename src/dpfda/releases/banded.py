@@ -37,7 +37,7 @@ def checked(release: Published, level: float, simultaneous: bool, of: Of | None,
     if check_of(of) not in (None, *stated):
         words = f"be {' or '.join(map(repr, stated))} for this {release.CALLED}"
         raise ParameterError("of", words, repr(of), UNKNOWN[str(of)])
-    if flag(exact, "exact") and (of not in (None, "noise") or not release.has_exact):
+    if flag(exact, "exact") and (of not in (None, "noise") or not release._has_exact):
         words = "be left out here: it is for of='noise', where what was measured is drawn as well"
         raise ParameterError("exact", words, "True")
     return Asked(level, simultaneous, of or ("noise" if exact else stated[0]), exact)
@@ -49,7 +49,7 @@ class Banded(Release):
     A kind of release says in `_claims` what its bands are for, and in `_around` how they are made.
     """
 
-    has_exact: ClassVar[bool] = True
+    _has_exact: ClassVar[bool] = True
 
     def _read(self, points: ArrayLike) -> tuple[Floats, bool]:
         """Points (q,) of the domain, or (q, d) of a box; and whether a single one was given."""
@@ -95,7 +95,7 @@ class Banded(Release):
             If the release states no such band, or a parameter is unusable.
         """
         asked = checked(self, level, simultaneous, of, exact)
-        at = self._read(as_given(self.band_points()) if points is None else points)[0]
+        at = self._read(as_given(self._band_points()) if points is None else points)[0]
         check_places(at)
         if asked.of == "population":
             return self._around_population(at, asked, variance)

@@ -49,14 +49,14 @@ class Release(Published):
     ``domain_range``    ends of its domain, or of each variable; or ``axes``, which names them
     ``__call__``        values at points; or ``columns`` for several values
     ``_around``         its band, where it is a `dpfda.releases.banded.Banded`
-    ``grid_points``     where it is tabulated by default; or ``default_points``
+    ``grid_points``     where it is tabulated by default; or ``_default_points``
     ``view``            a curve or an image of `dpfda.views`
     ``_stated``         what it states, as `dpfda.releases.facts.Stated`
     ``_claims``         what its bands are for, as `dpfda.releases.facts.Claim`
     ==================  ===============================================================================
 
     Optional: ``arrays`` (entries that are kept read-only), ``checked`` (refuses a file that contradicts
-    itself), ``subject``, ``made_by``, ``public_units``, ``_lines`` (further lines of `repr`).
+    itself), ``subject``, ``_made_by``, ``public_units``, ``_lines`` (further lines of `repr`).
     `dpfda.testing.check_release` holds a kind to it.
     """
 
@@ -87,48 +87,48 @@ class Release(Published):
             "schema_version": SCHEMA_VERSION,
             **certificate_to_json(self.certificate),
             "about": dict(self.about),
-            **self.to_entries(),
+            **self._to_entries(),
         }
 
-    def to_entries(self) -> dict[str, object]:
+    def _to_entries(self) -> dict[str, object]:
         """What this kind alone holds, as JSON types."""
         return file.to_file(self, self.ENTRIES)
 
     @classmethod
     def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
-        made = cls(**cls.entries(written, kernel))
+        made = cls(**cls._entries(written, kernel))
         own = {each.name for each in fields(made)}  # type: ignore[arg-type]
         if "certificate" in own:
-            certificate = replace(made.certificate, bound=made.stated_bound())
+            certificate = replace(made.certificate, bound=made._stated_bound())
             made = replace(made, certificate=certificate)  # type: ignore[type-var]
-        made.checked()
+        made._checked()
         if "certificate" not in own:
             return made
-        certificate, noises = made.certificate, made.added_noise()
+        certificate, noises = made.certificate, made._added_noise()
         if written.get("schema_version", 1) == 1 or "selected" in made.about:
             # It is not said exactly what each stage cost; the best of several runs cost more than one.
             given(certificate, noises)
             return made
-        certificate = checked_promise(certificate, noises, made.parts(), getattr(made, "noise", None))
+        certificate = checked_promise(certificate, noises, made._parts(), getattr(made, "noise", None))
         return made if certificate is made.certificate else replace(made, certificate=certificate)  # type: ignore[type-var]
 
     @classmethod
-    def entries(cls, written: dict[str, object], kernel: object) -> file.Held:
+    def _entries(cls, written: dict[str, object], kernel: object) -> file.Held:
         """The arguments of the class that its file holds."""
         held, own = file.from_file(written, cls.ENTRIES, kernel), {each.name for each in fields(cls)}  # type: ignore[arg-type]
         if "certificate" in own:
-            held["certificate"] = cls.charged(written, held)
+            held["certificate"] = cls._charged(written, held)
         if "about" in own:
             held["about"] = mapping(written["about"])
         return held
 
     @classmethod
-    def charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
+    def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
         """The certificate in its file; where the file holds noise, its losses are of no other law."""
         noise = held["shares"].noise if "shares" in held else held.get("noise")
         return certified(written, laws=None if noise is None else [noise])
 
-    def stated_bound(self) -> Mapping[str, object]:
+    def _stated_bound(self) -> Mapping[str, object]:
         """The public bound in numbers and words: its words are never those of a file.
 
         By default what its numbers say, or as it was given where it has none.
@@ -138,7 +138,7 @@ class Release(Published):
         bound = bound_from_json(self.bound)
         return {"description": bound.describe(), **bound.to_json()}
 
-    def added_noise(self) -> Sequence[AddedNoise]:
+    def _added_noise(self) -> Sequence[AddedNoise]:
         """Noise that it holds, with how far one unit moves what that was added to, as far as known.
 
         Reading a file recomputes from it what the noise gives, and refuses a certificate that says
@@ -146,14 +146,14 @@ class Release(Published):
         """
         return ()
 
-    def parts(self) -> list[Certificate]:
+    def _parts(self) -> list[Certificate]:
         """Certificates of the releases that it holds, which were charged as parts of its own."""
         own = [each for each in vars(self).values() if isinstance(each, Release)]
         named = [each for each in vars(self).values() if isinstance(each, Mapping)]
         many = [part for each in named for part in each.values() if isinstance(part, Release)]
         return [part.certificate for part in (*own, *many)]
 
-    def checked(self) -> None:
+    def _checked(self) -> None:
         """Refuse, by a `ValueError`, what can be wrong with a release in a file alone."""
 
     def to_fdatagrid(self, points: object = None) -> FDataGrid:
@@ -238,7 +238,7 @@ class OnBasis(Release):
         """Public grid (m,) of the curves."""
         return self.basis.grid_points
 
-    def band_points(self) -> Floats:
+    def _band_points(self) -> Floats:
         grid = thinned(self.grid_points, ON_LINE)
         return np.union1d(np.linspace(*self.domain_range, 201), grid)[:, None]
 

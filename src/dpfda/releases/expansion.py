@@ -84,7 +84,7 @@ class Expansion(Banded):
     synthesis: Floats | None = None
     hierarchy: Hierarchy | CurvePrior | ImagePrior | None = None
 
-    arrays: ClassVar[tuple[str, ...]] = ("shrinkage", "center", "synthesis")
+    _arrays: ClassVar[tuple[str, ...]] = ("shrinkage", "center", "synthesis")
     ENTRIES: ClassVar[file.Table] = {
         "noisy_sum": file.INTEGERS,
         "exponent": file.EXPONENT,
@@ -122,7 +122,7 @@ class Expansion(Banded):
         return np.asarray(raw / self.count)
 
     @cached_property
-    def curve_model(self) -> CurveModel:
+    def _curve_model(self) -> CurveModel:
         """Of the line of a mean between bounds."""
         if not isinstance(self.hierarchy, CurvePrior):
             raise ParameterError("release", "be the line of a mean between bounds", "another estimate")
@@ -145,7 +145,7 @@ class Expansion(Banded):
     def widths(self) -> Widths:
         """How far the mean may lie from the line."""
         count = self.divisor.law if isinstance(self.divisor, NoisyCount) else None
-        return Widths(self.curve_model.posterior(self._measured), count, self.count)
+        return Widths(self._curve_model.posterior(self._measured), count, self.count)
 
     @cached_property
     def _posterior(self) -> Posterior:
@@ -211,11 +211,11 @@ class Expansion(Banded):
     # Its file.
 
     @classmethod
-    def charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
+    def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
         noise, divisor = held["noise"], held["divisor"]
         return certified(written, partial(sum_costs, noise, divisor), laws=drawn_laws(noise, divisor))
 
-    def checked(self) -> None:
+    def _checked(self) -> None:
         measured, functions = self.noise.components, len(self.basis.eigenvalues)
         if self.counted is not None:
             measured -= 1
@@ -241,12 +241,12 @@ class Expansion(Banded):
             raise ValueError("prior and scales differ in number")
         if not self.count > 0:
             raise ValueError("the divisor must be positive")
-        if not self.center_fits() or not self.is_centered():
+        if not self._center_fits() or not self._is_centered():
             raise ValueError("the center must be that of the bound, on the grid")
 
-    def stated_bound(self) -> Mapping[str, object]:
+    def _stated_bound(self) -> Mapping[str, object]:
         if "kind" in self.bound:
-            return super().stated_bound()
+            return super()._stated_bound()
         if self.mechanism.get("name") == "OpenDP":
             # In the words of whoever made the measurement.
             return self.bound
@@ -254,7 +254,7 @@ class Expansion(Banded):
             raise ValueError("the records of a mean are in a bound")
         return {"description": points_words(self.basis.weights.size)}
 
-    def added_noise(self) -> list[AddedNoise]:
+    def _added_noise(self) -> list[AddedNoise]:
         moved = self._moved()
         if moved is None:
             return []
@@ -287,14 +287,14 @@ class Expansion(Banded):
         whole = self.neighbours.differences(int(halves.sum()))
         return "box", tuple(max(1, whole * scale // sum(noise.scales)) for scale in noise.scales)
 
-    def is_centered(self) -> bool:
+    def _is_centered(self) -> bool:
         """Whether the center is that of the bound, where there is one."""
         if "kind" not in self.bound:
             return True
         center = bound_from_json(self.bound).center_on(flat_grid(self.basis))
         return bool(np.all(np.ravel(self.center) == center))
 
-    def center_fits(self) -> bool:
+    def _center_fits(self) -> bool:
         """Whether the center has a number for each grid point."""
         raise NotImplementedError
 
@@ -314,7 +314,7 @@ class Expansion(Banded):
         return f"{what}, without noise{' and between the public bounds' if cut else ''}"
 
     @property
-    def value_words(self) -> str:
+    def _value_words(self) -> str:
         """The unit of the values, in words."""
         named = self.about.get("value")
         if self.about.get("standardized"):
@@ -336,10 +336,10 @@ class Expansion(Banded):
     def _function(self, what: str, grid: str, **more: Any) -> Stated:
         """What is stated of a function of this name, on this grid."""
         made = self.about.get("created")
-        made = f" It was made on {made}{self.software}." if made else ""
+        made = f" It was made on {made}{self._software}." if made else ""
         numbers = {"kernel": self.basis.describe(), "domain_range": np.array(self.domain_range).tolist()}
         return Stated(
-            f"A function: {what}, over {self.spoken_domain}. Its values are {self.value_words}.{made}",
+            f"A function: {what}, over {self._spoken_domain}. Its values are {self._value_words}.{made}",
             uses="be evaluated at any point, drawn, differentiated, copied and mailed",
             public=[
                 f"the grid: {grid}",

@@ -199,36 +199,36 @@ class ReleasedField(Expansion):
 
     # Its file.
 
-    def center_fits(self) -> bool:
+    def _center_fits(self) -> bool:
         return self.center.size in (1, self.basis.weights.size)
 
     # Tables, pictures and words.
 
-    def default_points(self) -> Floats:
+    def _default_points(self) -> Floats:
         """Points of the grid; of a coarser one where it has more than 2500."""
         most = round(TABLE_POINTS ** (1 / self.dimensions))
         fits = math.prod(axis.size for axis in self.grid_points) <= TABLE_POINTS
         return self.midpoints([axis.size if fits else min(axis.size, most) for axis in self.grid_points])
 
-    def band_points(self) -> Floats:
+    def _band_points(self) -> Floats:
         return self.midpoints([round(BAND_POINTS ** (1 / self.dimensions))] * self.dimensions)
 
     def view(self, level: float | None = LEVEL) -> View:
         if self.dimensions == 1:
-            return self.curve([self.line("released function", level)])
+            return self._curve([self._line("released function", level)])
         check_drawn(self.dimensions, "Draw a slice of release.on_grid().")
         # An image where nobody has said what its axes are.
         rows = not {"domain", "domain_2"} & set(self.about)
         values = self.on_grid([max(axis.size, FINE) for axis in self.grid_points])
-        return self.image(values, level, rows=rows)
+        return self._image(values, level, rows=rows)
 
     @property
-    def subject(self) -> str:
-        return super().subject.replace("curve", "image" if self.dimensions == PICTURE else "function")
+    def _subject(self) -> str:
+        return super()._subject.replace("curve", "image" if self.dimensions == PICTURE else "function")
 
     def _claims(self) -> tuple[Claim, ...]:
-        return (Claim("noise", self._hidden(self.limits is not None), self.value_words),)
+        return (Claim("noise", self._hidden(self.limits is not None), self._value_words),)
 
     def _stated(self) -> Stated:
         cells = " x ".join(str(axis.size) for axis in self.grid_points)
-        return self._function(f"a {self.subject}", f"{cells} cells on {self.spoken_domain}")
+        return self._function(f"a {self._subject}", f"{cells} cells on {self._spoken_domain}")

@@ -68,7 +68,7 @@ class ReleasedFunction(MeanLine):
         """
         low, high = self.domain_range
         a, b = (low if start is None else start), (high if end is None else end)
-        points, weights = self.quadrature(a, b)
+        points, weights = self._quadrature(a, b)
         return float(np.sum(weights * self(points)))
 
     def inner(self, function: Callable[[Floats], ArrayLike]) -> float:
@@ -79,10 +79,10 @@ class ReleasedFunction(MeanLine):
         function : callable
             Takes an array of points, returns their values; another release will do.
         """
-        points, weights = self.quadrature(*self.domain_range)
+        points, weights = self._quadrature(*self.domain_range)
         return float(np.sum(weights * self(points) * values_at(function, "function", points)))
 
-    def quadrature(self, start: float, end: float) -> tuple[Floats, Floats]:
+    def _quadrature(self, start: float, end: float) -> tuple[Floats, Floats]:
         """Points and weights for an integral from `start` to `end`: Gauss-Legendre between grid points.
 
         Also between points where the line is cut at public bounds. Kernels are smooth there, so the
@@ -90,12 +90,12 @@ class ReleasedFunction(MeanLine):
         """
         start, end = (check_point(given, self.domain_range) for given in (start, end))
         if start > end:
-            points, weights = self.quadrature(end, start)
+            points, weights = self._quadrature(end, start)
             return points, -weights
         inner = self.grid_points[(self.grid_points > start) & (self.grid_points < end)]
         edges = np.concatenate([[start], inner, [end]])
         points, weights = gauss(edges)
-        bends = self.cuts(np.concatenate([[start], points, [end]]))
+        bends = self._cuts(np.concatenate([[start], points, [end]]))
         return gauss(np.union1d(edges, bends)) if bends.size else (points, weights)
 
     def _around(self, at: Floats, asked: Asked) -> Band:
@@ -124,7 +124,7 @@ class ReleasedFunction(MeanLine):
         approximate. At level 0.9 and epsilon = 1 the measured coverage was 0.97 to 0.99 for 10 to 40
         units, 0.92 to 0.93 for 300 and 0.90 for 2000.
         """
-        if asked.of == "sample" and self.is_line:
+        if asked.of == "sample" and self._is_line:
             return self._mean_band(asked, at)
         functions = self.basis.evaluate(at, self.order)
         if asked.of == "sample":
@@ -139,21 +139,21 @@ class ReleasedFunction(MeanLine):
     def _around_population(self, at: Floats, asked: Asked, variance: Variance | None) -> Band:
         usual = replace(asked, of=self._claims()[0].of)
         band, places = self._around(at, usual), self.grid_points.size
-        return for_population(band, self(at), self.limits_at(at), variance, self.count, places)
+        return for_population(band, self(at), self._limits_at(at), variance, self.count, places)
 
     # Its file.
 
-    def center_fits(self) -> bool:
+    def _center_fits(self) -> bool:
         return self.center.shape == self.grid_points.shape
 
     # Tables, pictures and words.
 
     def view(self, level: float | None = LEVEL) -> Curve:
-        return self.curve([self.line("released function", level)])
+        return self._curve([self._line("released function", level)])
 
     @property
-    def subject(self) -> str:
-        said = super().subject
+    def _subject(self) -> str:
+        said = super()._subject
         which = "derivative" if self.order == 1 else f"derivative (of order {self.order})"
         return f"{which} of the {said}" if self.order else said
 
@@ -163,19 +163,19 @@ class ReleasedFunction(MeanLine):
         return f"derivative of {said}, {per_axis(self.about, self.order)}" if self.order else said
 
     @property
-    def value_words(self) -> str:
-        said = super().value_words
+    def _value_words(self) -> str:
+        said = super()._value_words
         return f"{said}, {per_axis(self.about, self.order)}" if self.order else said
 
     def _claims(self) -> tuple[Claim, ...]:
-        cut, units = self.limits is not None and not self.order, self.value_words
+        cut, units = self.limits is not None and not self.order, self._value_words
         noise = Claim("noise", self._hidden(cut), units)
         people = f"the mean of the population of which these {self.unit}s are a sample"
         population = Claim("population", people, units, legend="the population's mean", among="samples")
-        prior = line_claim(self.order, units) if self.is_line else posterior_claim(units)
-        known = (prior,) if self.is_line or self._has_posterior else ()
+        prior = line_claim(self.order, units) if self._is_line else posterior_claim(units)
+        known = (prior,) if self._is_line or self._has_posterior else ()
         more = () if self.order else (population,)
-        return (*known, noise, *more) if self.is_line else (noise, *known, *more)
+        return (*known, noise, *more) if self._is_line else (noise, *known, *more)
 
     def _stated(self) -> Stated:
         grid, (start, end) = self.grid_points, self.domain_range
@@ -185,10 +185,10 @@ class ReleasedFunction(MeanLine):
         said = {"accuracy": verdict(self), "misfit": misfit(self)}
         known = {name: text for name, text in said.items() if text is not None}
         return self._function(
-            f"{derivative}a {super().subject}",
+            f"{derivative}a {super()._subject}",
             places,
             first=[f"{first_up(known['accuracy'])}."] if "accuracy" in known else [],
-            remarks=[WIGGLES, said["misfit"] or ""] if self.is_line else [],
+            remarks=[WIGGLES, said["misfit"] or ""] if self._is_line else [],
             findings=known,
             numbers={"verdict": said["accuracy"], "misfit": said["misfit"]},
         )
@@ -199,9 +199,9 @@ class ReleasedFunction(MeanLine):
         return [*([] if said is None else [said]), *super().warnings()]
 
     @property
-    def headline(self) -> str:
+    def _headline(self) -> str:
         derivative = f", derivative of order {self.order}" if self.order else ""
-        return f"{super().headline}{derivative}"
+        return f"{super()._headline}{derivative}"
 
 
 class OfMeans(Release):
@@ -236,5 +236,5 @@ class OfMeans(Release):
         """Public grid (m,) of the curves."""
         return self._any.grid_points
 
-    def functions(self, at: Floats) -> dict[str, Floats]:
+    def _functions(self, at: Floats) -> dict[str, Floats]:
         return {name: np.asarray(mean(at[:, 0])) for name, mean in self.means.items()}

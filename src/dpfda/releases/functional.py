@@ -26,21 +26,21 @@ def to_fdatagrid(release: Published, points: object = None) -> FDataGrid:
     """The functions of a release on a grid; see `Release.to_fdatagrid`."""
     skfda = scikit_fda()
     axes = _axes(release, points)
-    names, values = zip(*release.functions(product_points(axes)).items(), strict=True)
+    names, values = zip(*release._functions(product_points(axes)).items(), strict=True)
     matrix = np.stack(values).reshape(len(names), *(axis.size for axis in axes), 1)
     coordinates: tuple[str, ...] = (release.value_label,)
-    if release.vector_valued:
+    if release._vector_valued:
         # Values of one function, and not several functions.
         matrix, coordinates, names = (
             np.moveaxis(matrix, 0, -1)[..., 0, :][None],
             names,
-            (release.subject,),
+            (release._subject,),
         )
     made: FDataGrid = skfda.FDataGrid(
         matrix,
         grid_points=list(axes),
         domain_range=_ends(release),
-        argument_names=tuple(release.axis_label(i) for i in range(len(axes))),
+        argument_names=tuple(release._axis_label(i) for i in range(len(axes))),
         coordinate_names=coordinates,
         sample_names=names,
         dataset_name=release.title,

@@ -93,7 +93,7 @@ class MeanLine(Expansion, Valued, OnBasis):
         return None if found is None else (np.full(points, found[0]), np.full(points, found[1]))
 
     @property
-    def is_line(self) -> bool:
+    def _is_line(self) -> bool:
         """Whether it is the default line of curves between bounds, or a derivative of it."""
         return isinstance(self.hierarchy, CurvePrior)
 
@@ -105,7 +105,7 @@ class MeanLine(Expansion, Valued, OnBasis):
     def _center(self, at: Floats, order: int) -> Floats:
         return piecewise(self.grid_points, self.center, at, order)
 
-    def limits_at(self, at: Floats, order: int = 0) -> Limits | None:
+    def _limits_at(self, at: Floats, order: int = 0) -> Limits | None:
         """Public bounds (k,) at points, or their derivatives; linear between grid points."""
         if self.limits is None:
             return None
@@ -114,8 +114,8 @@ class MeanLine(Expansion, Valued, OnBasis):
 
     def _values(self, at: Floats) -> Floats:
         """Values (k,) cut at the public bounds; a derivative there is that of the bound."""
-        values, limits = self.unclipped(at, self.order), self.limits_at(at)
-        slopes = self.limits_at(at, self.order)
+        values, limits = self.unclipped(at, self.order), self._limits_at(at)
+        slopes = self._limits_at(at, self.order)
         if limits is None or slopes is None:
             return values
         if self.order == 0:
@@ -123,7 +123,7 @@ class MeanLine(Expansion, Valued, OnBasis):
         line = self.unclipped(at)
         return np.where(line < limits[0], slopes[0], np.where(line > limits[1], slopes[1], values))
 
-    def cuts(self, points: Floats) -> Floats:
+    def _cuts(self, points: Floats) -> Floats:
         """Where the line meets its public bounds, once at most between neighbouring points (k,)."""
         found = [np.empty(0)]
         for end in () if self.limits is None else self.limits:
@@ -147,7 +147,7 @@ class MeanLine(Expansion, Valued, OnBasis):
 
     def _held(self, band: Band) -> Band:
         """A band made to hold the line between its public bounds."""
-        limits = None if self.order else self.limits_at(band.points)
+        limits = None if self.order else self._limits_at(band.points)
         return settled(band, self._values(band.points), limits)
 
     def _mean_band(self, asked: Asked, at: Floats) -> Band:
@@ -164,7 +164,7 @@ class MeanLine(Expansion, Valued, OnBasis):
     def _slopes(self, at: Floats) -> Floats:
         """Takes shares of the bounds at the carrying points to derivatives (k,), in the data's units."""
         slopes = self.basis.evaluate(at, self.order) @ (self.basis.analysis.T * self._scale)
-        lift = self.curve_model.lift
+        lift = self._curve_model.lift
         return np.asarray(slopes if lift is None else slopes @ lift)
 
 
@@ -179,7 +179,7 @@ def difference_band(first: MeanLine, second: MeanLine, asked: Asked, at: Floats)
 def around_difference(first: MeanLine, second: MeanLine, band: Band) -> Band:
     """A band made to hold the first line less the second, between what their bounds let it be."""
     at, limits = band.points, None
-    ends = [mean.limits_at(at) for mean in (first, second)]
+    ends = [mean._limits_at(at) for mean in (first, second)]
     if not first.order and ends[0] is not None and ends[1] is not None:
         limits = ends[0][0] - ends[1][1], ends[0][1] - ends[1][0]
     return settled(band, first(at) - second(at), limits)
@@ -211,7 +211,7 @@ def verdict(release: MeanLine) -> str | None:
     >>> verdict(PrivateMean(1.0, bounds=(0, 1)).fit(curves).release_)
     'typical error 1 % of your bounds or less: very good'
     """
-    if not release.is_line or release.order > 0:
+    if not release._is_line or release.order > 0:
         return None
     share = release.widths.typical_error
     word = next((word for limit, word in VERDICTS if share <= limit), WORST)
@@ -221,7 +221,7 @@ def verdict(release: MeanLine) -> str | None:
 
 def misfit(release: MeanLine) -> str | None:
     """A warning where what was measured is rougher than its cells can follow; None elsewhere."""
-    if not release.is_line or not release.widths.misfit:
+    if not release._is_line or not release.widths.misfit:
         return None
     return (
         "What was measured changes from cell to cell by more than the noise does: the mean is rougher "

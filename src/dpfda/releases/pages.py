@@ -59,7 +59,7 @@ def report_page(
 
 def card(release: Published) -> Section:
     """A release in a few facts and a picture: for notebooks."""
-    heading = f"{first_up(release.subject)} of {release.of_whom}"
+    heading = f"{first_up(release._subject)} of {release._of_whom}"
     return Section(heading, facts=release.facts.card(), picture=_picture(release))
 
 
@@ -73,7 +73,7 @@ def _promise(releases: Mapping[str, Published], whole: Account | None) -> str:
 def _together(releases: Mapping[str, Published], whole: Account | None) -> Section:
     rows = [("File", "What", "Guarantee")]
     rows += [
-        (name, f"{each.subject} of {each.of_whom}", claim(each.certificate))
+        (name, f"{each._subject} of {each._of_whom}", claim(each.certificate))
         for name, each in releases.items()
     ]
     if whole is None:
@@ -110,7 +110,7 @@ def _release(
     if charged is not None:
         facts["Ledger"] = charged[name]
     words = [Section(title, told) for title, told in sections(release.facts).items()]
-    heading = f"{first_up(release.subject)} of {release.of_whom}"
+    heading = f"{first_up(release._subject)} of {release._of_whom}"
     return Section(heading, facts=facts, picture=_picture(release), parts=words)
 
 
@@ -161,7 +161,7 @@ def registry_entry(
     """
     whole, first = account(releases), releases[0]
     certificate = first.certificate
-    subjects = list(dict.fromkeys(f"{each.subject} of {each.of_whom}" for each in releases))
+    subjects = list(dict.fromkeys(f"{each._subject} of {each._of_whom}" for each in releases))
     made = min((str(each.about.get("created", "")) for each in releases), default="")[:10]
     title = name or first_up("; ".join(subjects))
     slug = "-".join("".join(c if c.isalnum() else " " for c in title.lower()).split())[:60]
@@ -196,7 +196,7 @@ def registry_entry(
                 "composition": whole.how,
             },
             "implementation": {
-                "mechanisms": "; ".join(dict.fromkeys(each.made_by for each in releases))
+                "mechanisms": "; ".join(dict.fromkeys(each._made_by for each in releases))
             },
         },
     }

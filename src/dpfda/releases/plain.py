@@ -49,7 +49,7 @@ def _words(release: Published) -> dict[str, object]:
 
 
 def _axes(release: Published) -> list[dict[str, object]]:
-    labels = [release.axis_label(i) for i in range(len(release.axes))]
+    labels = [release._axis_label(i) for i in range(len(release.axes))]
     ends = [(_number(lower), _number(upper)) for lower, upper in release.axes.values()]
     return [
         {"name": name, "label": label, "lower": lower, "upper": upper}
@@ -66,7 +66,7 @@ def _table(release: Published, level: float) -> dict[str, object]:
         band = {
             "level": level,
             "around": around,
-            "simultaneous": not release.discrete,
+            "simultaneous": not release._discrete,
             "words": release._band_words(level),
         }
     columns = [
@@ -78,19 +78,19 @@ def _table(release: Published, level: float) -> dict[str, object]:
         }
         for name, column in table.columns.items()
     ]
-    between = "nothing" if release.discrete else "linear"
+    between = "nothing" if release._discrete else "linear"
     return {"axes": _axes(release), "columns": columns, "band": band, "between": between}
 
 
 def _points(release: Published) -> Floats:
     """Points (q, c) of a table in a file: those of tables and bands, thinned where there are many."""
-    points = release.default_points()
+    points = release._default_points()
     coordinates = points.shape[1]
-    if release.discrete:
+    if release._discrete:
         return points
     if coordinates == 1:
         line = thinned(np.unique(points), ON_LINE)
-        return np.union1d(line, release.band_points())[:, None]
+        return np.union1d(line, release._band_points())[:, None]
     if len(points) <= AT_MOST:
         return points
     most = int(AT_MOST ** (1 / coordinates))

@@ -41,17 +41,17 @@ class Published(Certified):
     FORMAT: ClassVar[str]
     CALLED: ClassVar[str]
     # Labels that say what is drawn: of the values, or of the axes.
-    DRAWN: ClassVar[tuple[str, ...]] = ("value",)
-    arrays: ClassVar[tuple[str, ...]] = ()
+    _DRAWN: ClassVar[tuple[str, ...]] = ("value",)
+    _arrays: ClassVar[tuple[str, ...]] = ()
     # Whether its subject is of several things.
-    plural: ClassVar[bool] = False
+    _plural: ClassVar[bool] = False
     # Whether the band of the noise can be had as its law gives it, around what was measured.
-    has_exact: ClassVar[bool] = True
+    _has_exact: ClassVar[bool] = True
     # Whether its `functions` are the values of one.
-    vector_valued: ClassVar[bool] = False
-    axis_units: ClassVar[str] = "units of the grid"
+    _vector_valued: ClassVar[bool] = False
+    _axis_units: ClassVar[str] = "units of the grid"
     # Whether its points are single ones, with nothing between them.
-    discrete: ClassVar[bool] = False
+    _discrete: ClassVar[bool] = False
 
     if TYPE_CHECKING:
         # No attributes here: dataclasses would take them for defaults.
@@ -73,7 +73,7 @@ class Published(Certified):
     # Immutable, and the same wherever it is sent.
 
     def __post_init__(self) -> None:
-        freeze(self, *(name for name in self.arrays if getattr(self, name) is not None))
+        freeze(self, *(name for name in self._arrays if getattr(self, name) is not None))
         for name, value in vars(self).items():
             if isinstance(value, Mapping):
                 object.__setattr__(self, name, MappingProxyType(dict(value)))
@@ -106,30 +106,30 @@ class Published(Certified):
         names = ["point"] if len(ends) == 1 else [f"point_{i + 1}" for i in range(len(ends))]
         return {name: (float(a), float(b)) for name, (a, b) in zip(names, ends, strict=True)}
 
-    def default_points(self) -> Floats:
+    def _default_points(self) -> Floats:
         """Points (q, c) at which it is tabulated by default; here those of `grid_points`."""
         grid = self.grid_points
         return grid[:, None] if isinstance(grid, np.ndarray) else product_points(grid)
 
-    def band_points(self) -> Floats:
+    def _band_points(self) -> Floats:
         """Points (q, c) over which a band is simultaneous that is asked for elsewhere."""
-        return self.default_points()
+        return self._default_points()
 
-    def columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
+    def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         """Values at points (q, c) by name, each with its meaning."""
         line = np.asarray(self(as_given(at)))  # type: ignore[operator]
         value = {"value": (line, self.value_label)}
         if not hasattr(self, "band"):
             return value
-        return value | self.band_columns(at, asked, line)
+        return value | self._band_columns(at, asked, line)
 
-    def band_columns(self, at: Floats, asked: Asked, line: Floats | None = None) -> dict[str, Column]:
+    def _band_columns(self, at: Floats, asked: Asked, line: Floats | None = None) -> dict[str, Column]:
         """Ends of the band at points (q, c), and around a line; a simultaneous one is for the domain.
 
         `band` with a few points is simultaneous over those alone; tables made for different points
         would then not hold together.
         """
-        band = self._band_at(np.concatenate([at, self.band_points()]), asked)
+        band = self._band_at(np.concatenate([at, self._band_points()]), asked)
         over = "everywhere at once" if asked.simultaneous else "at a point chosen in advance"
         ends = {"lower": band.lower[: len(at)], "upper": band.upper[: len(at)]}
         if line is not None and not asked.exact:
@@ -149,7 +149,7 @@ class Published(Certified):
         return self.band(level, over, as_given(at), asked.of, asked.exact)  # type: ignore[attr-defined,no-any-return]
 
     @property
-    def bandless(self) -> str:
+    def _bandless(self) -> str:
         """Why its table has no band, in words; empty where it has one."""
         return ""
 
@@ -182,11 +182,11 @@ class Published(Certified):
             If a point is outside the domain or has another number of coordinates.
         """
         asked = Asked(level, simultaneous, check_of(of), exact)
-        at = self._read_points(self.default_points() if points is None else points)
+        at = self._read_points(self._default_points() if points is None else points)
         where: dict[str, Column] = {
-            name: (at[:, i], self.axis_label(i)) for i, name in enumerate(self.axes)
+            name: (at[:, i], self._axis_label(i)) for i, name in enumerate(self.axes)
         }
-        columns = where | self.columns(at, asked)
+        columns = where | self._columns(at, asked)
         return Table({k: v for k, (v, _) in columns.items()}, {k: m for k, (_, m) in columns.items()})
 
     def _read_points(self, points: ArrayLike) -> Floats:
@@ -203,9 +203,9 @@ class Published(Certified):
         """The default table as a pandas data frame."""
         return to_frame(self.table(level=level))
 
-    def functions(self, at: Floats) -> dict[str, Floats]:
+    def _functions(self, at: Floats) -> dict[str, Floats]:
         """The published functions by name, at points (q, c)."""
-        return {self.subject: np.asarray(self(as_given(at)))}  # type: ignore[operator]
+        return {self._subject: np.asarray(self(as_given(at)))}  # type: ignore[operator]
 
     def view(self, level: float | None = LEVEL) -> View:
         """What a picture shows, with bands of a level where there are any."""
@@ -216,10 +216,10 @@ class Published(Certified):
         """Draw it on a matplotlib axis; `level` is that of bands, None draws none."""
         return draw(self.view(level), ax)
 
-    def line(self, label: str, level: float | None) -> Line:
+    def _line(self, label: str, level: float | None) -> Line:
         """A curve with its band, over one variable."""
         if level is None:
-            at = self.band_points()[:, 0]
+            at = self._band_points()[:, 0]
             return Line(at, np.asarray(self(at)), label)  # type: ignore[operator]
         found: Band = self.band(level)  # type: ignore[attr-defined]
         at = np.ravel(found.points)
@@ -230,20 +230,20 @@ class Published(Certified):
         """What the band is, for a legend."""
         return self._claims()[0].words(level)
 
-    def curve(
+    def _curve(
         self, lines: Sequence[Line], baseline: float | None = None, foot: Line | None = None
     ) -> Curve:
         """Lines over the one variable of this release, with its words."""
-        labels = (self.axis_label(0), self.value_label)
+        labels = (self._axis_label(0), self.value_label)
         return Curve(tuple(lines), *labels, self.title, self.subtitle, baseline, foot=foot)
 
-    def image(self, values: Floats, level: float | None = None, **drawn: Any) -> Image:
+    def _image(self, values: Floats, level: float | None = None, **drawn: Any) -> Image:
         """Values in cells over the two variables of this release, with its words.
 
         A picture shows no band of a level: how far it reaches is said in words.
         """
         first, second = self.axes.values()
-        labels = (self.axis_label(0), self.axis_label(1), self.value_label)
+        labels = (self._axis_label(0), self._axis_label(1), self.value_label)
         subtitle = self.subtitle
         if level is not None:
             band: Band = self.band(level)  # type: ignore[attr-defined]
@@ -254,12 +254,12 @@ class Published(Certified):
     # Words.
 
     @property
-    def subject(self) -> str:
+    def _subject(self) -> str:
         """What was published, in few words."""
         return str(self.about.get("summary", "function"))
 
     @property
-    def made_by(self) -> str:
+    def _made_by(self) -> str:
         """How, in few words, for a citation."""
         described = self.bound.get("description", "a public bound")
         return f"{described}; {self.mechanism.get('name', 'its own')} mechanism"
@@ -270,7 +270,7 @@ class Published(Certified):
         return None
 
     @property
-    def of_whom(self) -> str:
+    def _of_whom(self) -> str:
         """Of how many units, without telling a private number."""
         if self.neighbours is Neighbours.ADD_REMOVE:
             return f"a private number of {self.unit}s"
@@ -280,14 +280,14 @@ class Published(Certified):
     @property
     def title(self) -> str:
         """What a picture shows, of how many, and who is protected."""
-        about = self.drawn
-        what = f"{first_up(self.subject)} of {self.of_whom}"
+        about = self._drawn
+        what = f"{first_up(self._subject)} of {self._of_whom}"
         return f"{what}{about and f': {about}'}; each {self.unit} is protected"
 
     @property
-    def drawn(self) -> str:
+    def _drawn(self) -> str:
         """What its values are of, where that was said, without its unit."""
-        said = [str(self.about.get(name, "")).partition(" (")[0] for name in self.DRAWN]
+        said = [str(self.about.get(name, "")).partition(" (")[0] for name in self._DRAWN]
         return " and ".join(filter(None, said))
 
     @property
@@ -301,16 +301,16 @@ class Published(Certified):
         standard = self.about.get("standardized")
         return str(self.about.get("value", "standardised value" if standard else "value"))
 
-    def axis_label(self, axis: int) -> str:
+    def _axis_label(self, axis: int) -> str:
         """What a coordinate is, with its unit."""
         if len(self.axes) == 1:
-            return str(self.about.get("domain", f"t ({self.axis_units})"))
+            return str(self.about.get("domain", f"t ({self._axis_units})"))
         which = ("first", "second", "third")[axis] if axis < 3 else f"{axis + 1}th"
         named = self.about.get("domain" if axis == 0 else f"domain_{axis + 1}")
-        return str(named or f"{which} variable ({self.axis_units})")
+        return str(named or f"{which} variable ({self._axis_units})")
 
     @property
-    def spoken_domain(self) -> str:
+    def _spoken_domain(self) -> str:
         """Where it is defined, in words."""
         names = ["the axis"] if len(self.axes) == 1 else [f"axis {i + 1}" for i in range(len(self.axes))]
         labels = [self.about.get("domain" if i == 0 else f"domain_{i + 1}") for i in range(len(names))]
@@ -341,9 +341,9 @@ class Published(Certified):
         """All that is stated of it, once: texts, pages and summaries are made of these."""
         stated, warnings = self._stated(), tuple(self.warnings())
         units = stated.units or self._units_words()
-        bands = () if self.bandless else tuple(self._band_facts())
-        sure = self.subject, self.of_whom, self.certificate, self.about
-        return Facts(*sure, units, bands, self.bandless, stated, warnings, self.cite())
+        bands = () if self._bandless else tuple(self._band_facts())
+        sure = self._subject, self._of_whom, self.certificate, self.about
+        return Facts(*sure, units, bands, self._bandless, stated, warnings, self.cite())
 
     def _units_words(self) -> str:
         """What is public of the number of units."""
@@ -358,15 +358,15 @@ class Published(Certified):
 
     def cite(self) -> str:
         """Recommended wording for a publication."""
-        verb = "were" if self.plural else "was"
+        verb = "were" if self._plural else "was"
+        who, made = f"{self.neighbours} neighbours", f"({self._made_by}){self._software}"
         return (
-            f"The {self.subject} of {self.of_whom} {verb} published under {claim(self.certificate)}, "
-            f"with one {self.unit} as the privacy unit and {self.neighbours} neighbours ({self.made_by})"
-            f"{self.software}."
+            f"The {self._subject} of {self._of_whom} {verb} published under {claim(self.certificate)}, "
+            f"with one {self.unit} as the privacy unit and {who} {made}."
         )
 
     @property
-    def software(self) -> str:
+    def _software(self) -> str:
         """With what it was made, where it is known."""
         versions = self.about.get("versions")
         found = versions.get("dpfda") if isinstance(versions, Mapping) else None
@@ -385,10 +385,10 @@ class Published(Certified):
             **self._lines(),
         }
         told = [f"  {name + ':':<13} {text}" for name, text in lines.items()]
-        return "\n".join([f"{type(self).__name__} {self.headline}".rstrip(), *told])
+        return "\n".join([f"{type(self).__name__} {self._headline}".rstrip(), *told])
 
     @property
-    def headline(self) -> str:
+    def _headline(self) -> str:
         """The end of the first line of `repr`: where it is defined."""
         ends = " x ".join(f"[{start:g}, {end:g}]" for start, end in self.axes.values())
         return f"on {ends}"

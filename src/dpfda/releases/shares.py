@@ -70,7 +70,7 @@ class NoisyShares(file.Written):
         """What counts are divided by: the public number of units, or the noisy one, at least 1."""
         return float(self.public_size or max(1.0, float(self.counts.sum())))
 
-    def added_noise(self, neighbours: Neighbours) -> list[AddedNoise]:
+    def _added_noise(self, neighbours: Neighbours) -> list[AddedNoise]:
         """The noise, with how far one unit moves what it was added to."""
         return noise_on_shares(self.noise, self.exponent, neighbours)
 
@@ -98,4 +98,4 @@ def used_units(release: Published) -> str:
 
 def domain_words(release: Published) -> str:
     """Where units were counted, and what became of those elsewhere."""
-    return f"the domain: {release.spoken_domain}; points outside count at its nearest end"
+    return f"the domain: {release._spoken_domain}; points outside count at its nearest end"

@@ -111,8 +111,8 @@ class TwoStageFunction(ReleasedFunction):
         return self.first.unclipped(at, order)
 
     @classmethod
-    def entries(cls, written: dict[str, object], kernel: object) -> file.Held:
-        held = super().entries(written, kernel)
+    def _entries(cls, written: dict[str, object], kernel: object) -> file.Held:
+        held = super()._entries(written, kernel)
         if written.get("schema_version") == 1:
             # The costs of the first stage are the first of the whole's.
             whole, first = held["certificate"], held["first"]
@@ -126,31 +126,31 @@ class TwoStageFunction(ReleasedFunction):
             L2Ball(self.radius), self.grid_points, self.basis.weights, self.exponent, self.neighbours
         )
 
-    def added_noise(self) -> list[AddedNoise]:
+    def _added_noise(self) -> list[AddedNoise]:
         chosen = self.selection
         before = (
             []
             if chosen is None
             else [AddedNoise(chosen.noise, "l1", self.neighbours.differences(chosen.scale), -2)]
         )
-        return [*before, *super().added_noise()]
+        return [*before, *super()._added_noise()]
 
-    def is_centered(self) -> bool:
+    def _is_centered(self) -> bool:
         # Around the first stage.
         return True
 
-    def checked(self) -> None:
-        super().checked()
+    def _checked(self) -> None:
+        super()._checked()
         if self.bound != self.first.bound or self.mechanism.get("radius", self.radius) != self.radius:
             raise ValueError("bound or radius differ between the stages")
-        *before, last = self.added_noise()
+        *before, last = self._added_noise()
         if not same(last.achieved(self.certificate.costs[-1].guarantee), self.last):
             raise ValueError("the noise of the last stage gives something else")
         if self.selection and not same(before[0].achieved(PureDP(Fraction(1))), self.selection.achieved):
             raise ValueError("the noise of the selection gives something else")
 
     @classmethod
-    def charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
+    def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
         return certified(written, partial(_costs, held["first"], held["selection"]))
 
     # Words.

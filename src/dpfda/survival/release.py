@@ -73,7 +73,7 @@ class ReleasedSurvival(Valued):
 
     FORMAT: ClassVar[str] = "dpfda-survival"
     CALLED: ClassVar[str] = "released survival curve"
-    has_exact: ClassVar[bool] = False
+    _has_exact: ClassVar[bool] = False
     ENTRIES: ClassVar[file.Table] = {
         "cells": file.itself(LifeCells.from_json),
         "shares": file.itself(NoisyShares.from_json),
@@ -302,23 +302,23 @@ class ReleasedSurvival(Valued):
         null += f" of {chosen}" if chosen else ""
         return EqualityTest(statistic, p_value, probability(level, "level"), self.levels, null)
 
-    def checked(self) -> None:
+    def _checked(self) -> None:
         if self.level is not None and self.level not in self.levels:
             raise ValueError("there is no such group")
 
-    def stated_bound(self) -> dict[str, object]:
+    def _stated_bound(self) -> dict[str, object]:
         return {"description": BOUND}
 
-    def added_noise(self) -> list[AddedNoise]:
-        return self.shares.added_noise(self.neighbours)
+    def _added_noise(self) -> list[AddedNoise]:
+        return self.shares._added_noise(self.neighbours)
 
     # Tables, pictures and words.
 
-    def band_points(self) -> Floats:
+    def _band_points(self) -> Floats:
         return np.linspace(*self.domain_range, BAND_POINTS)[:, None]
 
-    def columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
-        columns = super().columns(at, asked)
+    def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
+        columns = super()._columns(at, asked)
         where = at[:, 0]
         columns["hazard"] = (
             self.hazard(where),
@@ -333,19 +333,19 @@ class ReleasedSurvival(Valued):
 
     def view(self, level: float | None = LEVEL) -> View:
         shown = [self[name] for name in self.levels] if self.level is None and self.levels else [self]
-        lines = [each.line(each.level or "survival", level) for each in shown]
+        lines = [each._line(each.level or "survival", level) for each in shown]
         if len(self.cells.causes) > 1 and len(shown) == 1:
-            at = self.band_points()[:, 0]
+            at = self._band_points()[:, 0]
             lines += [
                 Line(at, self.incidence(at, cause), f"incidence of {cause}", stroke="dashed")
                 for cause in self.cells.causes
             ]
         times = np.linspace(*self.domain_range, RISK_TIMES)
         rows = tuple((each.level or f"{self.unit}s at risk", each.at_risk(times)) for each in shown)
-        return replace(self.curve(lines, baseline=0.0), below=(times, rows))
+        return replace(self._curve(lines, baseline=0.0), below=(times, rows))
 
     @property
-    def subject(self) -> str:
+    def _subject(self) -> str:
         return "survival curve" + (f" of {self.level}" if self.level else "")
 
     @property
@@ -356,7 +356,7 @@ class ReleasedSurvival(Valued):
     def value_label(self) -> str:
         return str(self.about.get("value", "share without event"))
 
-    def axis_label(self, axis: int) -> str:
+    def _axis_label(self, axis: int) -> str:
         return str(self.about.get("domain", "time"))
 
     def _claims(self) -> tuple[Claim, ...]:
@@ -377,7 +377,7 @@ class ReleasedSurvival(Valued):
         tested = {"groups": str(self.test())} if self.levels else {}
         coding = [f"the codes of events: {self.about['coding']}"] if "coding" in self.about else []
         return Stated(
-            f"A survival curve over {self.spoken_domain}, made of counts of {self.cells.describe()}.",
+            f"A survival curve over {self._spoken_domain}, made of counts of {self.cells.describe()}.",
             public=[*coding, domain_words(self)],
             noise=f"{self.cells.describe()}; {self.shares.noise.describe()}",
             units=used_units(self),

@@ -55,7 +55,7 @@ class ReleasedVector(OfMeans):
 
     FORMAT: ClassVar[str] = "dpfda-vector"
     CALLED: ClassVar[str] = "dpfda release of several values"
-    vector_valued: ClassVar[bool] = True
+    _vector_valued: ClassVar[bool] = True
     ENTRIES: ClassVar[file.Table] = {
         "means": file.named_parts(ReleasedFunction, "mean").named("channels")
     }
@@ -98,17 +98,17 @@ class ReleasedVector(OfMeans):
         own = own_level(level, len(self.means))
         return {name: mean.band(own, points=points) for name, mean in self.means.items()}
 
-    def stated_bound(self) -> dict[str, object]:
+    def _stated_bound(self) -> dict[str, object]:
         said = [f"{name}: {mean.bound['description']}" for name, mean in self.means.items()]
         return {"description": "; ".join(said)}
 
     # Tables, pictures and words.
 
-    def columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
+    def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         level, made = check_level(asked.level, asked.simultaneous), dict[str, Column]()
         own = own_level(level, len(self.means)) if asked.simultaneous else level
         for channel, mean in self.means.items():
-            value, *band = Release.columns(mean, at, replace(asked, level=own)).values()
+            value, *band = Release._columns(mean, at, replace(asked, level=own)).values()
             made[channel] = value
             # The level that is said is that of all channels together.
             for end, (values, _) in zip(("lower", "upper"), band[-2:], strict=True):
@@ -119,13 +119,13 @@ class ReleasedVector(OfMeans):
     def view(self, level: float | None = LEVEL) -> Curve:
         own = None if level is None else own_level(level, len(self.means))
         words = "" if level is None else f"{100 * level:.4g}% bands for the privacy noise, all at once"
-        return self.curve(
-            [replace(mean.line(name, own), band=words) for name, mean in self.means.items()]
+        return self._curve(
+            [replace(mean._line(name, own), band=words) for name, mean in self.means.items()]
         )
 
     @property
-    def subject(self) -> str:
-        return f"{super().subject} with {len(self.means)} values"
+    def _subject(self) -> str:
+        return f"{super()._subject} with {len(self.means)} values"
 
     @property
     def public_units(self) -> int | None:
@@ -147,7 +147,7 @@ class ReleasedVector(OfMeans):
 
     def _stated(self) -> Stated:
         return Stated(
-            f"A {super().subject} with {len(self.means)} values at every point "
+            f"A {super()._subject} with {len(self.means)} values at every point "
             f"({', '.join(self.names)}). The promise is for all values together: what they cost makes "
             "it up.",
             remarks=["The bands are meant to hold together."],

@@ -94,8 +94,8 @@ def evaluate(
         _check_band(release, band, of)
         made = release.table(at, level, band != "pointwise", check_of(of), band == "exact")
         table = _with_labels(release, made)
-        if release.bandless:
-            say(f"no band: {release.bandless}", err=True)
+        if release._bandless:
+            say(f"no band: {release._bandless}", err=True)
     if csv is not None:
         write_text(csv, to_csv(table))
     columns = {name: column.tolist() for name, column in table.columns.items()}
@@ -121,19 +121,19 @@ def _check_band(release: Release, band: str, of: str | None) -> None:
     from dpfda.releases.bands import OFS
 
     stated = {claim.of for claim in release._claims()}
-    if release.bandless or not stated:
+    if release._bandless or not stated:
         return
     if of is not None and choice(of, "--of", OFS) not in stated:
         words = f"be {' or '.join(each for each in OFS if each in stated)} for this {release.CALLED}"
         raise ParameterError("--of", words, of, UNKNOWN[of])
-    if band == "exact" and (of not in (None, "noise") or not release.has_exact):
+    if band == "exact" and (of not in (None, "noise") or not release._has_exact):
         words = "be simultaneous or pointwise here"
         raise ParameterError("--band", words, band, "The exact band is that of the noise.")
 
 
 def _heads(release: Release, axis: int) -> tuple[str, str, str, str]:
     """What the column of an axis may be called: in full, without its unit, by number, as in tables."""
-    label, name = release.axis_label(axis), list(release.axes)[axis]
+    label, name = release._axis_label(axis), list(release.axes)[axis]
     return label, label.partition(" (")[0], name, str(cell(f"{name}: {label}"))
 
 
@@ -181,11 +181,11 @@ def _of_density(release: Release, quantiles: str | None, sample: int | None) -> 
     names = list(release.axes)
     if sample is not None:
         points = np.reshape(release.sample(sample), (sample, len(names)))
-        means = [f"synthetic: {release.axis_label(axis)}" for axis in range(len(names))]
+        means = [f"synthetic: {release._axis_label(axis)}" for axis in range(len(names))]
         return Table(dict(zip(names, points.T, strict=True)), dict(zip(names, means, strict=True)))
     shares = np.array(_points(str(quantiles)))[:, 0]
     found = np.asarray(release.quantile(shares), dtype=float)
-    meanings = {"share": "share of the mass below", names[0]: release.axis_label(0)}
+    meanings = {"share": "share of the mass below", names[0]: release._axis_label(0)}
     return Table({"share": shares, names[0]: found}, meanings)
 
 

@@ -78,7 +78,7 @@ def _together(releases: dict[str, Release]) -> View:
         for name, view in curves.items()
         for line in view.lines
     ]
-    title = "; ".join(f"{name}: {each.subject} of {each.of_whom}" for name, each in releases.items())
+    title = "; ".join(f"{name}: {each._subject} of {each._of_whom}" for name, each in releases.items())
     parts = [view.shown for view in curves.values() if view.shown is not None]
     shown = None
     if len(parts) == len(curves):
@@ -111,7 +111,7 @@ def _difference(releases: dict[str, Release]) -> View:
         ends = " and ".join(str(release.domain_range) for release in pair)
         raise ParameterError("--difference", "be of curves on one domain", ends)
     made = ReleasedDifference(pair[0], pair[1], (first, second))
-    if not made.is_line:
+    if not made._is_line:
         words = "be of two default means of curves between bounds"
         raise ParameterError("--difference", words, "other estimates", "Use dpfda compare.")
     return replace(made.view(), subtitle=_each(releases))

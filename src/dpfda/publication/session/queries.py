@@ -150,7 +150,7 @@ def integral_over(start: float | None, end: float | None, frame: ReleasedFunctio
         check_point(default if given is None else given, frame.domain_range)
         for given, default in ((start, low), (end, high))
     )
-    points, weights = frame.quadrature(a, b)
+    points, weights = frame._quadrature(a, b)
     return Query({"kind": "integral", "start": a + 0.0, "end": b + 0.0}, points, weights)
 
 
@@ -158,7 +158,7 @@ def inner_with(
     function: Callable[[Floats], ArrayLike], label: str | None, frame: ReleasedFunction
 ) -> Query:
     """The integral over the domain of the function times a public one."""
-    points, weights = frame.quadrature(*frame.domain_range)
+    points, weights = frame._quadrature(*frame.domain_range)
     values = values_at(function, "function", points)
     digest = hashlib.blake2b(np.asarray(values + 0.0, dtype="<f8").tobytes(), digest_size=8)
     name = getattr(function, "__name__", type(function).__name__) if label is None else str(label)

@@ -98,5 +98,5 @@ def public_side(frame: ReleasedFunction, answers: list[Answer]) -> ReleasedAnswe
     """Guarantee, neighbours, unit, bound, noise law and every answer; nothing secret."""
     # The frame is a release without its coefficients: its sum is filled with zeros.
     left_out = ("order", "noisy_sum")
-    design = {name: part for name, part in frame.to_entries().items() if name not in left_out}
+    design = {name: part for name, part in frame._to_entries().items() if name not in left_out}
     return ReleasedAnswers(tuple(answers), design, frame.certificate, frame.about)
