@@ -68,7 +68,7 @@ def test_a_shell_is_told_how_words_go_on(typed, offered):
     asked = {"_DPFDA_COMPLETE": "complete_bash", "COMP_WORDS": typed}
     asked["COMP_CWORD"] = str(len(typed.split()) - 1)
     made = subprocess.run(
-        [sys.executable, "-c", "from dpfda.command import main; main()"],
+        [sys.executable, "-c", "from dpfda.front import main; main()"],
         env=os.environ | asked, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert set(made.stdout.split()) == offered
