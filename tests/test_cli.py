@@ -18,10 +18,10 @@ import dpfda
 from csv_rows import csv_rows
 from dpfda import PrivateMean, load
 from dpfda.bases import KernelBasis
-from dpfda.front import main
 from dpfda.command.forecast import plan_view
 from dpfda.command.running import progress_bar
 from dpfda.datasets import load_temperatures
+from dpfda.front import main
 from dpfda.front.app import app
 from dpfda.numerics import drawing
 from dpfda.testing import simulate_releases
