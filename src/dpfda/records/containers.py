@@ -213,9 +213,9 @@ def _array(values: Cells, invalid: str, name: str) -> Cells:
     return rows_of(values, values.shape[1:], invalid, name)
 
 
-def _without_masked(values: Any) -> Floats:
+def _without_masked(values: Any, out: Floats | None = None) -> Floats:
     """A masked native array: what is masked is missing, whatever stands below the mask."""
-    numbers = doubles(np.asarray(np.ma.getdata(values)))
+    numbers = doubles(np.asarray(np.ma.getdata(values)), out)
     numbers[np.ma.getmaskarray(values)] = np.nan
     return numbers
 
@@ -258,13 +258,18 @@ def _unreadable(name: str, kind: str, row: int, column: int, wanted: str) -> Dat
     )
 
 
-def _record(record: object, shape: tuple[int, ...]) -> tuple[Floats, Offence | None] | None:
-    """One record as a row, and its first cell that cannot be read; None where it has another shape."""
+def _record(
+    record: object, shape: tuple[int, ...], out: Floats | None = None
+) -> tuple[Floats, Offence | None] | None:
+    """One record as a row, and its first cell that cannot be read; None where it has another shape.
+
+    A native array is put into `out`, where that is given.
+    """
     if isinstance(record, np.ndarray) and record.shape == shape and is_native(record.dtype):
         if is_plain(record):
-            numbers = doubles(record.ravel())
+            numbers = doubles(record.ravel(), out)
         elif np.ma.isMaskedArray(record):
-            numbers = _without_masked(record.ravel())
+            numbers = _without_masked(record.ravel(), out)
         else:
             numbers = np.full(int(np.prod(shape)), np.inf)
             return numbers, (0, NO_NUMBER)
@@ -362,12 +367,12 @@ def column_of(values: object, name: str) -> tuple[Floats, Offence | None]:
     return _numbers(values, name)
 
 
-def _numbers(values: Any, name: str) -> tuple[Floats, Offence | None]:
-    """A column that is opened, and whose type is not refused, as `column_of` says."""
+def _numbers(values: Any, name: str, out: Floats | None = None) -> tuple[Floats, Offence | None]:
+    """A column that is opened, and of no refused type; put into `out`, where it is native."""
     native = _native_column(values)
     cells: Any = cells_in(values, name) if native is None else native
     if isinstance(cells, np.ndarray):
-        found = _record(cells, cells.shape)
+        found = _record(cells, cells.shape, out)
         if found is not None:
             return found
     return numbers_in(cells)
@@ -402,7 +407,9 @@ def _columns(values: Any, invalid: str, name: str) -> Cells:
     matrix = np.empty((count, width), order="F")
     for place in range(width):
         cells = values.column(place) if is_arrow_table(values) else values.iloc[:, place]
-        matrix[:, place], offence = _numbers(cells, name)
+        numbers, offence = _numbers(cells, name, column := matrix[:, place])
+        if numbers is not column:
+            column[:] = numbers
         if offence is not None and invalid == "refuse":
             row, kind = offence
             raise _unreadable(name, kind, row, place, "the columns of numbers alone")
