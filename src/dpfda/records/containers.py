@@ -49,6 +49,13 @@ def is_frame(values: object) -> bool:
     return hasattr(values, "iloc") and hasattr(values, "columns")
 
 
+def is_dask(data: object) -> bool:
+    """Whether data are a Dask array or data frame, without importing Dask."""
+    return type(data).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(
+        data, "to_delayed"
+    )
+
+
 def column_labels(values: Any) -> Sequence[object] | None:
     """Labels of the columns of a frame or a table; None where there are none. Public."""
     if is_arrow_table(values):
