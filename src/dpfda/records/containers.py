@@ -405,7 +405,7 @@ def _columns(values: Any, invalid: str, name: str) -> Cells:
     """The matrix of a frame or an Arrow table, column by column."""
     count, width = shape_of(values)
     _check_dimensions((count, width), name)
-    if is_frame(values):
+    if of_pandas := is_frame(values):
         dtypes = list(values.dtypes)
         if width and all(dtype == dtypes[0] for dtype in dtypes) and is_native(dtypes[0]):
             matrix: Cells = values.to_numpy()
@@ -413,7 +413,7 @@ def _columns(values: Any, invalid: str, name: str) -> Cells:
     # A column lies in one piece, as in a frame: each is written where it is.
     matrix = np.empty((count, width), order="F")
     for place in range(width):
-        cells = values.column(place) if is_arrow_table(values) else values.iloc[:, place]
+        cells = values.iloc[:, place] if of_pandas else values.column(place)
         numbers, offence = _numbers(cells, name, column := matrix[:, place])
         if numbers is not column:
             column[:] = numbers
