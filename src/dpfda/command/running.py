@@ -22,17 +22,6 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 
-# Options that a parameter is set by where none has its name: the first that the verb has.
-SET_BY = {
-    "domain_range": ("--domain", "--column", "--top"),
-    "domain": ("--domain", "--column", "--top"),
-    "grid_points": ("--grid",),
-    "since": ("--domain",),
-    "guarantee": ("--epsilon",),
-    "kernel": ("--kernel",),
-    "bounds": ("--input",),
-    "column": ("--column",),
-}
 # A file to read is an argument, without a flag.
 ARGUMENTS = {"path": "FILE"}
 QUOTE = "'"
@@ -93,12 +82,16 @@ def guarded(run: Callable[[Given], None], options: Sequence[Option]) -> Callable
     return safely
 
 
+def flags_of(options: Sequence[Option]) -> dict[str, str]:
+    """Parameters by what is typed to set them: an option's own first, then others that it sets."""
+    others = {name: option.flag for option in options for name in option.sets}
+    return ARGUMENTS | others | {option.name: option.flag for option in options if option.flag}
+
+
 def typed(error: DpfdaError, options: Sequence[Option] = ()) -> str:
     """The message of an error, which names parameters of functions, as it can be typed."""
-    flags = ARGUMENTS | {option.name: option.flag for option in options if option.flag}
+    flags = flags_of(options)
     repeated = {option.flag for option in options if option.type == list[str]}
-    for parameter, ways in SET_BY.items():
-        flags.setdefault(parameter, next((way for way in ways if way in flags.values()), parameter))
 
     def setting(match: re.Match[str]) -> str:
         name, words, values = match.groups()
