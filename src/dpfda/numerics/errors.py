@@ -15,7 +15,7 @@ class DpfdaError(Exception):
     Attributes
     ----------
     parameter : str
-        The argument that the message begins with; empty where it begins with none.
+        The argument that the message begins with, where the error knows it; else empty.
     """
 
     parameter = ""

@@ -179,11 +179,13 @@ def read_keys(labels: object, name: str, invalid: str = "refuse", of: str = "rec
         if False in first:
             raise DataError(
                 f"{name} must hold words, numbers or dates; found labels of another type, first in row "
-                f"{first[False]}. {OUTSIDE}"
+                f"{first[False]}. {OUTSIDE}",
+                name,
             )
         raise DataError(
             f"{name} must have a label for every {of}; found none in row {first[True]}."
-            " A record without its person cannot be protected as that person's."
+            " A record without its person cannot be protected as that person's.",
+            name,
         )
     return keys
 
