@@ -64,7 +64,7 @@ def electricity(data_dir: Path) -> np.ndarray:
 def drawing() -> list[ModuleType]:
     """Modules of releases that say how many draws their bands are made of."""
     kinds()
-    modules = [module for name, module in sys.modules.items() if name.startswith("dpfda.releases.")]
+    modules = [module for name, module in sys.modules.items() if name.startswith("dpfda.")]
     return [module for module in modules if hasattr(module, "DRAWS")]
 
 

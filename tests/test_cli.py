@@ -18,10 +18,10 @@ import dpfda
 from csv_rows import csv_rows
 from dpfda import PrivateMean, load
 from dpfda.bases import KernelBasis
-from dpfda.command import main
 from dpfda.command.forecast import plan_view
 from dpfda.command.running import progress_bar
 from dpfda.datasets import load_temperatures
+from dpfda.front import main
 from dpfda.front.app import app
 from dpfda.numerics import drawing
 from dpfda.testing import simulate_releases
@@ -804,7 +804,7 @@ def test_python_m_dpfda_works(days):
 
 
 def test_a_shell_without_the_extra_gets_one_line(folder):
-    code = "import sys; sys.modules['typer'] = None; from dpfda.command import main; main()"
+    code = "import sys; sys.modules['typer'] = None; from dpfda.front import main; main()"
     done = process("-c", code, cwd=folder)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "error: the command needs its extra: pip install 'dpfda[cli]'\n"

@@ -354,7 +354,7 @@ LOST = """
 import os, signal
 from dpfda.publication.custody import Keys
 Keys.use_up = lambda self, purpose: os.kill(os.getpid(), signal.SIGKILL)
-from dpfda.command import main
+from dpfda.front import main
 main()
 """
 

@@ -241,7 +241,7 @@ def test_a_server_on_loopback_answers_who_knows_the_address():
 def test_the_command_says_where_and_stops_at_an_interrupt():
     # In the background of a shell an interrupt is ignored, and so it is in what is started there.
     heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    typed = [sys.executable, "-c", heard + "from dpfda.command import main; main()"]
+    typed = [sys.executable, "-c", heard + "from dpfda.front import main; main()"]
     process = subprocess.Popen(  # noqa: S603
         [*typed, "explore", "--no-browser"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

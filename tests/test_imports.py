@@ -51,7 +51,7 @@ def test_a_pickled_estimator_finds_its_base_where_none_was_made_before() -> None
 
 PLAN = """
 import sys
-from dpfda.command import main
+from dpfda.front import main
 sys.argv = ["dpfda", "plan", "--curves", "500", "--epsilon", "1", "--bounds", "0", "1"]
 try:
     main()

@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 
 from dpfda.comparison.difference_release import SAMPLING, ReleasedDifference, together
-from dpfda.comparison.equality import equal_means
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import mapping, sequence
 from dpfda.numerics.errors import ParameterError
@@ -20,9 +19,7 @@ from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import first_up
 from dpfda.releases import entries as file
 from dpfda.releases.base import LEVEL, Column, Release
-from dpfda.releases.confidence import Variance
 from dpfda.releases.costs import identity_of
-from dpfda.releases.findings import EqualityTest
 from dpfda.releases.function import OfMeans, ReleasedFunction
 from dpfda.releases.words import Words
 from dpfda.views import Curve
@@ -36,6 +33,10 @@ class ReleasedComparison(OfMeans):
     ----------
     means : mapping from str to ReleasedFunction
         The release of every group, by name. All carry one certificate: one charge paid for them.
+
+    Notes
+    -----
+    Whether groups have one mean function is tested by `dpfda.PrivateEqualityTest`.
 
     Raises
     ------
@@ -108,40 +109,6 @@ class ReleasedComparison(OfMeans):
                 "Means that are shrunk differently differ where the data do not: use PrivateComparison.",
             )
         return ReleasedDifference(pair[0], pair[1], (first, second))
-
-    def test(
-        self,
-        first: str,
-        second: str,
-        level: float = 0.05,
-        null: str = "populations",
-        variance: Variance | None = None,
-    ) -> EqualityTest:
-        """Whether two groups have one mean function; costs no privacy.
-
-        Parameters
-        ----------
-        first, second : str
-            Names of the groups.
-        level : float
-            Probability of finding a difference where there is none, at most.
-        null : {"populations", "samples"}
-            The hypothesis: the populations of which the groups are samples have one mean function, or
-            the groups themselves have (of their bounded curves); then the noise alone is in its way.
-        variance : float, callable, optional
-            For populations: variance of a unit's value, known to be public, in squared units of the
-            data. By default the largest that the bounds allow, which is safe and seldom sharp.
-
-        Notes
-        -----
-        Looks at the difference's level, slope and bend: see `dpfda.comparison.equality`.
-
-        Raises
-        ------
-        ParameterError
-            If a name or parameter is unusable, or a variance is needed and not known.
-        """
-        return equal_means(self.difference(first, second), level, null, variance)
 
     def describe_composition(self) -> str:
         """Say in words why the groups together cost what one of them costs."""

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import check_points
 from dpfda.bounds import ValueBounds
-from dpfda.comparison.equality import check_test
 from dpfda.comparison.forms import DESCRIBED, Forms
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import name, sequence
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import choice, probability
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
@@ -31,6 +31,7 @@ from dpfda.views import Curve
 
 # Deviations for which the p-value is tabulated, and the levels that are spoken of.
 TABULATED, TEST_LEVEL = 41, 0.05
+NULLS = ("populations", "samples")
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +152,9 @@ class ReleasedTest(Release):
         ParameterError
             If a parameter is unusable.
         """
-        level = check_test(level, null, variance)
+        level = probability(level, "level")
+        if choice(null, "null", NULLS) == "samples" and variance is not None:
+            raise ParameterError("variance", "be for null='populations'", "one for samples")
         stated = stated_variance(variance, self.curve_points)
         if stated is None:
             stated = self.forms.half_widths**2

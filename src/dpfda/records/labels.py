@@ -206,7 +206,8 @@ def unit_codes(groups: object, records: int, invalid: str = "refuse", in_order: 
     """
     cells = cells_in(groups, "groups")
     if len(cells) != records:
-        raise DataError(f"groups must hold one label a record ({records}); found shape ({len(cells)},).")
+        message = f"groups must hold one label a record ({records}); found shape ({len(cells)},)."
+        raise DataError(message, "groups")
     whole = isinstance(cells, np.ndarray) and cells.dtype.kind in "biu" and cells.ndim == 1
     if whole and len(cells) and not in_order:
         return _ranked(cells)

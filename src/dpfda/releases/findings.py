@@ -59,8 +59,6 @@ class EqualityTest:
         What was compared.
     null : str
         The hypothesis, in words.
-    seen : tuple of str
-        In what the difference is largest, where several things are looked at.
     """
 
     statistic: float
@@ -68,7 +66,6 @@ class EqualityTest:
     level: float
     names: tuple[str, ...]
     null: str
-    seen: tuple[str, ...] = ()
 
     @property
     def differ(self) -> bool:
@@ -77,8 +74,7 @@ class EqualityTest:
 
     def __str__(self) -> str:
         verdict = "rejected" if self.differ else "not rejected"
-        where = f", mostly in {' and '.join(self.seen)}" if self.seen and self.differ else ""
-        return f"that {self.null} is {verdict} at level {self.level:g} (p = {self.p_value:.3g}{where})"
+        return f"that {self.null} is {verdict} at level {self.level:g} (p = {self.p_value:.3g})"
 
 
 def _said(value: float) -> str:
