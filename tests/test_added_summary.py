@@ -11,10 +11,11 @@ from dpfda import (
     PrivateMean,
     PrivateSurvival,
     PrivateVectorMean,
+    Session,
 )
 from dpfda.bounds import L2Ball
 from dpfda.errors import ParameterError
-from dpfda.privacy.guarantees import PureDP
+from dpfda.privacy.guarantees import ApproximateDP, PureDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.spine.pooled import one_sum
 from dpfda.testing import check_summary
@@ -63,6 +64,15 @@ def test_what_a_subclass_makes_of_records_in_fit_is_not_left_out_elsewhere(road,
     assert ledger.spent("data")["epsilon"] == 0
     mean.fit(X)
     assert ledger.spent("data")["epsilon"] == 1
+
+
+def test_a_session_that_is_opened_by_its_class_hears_a_subclass_too(tmp_path):
+    ledger = MemoryLedger().create("data", ApproximateDP(5, 1e-3))
+    mean = mean_kept_in(ledger.of("data"), delta=1e-6)
+    with pytest.raises(ParameterError, match="must go through fit, which PrivateExceedance has put"):
+        Session.open(mean, X, tmp_path / "mean.session")
+    assert ledger.spent("data")["epsilon"] == 0
+    assert not (tmp_path / "mean.session").exists()
 
 
 class Mirrored(PrivateDensity):
