@@ -64,11 +64,8 @@ def electricity(data_dir: Path) -> np.ndarray:
 def drawing() -> list[ModuleType]:
     """Modules of releases that say how many draws their bands are made of."""
     kinds()
-    named = [module for name, module in sys.modules.items() if name.startswith("dpfda.")]
-    own = [
-        module for module in named if "release" in module.__name__ or "cell_errors" in module.__name__
-    ]
-    return [module for module in own if hasattr(module, "DRAWS")]
+    modules = [module for name, module in sys.modules.items() if name.startswith("dpfda.")]
+    return [module for module in modules if hasattr(module, "DRAWS")]
 
 
 @pytest.fixture

@@ -287,7 +287,8 @@ LEARN = {
 # Arguments that work, by name, for parameters without a default.
 GIVEN: dict[str, Any] = {
     "points": [0.2, 0.4], "first": 0.2, "second": 0.4, "level": 0.9, "index": 0, "curves": CURVES,
-    "scores": np.zeros((2, 1)), "X": CURVES[:3], "start": 0.1, "end": 0.7, "path": FOLDER / "written",
+    "road": "fit", "scores": np.zeros((2, 1)), "X": CURVES[:3], "start": 0.1, "end": 0.7,
+    "path": FOLDER / "written",
     "order": 1, "function": np.cos, "shape": (4, 4), "name": "a", "point": 0.3, "levels": [0.1, 0.5],
     "n": 3, "generator": np.random.default_rng(0), "draws": 4, "components": 2, "grid_points": GRID,
     "degree": 3, "smoothing": 0.1, "dataset": "a", "reason": "more", "guarantee": PureDP("0.001"),

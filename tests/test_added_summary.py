@@ -11,11 +11,13 @@ from dpfda import (
     PrivateMean,
     PrivateSurvival,
     PrivateVectorMean,
+    Session,
 )
 from dpfda.bounds import L2Ball
 from dpfda.errors import ParameterError
-from dpfda.privacy.guarantees import PureDP
+from dpfda.privacy.guarantees import ApproximateDP, PureDP
 from dpfda.privacy.ledger import MemoryLedger
+from dpfda.spine.pooled import one_sum
 from dpfda.testing import check_summary
 
 X = np.random.default_rng(3).uniform(size=(20, 9))
@@ -62,6 +64,30 @@ def test_what_a_subclass_makes_of_records_in_fit_is_not_left_out_elsewhere(road,
     assert ledger.spent("data")["epsilon"] == 0
     mean.fit(X)
     assert ledger.spent("data")["epsilon"] == 1
+
+
+def test_a_session_that_is_opened_by_its_class_hears_a_subclass_too(tmp_path):
+    ledger = MemoryLedger().create("data", ApproximateDP(5, 1e-3))
+    mean = mean_kept_in(ledger.of("data"), delta=1e-6)
+    with pytest.raises(ParameterError, match="must go through fit, which PrivateExceedance has put"):
+        Session.open(mean, X, tmp_path / "mean.session")
+    assert ledger.spent("data")["epsilon"] == 0
+    assert not (tmp_path / "mean.session").exists()
+
+
+class Mirrored(PrivateDensity):
+    """The density of what is left to one."""
+
+    def fit(self, X, y=None, groups=None):
+        return super().fit(1 - np.asarray(X), y, groups)
+
+
+@pytest.mark.parametrize("road", ["pooled", "pooled_on"])
+@pytest.mark.parametrize("estimator", [mean_kept_in(None), Mirrored(1.0, domain=(0, 1))])
+def test_custodians_and_clusters_refuse_a_fit_that_they_would_not_hear(estimator, road):
+    with pytest.raises(ParameterError, match=f"{road} must go through fit, which"):
+        one_sum(estimator, road)
+    assert one_sum(PrivateDensity(1.0, domain=(0, 1)), road)
 
 
 def test_a_subclass_with_a_road_of_its_own_is_let_through():

@@ -221,7 +221,7 @@ def test_messages_can_be_typed_as_they_stand(tmp_path, monkeypatch):
 def test_the_list_of_verbs_loads_no_estimator(tmp_path):
     code = (
         "import sys; from dpfda.front.app import app; app(['--help'], standalone_mode=False); "
-        "assert not {'numpy', 'sklearn', 'dpfda.summaries'} & set(sys.modules)"
+        "assert not {'numpy', 'sklearn', 'dpfda.spine', 'dpfda.mean.estimator'} & set(sys.modules)"
     )
     done = subprocess.run(  # noqa: S603
         [sys.executable, "-c", code], capture_output=True, check=False, cwd=tmp_path

@@ -2,7 +2,9 @@
 
 import datetime
 import itertools
+import math
 import re
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +17,10 @@ import pytest
 
 from dpfda import PrivateComparison, PrivateMean
 from dpfda.errors import DataError
+from dpfda.records import containers
+from dpfda.records.cells import read_cell
+from dpfda.records.containers import column_of
+from dpfda.records.labels import read_keys
 from dpfda.testing import exact_totals
 
 CURVES = np.random.default_rng(0).uniform(-1, 1, (12, 3)).round(3)
@@ -171,3 +177,77 @@ def test_a_column_of_dates_beside_the_units_is_refused_by_its_type() -> None:
     X = frame(who=TEXTS["moments"])
     with pytest.raises(DataError, match="X must be numbers; found dates or spans of time"):
         summed(X, invalid="repair")
+
+
+EDGES: dict[str, list[Any]] = {
+    "double": [0.1, -0.0, 5e-324, 1.7e308, math.inf, -math.inf, math.nan, None],
+    "float": [0.1, -0.0, 1e-45, 3e38, math.inf, -math.inf, math.nan, None],
+    "halffloat": [0.1, -0.0, 6e-8, 65504.0, math.inf, -math.inf, math.nan, None],
+    "int64": [0, -1, 2**53 - 1, 2**53, 2**53 + 1, -(2**53), 2**63 - 1, None],
+    "uint64": [0, 1, 2**53 - 1, 2**53, 2**53 + 1, 2**63, 2**64 - 1, None],
+    "int8": [0, -1, 127, -128, 1, 2, 3, None],
+    "bool": [True, False, True, False, False, True, True, None],
+}
+TYPES = {"double": pa.float64(), "float": pa.float32(), "halffloat": pa.float16(), "bool": pa.bool_()}
+
+
+def held_by_libraries(kind: str, cells: list[Any]) -> dict[str, Any]:
+    """A column of a numeric type as each library holds it."""
+    half = kind == "halffloat"
+    halves = [None if cell is None else np.float16(cell) for cell in cells] if half else cells
+    stated = TYPES.get(kind, kind)
+    column = pa.array(halves, stated, from_pandas=False)
+    held = {
+        "Arrow": column,
+        "chunks": pa.chunked_array([column.slice(0, 3), column.slice(3, 0), column.slice(3)]),
+        "pandas of Arrow": pd.Series(column, dtype=pd.ArrowDtype(column.type)),
+        "categories": column.dictionary_encode() if not half else column,
+        "polars": pl.Series(column) if not half else column,
+    }
+    if not half:
+        mask = np.array([cell is None for cell in cells])
+        filled = np.array([0 if cell is None else cell for cell in cells], column.type.to_pandas_dtype())
+        build = {"d": pd.arrays.FloatingArray, "f": pd.arrays.FloatingArray, "b": pd.arrays.BooleanArray}
+        held["pandas with nulls"] = pd.Series(build.get(kind[0], pd.arrays.IntegerArray)(filled, mask))
+        held["masked array"] = np.ma.masked_array(filled, mask)
+    return held
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("kind", EDGES)
+def test_a_column_taken_as_an_array_holds_what_each_cell_alone_is(kind: str, missing: bool) -> None:
+    cells = EDGES[kind] if missing else EDGES[kind][:-1]
+    single = {"float": np.float32, "halffloat": np.float16}.get(kind, lambda cell: cell)
+    alone = [read_cell(None if cell is None else single(cell)) for cell in cells]
+    first = next(((place, why) for place, (_, why) in enumerate(alone) if why), None)
+    expected = np.array([number for number, _ in alone])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for name, column in held_by_libraries(kind, cells).items():
+            numbers, offence = column_of(column, "X")
+            assert np.array_equal(np.isnan(numbers), np.isnan(expected)), name
+            kept = ~np.isnan(expected)
+            assert numbers[kept].tobytes() == expected[kept].tobytes(), name
+            assert offence == first, name
+
+
+@pytest.mark.parametrize("kind", EDGES)
+def test_columns_of_numbers_are_not_taken_apart_cell_by_cell(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(cell: object) -> Any:
+        raise AssertionError("read by itself")
+
+    held = held_by_libraries(kind, EDGES[kind])
+    del held["categories"]
+    monkeypatch.setattr(containers, "read_cell", refuse)
+    for name, column in held.items():
+        assert column_of(column, "X")[0].size == len(EDGES[kind]), name
+
+
+def test_categories_are_decoded_and_name_the_same_people() -> None:
+    words = pa.array(["b", None, "a", "b", "c"])
+    encoded = pa.chunked_array(
+        [words.slice(0, 2).dictionary_encode(), words.slice(2).dictionary_encode()]
+    )
+    assert read_keys(encoded, "groups", "repair") == ["b", None, "a", "b", "c"]

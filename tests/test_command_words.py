@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 
 from dpfda import PrivateCovariance, PrivateMean
 from dpfda.command.declared import SHORT
-from dpfda.command.running import as_options
+from dpfda.command.running import typed
+from dpfda.errors import DataError, DpfdaError, ParameterError
 from dpfda.front.app import app, declared_verbs
 
 CURVES = 0.5 + 0.2 * np.sin(np.linspace(0, 3, 12)) + np.linspace(-0.1, 0.1, 40)[:, None]
@@ -97,18 +98,30 @@ def test_every_verb_that_reads_records_takes_a_pipe(folder):
 
 
 @pytest.mark.parametrize(
-    ("message", "words"),
+    ("error", "words"),
     [
-        ("Use missing='complete' to fill gaps", "Use --missing complete to fill gaps"),
-        ("Pass bounds=(lower, upper) in units", "Pass --bounds lower upper in units"),
-        ("missing must be 'refuse'", "--missing must be 'refuse'"),
-        ("Pass center= a curve", "Pass --center a curve"),
-        ("Set radius=0.5.", "Set --radius 0.5."),
-        ("domain_range must contain the grid", "--domain must contain the grid"),
+        (DpfdaError("Use missing='complete' to fill gaps"), "Use --missing complete to fill gaps"),
+        (DpfdaError("Pass bounds=(lower, upper) in units"), "Pass --bounds lower upper in units"),
+        (DpfdaError("Pass center= a curve"), "Pass --center a curve"),
+        (DpfdaError("Set radius=0.5."), "Set --radius 0.5."),
+        (DpfdaError("Use mechanism='knorm' or 'iclp'."), "Use --mechanism knorm or iclp."),
+        (DpfdaError("State missing='pooled' (--missing pooled)"), "State --missing pooled"),
+        (DpfdaError("Use raise_budget"), "Use dpfda ledger raise"),
+        (DpfdaError("found shape=(3, 0)"), "found shape=(3, 0)"),
+        (ParameterError("missing", "be 'refuse'", "0"), "--missing must be 'refuse'; found 0."),
+        (ParameterError("domain_range", "hold the grid", "0"), "--domain must hold the grid; found 0."),
+        (ParameterError("path", "name a file", "a folder"), "FILE must name a file; found a folder."),
+        (DataError("groups must differ.", "groups"), "--groups must differ."),
+        # Words of a file that begin like a parameter are no parameter.
+        (DataError("center must stand"), "center must stand"),
+        (
+            ParameterError("bounds of the week", "differ", "0"),
+            "bounds of the week must differ; found 0.",
+        ),
     ],
 )
-def test_parameters_are_said_as_they_are_typed(message, words):
-    assert as_options(message, VERBS["covariance"].told()) == words
+def test_parameters_are_said_as_they_are_typed(error, words):
+    assert typed(error, VERBS["covariance"].told()) == words
 
 
 def named(said):

@@ -115,3 +115,10 @@ def test_editors_know_the_release_of_every_summary_and_every_kind() -> None:
     shipped = [kind.__name__ for kind in kinds().values() if kind.__module__.startswith("dpfda.")]
     missing = [name for name in summaries if not re.search(rf"assert_type\(\s*{name}\(", typed)]
     assert missing + [name for name in shipped if f"{name}.load(" not in typed] == []
+
+
+def test_ten_files_to_read_first_are_there_and_short() -> None:
+    page = (HERE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    names = re.findall(r"^\d+\. `([\w/]+\.py)`", page, re.MULTILINE)
+    assert len(names) == 10
+    assert sum(len((PACKAGE / name).read_text(encoding="utf-8").splitlines()) for name in names) <= 1500

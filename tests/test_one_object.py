@@ -83,8 +83,14 @@ IN_FILES = (
 @pytest.fixture(autouse=True)
 def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     # What a band holds does not hang on how many draws its width is from.
-    for module in (bands, difference_release, covariance_release, cell_errors):
-        monkeypatch.setattr(module, "DRAWS", 400)
+    drawing = (
+        "releases.bands",
+        "comparison.difference_release",
+        "covariance.release",
+        "density.cell_errors",
+    )
+    for module in drawing:
+        monkeypatch.setattr(f"dpfda.{module}.DRAWS", 400)
 
 
 @cache

@@ -76,6 +76,30 @@ def test_what_is_refused(people: Path, tmp_path: Path, changed: list[str], words
     assert not out.exists()
 
 
+@pytest.mark.parametrize(
+    ("column", "cell", "words"),
+    [
+        (
+            "arm",
+            "third",
+            "--by must hold one of the levels ['old', 'new']; found another label in line 4 ",
+        ),
+        ("days", "", "--time must be finite; found one that is missing or is not in line 4 "),
+        ("entered", "9999", "--start must be before the end; found one that is not in line 4 "),
+    ],
+)
+def test_a_refused_record_names_the_option_of_its_column(people, tmp_path, column, cell, words):
+    header, *rows = csv.reader(people.read_text().splitlines())
+    rows[2][header.index(column)] = cell
+    with people.open("w", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+    beside = ["--by", "arm", "--level", "old", "--level", "new", "--start", "entered"]
+    code, said = run(people, *OPTIONS, *beside, "--out", tmp_path / "r.json")
+    assert code == 2
+    assert words in " ".join(said.split())
+    assert not (tmp_path / "r.json").exists()
+
+
 def test_codes_are_never_guessed(people: Path, tmp_path: Path) -> None:
     """Codes 1 and 2: what the error says can be typed, and gives the curve of those who died."""
     out = tmp_path / "e.json"

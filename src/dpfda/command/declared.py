@@ -49,6 +49,8 @@ class Option:
     default : object
     envvar : str, optional
         Variable of the environment that sets it, too.
+    sets : tuple of str
+        Other parameters that it sets: an error about one of them names this option.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Option:
     type: Any = str
     default: object = THEIRS
     envvar: str | None = None
+    sets: tuple[str, ...] = ()
 
     def told(self, parameters: Mapping[str, Parameter], flags: Mapping[str, str]) -> Option:
         """The option with the words, the choices and the default of an estimator's parameter."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from dpfda.command.declared import Declared, Given, Option
 from dpfda.command.documented import described
-from dpfda.command.options import SHARED, told
+from dpfda.command.options import PARAMETERS, SHARED, told
 
 WRITTEN = re.compile(r"(--\S+)? ?(.*?)(?: \(\$(\w+)\))?")
 
@@ -69,7 +69,9 @@ class Verb:
 
 def _option(parameter: inspect.Parameter, written: str, words: str) -> Option:
     """The option that sets a parameter."""
-    known = SHARED.get(parameter.name) or Option(parameter.name, "--" + parameter.name.replace("_", "-"))
+    name = parameter.name
+    sets = PARAMETERS[name].sets if name in PARAMETERS else ()
+    known = SHARED.get(name) or Option(name, "--" + name.replace("_", "-"), sets=sets)
     flag, metavar, variable = WRITTEN.fullmatch(written).groups()  # type: ignore[union-attr]
     if words:
         known = replace(known, metavar=metavar, help=words, envvar=variable)

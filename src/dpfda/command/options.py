@@ -42,7 +42,7 @@ PARAMETERS = _table(
         "epsilon", "--epsilon", "E",
         f"{DOCSTRING} Smaller is more private and noisier: the odds about any one unit change by at "
         "most exp(E). Example: 1",
-        PRIVACY, default=REQUIRED,
+        PRIVACY, default=REQUIRED, sets=("guarantee",),
     ),
     Option(
         "delta", "--delta", "D",
@@ -67,7 +67,7 @@ PARAMETERS = _table(
         "kernels that stands for a public mixture of shapes and scales. It is typed matern:RANGE:NU, "
         "rbf:RANGE or exponential:RANGE, RANGE in units of the domain or as a share of it. Example: "
         "matern:10%:1.5",
-        CURVE,
+        CURVE, sets=("kernel",),
     ),
     Option("radius", "--radius", "TAU", panel=BOUND, type=float),
     Option("mean_share", "--mean-share", "S", panel=PRIVACY, type=float),
@@ -152,13 +152,13 @@ DOMAIN = Option(
     "domain", "--domain", "A B",
     "Ends of the domain, in the units of the axis; it must contain the grid. By default that of the "
     "numbers in the header, else 0 1; dates where --dates are stated. Example: --domain 0 24",
-    CURVE, tuple[str, str], None,
+    CURVE, tuple[str, str], None, sets=("domain_range", "since"),
 )  # fmt: skip
 GRID = Option(
     "grid", "--grid", "START:STOP:STEP",
     "Points of the grid, in the order of the columns, where the header holds words; or numbers with "
     "commas. Example: --grid 0:23:1",
-    READING, default=None,
+    READING, default=None, sets=("grid_points",),
 )  # fmt: skip
 X_LABEL = Option(
     "x_label", "--x-label", "TEXT",

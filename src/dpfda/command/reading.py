@@ -255,7 +255,7 @@ def located(table: InFile) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        raise type(error)(table.in_file(str(error))) from None
+        raise type(error)(table.in_file(str(error)), error.parameter) from None
 
 
 @contextmanager

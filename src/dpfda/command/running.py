@@ -10,7 +10,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
 import typer
@@ -23,25 +22,18 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 
-# Options that a parameter is set by where none has its name: the first that the verb has.
-SET_BY = {
-    "domain_range": ("--domain", "--column", "--top"),
-    "domain": ("--domain", "--column", "--top"),
-    "grid_points": ("--grid",),
-    "since": ("--domain",),
-    "guarantee": ("--epsilon",),
-    "kernel": ("--kernel",),
-    "bounds": ("--input",),
-    "column": ("--column",),
+# A file to read is an argument, without a flag.
+ARGUMENTS = {"path": "FILE"}
+QUOTE = "'"
+# A setting in a remedy, as Python writes it: name='word' or 'other', name=(a, b), name=0.5, name= words.
+SETTING = re.compile(r"\b([a-z]\w*)=\s?(?:('[\w-]+'(?: or '[\w-]+')*)|\(([^()]*)\)|(?=['\w]))")
+# What is said as an option already behind the setting.
+TWICE = re.compile(r"(--[\w-]+ \S+) \(\1\)")
+# Methods of a ledger, by the verbs that call them.
+METHODS = {
+    "raise_budget": "dpfda ledger raise",
+    "create(dataset, guarantee, neighbours, unit)": "dpfda ledger create",
 }
-WORDED = (
-    # Another value of the option that was just named; and what a message says in both ways.
-    (re.compile(r"(--[\w-]+ [\w-]+ or) '([\w-]+)'"), r"\1 \2"),
-    (re.compile(r"(--[\w-]+ \S+) \(\1\)"), r"\1"),
-    (re.compile(r"^path(?= must name an existing file)"), "FILE"),
-    (re.compile(r"\braise_budget\b"), "dpfda ledger raise"),
-    (re.compile(r"\bcreate\(dataset, guarantee, neighbours, unit\)"), "dpfda ledger create"),
-)
 REFUSED = 2
 FAILED = 1
 EXIT_CODES = (
@@ -74,7 +66,7 @@ def guarded(run: Callable[[Given], None], options: Sequence[Option]) -> Callable
         except typer.Exit:
             raise
         except DpfdaError as error:
-            fail(as_options(str(error), options), REFUSED)
+            fail(typed(error, options), REFUSED)
         except OSError as error:
             where = f" ({error.filename})" if error.filename else ""
             fail(f"{error.strerror or type(error).__name__}{where}", FAILED)
@@ -90,27 +82,34 @@ def guarded(run: Callable[[Given], None], options: Sequence[Option]) -> Callable
     return safely
 
 
-def as_options(message: str, options: Sequence[Option] = ()) -> str:
-    """Word a message, which names parameters of functions, so that it can be typed as it stands."""
-    flags = {option.name: option.flag for option in options if option.flag}
-    for parameter, ways in SET_BY.items():
-        flags.setdefault(parameter, next((way for way in ways if way in flags.values()), ""))
+def flags_of(options: Sequence[Option]) -> dict[str, str]:
+    """Parameters by what is typed to set them: an option's own first, then others that it sets."""
+    others = {name: option.flag for option in options for name in option.sets}
+    return ARGUMENTS | others | {option.name: option.flag for option in options if option.flag}
+
+
+def typed(error: DpfdaError, options: Sequence[Option] = ()) -> str:
+    """The message of an error, which names parameters of functions, as it can be typed."""
+    flags = flags_of(options)
     repeated = {option.flag for option in options if option.type == list[str]}
-    for name, flag in flags.items():
-        if flag:
-            spaced = partial(_spaced, flag, f" {flag} " if flag in repeated else " ")
-            message = re.sub(rf"^{name}(?= must\b)", flag, message)
-            message = re.sub(rf"\b{name}='([\w-]+)'", rf"{flag} \1", message)
-            message = re.sub(rf"\b{name}=\(([^()]*)\)", spaced, message)
-            message = re.sub(rf"\b{name}=\s?(?=['\w])", f"{flag} ", message)
-    for pattern, words in WORDED:
-        message = pattern.sub(words, message)
+
+    def setting(match: re.Match[str]) -> str:
+        name, words, values = match.groups()
+        flag = flags.get(name, name)
+        if flag == name:
+            return match[0]
+        if values is not None:
+            between = f" {flag} " if flag in repeated else " "
+            return f"{flag} {between.join(values.replace(',', ' ').split())}"
+        return f"{flag} {(words or '').replace(QUOTE, '')}"
+
+    name, message = error.parameter, str(error)
+    if name and message.startswith(name):
+        message = flags.get(name, name) + message[len(name) :]
+    message = TWICE.sub(r"\1", SETTING.sub(setting, message))
+    for method, verb in METHODS.items():
+        message = message.replace(method, verb)
     return message
-
-
-def _spaced(flag: str, between: str, found: re.Match[str]) -> str:
-    """An option with several values, as they are typed."""
-    return f"{flag} {between.join(found[1].replace(',', ' ').split())}"
 
 
 def say(text: str, err: bool = False, nl: bool = True) -> None:

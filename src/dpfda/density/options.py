@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from dpfda.command.reading import Fitted, Summary
     from dpfda.records.columns import TableColumns
 
+# Parameters that a column with the ends of its axis sets.
+COLUMN_SETS = ("column", "domain", "domain_range")
+
 
 @dataclass(frozen=True)
 class Points(Reader["TableColumns"]):
@@ -31,7 +34,7 @@ class Points(Reader["TableColumns"]):
                 "A column of points and the public ends of its axis, in its units; values outside are "
                 "moved to the nearer one. Repeat it for a density on a rectangle or a box. Example: "
                 "--column age:0:105",
-                o.COUNTED, list[str], None,
+                o.COUNTED, list[str], None, sets=COLUMN_SETS,
             ),
             Option(
                 "counts", "--counts", "COLUMN",
@@ -118,7 +121,7 @@ class OneColumn(Points):
             "columns", "--column", "NAME:LO:HI",
             "The column of points and the public ends of its axis, in its units; values outside count "
             "as at the nearer one. Example: --column income:0:1000000",
-            o.DENSITY, list[str], REQUIRED,
+            o.DENSITY, list[str], REQUIRED, sets=COLUMN_SETS,
         )  # fmt: skip
         return (o.FILE, column, replace(o.X_LABEL, panel=o.DENSITY), o.GROUPS, o.DECIMAL)
 

@@ -192,7 +192,7 @@ def pooled(estimator: Estimator, n: int, columns: Columns | None = None) -> Pool
         If the summary is no sum, or a public parameter is unusable.
     """
     more = {} if columns is None else {"columns": columns}
-    return one_sum(estimator).pooled(n, **more)
+    return one_sum(estimator, "pooled").pooled(n, **more)
 
 
 def estimator_of(agreement: Agreement) -> Estimator:

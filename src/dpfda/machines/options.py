@@ -32,7 +32,7 @@ class Examples(Reader["TableExamples"]):
             "inputs", "--input", "NAME:LO:HI",
             "An input column and its public bounds, in its units; values outside are moved to the "
             "nearer one. Repeat it; NAME may be a glob. Example: --input age:18:90 --input 'px_*:0:16'",
-            o.MODEL, list[str], REQUIRED,
+            o.MODEL, list[str], REQUIRED, sets=("bounds",),
         )  # fmt: skip
         target = Option("target", "--target", "COLUMN", "Column to predict.", o.MODEL, default=REQUIRED)
         return (o.FILE, inputs, target, o.GROUPS, o.DECIMAL)

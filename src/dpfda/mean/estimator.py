@@ -227,7 +227,6 @@ class PrivateMean(InBlocks):
         """
         from dpfda.publication.session import Session
 
-        self.check_road("open_session")
         return Session.open(self, X, path, groups)
 
     def plan(self, n: int, columns: Columns = POINTS) -> MeanPlan | StagedPlan | PooledPlan:

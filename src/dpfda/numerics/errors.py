@@ -10,7 +10,15 @@ from dpfda.numerics.words import visible
 
 
 class DpfdaError(Exception):
-    """Base of everything that dpfda raises on purpose."""
+    """Base of everything that dpfda raises on purpose.
+
+    Attributes
+    ----------
+    parameter : str
+        The argument that the message begins with, where the error knows it; else empty.
+    """
+
+    parameter = ""
 
     def __str__(self) -> str:
         # Names of columns, levels and files may hold what a terminal would obey.
@@ -59,6 +67,10 @@ class DataError(DpfdaError, ValueError):
     check that raises it stands outside the privacy guarantee; ``invalid="repair"`` never raises it
     for a value.
     """
+
+    def __init__(self, message: str = "", parameter: str = "") -> None:
+        super().__init__(message)
+        self.parameter = parameter
 
 
 class OrientationError(DataError):

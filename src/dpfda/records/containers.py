@@ -4,8 +4,7 @@ The way of reading is chosen by the container's type as handed over, which is pu
 content:
 
 - an array of numpy of bools, integers or floats of at most 64 bits is taken as it lies, uncopied;
-- so is a column of a frame or of an Arrow table with such a type, where nulls and masked entries are
-  missing;
+- so is a column with such a type, whatever library made it, where nulls and masked entries are missing;
 - everything else is read cell by cell by the rule of `dpfda.records.cells`, row by row.
 
 No sequence of a user's is ever converted as a whole: what numpy made of it would depend on all rows.
@@ -24,7 +23,7 @@ from dpfda.numerics.native_arrays import doubles, is_native, is_plain
 from dpfda.records.arrow import (
     arrow_array,
     arrow_cells,
-    arrow_column,
+    arrow_numbers,
     arrow_table,
     is_arrow_array,
     is_arrow_table,
@@ -34,10 +33,27 @@ from dpfda.records.arrow import (
 from dpfda.records.cells import NO_NUMBER, OUTSIDE, TOO_LARGE_INTEGER, read_cell
 from dpfda.records.doors import door_of
 
+# Types of pandas that hold a mask beside an array of numpy's.
+NULLABLE = frozenset(
+    {
+        "boolean",
+        "Float32",
+        "Float64",
+        *(f"{sign}nt{bits}" for sign in ("I", "UI") for bits in (8, 16, 32, 64)),
+    }
+)
+
 
 def is_frame(values: object) -> bool:
     """Whether this is a data frame of pandas."""
     return hasattr(values, "iloc") and hasattr(values, "columns")
+
+
+def is_dask(data: object) -> bool:
+    """Whether data are a Dask array or data frame, without importing Dask."""
+    return type(data).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(
+        data, "to_delayed"
+    )
 
 
 def column_labels(values: Any) -> Sequence[object] | None:
@@ -204,9 +220,9 @@ def _array(values: Cells, invalid: str, name: str) -> Cells:
     return rows_of(values, values.shape[1:], invalid, name)
 
 
-def _without_masked(values: Any) -> Floats:
+def _without_masked(values: Any, out: Floats | None = None) -> Floats:
     """A masked native array: what is masked is missing, whatever stands below the mask."""
-    numbers = doubles(np.asarray(np.ma.getdata(values)))
+    numbers = doubles(np.asarray(np.ma.getdata(values)), out)
     numbers[np.ma.getmaskarray(values)] = np.nan
     return numbers
 
@@ -249,13 +265,18 @@ def _unreadable(name: str, kind: str, row: int, column: int, wanted: str) -> Dat
     )
 
 
-def _record(record: object, shape: tuple[int, ...]) -> tuple[Floats, Offence | None] | None:
-    """One record as a row, and its first cell that cannot be read; None where it has another shape."""
+def _record(
+    record: object, shape: tuple[int, ...], out: Floats | None = None
+) -> tuple[Floats, Offence | None] | None:
+    """One record as a row, and its first cell that cannot be read; None where it has another shape.
+
+    A native array is put into `out`, where that is given.
+    """
     if isinstance(record, np.ndarray) and record.shape == shape and is_native(record.dtype):
         if is_plain(record):
-            numbers = doubles(record.ravel())
+            numbers = doubles(record.ravel(), out)
         elif np.ma.isMaskedArray(record):
-            numbers = _without_masked(record.ravel())
+            numbers = _without_masked(record.ravel(), out)
         else:
             numbers = np.full(int(np.prod(shape)), np.inf)
             return numbers, (0, NO_NUMBER)
@@ -350,27 +371,52 @@ def column_of(values: object, name: str) -> tuple[Floats, Offence | None]:
     """
     values = opened(values)
     refuse_kinds(values, name)
-    cells = cells_in(values, name)
+    return _numbers(values, name)
+
+
+def _numbers(values: Any, name: str, out: Floats | None = None) -> tuple[Floats, Offence | None]:
+    """A column that is opened, and of no refused type; put into `out`, where it is native."""
+    native = _native_column(values)
+    cells: Any = cells_in(values, name) if native is None else native
     if isinstance(cells, np.ndarray):
-        found = _record(cells, cells.shape)
+        found = _record(cells, cells.shape, out)
         if found is not None:
             return found
     return numbers_in(cells)
+
+
+def _native_column(values: Any) -> Cells | None:
+    """A column whose type says bools, integers or floats, as an array with nulls masked; else None."""
+    if is_arrow_array(values):
+        return arrow_numbers(values)
+    if np.ma.isMaskedArray(values):
+        masked: Cells = values
+        return masked if masked.ndim == 1 and is_native(masked.dtype) else None
+    dtype: Any = getattr(values, "dtype", None)
+    if hasattr(dtype, "pyarrow_dtype"):
+        return arrow_numbers(getattr(values, "array", values).__arrow_array__())
+    if type(dtype).__module__.partition(".")[0] == "pandas" and str(dtype) in NULLABLE:
+        numbers = values.to_numpy(dtype=dtype.numpy_dtype, na_value=0)
+        return np.ma.masked_array(numbers, mask=np.asarray(values.isna()))
+    return None
 
 
 def _columns(values: Any, invalid: str, name: str) -> Cells:
     """The matrix of a frame or an Arrow table, column by column."""
     count, width = shape_of(values)
     _check_dimensions((count, width), name)
-    if is_frame(values):
+    if of_pandas := is_frame(values):
         dtypes = list(values.dtypes)
         if width and all(dtype == dtypes[0] for dtype in dtypes) and is_native(dtypes[0]):
             matrix: Cells = values.to_numpy()
             return matrix
-    matrix = np.empty((count, width))
+    # A column lies in one piece, as in a frame: each is written where it is.
+    matrix = np.empty((count, width), order="F")
     for place in range(width):
-        cells = arrow_column(values, place) if is_arrow_table(values) else values.iloc[:, place]
-        matrix[:, place], offence = column_of(cells, name)
+        cells = values.iloc[:, place] if of_pandas else values.column(place)
+        numbers, offence = _numbers(cells, name, column := matrix[:, place])
+        if numbers is not column:
+            column[:] = numbers
         if offence is not None and invalid == "refuse":
             row, kind = offence
             raise _unreadable(name, kind, row, place, "the columns of numbers alone")

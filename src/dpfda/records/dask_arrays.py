@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dpfda.numerics.errors import DataError
-from dpfda.records.containers import cells_in
+from dpfda.records.containers import cells_in, is_dask
 
 # Partial results that one task joins: few enough that no machine holds many.
 FAN_IN = 8
@@ -22,13 +22,6 @@ Block = TypeVar("Block")
 Beside = TypeVar("Beside")
 Piece = TypeVar("Piece")
 Part = TypeVar("Part")
-
-
-def is_dask(data: object) -> bool:
-    """Whether data are a Dask array or data frame, without importing Dask."""
-    return type(data).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(
-        data, "to_delayed"
-    )
 
 
 def partitions(data: Any) -> list[object]:
@@ -134,3 +127,6 @@ def _tree(level: list[Any], join: Callable[[Sequence[Part]], Part]) -> Part:
         level = [delayed(join)(level[start : start + FAN_IN]) for start in range(0, len(level), FAN_IN)]
     result: tuple[Part] = compute(level[0])  # type: ignore[no-untyped-call]
     return result[0]
+
+
+__all__ = ["along", "deal_and_join", "is_dask", "map_and_join", "partitions", "rows_of", "sample"]

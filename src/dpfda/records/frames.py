@@ -147,7 +147,10 @@ def words_of(X: object, groups: object = None) -> dict[str, str]:
     if door is not None:
         found = dict(door.words(X))
     else:
-        words = [_word(label) for label in column_labels(X) or ()]
+        labels = column_labels(X)
+        if not labels:
+            return {}
+        words = [_word(label) for label in labels]
         dated = moments([word for word in words if not isinstance(groups, str) or word != groups])
         found = {} if dated is None else {"domain": dated[1]}
     return {key: str(name) for key, name in found.items() if name is not None}

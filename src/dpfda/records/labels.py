@@ -179,11 +179,13 @@ def read_keys(labels: object, name: str, invalid: str = "refuse", of: str = "rec
         if False in first:
             raise DataError(
                 f"{name} must hold words, numbers or dates; found labels of another type, first in row "
-                f"{first[False]}. {OUTSIDE}"
+                f"{first[False]}. {OUTSIDE}",
+                name,
             )
         raise DataError(
             f"{name} must have a label for every {of}; found none in row {first[True]}."
-            " A record without its person cannot be protected as that person's."
+            " A record without its person cannot be protected as that person's.",
+            name,
         )
     return keys
 
@@ -206,7 +208,8 @@ def unit_codes(groups: object, records: int, invalid: str = "refuse", in_order: 
     """
     cells = cells_in(groups, "groups")
     if len(cells) != records:
-        raise DataError(f"groups must hold one label a record ({records}); found shape ({len(cells)},).")
+        message = f"groups must hold one label a record ({records}); found shape ({len(cells)},)."
+        raise DataError(message, "groups")
     whole = isinstance(cells, np.ndarray) and cells.dtype.kind in "biu" and cells.ndim == 1
     if whole and len(cells) and not in_order:
         return _ranked(cells)

@@ -105,7 +105,8 @@ class LongCurves(Private):
             if invalid == "refuse" and start != row:
                 raise DataError(
                     "groups must be the same for all observations of a record; "
-                    f"found two in the record of row {start}."
+                    f"found two in the record of row {start}.",
+                    "groups",
                 )
             labels.append(self.groups[row])
         return labels

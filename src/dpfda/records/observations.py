@@ -107,7 +107,8 @@ def observations_from_long(
     keys = read_keys(labels, name, invalid, of="observation")
     if len(keys) != long.times.size:
         raise DataError(
-            f"groups must hold one label an observation ({long.times.size}); found {len(keys)}."
+            f"groups must hold one label an observation ({long.times.size}); found {len(keys)}.",
+            "groups",
         )
     codes = numbered(keys)
     usable = long.usable(ends, invalid)

@@ -205,7 +205,8 @@ def whole_counts(
     if cells is None:
         raise DataError(
             f"counts must have shape {shape}, one number a cell; found another. There must be one "
-            "edge more than cells along each axis."
+            "edge more than cells along each axis.",
+            "counts",
         )
     found = [whole_number(cell, multiplier) for cell in cells]
     for position, (_, sound) in enumerate(found):
@@ -214,7 +215,8 @@ def whole_counts(
             raise DataError(
                 f"counts must be numbers of units; found one at position {where} that is negative, "
                 f"missing or, times multiplier={multiplier}, not whole. A table in thousands needs "
-                f"multiplier=1000; shares, rates and weights are no numbers of units. {OUTSIDE}"
+                f"multiplier=1000; shares, rates and weights are no numbers of units. {OUTSIDE}",
+                "counts",
             )
     return [number for number, _ in found]
 

@@ -200,6 +200,8 @@ class Estimator(_Base):  # type: ignore[misc]
         ParameterError
             Nothing was read and nothing charged.
         """
+        if not isinstance(road, str):
+            raise ParameterError("road", "be the name of a method", shown(road))
         for place, kind in enumerate(kinds := type(self).__mro__):
             if road in vars(kind):
                 return

@@ -109,11 +109,14 @@ def names_of_levels(levels: list[object]) -> list[str]:
     return names
 
 
-def none_of(name: str, stated: str, labels: Sequence[object], where: str) -> DataError:
+def none_of(
+    name: str, stated: str, labels: Sequence[object], where: str, parameter: str = ""
+) -> DataError:
     """Refusal of a label without a meaning; nothing is repaired by leaving out what was not stated."""
     return DataError(
         f"{name} must hold one of the {stated} {shown(list(labels))}; found another label{where}. State "
-        f"all {stated} that occur, or leave the records of others out beforehand. {OUTSIDE}"
+        f"all {stated} that occur, or leave the records of others out beforehand. {OUTSIDE}",
+        parameter,
     )
 
 

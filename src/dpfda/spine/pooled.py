@@ -129,16 +129,17 @@ class OneSum(Protocol):
         """The sum on the columns of X, where the number of units is not known yet."""
 
 
-def one_sum(estimator: Any) -> OneSum:
-    """The estimator, if its summary is one sum.
+def one_sum(estimator: Any, road: str) -> OneSum:
+    """The estimator, if its summary is one sum that `road`, "pooled" or "pooled_on", leads to.
 
     Raises
     ------
     ParameterError
-        If it is none.
+        If it is none, or its class has a `fit` of its own that this road would not hear.
     """
     if not (hasattr(estimator, "pooled") and hasattr(estimator, "pooled_on")):
         words = "be a PrivateMean, a PrivateDensity, a PrivateCovariance or a PrivateComparison"
         raise ParameterError("estimator", words, shown(estimator))
+    estimator.check_road(road)
     made: OneSum = estimator
     return made

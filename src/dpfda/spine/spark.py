@@ -86,7 +86,7 @@ def pool_of(estimator: object, columns: Sequence[str], grouped: bool) -> PooledS
     import pandas as pd
 
     made_up = pd.DataFrame(np.zeros((1, len(columns))), columns=list(columns))
-    return one_sum(estimator).pooled_on(made_up, columns if grouped else None)
+    return one_sum(estimator, "pooled_on").pooled_on(made_up, columns if grouped else None)
 
 
 def total_on_spark(

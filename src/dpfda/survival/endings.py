@@ -106,7 +106,8 @@ class Coding:
             raise DataError(
                 f"event must have the codes that are stated ({self.describe()}); found another in row "
                 f"{int(np.argmax(ends == UNCODED))}. State what each code means: causes=(2,), "
-                f"censored=(1,) where 2 is an event, 1 censoring. {OUTSIDE}"
+                f"censored=(1,) where 2 is an event, 1 censoring. {OUTSIDE}",
+                "event",
             )
 
     def repair(self, given: bool) -> str:

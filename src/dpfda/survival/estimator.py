@@ -216,17 +216,18 @@ class PrivateSurvival(Estimator):
             coding.refuse_others(ends)
             if (member == OTHER).any():
                 where = f" in row {int(np.argmax(member == OTHER))}"
-                raise none_of("by", "levels", self._levels(True), where)
+                raise none_of("by", "levels", self._levels(True), where, "by")
         offences = {
-            "event must have a code for every follow-up; found none": ends < CENSORED,
-            "by must have a level for every follow-up; found none": member < 0,
-            "time must be finite; found one that is missing or is not": ~np.isfinite(times),
-            "start must be before the end; found one that is not": _late(starts, times),
+            ("event", "have a code for every follow-up; found none"): ends < CENSORED,
+            ("by", "have a level for every follow-up; found none"): member < 0,
+            ("time", "be finite; found one that is missing or is not"): ~np.isfinite(times),
+            ("start", "be before the end; found one that is not"): _late(starts, times),
         }
-        for words, broken in offences.items() if invalid == "refuse" else ():
+        for (name, words), broken in offences.items() if invalid == "refuse" else ():
             if broken.any():
                 remedy = coding.repair(event is not None)
-                raise DataError(f"{words} in row {int(np.argmax(broken))}. {remedy} {OUTSIDE}")
+                where = f"in row {int(np.argmax(broken))}"
+                raise DataError(f"{name} must {words} {where}. {remedy} {OUTSIDE}", name)
         usable = ~np.any([*offences.values()], axis=0)
         codes, units = units_of(groups, count, invalid)
         plan = self._plan(units, groups, named, "" if event is None else coding.words(invalid))

@@ -41,7 +41,7 @@ class FollowUps(Reader["TableColumns"]):
             _column("by", "Column with the group of each person. Needs --level."),
             Option("top", "--top", "TIME", "Public last time, in the units of the data; never read from "
                    "the data. Who is followed beyond it counts as still followed there. Example: 1000",
-                   o.CURVE, float, REQUIRED),
+                   o.CURVE, float, REQUIRED, sets=("domain", "domain_range")),
             Option("origin", "--from", "TIME", "Public first time.", o.CURVE, float, 0.0),
             o.X_LABEL, o.GROUPS, o.DECIMAL,
         )  # fmt: skip

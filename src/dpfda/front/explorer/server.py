@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 from wsgiref.types import WSGIEnvironment
 
-from dpfda.command.running import as_options
+from dpfda.command.running import typed
 from dpfda.front.explorer.imagined import (
     DELTA,
     EPSILON,
@@ -106,7 +106,7 @@ def _page(sent: Mapping[str, str], template: str, nonce: str) -> tuple[HTTPStatu
         setting = Setting.read(sent)
         imagined = setting.imagine()
     except DpfdaError as error:
-        refused = as_options(str(error))
+        refused = typed(error)
     text = rendered(
         template,
         "dpfda.front.explorer",

@@ -68,6 +68,9 @@ class Estimator(Protocol):
     def paying(self) -> Paying:
         """The ledger and the data set in it, where they are given."""
 
+    def check_road(self, road: str) -> None:
+        """Refuse a way to the sum that does not hear what the class says of records."""
+
 
 class Session(Certified):
     """Point values, derivatives, integrals and inner products of one Gaussian release, one at a time.
@@ -140,6 +143,8 @@ class Session(Certified):
 
         Raises
         ------
+        ParameterError
+            If the class has a `fit` of its own, which would not be heard; nothing was charged.
         RefusedMechanismError
             If the noise is not Gaussian; nothing was charged.
         BudgetError
@@ -149,6 +154,7 @@ class Session(Certified):
         """
         if not hasattr(estimator, "prepare"):
             raise ParameterError("estimator", "be a mean that is to be released", shown(estimator))
+        estimator.check_road("open_session")
         prepared = estimator.prepare(X, groups)
         plan = prepared.plan
         check_plan(plan)

@@ -8,7 +8,12 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from dpfda.records.handed import Handed
+
+# What needs no door, by its exact type: most of what is asked about.
+PLAIN = (np.ndarray, list, tuple, type(None))
 
 
 class Door:
@@ -59,6 +64,8 @@ class Door:
 
 def door_of(data: object) -> Door | None:
     """The door for a container, by its type; None for arrays, sequences and tables."""
+    if type(data) in PLAIN:
+        return None
     _load(tuple(__path__))
     return next(
         (door for door in (kind() for kind in Door.__subclasses__()) if door.recognises(data)), None
