@@ -16,13 +16,9 @@ from typer.testing import CliRunner
 
 from dpfda import PrivateComparison, PrivateDensity, PrivateKernelClassifier, PrivateMean
 from dpfda.bounds import ValueBounds
-from dpfda.comparison import difference_release
-from dpfda.covariance import release as covariance_release
-from dpfda.density import cell_errors
 from dpfda.errors import ParameterError
 from dpfda.front.app import app
 from dpfda.privacy.words import number
-from dpfda.releases import bands
 from dpfda.releases.bands import Asked, Band
 from sample_releases import CURVES, GRID, RELEASES
 from stranger_files import IMAGES, KINDS, POINTS
