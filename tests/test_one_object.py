@@ -19,7 +19,7 @@ from dpfda.bounds import ValueBounds
 from dpfda.errors import ParameterError
 from dpfda.front.app import app
 from dpfda.privacy.words import number
-from dpfda.releases.bands import Asked, Band
+from dpfda.releases.bands import Band
 from sample_releases import CURVES, GRID, RELEASES
 from stranger_files import IMAGES, KINDS, POINTS
 from tests.csv_rows import csv_rows
@@ -288,7 +288,5 @@ def test_a_table_has_the_line_inside_a_band_that_ends_at_it(monkeypatch: pytest.
         return Band(at, np.nextafter(release(at), np.inf), release(at) + 1, 0.95, False)
 
     monkeypatch.setattr(type(release), "band", just_above)
-    found = {
-        name: values for name, (values, _) in release.columns(GRID[:, None], Asked(0.95, False)).items()
-    }
+    found = release.table(GRID, simultaneous=False).columns
     assert_inside(found["value"], found["lower"], found["upper"], (-np.inf, np.inf))
