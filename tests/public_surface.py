@@ -87,6 +87,10 @@ ESTIMATORS: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
     ),
     "PrivateDensity": ({"epsilon": 1.0, "domain": (0, 1)}, lambda made: made.fit(POINTS)),
     "PrivateQuantiles": ({"epsilon": 1.0, "domain": (0, 1)}, lambda made: made.fit(POINTS)),
+    "PrivateReferenceBand": (
+        {"epsilon": 1.0, "bounds": (-1, 1), "coverage": 0.1},
+        lambda made: made.fit(CURVES),
+    ),
     "PrivateSurvival": (
         {"epsilon": 1.0, "domain": (0, 1), "cells": 4},
         lambda made: made.fit(POINTS),

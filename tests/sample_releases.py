@@ -21,6 +21,7 @@ from dpfda import (
     PrivateKernelRegressor,
     PrivateMean,
     PrivateQuantiles,
+    PrivateReferenceBand,
     PrivateSurvival,
     PrivateVectorMean,
     load,
@@ -184,6 +185,11 @@ KINDS: dict[str, Callable[[], Any]] = {
     "conditional density": lambda: _density(PLANE, cells=8).conditional(0.4, axis=1),
     "quantiles": lambda: _quantiles(levels=(0.25, 0.5, 0.75), step=0.01),
     "median of a private number": lambda: _quantiles(neighbours="add-remove"),
+    "reference band": lambda: (
+        PrivateReferenceBand(1.0, bounds=(-3, 3), coverage=0.5, domain=Domain(GRID), unit="home")
+        .fit(CURVES)
+        .release_
+    ),
     "histogram": lambda: _density(PLACES).raw,
     "histogram in the plane": lambda: _density(PLANE, cells=8).raw,
     "covariance": lambda: _second(PrivateCovariance, unit="person"),

@@ -25,6 +25,7 @@ from dpfda import (
     PrivateKernelRegressor,
     PrivateMean,
     PrivateQuantiles,
+    PrivateReferenceBand,
     PrivateSurvival,
     PrivateVectorMean,
     Session,
@@ -57,6 +58,7 @@ from dpfda.privacy.ledger import Amount
 from dpfda.publication.custody import Agreement, Keys, Part
 from dpfda.records import LongCurves
 from dpfda.records.features import LinearFeatures
+from dpfda.reference.release import ReleasedReferenceBand
 from dpfda.releases.answers import ReleasedAnswers
 from dpfda.releases.base import Release
 from dpfda.releases.field import ReleasedField
@@ -82,6 +84,7 @@ def summaries() -> None:
     assert_type(PrivateVectorMean(1.0).fit(X).release_, ReleasedVector)
     assert_type(PrivateEqualityTest(1.0).fit(X, Y).release_, ReleasedTest)
     assert_type(PrivateQuantiles(1.0).fit(Y).release_, ReleasedQuantiles)
+    assert_type(PrivateReferenceBand(1.0).fit(X).release_, ReleasedReferenceBand)
     assert_type(PrivateSurvival(1.0).fit(Y, Y).release_, ReleasedSurvival)
     assert_type(PrivateFunctionalRegression(1.0).fit(X, X).release_, ReleasedFunctionalRegression)
     assert_type(release_function(np.sin, 1, 1.0, 4, (0, 1)), LatticeRelease)
@@ -120,6 +123,7 @@ def files() -> None:
     assert_type(ReleasedPooledMean.load("f"), ReleasedPooledMean)
     assert_type(ReleasedPredictor.load("f"), ReleasedPredictor)
     assert_type(ReleasedQuantiles.load("f"), ReleasedQuantiles)
+    assert_type(ReleasedReferenceBand.load("f"), ReleasedReferenceBand)
     assert_type(ReleasedSurvival.load("f"), ReleasedSurvival)
     assert_type(ReleasedTest.load("f"), ReleasedTest)
     assert_type(TwoStageFunction.load("f"), TwoStageFunction)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dpfda.mean.estimator import PrivateMean
     from dpfda.privacy.ledger import Ledger
     from dpfda.publication.session import Session
+    from dpfda.reference.estimator import PrivateReferenceBand
     from dpfda.releases.base import load
     from dpfda.spine.settings import Domain, PrivacyUnit, Reading
     from dpfda.survival.estimator import PrivateSurvival
@@ -41,6 +42,7 @@ _HOMES = {
     "PrivateDensity": "density.estimator",
     "PrivateQuantiles": "density.quantiles",
     "PrivateSurvival": "survival.estimator",
+    "PrivateReferenceBand": "reference.estimator",
     "PrivateFunctionalRegression": "effects.estimator",
     "PrivateKernelRegressor": "machines.regression",
     "PrivateKernelClassifier": "machines.classification",
@@ -63,6 +65,7 @@ __all__ = [
     "PrivateDensity",
     "PrivateQuantiles",
     "PrivateSurvival",
+    "PrivateReferenceBand",
     "PrivateFunctionalRegression",
     "PrivateKernelRegressor",
     "PrivateKernelClassifier",

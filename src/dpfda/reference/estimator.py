@@ -1,0 +1,305 @@
+"""A reference band of curves as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+
+from dpfda.bases import Basis
+from dpfda.bases.protocol import flat_grid
+from dpfda.bounds import ValueBounds, read_bounds
+from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.exactness import system_bytes
+from dpfda.numerics.parameters import probability, shown, whole
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, within
+from dpfda.publication import NAMED, Paying, Prepared, charge, publish_curve, stamp
+from dpfda.records import Curves, LongCurves, curves_from_array
+from dpfda.records.curves import units
+from dpfda.records.dask_arrays import is_dask
+from dpfda.records.labels import units_of
+from dpfda.reference.plan import KEPT, ReferencePlan
+from dpfda.reference.release import ReleasedReferenceBand
+from dpfda.spine.arguments import Bounds, Columns, Labels, Number, Payer, Place, Protected, Records
+from dpfda.spine.choices import check_choices, check_count
+from dpfda.spine.curves import POINTS, public_basis, read_curves
+from dpfda.spine.estimator import Estimator, warn_of_labels
+from dpfda.spine.settings import Reading, Settings, read_labels
+from dpfda.spine.sums import Summation, matrix_on
+
+# Widths are no smaller than about a sixth of the largest one: they are noisy.
+FLOOR = 0.2
+
+
+class PrivateReferenceBand(Estimator):
+    """A band within which a share of new people's whole curves lies, under differential privacy.
+
+    Half of the units show where curves lie, and how wide they spread; the others how far the band must
+    reach. So its coverage holds for any law of curves and any number of units.
+
+    Parameters
+    ----------
+    epsilon : number or text
+        Privacy loss, positive.
+    delta : number or text
+        As in `dpfda.PrivateMean`. None is spent.
+    bounds : (lower, upper) or ValueBounds
+        Public bounds on values, in the units of the data; numbers, or curves on the grid. Values beyond
+        count as on them.
+    coverage : float
+        Share of new units whose whole curve lies in the band, at least, between 0 and 1.
+    domain, unit, reading, ledger
+        As in `dpfda.PrivateMean`; neighbours are "replace-one", and the number of units is public.
+
+    Attributes
+    ----------
+    release_ : ReleasedReferenceBand
+        The published band: ``lower(t)``, ``upper(t)``, ``contains(curves)``.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    **Guarantee.** Pure epsilon, one unit being one record, or all records of one label of `groups`. The
+    units are split at random in two, and each half is looked at with all of epsilon: replacing one unit
+    changes one half.
+
+    **Coverage.** A new unit that is exchangeable with these lies inside with a probability of at least
+    `coverage`, over the units, their split, the noise and the new one; a unit of several records with
+    all of them. It is of curves at the grid points, clipped to the bounds. Proofs: the page on reference
+    bands.
+
+    References
+    ----------
+    Vovk, Gammerman & Shafer (2005) for split conformal prediction; Dwork & Roth (2014), section 3.6, and
+    Lyu, Su & Li (2017) for the sparse vector technique.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> levels = np.random.default_rng(1).normal(size=(2000, 1))
+    >>> curves = np.sin(np.linspace(0, 3, 20)) + 0.3 * levels
+    >>> made = PrivateReferenceBand(1.0, bounds=(-2, 3), coverage=0.9, domain=(0, 3))
+    >>> band = made.fit(curves).release_
+    >>> bool(0.85 < band.contains(curves).mean() < 0.97), bool(band.lower(1.5) < 1 < band.upper(1.5))
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        epsilon: Number = None,
+        delta: Number = 0.0,
+        *,
+        bounds: Bounds = None,
+        coverage: float = 0.9,
+        domain: Place = None,
+        unit: Protected = None,
+        reading: Reading | None = None,
+        ledger: Payer = None,
+        **fields: object,
+    ) -> None:
+        self._keep(vars())
+
+    def fit(self, X: Records, y: Labels = None, groups: Labels = None) -> Self:
+        """Release a reference band.
+
+        Parameters
+        ----------
+        X : array (n, m), DataFrame, Arrow table, DataArray or FDataGrid
+            One curve a row, as in `PrivateMean.fit`. Private.
+        y : None
+            Not read; where there are no `groups` a warning says so.
+        groups : array (n,) or str, optional
+            Privacy unit of each record, for example the person. Private.
+
+        Returns
+        -------
+        self
+            With `release_`.
+
+        Raises
+        ------
+        ParameterError, DataError, BudgetError
+            As `PrivateMean.fit`; also if there are too few units for the coverage.
+        """
+        warn_of_labels(y, groups)
+        with np.errstate(all="ignore"):
+            prepared = self._prepare(X, groups)
+            self.release_ = publish_band(prepared, self.paying())
+        self.n_features_in_ = self.release_.grid_points.size
+        self._set_feature_names(X, groups)
+        return self
+
+    def plan(self, n: int, columns: Columns = POINTS) -> ReferencePlan:
+        """What `fit` would publish of n units, from public numbers alone. No data are read.
+
+        Parameters
+        ----------
+        n : int
+            Number of privacy units.
+        columns : int or array (m,)
+            Number of equally spaced grid points, or the grid, where the domain has none of its own.
+
+        Raises
+        ------
+        ParameterError
+            If a public parameter is unusable, as in `fit`.
+        """
+        check_choices(self)
+        count = whole(n, "n", 2)
+        return self._plan(public_basis(self.settings, None, columns), count, None, self.settings)
+
+    def _prepare(self, X: object, groups: object) -> Prepared[ReferencePlan, UnitCurves]:
+        check_choices(self)
+        self._bound()
+        settings = self.settings_for(X, groups)
+        if isinstance(X, LongCurves) or is_dask(X):
+            words = "be curves on one grid, in memory, for a reference band"
+            raise ParameterError("X", words, type(X).__name__)
+        values, basis, groups = read_curves(settings, None, X, groups)
+        reading = settings.reading
+        matrix = matrix_on(values, basis, reading.missing, reading.invalid)
+        codes, count = units_of(groups, len(matrix), reading.invalid)
+        check_count(settings.unit.relation, count, reading.invalid)
+        plan = self._plan(basis, count, groups, settings)
+        curves = curves_from_array(matrix, flat_grid(basis), reading.missing, reading.invalid)
+        lower, upper = plan.bound.curves_on(flat_grid(basis))
+        clipped = Curves(np.clip(curves.values, lower, upper), curves.usable)
+        return Prepared(plan, UnitCurves(clipped, codes, units(clipped, codes)))
+
+    def _plan(self, basis: Basis, count: int, groups: object, settings: Settings) -> ReferencePlan:
+        """The plan, checked."""
+        if settings.unit.relation is not Neighbours.REPLACE_ONE:
+            words = (
+                "be 'replace-one' for a reference band, whose coverage needs a public number of units"
+            )
+            raise ParameterError("neighbours", words, repr(str(settings.unit.relation)))
+        if settings.reading.standardize:
+            raise ParameterError("standardize", "be False for a reference band", "True")
+        about = {"summary": "reference band", **read_labels(settings.domain.labels)}
+        plan = ReferencePlan(
+            basis,
+            self._bound(),
+            probability(self.coverage, "coverage"),
+            PureDP(self.asked().epsilon),  # type: ignore[union-attr]
+            count,
+            settings.unit.called(groups),
+            about,
+        )
+        plan.check()
+        return plan
+
+    def _bound(self) -> ValueBounds:
+        bound = read_bounds(self.bounds, False)
+        if not isinstance(bound, ValueBounds):
+            raise ParameterError(
+                "bounds",
+                "be (lower, upper) for a reference band",
+                shown(bound),
+                "Give bounds on values.",
+            )
+        return bound
+
+
+class UnitCurves:
+    """Curves within the bounds, the units they are of, and the average of each unit. Private.
+
+    Parameters
+    ----------
+    records : Curves
+    codes : array (n,) of int or None
+        Number of each record's unit.
+    averages : Curves
+        One a unit.
+    """
+
+    def __init__(self, records: Curves, codes: Integers | None, averages: Curves) -> None:
+        self.records, self.codes, self.averages = records, codes, averages
+
+    def first(self, chosen: Integers) -> Curves:
+        """The averages of some units."""
+        return Curves(self.averages.values[chosen], self.averages.usable[chosen])
+
+    def distances(self, centre: Floats, widths: Floats) -> Floats:
+        """Largest distance (units,) of a unit's records from the centre, in widths.
+
+        It is infinite where a unit has a record that cannot be used.
+        """
+        alone = distances_of(self.records.values, centre, widths)
+        alone[~self.records.usable] = np.inf
+        if self.codes is None:
+            return alone
+        largest = np.zeros(self.averages.usable.size)
+        np.maximum.at(largest, self.codes, alone)
+        return largest
+
+
+def distances_of(values: Floats, centre: Floats, widths: Floats) -> Floats:
+    """Largest distance (n,) of curves from the centre at any point, in widths there."""
+    return np.asarray(np.max(np.abs(values - centre) / widths, axis=1))
+
+
+def random_order(count: int) -> Integers:
+    """A permutation of count units, each equally likely: sorted by 64 bits of the system's entropy."""
+    while True:
+        keys = np.frombuffer(system_bytes(8 * count), dtype=np.uint64)
+        order = np.argsort(keys, kind="stable")
+        # Where two are equal, which hardly ever happens, the order would favour the earlier one.
+        if np.all(np.diff(keys[order]) > 0):
+            return order
+
+
+def publish_band(
+    prepared: Prepared[ReferencePlan, UnitCurves], paying: Paying = NAMED
+) -> ReleasedReferenceBand:
+    """Charge and draw: the released band."""
+    plan, curves = prepared.plan, prepared.total
+    certificate = plan.certified()
+    charge(paying, certificate, plan.entry())
+    order = random_order(plan.size)
+    chosen = order[: plan.first]
+    first = curves.first(chosen)
+    grid = flat_grid(plan.basis)
+    lower, upper = plan.bound.curves_on(grid)
+    made = publish_curve(
+        Summation.of(plan.centre).over(first).total, plan.centre, certificate=plan.centre.certified()
+    )
+    centre = np.clip(made(grid), lower, upper)
+    widths, spent = np.ones(grid.size), [made.achieved, plan.pilot.achieved]
+    if plan.follows:
+        widths, achieved = _widths(plan, first, centre)
+        spent += [achieved, plan.pilot.achieved]
+    largest = plan.largest / float(widths.min())
+    rough = plan.rough(largest)
+    alone = np.where(first.usable, distances_of(first.values, centre, widths), 0.0)
+    around = float(rough[plan.pilot.choose(alone, rough, plan.kept(plan.coverage))])
+    candidates = plan.fine(around, largest)
+    numbers = curves.distances(centre, widths)[order[plan.first :]]
+    radius = float(candidates[plan.last.choose(numbers, candidates, plan.threshold)])
+    halves = added(spent), plan.last.achieved
+    achieved = halves[1] if within(halves[0], halves[1]) else halves[0]
+    tuning = {
+        **plan.tuning,
+        "units for the centre": plan.first,
+        "units for the radius": plan.second,
+        "threshold": plan.threshold,
+        "widths": "follow the spread" if plan.follows else "constant",
+    }
+    return ReleasedReferenceBand(
+        grid, plan.basis.domain_range, centre, widths, radius, plan.coverage, plan.size,
+        certificate.fulfilled(achieved, tuning), {**plan.about, **stamp()},
+    )  # fmt: skip
+
+
+def _widths(plan: ReferencePlan, first: Curves, centre: Floats) -> tuple[Floats, Guarantee]:
+    """Relative widths, with a mean of one, from the first units' deviations; and what they cost."""
+    deviations = np.where(first.usable[:, None], np.abs(first.values - centre), 0.0)
+    rough = plan.rough(plan.largest)
+    top = float(rough[plan.pilot.choose(deviations.max(axis=1), rough, plan.kept(KEPT))])
+    spread = plan.widths(top)
+    curves = Curves(np.minimum(deviations, top), np.ones(len(deviations), dtype=bool))
+    made = publish_curve(Summation.of(spread).over(curves).total, spread, certificate=spread.certified())
+    line = np.maximum(made(flat_grid(plan.basis)), 0.0)
+    widths = line + FLOOR * line.max() if line.max() > 0 else np.ones(line.size)
+    return widths / widths.mean(), made.achieved
