@@ -175,14 +175,16 @@ class ReleasedReferenceBand(Release):
             "upper": (np.asarray(self.upper(points)), f"upper end of the band for {share}"),
         }
 
-    @property
-    def _bandless(self) -> str:
-        return "it is a band itself, and holds its share with the privacy noise in it"
+    def _band_level(self, level: float) -> float:
+        return self.coverage
+
+    def _band_words(self, level: float) -> str:
+        return f"{100 * self.coverage:.4g}% of new {self.unit}s have their whole curve in it"
 
     def view(self, level: float | None = LEVEL) -> Curve:
-        share = f"{100 * self.coverage:.4g}% of new {self.unit}s have their whole curve in it"
         at, (lower, upper) = self.grid_points, self._ends
-        return self._curve([Line(at, self.centre, "middle of the band", lower, upper, share)])
+        words = self._band_words(LEVEL if level is None else level)
+        return self._curve([Line(at, self.centre, "middle of the band", lower, upper, words)])
 
     @property
     def _subject(self) -> str:

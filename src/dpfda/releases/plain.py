@@ -64,7 +64,7 @@ def _table(release: Published, level: float) -> dict[str, object]:
     if set(ENDS) <= set(names):
         around = "value" if "value" in names else names[names.index("lower") - 1]
         band = {
-            "level": level,
+            "level": release._band_level(level),
             "around": around,
             "simultaneous": not release._discrete,
             "words": release._band_words(level),

@@ -226,6 +226,10 @@ class Published(Certified):
         values = np.asarray(self(at))  # type: ignore[operator]
         return Line(at, values, label, found.lower, found.upper, self._band_words(level))
 
+    def _band_level(self, level: float) -> float:
+        """The level of the band in a table for which this one was asked."""
+        return level
+
     def _band_words(self, level: float) -> str:
         """What the band is, for a legend."""
         return self._claims()[0].words(level)
