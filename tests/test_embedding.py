@@ -1,278 +1,318 @@
-"""Row i depends on record i alone, bit for bit; the product is exact and close to the real one."""
+"""What a class makes of each record before its bound is heard on every road, and moves no sum far."""
 
-from fractions import Fraction
+import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from sklearn.gaussian_process.kernels import Matern
 
-from dpfda.bases import BoxBasis, CosineBasis, KernelBasis
-from dpfda.bounds import IntegerBall, L1Ball, L2Ball, ValueBounds
-from dpfda.numerics.embedding import (
-    project,
-    row_exponents,
-    sum_columns,
-    times_powers,
-    transform,
-    transform_matrix,
+from dpfda import (
+    PrivateComparison,
+    PrivateCovariance,
+    PrivateDensity,
+    PrivateEqualityTest,
+    PrivateFunctionalRegression,
+    PrivateMean,
+    PrivateReferenceBand,
+    PrivateSurvival,
+    PrivateVectorMean,
+    Session,
 )
-from dpfda.records import Curves, LongCurves, curves_from_array, curves_from_long, standardized, units
+from dpfda.errors import DataError, DpfdaError, ParameterError
+from dpfda.mean.streams import MeanStream
+from dpfda.privacy.guarantees import PureDP
+from dpfda.privacy.ledger import MemoryLedger
+from dpfda.records import LongCurves
+from dpfda.spine.pooled import one_sum
+from dpfda.testing import check_summary
 
-POINTS, COMPONENTS = 500, 60
-BOUNDS = [ValueBounds(-1.0, 2.0), L2Ball(0.8), L1Ball(1.7)]
-
-
-@pytest.fixture(scope="module")
-def basis():
-    return KernelBasis.on_grid(Matern(0.1, nu=1.5), np.linspace(0, 1, POINTS)).truncate(COMPONENTS)
-
-
-def records(seed: int, count: int) -> np.ndarray:
-    """Curves of very different size and kind: rough, flat, huge, denormal, zero, one point alone."""
-    generator = np.random.default_rng(seed)
-    rows = generator.normal(size=(count, POINTS)) * 10.0 ** generator.integers(-3, 4, size=(count, 1))
-    rows[1::7] *= 1e300
-    rows[2::7] = 5e-324 * generator.integers(-3, 4, size=rows[2::7].shape)
-    rows[3::7] = 0.0
-    rows[4::7] = np.eye(POINTS)[generator.integers(0, POINTS, size=rows[4::7].shape[0])]
-    rows[5::7] = 0.7
-    return rows
+X = np.random.default_rng(3).uniform(size=(40, 9))
+PERSONS = np.arange(40) // 3
+ABOVE = (X > 0.5).astype(float)
 
 
-def bits(array: np.ndarray) -> bytes:
-    return np.ascontiguousarray(array).tobytes()
+class Exceedance(PrivateMean):
+    """How often a curve is above one half."""
+
+    def embed(self, values):
+        return values > 0.5
 
 
-def each_row_alone_is_the_same_among_others(rows: np.ndarray, step) -> None:
-    """Every row alone, among 33, among 34 and in another order gives the same bits."""
-    assert rows.shape[0] == 34
-    together = step(rows)
-    order = np.random.default_rng(1).permutation(34)
-    shuffled = step(rows[order])
-    fewer = step(rows[:33])
-    for row in range(34):
-        alone = bits(step(rows[row : row + 1])[0])
-        assert bits(together[row]) == alone
-        assert bits(shuffled[int(np.argmax(order == row))]) == alone
-        if row < 33:
-            assert bits(fewer[row]) == alone
+class Above(PrivateMean):
+    """The same with a level of its own."""
+
+    def __init__(self, epsilon=None, level=0.5, *, bounds=None, unit=None, reading=None, ledger=None):
+        self.level = level
+        super().__init__(epsilon, bounds=bounds, unit=unit, reading=reading, ledger=ledger)
+
+    def embed(self, values):
+        return values > self.level
 
 
-def embed(rows: np.ndarray, basis, bound) -> np.ndarray:
-    """The whole private path of one record: restrict, project, clip, round."""
-    radius = bound.radius_on(basis.grid_points, basis.weights)
-    ball = IntegerBall.of(bound.norm, radius, basis.eigenvalues.size)
-    return ball.clip(project(bound.restrict(rows, basis.grid_points), basis.analysis))
+class Moments(PrivateMean):
+    """A record and its squares, one after the other."""
+
+    def embed(self, values):
+        return np.concatenate([values, values**2], axis=1)
+
+    def embedded_points(self, grid_points):
+        span = grid_points[-1] - grid_points[0] + 1
+        return np.concatenate([grid_points, grid_points + span])
 
 
-def test_a_row_of_the_projection_is_its_own(basis):
-    def step(rows):
-        product = project(rows, basis.analysis)
-        return np.column_stack([product.mantissas, product.exponents])
+class Level(PrivateMean):
+    """The mean of one number a record."""
 
-    each_row_alone_is_the_same_among_others(records(0, 34), step)
+    def embed(self, values):
+        return np.repeat(values, 5, axis=1)
 
-
-@pytest.mark.parametrize("bound", BOUNDS, ids=["value", "l2", "l1"])
-def test_a_row_of_integers_is_its_own(basis, bound):
-    each_row_alone_is_the_same_among_others(records(2, 34), lambda rows: embed(rows, basis, bound))
+    def embedded_points(self, grid_points):
+        return np.linspace(0.0, 1.0, 5)
 
 
-@pytest.mark.parametrize("bound", BOUNDS, ids=["value", "l2", "l1"])
-def test_the_same_record_beside_extremes(basis, bound):
-    mine = records(3, 1)
-    alone = embed(mine, basis, bound)[0]
-    for other in (1.7e308, -1.7e308, 5e-324, 0.0):
-        crowd = np.vstack([np.full((33, POINTS), other), mine])
-        assert bits(embed(crowd, basis, bound)[33]) == bits(alone)
+def total(prepared) -> tuple[int, ...]:
+    sums = prepared.total
+    return sums.with_noise([0] * len(sums.with_noise([0] * prepared.plan.components())))
 
 
-def test_a_standardized_row_is_its_own(basis):
-    def step(rows):
-        curves = standardized(curves_from_array(rows, basis.grid_points), basis.weights)
-        return np.column_stack([curves.values, curves.usable])
-
-    each_row_alone_is_the_same_among_others(records(4, 34), step)
+PLAIN = total(PrivateMean(1.0, bounds=(0, 1)).prepare(ABOVE))
 
 
-def test_a_standardized_record_becomes_the_same_integers(basis):
-    def step(rows):
-        curves = standardized(curves_from_array(rows, basis.grid_points), basis.weights)
-        return embed(curves.values, basis, L2Ball(1.0))
-
-    each_row_alone_is_the_same_among_others(records(5, 34), step)
-
-
-def test_a_completed_row_is_its_own(basis):
-    rows = records(6, 34)
-    rows[np.random.default_rng(7).random(rows.shape) < 0.2] = np.nan
-
-    def step(chosen):
-        return curves_from_array(chosen, basis.grid_points, "complete", "repair").values
-
-    each_row_alone_is_the_same_among_others(rows, step)
+def test_every_road_hears_what_a_class_makes_of_records():
+    made = Exceedance(1.0, bounds=(0, 1))
+    assert total(made.prepare(X)) == PLAIN
+    stream = MeanStream(made.plan(40, columns=9))
+    for rows in (X[:7], X[7:30], X[30:]):
+        stream.add(rows)
+    assert total(stream.prepared()) == PLAIN
+    blocks = Exceedance(1e6, bounds=(0, 1)).fit_blocks(iter([X[:25], X[25:]])).release_
+    np.testing.assert_allclose(blocks(blocks.grid_points), ABOVE.mean(axis=0), atol=0.01)
+    for pool in (made.pooled(40, 9), made.pooled_on(X)):
+        parts = pool.total(X[:11]).merge(pool.total(X[11:]))
+        assert parts.with_noise([0] * pool.numbers) == _plain_pool(pool)
 
 
-@pytest.mark.parametrize("bound", BOUNDS, ids=["value", "l2", "l1"])
-def test_a_unit_depends_on_its_own_records_alone(basis, bound):
-    rows = records(8, 40)
-    mine = rows[:5]
-    alone = units(curves_from_array(mine, basis.grid_points), np.zeros(5, dtype=np.int64))
-    expected = embed(alone.values, basis, bound)[0]
-    generator = np.random.default_rng(9)
-    for others in (1, 33, 34, 35):
-        # The unit's records keep their order and lie anywhere among those of other units.
-        labels = np.concatenate([np.zeros(5), generator.integers(1, 1 + others // 2 + 1, others)])
-        owners = generator.permutation(labels.astype(np.int64))
-        matrix = np.empty((owners.size, POINTS))
-        matrix[owners == 0] = mine
-        matrix[owners != 0] = rows[5 : 5 + others]
-        codes = np.unique(owners, return_inverse=True)[1]
-        together = units(curves_from_array(matrix, basis.grid_points), codes)
-        assert bits(together.values[0]) == bits(alone.values[0])
-        assert bits(embed(together.values, basis, bound)[0]) == bits(expected)
+def _plain_pool(pool) -> tuple[int, ...]:
+    plain = PrivateMean(1.0, bounds=(0, 1)).pooled(40, 9)
+    assert plain.numbers == pool.numbers
+    return plain.total(ABOVE).with_noise([0] * plain.numbers)
 
 
-@pytest.mark.parametrize("kind", ["cosine", "sine", "fourier"])
-def test_a_small_transform_is_a_product_with_its_matrix(kind):
-    basis = BoxBasis.on_grid((kind, "cosine"), (20, 25), [(0, 2), (1, 4)])
-    rows = records(4, 35)
-    made = project(rows, transform_matrix(basis, POINTS))
-    expected = transform(rows, basis)
-    # In units of the largest entry of the record, whose share in a coefficient is a value of a function.
-    scale = np.ldexp(1.0, np.clip(made.exponents - expected.exponents, -1000, 1000))
-    np.testing.assert_allclose(made.mantissas * scale[:, None], expected.mantissas, rtol=0, atol=1e-6)
+def test_dask_hears_it_with_persons_and_without():
+    arrays = pytest.importorskip("dask.array")
+    chunked = arrays.from_array(X, chunks=(7, 9))
+    assert total(Exceedance(1.0, bounds=(0, 1)).prepare(chunked)) == PLAIN
+    persons = arrays.from_array(PERSONS, chunks=7)
+    plain = total(PrivateMean(1.0, bounds=(0, 1)).prepare(ABOVE, PERSONS))
+    assert total(Exceedance(1.0, bounds=(0, 1)).prepare(chunked, persons)) == plain
 
 
-def test_a_unit_is_the_mean_of_its_usable_records():
-    values = np.array([[1.0, 2.0], [0.0, 0.0], [5.0, 0.5], [3.0, 4.0]])
-    averaged = units(
-        Curves(values, np.array([True, False, True, True])), np.array([0, 1, 0, 0], dtype=np.int64)
+@pytest.mark.parametrize("repeats", [1, 4000], ids=["few", "many"])
+def test_records_are_embedded_before_a_person_is_averaged(repeats):
+    many, whose = np.tile(X, (repeats, 1)), np.tile(PERSONS, repeats)
+    made = total(Exceedance(1.0, bounds=(0, 1)).prepare(many, whose))
+    assert made == total(PrivateMean(1.0, bounds=(0, 1)).prepare(np.tile(ABOVE, (repeats, 1)), whose))
+
+
+def test_a_session_hears_it(tmp_path):
+    mean = Exceedance(1e4, 1e-6, bounds=(0, 1), mechanism="gaussian", basis="matern:50%:1.5")
+    plain = PrivateMean(1e4, 1e-6, bounds=(0, 1), mechanism="gaussian", basis="matern:50%:1.5")
+    with (
+        Session.open(mean, X, tmp_path / "one") as one,
+        Session.open(plain, ABOVE, tmp_path / "other") as other,
+    ):
+        assert one.value(0.5) == pytest.approx(other.value(0.5), abs=0.02)
+
+
+def test_a_bound_is_enforced_on_what_was_embedded():
+    class Wild(PrivateMean):
+        def embed(self, values):
+            return 1e12 * (values - 0.1)
+
+    check_summary(Wild(1.0, bounds=(0, 1)), X[:20])
+    ends = (X > 0.1).astype(float)
+    plain = PrivateMean(1.0, bounds=(0, 1)).prepare(ends)
+    assert total(Wild(1.0, bounds=(0, 1)).prepare(X)) == total(plain)
+
+
+@pytest.mark.parametrize("made", [Exceedance(1.0, bounds=(0, 1)), Above(1.0, 0.3, bounds=(0, 1))])
+def test_classes_that_embed_keep_the_contract(made):
+    check_summary(made, X[:20])
+
+
+def test_other_points_are_those_that_are_stated():
+    made = Moments(1e6, bounds=(0, 1), grid_points=np.linspace(0, 1, 9)).fit(X).release_
+    assert made.grid_points.size == 18
+    wanted = np.concatenate([X.mean(axis=0), (X**2).mean(axis=0)])
+    np.testing.assert_allclose(made(made.grid_points), wanted, atol=0.05)
+    release = Level(1e6, bounds=(0, 1)).fit(X[:, :1]).release_
+    assert release(0.5) == pytest.approx(X[:, 0].mean(), abs=0.01)
+    check_summary(Level(1.0, bounds=(0, 1)), X[:20, :1])
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda values: values[:, :3], "embed must return one row of 9 numbers for each record"),
+        (lambda values: values.mean(axis=0), "embed must return one row of 9 numbers"),
+        (lambda values: [["a"] * 9] * len(values), "embed must take an array .* ValueError from it"),
+        (lambda values: 1 / 0, "ZeroDivisionError from it"),
+    ],
+)
+def test_what_is_no_row_a_record_is_refused_before_the_charge(function, words):
+    made = type("Broken", (PrivateMean,), {"embed": lambda self, values: function(values)})
+    ledger = MemoryLedger().create("data", PureDP(5))
+    with pytest.raises(ParameterError, match=words):
+        made(1.0, bounds=(0, 1), ledger=ledger.of("data")).fit(X)
+    assert ledger.spent("data")["epsilon"] == 0
+
+
+def test_its_errors_tell_no_value():
+    class Telling(PrivateMean):
+        def embed(self, values):
+            raise ValueError(f"secret {values[0, 0]}")
+
+    with pytest.raises(ParameterError) as refused:
+        Telling(1.0, bounds=(0, 1)).fit(X)
+    assert "secret" not in str(refused.value)
+    assert refused.value.__cause__ is None
+    assert refused.value.__suppress_context__
+
+
+def test_a_row_that_is_not_finite_is_a_record_that_cannot_be_used():
+    class Logarithm(PrivateMean):
+        def embed(self, values):
+            return np.log(values)
+
+    some = X.copy()
+    some[5, 2] = 0
+    with pytest.raises(DataError, match="embed must give finite numbers; found others for row 5"):
+        Logarithm(1.0, bounds=(-5, 0)).fit(some)
+    left = np.log(X)
+    left[5] = np.nan
+    repaired = total(Logarithm(1.0, bounds=(-5, 0), invalid="repair").prepare(some))
+    assert repaired == total(PrivateMean(1.0, bounds=(-5, 0), invalid="repair").prepare(left))
+
+
+def test_what_depends_on_other_rows_does_not_keep_the_contract():
+    class Centred(PrivateMean):
+        def embed(self, values):
+            return values - values.mean(axis=0)
+
+    with pytest.raises(AssertionError, match="depends on the other rows"):
+        check_summary(Centred(1.0, bounds=(-1, 1)), X[:20])
+
+
+def test_a_road_that_forgets_it_does_not_keep_the_contract():
+    class Forgetting(Exceedance):
+        def fit_blocks(self, blocks):
+            self.release_ = PrivateMean(1.0, bounds=(0, 1)).fit_blocks(blocks).release_
+            return self
+
+    with pytest.raises(AssertionError, match="in_blocks leads to another sum than fit"):
+        check_summary(Forgetting(1.0, bounds=(0, 1)), X[:20])
+
+
+def test_streams_of_other_embeddings_do_not_add_up():
+    streams = [
+        MeanStream(made(1.0, bounds=(0, 1)).plan(40, columns=9)) for made in (Exceedance, PrivateMean)
+    ]
+    with pytest.raises(DpfdaError, match="different bounds, grids or bases"):
+        streams[0].merge(streams[1])
+    low, high = (
+        MeanStream(Above(1.0, level, bounds=(0, 1)).plan(40, columns=9)) for level in (0.2, 0.8)
     )
-    assert averaged.values == pytest.approx(np.array([[3.0, 6.5 / 3], [0.0, 0.0]]), rel=1e-15)
-    assert averaged.usable.tolist() == [True, False]
+    with pytest.raises(DpfdaError):
+        low.merge(high)
 
 
-def observations(seed: int, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    generator = np.random.default_rng(seed)
-    curves = []
-    for index in range(count):
-        size = int(generator.integers(1, 60))
-        scale = 1e300 if index % 5 == 1 else 1.0
-        curves.append((generator.random(size), scale * generator.normal(size=size)))
-    return curves
+def test_holders_agree_on_the_embedding():
+    rules = [made.pooled(40, 9).digest for made in (
+        Exceedance(1.0, bounds=(0, 1)), PrivateMean(1.0, bounds=(0, 1)),
+        Above(1.0, 0.2, bounds=(0, 1)), Above(1.0, 0.8, bounds=(0, 1)),
+    )]  # fmt: skip
+    assert len(set(rules)) == 4
+    assert Above(1.0, 0.2, bounds=(0, 1)).pooled(40, 9).digest == rules[2]
 
 
-def smoothed(curves, basis, order=None) -> np.ndarray:
-    """Smooth irregular records; `order` shuffles all observations of all records together."""
-    ids = np.concatenate([np.full(times.size, index) for index, (times, _) in enumerate(curves)])
-    times = np.concatenate([times for times, _ in curves])
-    values = np.concatenate([values for _, values in curves])
-    if order is None:
-        return curves_from_long(LongCurves(ids, times, values), basis, 0.01).values
-    long = LongCurves(ids[order], times[order], values[order])
-    rows = curves_from_long(long, basis, 0.01).values
-    _, first = np.unique(ids[order], return_index=True)
-    return rows[np.argsort(np.argsort(first))]
+def test_a_pool_goes_to_other_machines_without_ledger_or_release():
+    ledger = MemoryLedger().create("data", PureDP(50))
+    made = Exceedance(1.0, bounds=(0, 1), ledger=ledger.of("data")).fit(X)
+    sent = pickle.dumps(made.pooled(40, 9))
+    assert b"Ledger" not in sent
+    assert b"release_" not in sent
+    again = pickle.loads(sent)  # noqa: S301
+    assert again.total(X).with_noise([0] * again.numbers) == _plain_pool(again)
 
 
-def test_a_smoothed_irregular_record_is_its_own(basis):
-    curves = observations(10, 34)
-    together, fewer = smoothed(curves, basis), smoothed(curves[:33], basis)
-    backwards = smoothed(curves[::-1], basis)[::-1]
-    size = sum(times.size for times, _ in curves)
-    shuffled = smoothed(curves, basis, np.random.default_rng(11).permutation(size))
-    for index, curve in enumerate(curves):
-        alone = bits(smoothed([curve], basis)[0])
-        assert bits(together[index]) == alone
-        assert bits(backwards[index]) == alone
-        assert bits(shuffled[index]) == alone
-        if index < 33:
-            assert bits(fewer[index]) == alone
-
-
-def test_a_plain_product_would_not_do(basis):
-    """The reason for integers: on most machines a plain product changes bits with its other rows."""
-    rows = np.random.default_rng(12).normal(size=(34, POINTS))
-    exact = [project(rows[:count], basis.analysis).mantissas[0] for count in (1, 33, 34)]
-    assert len({bits(row) for row in exact}) == 1
-    plain = [(rows[:count] @ basis.analysis)[0] for count in (1, 33, 34)]
-    if len({bits(row) for row in plain}) == 1:
-        pytest.skip("the plain product of this machine's BLAS happens to keep the bits of these rows")
-    # Where they do change, they change by rounding alone.
-    assert np.allclose(plain[0], plain[1], rtol=0, atol=1e-12 * np.abs(rows).sum())
-
-
-@pytest.mark.parametrize("points", [2, 3, 16, 17, 500, 512, 513, 4097])
-def test_partial_sums_are_exact_at_the_largest_values(points):
-    values = np.full((3, points), np.nextafter(1.0, 0.0))
-    values[1, ::2] *= -1
-    analysis = np.full((points, 2), np.nextafter(1.0, 0.0))
-    analysis[::3, 1] = -0.3
-    check_product(values, analysis)
-
-
-def check_product(values: np.ndarray, analysis: np.ndarray) -> None:
-    """Compare with rational arithmetic: the error is that of rounding both factors to b bits."""
-    rows, columns = analysis.shape
-    product = project(values, analysis)
-    assert np.array_equal(product.mantissas, np.rint(product.mantissas))
-    assert np.abs(product.mantissas).max() <= 2.0**53
-    kept = (53 - (rows - 1).bit_length()) // 2
-    largest_public = Fraction(2) ** int(np.frexp(np.abs(analysis).max())[1])
-    for row in range(values.shape[0]):
-        largest = Fraction(2) ** int(np.frexp(np.abs(values[row]).max())[1])
-        allowed = rows * largest * largest_public * (Fraction(1, 2**kept) + Fraction(1, 4 ** (kept + 1)))
-        scale = Fraction(2) ** int(product.exponents[row])
-        for column in range(columns):
-            pairs = zip(values[row].tolist(), analysis[:, column].tolist(), strict=True)
-            real = sum((Fraction(value) * Fraction(entry) for value, entry in pairs), Fraction(0))
-            found = Fraction(float(product.mantissas[row, column])) * scale
-            assert abs(found - real) <= allowed
-
-
-wild = st.one_of(
-    st.floats(allow_nan=False, allow_infinity=False),
-    st.sampled_from([0.0, 5e-324, -5e-324, 2.2e-308, 1.7e308, -1.7e308, 1.0]),
+@pytest.mark.parametrize(
+    "summary",
+    [
+        lambda base: base(PrivateDensity)(1.0, domain=(0, 1)).fit(X[:, 0]),
+        lambda base: base(PrivateSurvival)(1.0, domain=(0, 1)).fit(X[:, 0]),
+        lambda base: base(PrivateDensity)(1.0, domain=(0, 1)).pooled(40),
+    ],
 )
+def test_summaries_that_would_not_hear_it_refuse_it(summary):
+    def base(kind):
+        return type("Own", (kind,), {"embed": lambda self, values: values > 0.5})
+
+    with pytest.raises(ParameterError, match="embed must be that of the summary"):
+        summary(base)
 
 
-@settings(deadline=None, max_examples=60)
-@given(values=st.lists(wild, min_size=5, max_size=5))
-def test_any_finite_record_is_projected_within_the_stated_error(values):
-    analysis = CosineBasis.on_grid(3, np.linspace(0, 2, 5)).analysis
-    check_product(np.array([values]), analysis)
+def test_other_summaries_of_curves_hear_it():
+    def own(kind):
+        return type("Own", (kind,), {"embed": lambda self, values: values > 0.5, "__module__": __name__})
+
+    given = {"bounds": (0, 1)}
+    compared = own(PrivateComparison)(1.0, **given).prepare(X, ["a", "b"] * 20)[1]
+    plain = PrivateComparison(1.0, **given).prepare(ABOVE, ["a", "b"] * 20)[1]
+    assert [total(part) for part in compared] == [total(part) for part in plain]
+    found = [
+        kind(1e6, covariates={"z": (0, 1)}, **given).fit(values, X[:, :1]).release_.at(z=0.5)
+        for kind, values in ((own(PrivateFunctionalRegression), X), (PrivateFunctionalRegression, ABOVE))
+    ]
+    np.testing.assert_allclose(found[0](found[0].grid_points), found[1](found[1].grid_points), atol=0.01)
+    curves = own(PrivateCovariance)(1.0, bounds=(0, 1)).prepare(X).total.values
+    # Differences of pairs, over the root of two.
+    assert np.isin(np.round(2 * curves**2, 9), (0, 1)).all()
+    both = [kind(1.0, **given).prepare({"a": values, "b": values}) for kind, values in (
+        (own(PrivateVectorMean), X), (PrivateVectorMean, ABOVE)
+    )]  # fmt: skip
+    totals = [[part.with_noise([0] * 3) for part in prepared.total.values()] for prepared in both]
+    assert totals[0] == totals[1]
+    tests = [kind(1e6, **given).fit(values, ["a", "b"] * 20).release_ for kind, values in (
+        (own(PrivateEqualityTest), X), (PrivateEqualityTest, ABOVE)
+    )]  # fmt: skip
+    assert tests[0].statistic == pytest.approx(tests[1].statistic, rel=1e-3)
+    band = own(PrivateReferenceBand)(50.0, coverage=0.5, **given).fit(np.tile(X, (20, 1))).release_
+    assert band.contains(np.ones(9)).shape == (1,)
 
 
-@settings(deadline=None, max_examples=60)
-@given(values=st.lists(wild, min_size=1, max_size=6))
-def test_row_exponents_are_the_smallest_that_bound_the_row(values):
-    exponent = Fraction(2) ** int(row_exponents(np.array([values]))[0])
-    largest = max(abs(Fraction(value)) for value in values)
-    assert largest < exponent
-    assert largest == 0 or largest >= exponent / 2
+def test_irregular_records_are_refused():
+    long = LongCurves(np.repeat(np.arange(20), 4), np.tile([0.1, 0.4, 0.6, 0.9], 20), np.ones(80))
+    for missing in ("refuse", "complete"):
+        with pytest.raises(ParameterError, match="for a class that embeds records"):
+            Exceedance(1.0, bounds=(0, 1), domain=(0, 1), missing=missing).fit(long)
 
 
-def test_row_sums_are_taken_in_the_order_of_the_columns():
-    matrix = np.array([[1e16, 1.0, -1e16, 1.0], [1.0, 1.0, 1e16, -1e16]])
-    assert sum_columns(matrix).tolist() == [1.0, 2.0]
+class OwnFit(PrivateMean):
+    def fit(self, X, y=None, groups=None):
+        return super().fit(np.asarray(X) > 0.5, y, groups)
 
 
-def test_row_sums_do_not_depend_on_rows_or_memory_layout():
-    matrix = np.random.default_rng(13).normal(size=(34, POINTS))
-    together = sum_columns(matrix)
-    assert bits(sum_columns(np.asfortranarray(matrix))) == bits(together)
-    assert bits(sum_columns(np.repeat(matrix, 2, axis=1)[:, ::2])) == bits(together)
-    for row in range(34):
-        assert bits(sum_columns(matrix[row : row + 1])[0]) == bits(together[row])
+def test_a_plan_of_a_class_with_its_own_fit_publishes_nothing_by_itself():
+    stream = MeanStream(OwnFit(1.0, bounds=(0, 1)).plan(40, columns=9))
+    with pytest.raises(ParameterError, match=r"that of OwnFit is not heard.*into `embed`"):
+        stream.add(X)
+    with pytest.raises(ParameterError, match="pooled_on must go through fit"):
+        OwnFit(1.0, bounds=(0, 1)).pooled_on(X)
+    with pytest.raises(ParameterError, match="into `embed`"):
+        one_sum(OwnFit(1.0, bounds=(0, 1)), "pooled")
+    assert OwnFit(1e6, bounds=(0, 1)).fit(X).release_.count == 40
 
 
-@pytest.mark.parametrize("far", [900, 1000, 1001, 1100, 2200])
-def test_products_with_powers_of_two_are_rounded_once(far):
-    exponents = np.append(np.random.default_rng(far).integers(-far, far + 1, 60), [-far, far, 0])
-    rows = np.tile([5e-324, -1e-310, 1.7976931348623157e308, 0.1, -0.0, 3e-300, 2.0**-60 / 3], (63, 1))
-    with np.errstate(all="ignore"):
-        expected = np.ldexp(rows, exponents[:, None])
-        assert np.array_equal(times_powers(rows, exponents), expected)
+def test_a_file_tells_nothing_of_how_it_was_made(tmp_path: Path):
+    release = Exceedance(1.0, bounds=(0, 1)).fit(X).release_
+    assert "Exceedance" not in release.save(tmp_path / "made.json").read_text()

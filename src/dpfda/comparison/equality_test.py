@@ -98,6 +98,8 @@ class PrivateEqualityTest(Estimator):
 
     takes_labels = True
 
+    embeds = True
+
     def __init__(
         self,
         epsilon: Number = None,
@@ -190,7 +192,7 @@ class PrivateEqualityTest(Estimator):
             mechanism=FineSums(),
             domain=settings.domain,
             unit=settings.unit,
-            reading=self.reading,
+            reading=self.settings.reading,
         )
 
 

@@ -118,6 +118,8 @@ class PrivateComparison(Estimator):
 
     takes_labels = True
 
+    embeds = True
+
     def __init__(
         self,
         epsilon: Number = None,
@@ -283,7 +285,7 @@ class PrivateComparison(Estimator):
         refuse_pooled(self, X)
         if not isinstance(values, LongCurves):
             # Read once, as a whole, record by record: a group's records are rows of it.
-            values = matrix_on(values, basis, reading.missing, reading.invalid)
+            values = matrix_on(values, basis, reading)
         count = values.times.size if isinstance(values, LongCurves) else len(values)
         own = unit_keys(X, labels, reading.invalid)
         stated = self.levels is not None

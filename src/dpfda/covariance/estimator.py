@@ -215,6 +215,8 @@ class PrivateCovariance(SecondMoments):
 
     gathered: ClassVar = {**SecondMoments.gathered, "mechanism": (MatrixNoise,)}
 
+    embeds = True
+
     def __init__(
         self,
         epsilon: Number = None,

@@ -17,7 +17,7 @@ from dpfda.covariance.strategies import Exponential, MatrixNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.numerics.parameters import whole
-from dpfda.records import LongCurves, curves_from_array, curves_from_long
+from dpfda.records import LongCurves, curves_from_long
 from dpfda.records.arrow import arrow_table
 from dpfda.records.containers import matrix_of
 from dpfda.spine.arguments import (
@@ -33,7 +33,9 @@ from dpfda.spine.arguments import (
     Records,
 )
 from dpfda.spine.curves import check_same_grid, handed_curves
+from dpfda.spine.embedding import embedding_of
 from dpfda.spine.settings import Reading
+from dpfda.spine.sums import read_block
 
 
 class Strategy(MatrixNoise):
@@ -246,14 +248,14 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
             if self.settings.domain.grid_points is None:
                 check_same_grid(basis, handed)
             values = matrix_of(handed.values, reading.invalid)
-            if values.shape[1] != self.n_features_in_:
+            if values.shape[1] != self.n_features_in_ and embedding_of(reading) is None:
                 raise ParameterError(
                     "X",
                     f"have one column a grid point ({self.n_features_in_})",
                     f"another number: X has {values.shape[1]} features, but PrivateFPCA is expecting "
                     f"{self.n_features_in_} features as input",
                 )
-            curves = curves_from_array(values, basis.grid_points, reading.missing, reading.invalid)
+            curves = read_block(values, basis, reading)
         with np.errstate(all="ignore"):
             return release.transform(np.where(curves.usable[:, None], curves.values, release.center))
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from dpfda.bases import Basis
 from dpfda.bases.corners import Corners, Covariate
-from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import ValueBounds, read_bounds
 from dpfda.effects.plan import EffectsPlan, effects_plan
 from dpfda.effects.release import ReleasedFunctionalRegression
@@ -21,7 +20,7 @@ from dpfda.numerics.parameters import choice, entries, pair, plain_words, shown,
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared
 from dpfda.publication.tables import NOISES, VALUE, WEIGHT
-from dpfda.records import Curves, LongCurves, curves_from_array
+from dpfda.records import Curves, LongCurves
 from dpfda.records.cells import OUTSIDE
 from dpfda.records.containers import column_of
 from dpfda.records.covariates import columns_apart, columns_named, corner_weights, scaled, table_rows
@@ -33,7 +32,7 @@ from dpfda.spine.curves import POINTS, public_basis, read_curves
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.memberships import OTHER, members, none_of, public_labels
 from dpfda.spine.settings import Reading
-from dpfda.spine.sums import matrix_on
+from dpfda.spine.sums import matrix_on, read_block
 
 # Records that are added up at a time: public, and so few that sums of products stay below 2^63.
 BLOCK = 4096
@@ -99,6 +98,8 @@ class PrivateFunctionalRegression(Estimator):
     """
 
     release_: ReleasedFunctionalRegression
+
+    embeds = True
 
     def __init__(
         self,
@@ -185,7 +186,7 @@ class PrivateFunctionalRegression(Estimator):
         values, basis, groups = read_curves(settings, None, X, groups)
         if isinstance(values, LongCurves):
             raise DataError("X must be curves on a common grid; found irregular ones.")
-        matrix = matrix_on(values, basis, reading.missing, reading.invalid)
+        matrix = matrix_on(values, basis, reading)
         count = len(matrix)
         covariates, usable = self._read(corners, columns, count)
         codes = np.arange(count)
@@ -194,10 +195,9 @@ class PrivateFunctionalRegression(Estimator):
         units = int(codes.max(initial=-1)) + 1
         plan = self._plan(guarantee, basis, units, groups)
         blocks = [slice(start, start + BLOCK) for start in range(0, count, BLOCK)]
-        grid = flat_grid(basis)
 
         def curves_of(rows: slice) -> Curves:
-            return curves_from_array(matrix[rows], grid, reading.missing, reading.invalid, rows.start)
+            return read_block(matrix[rows], basis, reading, rows.start)
 
         if groups is not None or reading.invalid == "repair":
             for rows in blocks:

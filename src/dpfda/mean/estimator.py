@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -52,6 +53,7 @@ from dpfda.spine.arguments import (
 from dpfda.spine.choices import check_choices, mean_plan, public_size
 from dpfda.spine.clusters import total_on_cluster
 from dpfda.spine.curves import POINTS, public_basis, read_curves, unit_curves
+from dpfda.spine.embedding import own_fit
 from dpfda.spine.estimator import warn_of_labels
 from dpfda.spine.settings import Reading, Settings
 from dpfda.spine.sums import Summation, Summed, matrix_on
@@ -246,10 +248,13 @@ class PrivateMean(InBlocks):
         """
         check_choices(self)
         whole(n, "n", 2)
-        if self.settings.reading.missing == "pooled":
+        settings = self.settings
+        if settings.reading.missing == "pooled":
             return plan_pooled(self, n)
-        basis = public_basis(self.settings, self.basis, columns)
-        plan = self._plan(basis, n, None, self.settings, n)
+        if (kind := self.class_with_fit()) is not None:
+            settings = replace(settings, reading=own_fit(settings.reading, kind))
+        basis = public_basis(settings, self.basis, columns)
+        plan = self._plan(basis, n, None, settings, n)
         if self.variance is not None:
             # Of the mean, with what the variance leaves.
             return both_plans(plan, self.variance)[0]
@@ -296,7 +301,7 @@ class PrivateMean(InBlocks):
         with np.errstate(all="ignore"):
             if is_dask(X):
                 X, groups = units_apart(X, groups)
-                pool = self.pooled_on(sample(X), groups)
+                pool = self._pool_on(sample(X), groups)
                 return counted(pool.summation, total_on_cluster(pool, X, groups))
             return self._prepare(X, groups, progress)
 
@@ -324,6 +329,10 @@ class PrivateMean(InBlocks):
 
     def pooled_on(self, X: Records, groups: Labels = None) -> PooledMean:
         """The same on the columns of X, where the number of records is not known yet."""
+        self.check_road("pooled_on")
+        return self._pool_on(X, groups)
+
+    def _pool_on(self, X: object, groups: object) -> PooledMean:
         return PooledMean(self.settings, open_summation(self._planned_on(X, groups)))
 
     def _planned_on(self, X: object, groups: object = None) -> MeanPlan:
@@ -357,7 +366,7 @@ class PrivateMean(InBlocks):
 
         Nothing needs all records at once: they are read block by block, where they lie.
         """
-        matrix = matrix_on(values, basis, settings.reading.missing, settings.reading.invalid)
+        matrix = matrix_on(values, basis, settings.reading)
         codes, count = units_of(groups, len(matrix), settings.reading.invalid, in_order=False)
         return Summation.of(self._plan(basis, count, groups, settings)), matrix, codes
 

@@ -30,6 +30,7 @@ from dpfda.records.observations import (
 )
 from dpfda.spine.choices import check_choices, sizes_for, stated_size
 from dpfda.spine.curves import grid_of, handed_curves, stated_ends
+from dpfda.spine.embedding import embedding_of
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.settings import Settings, read_labels
 
@@ -85,6 +86,9 @@ def prepare_pooled(estimator: InBlocks, X: object, groups: object) -> Prepared[P
     check_choices(estimator)
     bounds, noise = _asked(estimator)
     settings = estimator.settings_for(X, groups)
+    if embedding_of(settings.reading) is not None:
+        words = "be 'refuse' or 'complete', with curves on one grid, for a class that embeds records"
+        raise ParameterError("missing", words, repr(settings.reading.missing))
     # Whether arithmetic overflows depends on values: it may neither warn nor raise.
     with np.errstate(all="ignore"):
         found, ends, labelled = _observations(settings, X, groups)

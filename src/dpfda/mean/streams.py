@@ -70,6 +70,7 @@ class MeanStream:
         self._paying = read_ledger(ledger)
         self._total: IntegerSum | None = None
         self._labels: Sequence[object] | None = None
+        self._width = int(plan.basis.weights.size)
         self._open = True
 
     def add(self, X: object) -> Self:
@@ -89,12 +90,12 @@ class MeanStream:
         with np.errstate(all="ignore"):
             handed = handed_curves(X, stated=basis.grid_points)
             refuse_irregular(handed.values)
-            check_same_grid(basis, handed)
+            check_same_grid(basis, handed, self._summation.reading)
             matrix = self._summation.matrix(handed.values)
             part = self._summation.empty()
             self._summation.add(part, matrix)
         if self._total is None:
-            self._total, self._labels = part, column_labels(X)
+            self._total, self._labels, self._width = part, column_labels(X), matrix.shape[1]
         else:
             self._total.merge(part)
         return self
@@ -146,7 +147,7 @@ class MeanStream:
     @property
     def columns(self) -> int:
         """Number of columns of the blocks."""
-        return int(self._summation.plan.basis.weights.size)
+        return self._width
 
     def _check_open(self) -> None:
         if not self._open:
@@ -248,6 +249,7 @@ class InBlocks(Estimator):
     prior: PublicCurves
     variance: Number
     release_: ReleasedMean | ReleasedPooledMean
+    embeds = True
 
     @abstractmethod
     def _planned_on(self, X: object, groups: object = None) -> MeanPlan:

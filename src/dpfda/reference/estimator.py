@@ -15,7 +15,7 @@ from dpfda.numerics.exactness import system_bytes
 from dpfda.numerics.parameters import probability, shown, whole
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, within
 from dpfda.publication import NAMED, Paying, Prepared, charge, publish_curve, stamp
-from dpfda.records import Curves, LongCurves, curves_from_array
+from dpfda.records import Curves, LongCurves
 from dpfda.records.curves import units
 from dpfda.records.dask_arrays import is_dask
 from dpfda.records.labels import units_of
@@ -26,7 +26,7 @@ from dpfda.spine.choices import check_choices, check_count
 from dpfda.spine.curves import POINTS, public_basis, read_curves
 from dpfda.spine.estimator import Estimator, warn_of_labels
 from dpfda.spine.settings import Reading, Settings, read_labels
-from dpfda.spine.sums import Summation, matrix_on
+from dpfda.spine.sums import Summation, matrix_on, read_block
 
 # Widths are no smaller than about a sixth of the largest one: they are noisy.
 FLOOR = 0.2
@@ -85,6 +85,8 @@ class PrivateReferenceBand(Estimator):
     >>> bool(0.85 < band.contains(curves).mean() < 0.97), bool(band.lower(1.5) < 1 < band.upper(1.5))
     (True, True)
     """
+
+    embeds = True
 
     def __init__(
         self,
@@ -159,11 +161,11 @@ class PrivateReferenceBand(Estimator):
             raise ParameterError("X", words, type(X).__name__)
         values, basis, groups = read_curves(settings, None, X, groups)
         reading = settings.reading
-        matrix = matrix_on(values, basis, reading.missing, reading.invalid)
+        matrix = matrix_on(values, basis, reading)
         codes, count = units_of(groups, len(matrix), reading.invalid)
         check_count(settings.unit.relation, count, reading.invalid)
         plan = self._plan(basis, count, groups, settings)
-        curves = curves_from_array(matrix, flat_grid(basis), reading.missing, reading.invalid)
+        curves = read_block(matrix, basis, reading)
         lower, upper = plan.bound.curves_on(flat_grid(basis))
         clipped = Curves(np.clip(curves.values, lower, upper), curves.usable)
         return Prepared(plan, UnitCurves(clipped, codes, units(clipped, codes)))

@@ -12,6 +12,7 @@ from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.publication import MeanPlan
+from dpfda.spine.embedding import embedding_of
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.settings import PrivacyUnit, Settings, read_labels
 
@@ -32,7 +33,12 @@ def check_choices(estimator: Estimator) -> Guarantee:
         If one cannot be used. Nothing was read, charged or drawn.
     """
     guarantee = estimator.asked()
-    _ = estimator.settings, estimator.paying()
+    settings, _ = estimator.settings, estimator.paying()
+    if embedding_of(settings.reading) is not None and not estimator.embeds:
+        raise ParameterError(
+            "embed", "be that of the summary, which is no mean of what is embedded",
+            f"one of {type(estimator).__name__}", "Derive from PrivateMean or another mean of curves.",
+        )  # fmt: skip
     check_basis(getattr(estimator, "basis", None))
     return guarantee
 

@@ -12,18 +12,18 @@ from dpfda.bases.boxes import BoxBasis
 from dpfda.bases.centred import CentredBasis
 from dpfda.bases.grids import check_domain, check_grid, equally_spaced
 from dpfda.bases.kernels import default_kernel, parse_kernel
-from dpfda.bases.protocol import flat_grid
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import MOST_NUMBERS, shown, whole
-from dpfda.records import Curves, LongCurves, curves_from_array, curves_from_long, standardized, units
+from dpfda.records import Curves, LongCurves, curves_from_long, standardized, units
 from dpfda.records.containers import shape_of
 from dpfda.records.frames import Handed, curves_handed
 from dpfda.records.labels import unit_codes
 from dpfda.spine.arguments import Functions
 from dpfda.spine.choices import is_basis
+from dpfda.spine.embedding import embedding_of
 from dpfda.spine.settings import Settings
-from dpfda.spine.sums import matrix_on
+from dpfda.spine.sums import matrix_on, read_block
 
 # Points of the grid where nothing says how many: of irregular curves, and of plans.
 POINTS = 101
@@ -56,7 +56,7 @@ def read_curves(
     handed = handed_curves(X, groups, known, settings.reading.invalid)
     if is_basis(basis):
         if first is None:
-            check_same_grid(basis, handed)
+            check_same_grid(basis, handed, settings.reading)
         return handed.values, basis, handed.groups
     if isinstance(handed.grid, tuple):
         if not boxes:
@@ -88,15 +88,16 @@ def handed_curves(
     return curves_handed(X, groups, stated, invalid)
 
 
-def check_same_grid(basis: Basis, handed: Handed) -> None:
-    """Refuse functions on another grid than that of the basis.
+def check_same_grid(basis: Basis, handed: Handed, reading: object = None) -> None:
+    """Refuse functions on another grid than that of the basis, unless they are moved to it.
 
     Raises
     ------
     ParameterError
         If the grid that the data came with is another; grids are public.
     """
-    if handed.grid is None:
+    embedding = embedding_of(reading)
+    if handed.grid is None or (embedding is not None and embedding.moved):
         return
     found, known = (
         points if isinstance(points, tuple) else (points,) for points in (handed.grid, basis.grid_points)
@@ -177,12 +178,17 @@ def grid_of(settings: Settings, handed: Handed) -> Floats:
         )
     if shape[0] == 0:
         raise DataError("X must hold at least two curves; found none (0 sample(s)).")
-    if shape[1] < 2:
+    if shape[1] < 2 and not _moves(settings):
         raise DataError(
             f"X must have at least two grid points; found {shape[1]} feature(s) "
             f"(shape=({shape[0]}, {shape[1]})) while a minimum of 2 is required."
         )
-    return equally_spaced(shape[1], domain)
+    return equally_spaced(max(2, shape[1]), domain)[: shape[1]]
+
+
+def _moves(settings: Settings) -> bool:
+    embedding = embedding_of(settings.reading)
+    return embedding is not None and embedding.moved
 
 
 def stated_ends(ends: object) -> object:
@@ -202,6 +208,10 @@ def stated_ends(ends: object) -> object:
 
 
 def _made(settings: Settings, kernel: object, grid: Floats, domain: tuple[float, float]) -> Basis:
+    embedding = embedding_of(settings.reading)
+    if embedding is not None and embedding.moved:
+        grid = check_grid(embedding.points(grid))
+        domain = check_domain(domain if domain[0] <= grid[0] and grid[-1] <= domain[1] else None, grid)
     if kernel is None:
         kernel = default_kernel(domain)
     elif isinstance(kernel, str):
@@ -232,12 +242,13 @@ def unit_curves(
     reading = settings.reading
     if isinstance(values, LongCurves):
         groups = values.record_groups(reading.invalid) if groups is None else groups
+        if embedding_of(reading) is not None:
+            words = "be curves on one grid, for a class that embeds records"
+            raise ParameterError("X", words, "irregular curves", "Bring them to one grid first.")
         curves = curves_from_long(values, basis, reading.nugget, reading.invalid, progress)
+        curves = standardized(curves, basis.weights) if reading.standardize else curves
     else:
-        matrix = matrix_on(values, basis, reading.missing, reading.invalid)
-        curves = curves_from_array(matrix, flat_grid(basis), reading.missing, reading.invalid)
-    if reading.standardize:
-        curves = standardized(curves, basis.weights)
+        curves = read_block(matrix_on(values, basis, reading), basis, reading)
     if groups is not None:
         curves = units(curves, unit_codes(groups, curves.usable.size, reading.invalid))
     return curves, groups

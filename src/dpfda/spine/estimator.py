@@ -13,6 +13,9 @@ from difflib import get_close_matches
 from inspect import Signature, signature
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from numpy.typing import ArrayLike
+
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError, UnreadLabelsWarning
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.budgets import asked
@@ -22,6 +25,7 @@ from dpfda.privacy.ledger import DatasetLedger, Reservation, named_ledger
 from dpfda.publication import NAMED, Paying
 from dpfda.records.containers import column_labels
 from dpfda.records.frames import names_of, words_of
+from dpfda.spine.embedding import embedded
 from dpfda.spine.settings import Domain, Gathered, PrivacyUnit, Reading, Settings
 
 # What else a parameter is called in this field.
@@ -81,6 +85,8 @@ class Estimator(_Base):  # type: ignore[misc]
 
     # Whether there is nothing to fit without y.
     takes_labels: ClassVar[bool] = False
+    # Whether all of its roads go through `embed`.
+    embeds: ClassVar[bool] = False
 
     epsilon: Number
     delta: Number
@@ -100,8 +106,30 @@ class Estimator(_Base):  # type: ignore[misc]
         return Settings(
             Domain.of(getattr(self, "domain", None)),
             PrivacyUnit.of(getattr(self, "unit", None)),
-            Reading.of(getattr(self, "reading", None)),
+            embedded(Reading.of(getattr(self, "reading", None)), self, Estimator),
         )
+
+    def embed(self, values: Floats) -> ArrayLike:
+        """What is summed of each record, before its bound is enforced; here the record itself.
+
+        A class of one's own puts another in its place, and is heard on every road: in memory, in
+        blocks, on a cluster, by custodians, in sessions.
+
+        Parameters
+        ----------
+        values : array (k, m)
+            Records that have been read, one a row, as many at a time as the road likes. Private.
+
+        Returns
+        -------
+        array (k, q)
+            Row i from row i alone. A row that is not finite makes the record unusable.
+        """
+        return values
+
+    def embedded_points(self, grid_points: Floats) -> ArrayLike:
+        """The public points (q,) of what `embed` returns, from those of the records (m,)."""
+        return grid_points
 
     def settings_for(self, X: object, groups: object = None) -> Settings:
         """The settings, with what X calls its variables and values where no other words are stated."""
@@ -202,16 +230,23 @@ class Estimator(_Base):  # type: ignore[misc]
         """
         if not isinstance(road, str):
             raise ParameterError("road", "be the name of a method", shown(road))
-        for place, kind in enumerate(kinds := type(self).__mro__):
+        own = self.class_with_fit()
+        for kind in type(self).__mro__:
             if road in vars(kind):
                 return
-            if "fit" in vars(kind) and any("fit" in vars(base) for base in kinds[place + 1 :]):
+            if kind is own:
                 raise ParameterError(
                     road,
                     f"go through fit, which {kind.__name__} has put in the place of another",
                     "the method that it inherits",
-                    f"Use fit; or let {kind.__name__} have a {road} of its own.",
+                    f"Put what {kind.__name__} makes of a record into `embed`; or use fit; or let it "
+                    f"have a {road} of its own.",
                 )
+
+    def class_with_fit(self) -> type | None:
+        """The class that has put its own `fit` in the place of a summary's; None where there is none."""
+        kinds = [kind for kind in type(self).__mro__ if "fit" in vars(kind)]
+        return kinds[0] if len(kinds) > 1 else None
 
     def paying(self) -> Paying:
         """The ledger and the data set in it, where they are given here.

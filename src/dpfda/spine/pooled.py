@@ -21,6 +21,7 @@ from dpfda.numerics.parameters import shown
 from dpfda.publication import Plan
 from dpfda.records.labels import units_of
 from dpfda.spine.arguments import Columns, Labels, Records
+from dpfda.spine.embedding import embedding_of
 from dpfda.spine.settings import Settings
 
 if TYPE_CHECKING:
@@ -97,7 +98,9 @@ class PooledSum(ABC):
     def curves_read(self) -> list[object]:
         """How curves are read, as JSON types."""
         reading = self.settings.reading
-        return [reading.missing, reading.invalid, bool(reading.standardize)]
+        own = embedding_of(reading)
+        rules: list[object] = [reading.missing, reading.invalid, bool(reading.standardize)]
+        return rules if own is None else [*rules, *own.identity]
 
     @property
     def stated_basis(self) -> Functions | None:

@@ -16,13 +16,14 @@ from dpfda.numerics import compiled
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
 from dpfda.numerics.embedding import Rows, product, quantised, transform, transform_matrix
-from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.gaps import fill_gaps
 from dpfda.numerics.gridsums import BlockSum, GridRule, grid_sum
 from dpfda.numerics.native_arrays import doubles, is_direct
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.publication.mean_designs import ReadingRule
 from dpfda.records import Curves, curves_from_array, standardized
+from dpfda.records.cells import OUTSIDE
 from dpfda.records.containers import matrix_of, opened, refuse_kinds, rows_of, shape_of
 from dpfda.records.curves import (
     check_orientation,
@@ -32,6 +33,7 @@ from dpfda.records.curves import (
     standardize,
     sums_in_order,
 )
+from dpfda.spine.embedding import Embedding, embedding_of
 from dpfda.spine.settings import Reading
 
 # Numbers that are worked on at a time: public, so that memory does not depend on the data.
@@ -83,6 +85,8 @@ class Summation:
         """Whether both turn every record into the same integers."""
         mine, theirs = self.plan, other.plan
         rules = ("missing", "invalid", "standardize")
+        if embedding_of(self.reading) != embedding_of(other.reading):
+            return False
         if any(getattr(self.reading, rule) != getattr(other.reading, rule) for rule in rules):
             return False
         if mine.on_grid is not None and theirs.on_grid is not None:
@@ -102,9 +106,14 @@ class Summation:
         placed = self.plan.on_grid
         return IntegerSum(self.components if placed is None else placed.rule.center.size)
 
+    @cached_property
+    def embedding(self) -> Embedding | None:
+        """What becomes of each record once it is read; None where records are taken as they are."""
+        return embedding_of(self.reading)
+
     def matrix(self, values: object) -> Cells:
         """A block of records as a matrix that fits the basis; see `matrix_on`."""
-        return matrix_on(values, self.plan.basis, self.reading.missing, self.reading.invalid)
+        return matrix_on(values, self.plan.basis, self.reading)
 
     def add(self, total: IntegerSum, matrix: Cells, first_row: int = 0) -> None:
         """Add the records of a matrix (n, m) of any real type; `first_row` numbers them in errors.
@@ -115,6 +124,10 @@ class Summation:
             With the place of a value that is not finite, unless repairing. The sum is then useless.
         """
         placed = self.plan.on_grid
+        if self.embedding is not None:
+            for rows in self._blocks(matrix.shape[0]):
+                self.add_curves(total, self._curves(matrix[rows], first_row + rows.start))
+            return
         if placed is not None and self._plain:
             totals, unusable = grid_sum(matrix, placed.rule)
             total.add_totals(totals, matrix.shape[0])
@@ -184,7 +197,7 @@ class Summation:
                 self.add_curves(total, Curves(values, np.ones(len(values), dtype=np.bool_)))
             # Those without a record that counts stand for a fixed element.
             empty = sizes.size - np.unique(codes[usable]).size
-            points = matrix.shape[1]
+            points = self.plan.basis.weights.size
             self.add_curves(total, Curves(np.zeros((empty, points)), np.zeros(empty, dtype=np.bool_)))
             return
         step = self._step()
@@ -209,7 +222,7 @@ class Summation:
         sizes = np.bincount(codes[usable], minlength=int(codes.max()) + 1)
         order = order_by_unit(codes)
         order = order[usable[order]]
-        step, points = BLOCKS_AVERAGED * self._step(), matrix.shape[1]
+        step, points = BLOCKS_AVERAGED * self._step(), self.plan.basis.weights.size
         spare, begun = np.empty((min(step, order.size) + 1, points)), 0
         for start in range(0, order.size, step):
             rows = slice(start, min(start + step, order.size))
@@ -232,7 +245,7 @@ class Summation:
         """Records that count, as they are read: where they lie, or in the room for them."""
         if places[-1] - places[0] == places.size - 1 and np.all(places[1:] > places[:-1]):
             block = matrix[places[0] : places[-1] + 1]
-        elif matrix.dtype == np.float64:
+        elif matrix.dtype == np.float64 and self.embedding is None:
             # Clipping places, none of which is outside, lets it copy to where it is told.
             block = np.take(matrix, places, axis=0, out=room, mode="clip")
         else:
@@ -251,10 +264,7 @@ class Summation:
 
     def _curves(self, block: Cells, first_row: int) -> Curves:
         """A block of records, checked, filled and standardised."""
-        reading = self.reading
-        grid = flat_grid(self.plan.basis)
-        curves = curves_from_array(block, grid, reading.missing, reading.invalid, first_row, self._fills)
-        return standardized(curves, self.plan.basis.weights) if reading.standardize else curves
+        return read_block(block, self.plan.basis, self.reading, first_row)
 
     @cached_property
     def _in_l1(self) -> L1Rule | None:
@@ -264,7 +274,8 @@ class Summation:
 
     def _compiled(self, matrix: Cells) -> bool:
         """Whether compiled loops read records, and there are enough of them."""
-        return self.plan.on_grid is not None and compiled.worthwhile(matrix.size)
+        alone = self.plan.on_grid is not None and self.embedding is None
+        return alone and compiled.worthwhile(matrix.size)
 
     def _add_read(self, total: IntegerSum, matrix: Cells, first_row: int) -> None:
         none = np.empty(0, dtype=np.int64)
@@ -303,13 +314,13 @@ class Summation:
 
     @property
     def _fills(self) -> bool:
-        """Whether gaps can be filled: along an axis, and not between the points of a box."""
-        return not isinstance(self.plan.basis, BoxFunctions)
+        return _fills(self.plan.basis)
 
     @property
     def _plain(self) -> bool:
         """Whether records are taken as they are."""
-        return self.reading.missing == "refuse" and not self.reading.standardize
+        read = self.reading
+        return read.missing == "refuse" and not read.standardize and self.embedding is None
 
     def _check(self, unusable: int, matrix: Cells, first_row: int) -> None:
         if unusable and self.reading.invalid == "refuse":
@@ -393,9 +404,38 @@ class Summed:
         return "Summed(content private)"
 
 
-def matrix_on(
-    values: object, basis: Basis | BoxFunctions, missing: str = "refuse", invalid: str = "refuse"
-) -> Cells:
+def read_block(
+    block: object, basis: Basis | BoxFunctions, reading: ReadingRule, first_row: int = 0
+) -> Curves:
+    """Records, checked, filled, standardised and embedded: each by itself. Private.
+
+    Raises
+    ------
+    DataError
+        With the place of the first that cannot be used, unless repairing.
+    """
+    embedding, fills = embedding_of(reading), _fills(basis)
+    if embedding is None:
+        grid = flat_grid(basis)
+        curves = curves_from_array(block, grid, reading.missing, reading.invalid, first_row, fills)
+        return standardized(curves, basis.weights) if reading.standardize else curves
+    matrix = matrix_of(block, reading.invalid)
+    grid = np.arange(float(matrix.shape[1])) if embedding.moved else flat_grid(basis)
+    curves = curves_from_array(matrix, grid, reading.missing, reading.invalid, first_row, fills)
+    curves = standardized(curves, basis.weights) if reading.standardize else curves
+    made = embedding.curves(curves, basis.weights.size)
+    if reading.invalid == "refuse" and not made.usable.all():
+        row = first_row + int(np.argmin(made.usable))
+        raise DataError(f"embed must give finite numbers; found others for row {row}. {OUTSIDE}")
+    return made
+
+
+def _fills(basis: Basis | BoxFunctions) -> bool:
+    """Whether gaps can be filled: along an axis, and not between the points of a box."""
+    return not isinstance(basis, BoxFunctions)
+
+
+def matrix_on(values: object, basis: Basis | BoxFunctions, reading: ReadingRule) -> Cells:
     """Records as a matrix (n, m) that fits the basis; on a box also images (n, m_1, ..., m_d).
 
     Raises
@@ -406,7 +446,7 @@ def matrix_on(
         If gaps are to be filled on a box.
     """
     if isinstance(basis, BoxFunctions):
-        if missing == "complete":
+        if reading.missing == "complete":
             raise ParameterError(
                 "missing",
                 "be 'refuse' on a box",
@@ -414,9 +454,10 @@ def matrix_on(
                 "Interpolation between scattered neighbours is not offered: fill the gaps yourself,"
                 " within each record.",
             )
-        values = _flattened(values, tuple(axis.size for axis in basis.grid_points), invalid)
-    matrix = matrix_of(values, invalid)
-    check_orientation(matrix.shape, basis.weights.size)
+        values = _flattened(values, tuple(axis.size for axis in basis.grid_points), reading.invalid)
+    matrix, embedding = matrix_of(values, reading.invalid), embedding_of(reading)
+    if embedding is None or not embedding.moved:
+        check_orientation(matrix.shape, basis.weights.size)
     return matrix
 
 

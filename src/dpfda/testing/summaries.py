@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any
 from unittest import mock
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 
 from dpfda.noise import NoiseLaw
 from dpfda.noise.protocol import VectorLaw
@@ -65,11 +69,12 @@ def check_summary(estimator: Estimator, X: ArrayLike, *others: object, sums: boo
     _check_parameters(estimator)
     _check_charge(estimator, rows, others)
     _check_refusal(estimator, rows, others)
+    _check_embedding(estimator, rows)
     _check_rows(estimator, rows, others, sums)
+    _check_roads(estimator, rows, others)
 
 
 def _check_parameters(estimator: Estimator) -> None:
-    from sklearn.base import clone
     from sklearn.exceptions import NotFittedError
 
     copy = clone(estimator)
@@ -84,8 +89,6 @@ def _check_parameters(estimator: Estimator) -> None:
 
 def _ledgered(estimator: Estimator, part: int = 1) -> tuple[Estimator, MemoryLedger]:
     """A clone that charges a ledger of its own, whose budget is what is asked, or a part of it."""
-    from sklearn.base import clone
-
     whole, unit = estimator.asked(), estimator.settings.unit
     budget = type(whole)(*(getattr(whole, term) / part for term in whole.terms))
     ledger = MemoryLedger()
@@ -150,8 +153,6 @@ def _listening() -> Iterator[list[tuple[int, ...]]]:
 def _totals(
     estimator: Estimator, rows: Floats, others: Sequence[object]
 ) -> tuple[list[tuple[int, ...]], Release]:
-    from sklearn.base import clone
-
     with _listening() as heard:
         release: Release = clone(estimator).fit(rows, *others).release_
     return heard, release
@@ -179,3 +180,51 @@ def _check_step(release: Release, step: list[int]) -> None:
         return
     achieved = noise.achieved("box", tuple(map(abs, step)), release.guarantee)
     assert within(achieved, release.guarantee), "a row moves the sum further than the noise allows"
+
+
+def _check_embedding(estimator: Estimator, rows: Floats) -> None:
+    """Row i of what is embedded is of row i alone, however many others there are."""
+    if rows.ndim != 2:
+        return
+    with np.errstate(all="ignore"):
+        whole = np.asarray(estimator.embed(rows.copy()), dtype=float)
+        alone = [np.asarray(estimator.embed(row[None].copy()), dtype=float)[0] for row in rows]
+        turned = np.asarray(estimator.embed(rows[::-1].copy()), dtype=float)[::-1]
+    same = all(np.array_equal(whole, other, equal_nan=True) for other in (alone, turned))
+    assert same, "what embed makes of a row depends on the other rows"
+
+
+def _check_roads(estimator: Estimator, rows: Floats, others: Sequence[object]) -> None:
+    """All roads to one sum give the same integers, or are refused."""
+    if others or rows.ndim != 2 or not hasattr(estimator, "partial_fit"):
+        return
+    whole = _totals(estimator, rows, others)[0]
+    for road in (_in_blocks, _of_holders, _on_dask):
+        try:
+            heard = road(estimator, rows)
+        except ParameterError:
+            continue
+        assert heard in (None, whole), f"{road.__name__[1:]} leads to another sum than fit"
+
+
+def _in_blocks(estimator: Any, rows: Floats) -> list[tuple[int, ...]]:
+    with _listening() as heard:
+        clone(estimator).fit_blocks(iter([rows[:2], rows[2:]]))
+    return heard
+
+
+def _of_holders(estimator: Any, rows: Floats) -> list[tuple[int, ...]]:
+    pool = clone(estimator).pooled(len(rows), rows.shape[1])
+    total = pool.total(rows[:1]).merge(pool.total(rows[1:]))
+    with _listening() as heard:
+        pool.publish(total)
+    return heard
+
+
+def _on_dask(estimator: Any, rows: Floats) -> list[tuple[int, ...]] | None:
+    if find_spec("dask") is None:
+        return None
+    arrays: Any = importlib.import_module("dask.array")
+    with _listening() as heard:
+        clone(estimator).fit(arrays.from_array(rows, chunks=(2, rows.shape[1])))
+    return heard

@@ -92,6 +92,8 @@ class PrivateVectorMean(Estimator):
 
     release_: ReleasedVector
 
+    embeds = True
+
     def __init__(
         self,
         epsilon: Number = None,
@@ -217,7 +219,7 @@ class PrivateVectorMean(Estimator):
         return [
             PrivateMean(
                 **budget, bounds=bound, basis=self.basis, mechanism=self.mechanism,
-                domain=self.domain, unit=self.unit, reading=self.reading,
+                domain=self.domain, unit=self.unit, reading=reading,
             )
             for bound in _bounds(self.bounds, count)
         ]  # fmt: skip
