@@ -153,7 +153,13 @@ class MeanLine(Expansion, Valued, OnBasis):
     def _mean_band(self, asked: Asked, at: Floats) -> Band:
         """The band for the mean itself; see `dpfda.estimates.widths`."""
         half, line = _half_widths((self,), asked, at), self._uncut(at)
-        return self._held(Band(at, line - half, line + half, asked.level, asked.simultaneous))
+        ends = line - half, line + half
+        measured = None if self.order else self.widths.measured(asked.level, asked.simultaneous)
+        if measured is not None and self.limits is not None:
+            low, high = (self.limits[0] + self._scale * end for end in measured)
+            low, high = (piecewise(self.grid_points, end, at) for end in (low, high))
+            ends = np.maximum(ends[0], low), np.minimum(ends[1], high)
+        return self._held(Band(at, *ends, asked.level, asked.simultaneous))
 
     @property
     def _scale(self) -> Floats:
