@@ -21,7 +21,7 @@ from dpfda.releases.bands import (
     make_credible_band,
 )
 from dpfda.releases.base import LEVEL, Release
-from dpfda.releases.confidence import Variance, for_population
+from dpfda.releases.confidence import Variance, each_part, for_population
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.lines import WIGGLES, MeanLine, line_claim, misfit, posterior_claim, verdict
 from dpfda.releases.words import per_axis
@@ -137,9 +137,10 @@ class ReleasedFunction(MeanLine):
         return band if asked.exact else self._held(band)
 
     def _around_population(self, at: Floats, asked: Asked, variance: Variance | None) -> Band:
-        usual = replace(asked, of=self._claims()[0].of)
+        usual = replace(asked, of=self._claims()[0].of, level=each_part(asked.level))
         band, places = self._around(at, usual), self.grid_points.size
-        return for_population(band, self(at), self._limits_at(at), variance, self.count, places)
+        limits = self._limits_at(at)
+        return for_population(band, self(at), limits, variance, self.count, places, asked.level)
 
     # Its file.
 
