@@ -432,9 +432,57 @@ class TestRelease:
             in words
         )
         assert "narrower than a cell can be missed altogether" in words
-        assert verdict(release) in words.replace("Typical", "typical")
+        said = verdict(release)
+        assert f"{said[:1].upper()}{said[1:]}." in words
         assert "probability of 95%" not in words
         assert misfit(release) is None
+
+    @pytest.mark.parametrize(
+        ("mean", "bounds", "size", "said"),
+        [
+            (np.sin(6 * GRID), (-2, 2), 5000, "resolves the course: typical error"),
+            # A peak narrower than a cell: what is released is flat.
+            (0.1 + 0.8 * (np.abs(GRID - 0.4) < 0.006), (0, 1), 100, "shape not resolved: a flat line"),
+            (np.full(100, 0.5), (0, 1), 50_000, "shape not resolved: a flat line would serve as well"),
+            # Millimetres for metres, and metres for millimetres.
+            (np.full(100, 1700.0), (0, 3), 500, "at the bound: most values lie on 3 or beyond"),
+            (
+                np.full(100, 1.7),
+                (0, 3000),
+                500,
+                "at the bound: most values lie on 0 or beyond; check units",
+            ),
+        ],
+    )
+    def test_the_verdict_is_relative_to_the_curve(self, mean, bounds, size, said) -> None:
+        curves = np.tile(mean, (size, 1))
+        release = PrivateMean(1.0, bounds=bounds, domain=Domain(GRID)).fit(curves).release_
+        assert verdict(release).startswith(said)
+        assert "good" not in verdict(release)
+        assert release.summary()["verdict"] == verdict(release)
+
+    def test_a_misfit_is_told_first_and_widens_the_band(self) -> None:
+        steps = 0.5 + 0.45 * np.sign(np.sin(2 * np.pi * 17.3 * np.linspace(0, 1, 200)))
+        model = model_of(200, 3000.0)
+        widths = Widths(model.posterior(noisy(model, steps, np.random.default_rng(1))))
+        assert widths.misfit
+        wide = widths.around_line(0.95)
+        calm = Widths(model.posterior(noisy(model, means_of(200)[0], np.random.default_rng(1))))
+        assert not calm.misfit
+        assert np.mean(wide) > 3 * np.mean(calm.around_line(0.95))
+        curves = np.tile(steps, (3000, 1))
+        release = PrivateMean(1.0, bounds=(0, 1)).fit(curves).release_
+        assert release.facts.stated.first[0] == misfit(release)
+        assert misfit(release) in " ".join(release.describe().split())
+
+    def test_where_the_line_is_true_a_misfit_is_rare(self) -> None:
+        # Smooth means: the test is at .95, and the line follows the noise a little.
+        flags, generator = 0, np.random.default_rng(3)
+        for case in range(200):
+            model = model_of(100, (300.0, 1000.0)[case % 2])
+            mean = means_of(100)[case % 4]
+            flags += Widths(model.posterior(noisy(model, mean, generator))).misfit
+        assert flags <= binom.isf(1e-3, 200, 0.05)
 
     def test_a_mean_rougher_than_its_cells_is_named(self) -> None:
         t = np.linspace(0, 1, 200)

@@ -58,6 +58,8 @@ FACTOR = 1.05
 # Factors of the line's and the noise's half-widths and of changes over a cell, where cells hold several
 # points; from so many cells on the noise counts less.
 OF_LINE, OF_NOISE, OF_CHANGES, MANY_CELLS = 1.5, 0.3, 0.6, 40
+# Of sparse observations: a factor.
+OF_SEEN = 1.26
 # Where each point is a cell: a factor, and the share of what the level leaves that the cut may take.
 OF_BOTH, CUT = 1.15, 0.4
 # What cells leave of the sums is beyond the noise at this level; then bands are so many times as wide.
@@ -96,10 +98,7 @@ class Widths:
         return np.rint(np.linspace(0, size - 1, min(size, POINTS))).astype(np.int64)
 
     def around_line(self, level: float, simultaneous: bool = True) -> Floats:
-        """Half-widths (m,) on the grid of the band around the clipped line; read-only.
-
-        A table, a picture and a report ask for the same ones: they are simulated once.
-        """
+        """Half-widths (m,) on the grid of the band around the clipped line, simulated once; read-only."""
         asked = level, simultaneous
         if asked not in self._around:
             self._around[asked] = frozen(around_lines((self,), level, simultaneous))
@@ -110,9 +109,7 @@ class Widths:
         return {}
 
     def around_seen(self, level: float, simultaneous: bool, root: Floats) -> Floats:
-        """Half-widths (N,) where every place was seen in the mean of its cell: rich components alone.
-
-        Nothing is added for what bends inside a cell: cells were chosen so small that the noise decides.
+        """Half-widths (N,) where every place was seen in its cell: rich components, and changes.
 
         Parameters
         ----------
@@ -124,9 +121,10 @@ class Widths:
         apart = self._from_line(RICH, PUBLIC, level, 0)
         generator = np.random.Generator(np.random.Philox(key=1))
         apart = apart + generator.standard_normal((len(apart), root.shape[1])) @ root[self.looked_at].T
-        half = FACTOR * spread([apart], level, simultaneous)
-        times = self.posterior.model.times
-        return np.interp(times, times[self.looked_at], half)
+        half = OF_SEEN * spread([apart], level, simultaneous)
+        times, line = self.posterior.model.times, self.posterior.line
+        changes = differences(line, self.posterior.model.resolution, 1)
+        return np.interp(times, times[self.looked_at], half) + OF_CHANGES / 2 * changes
 
     @cached_property
     def typical_error(self) -> float:

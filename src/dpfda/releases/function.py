@@ -183,13 +183,13 @@ class ReleasedFunction(MeanLine):
         places = f"{grid.size} points from {grid[0]:g} to {grid[-1]:g}"
         places += f", in the domain from {start:g} to {end:g}"
         derivative = f"the derivative (of order {self.order}) of " if self.order else ""
-        said = {"accuracy": verdict(self), "misfit": misfit(self)}
+        said = {"misfit": misfit(self), "accuracy": verdict(self)}
         known = {name: text for name, text in said.items() if text is not None}
         return self._function(
             f"{derivative}a {super()._subject}",
             places,
-            first=[f"{first_up(known['accuracy'])}."] if "accuracy" in known else [],
-            remarks=[WIGGLES, said["misfit"] or ""] if self._is_line else [],
+            first=[f"{first_up(text).rstrip('.')}." for text in known.values()],
+            remarks=[WIGGLES] if self._is_line else [],
             findings=known,
             numbers={"verdict": said["accuracy"], "misfit": said["misfit"]},
         )
