@@ -81,6 +81,16 @@ class TestDesign:
         assert [number_of_cells(m, 5000) for m in (2, 3, 24, 57)] == [2, 3, 24, 57]
         assert max(number_of_cells(5000, s) for s in np.geomspace(1, 1e12, 30)) == 300
 
+    def test_more_cells_where_n_epsilon_is_large(self) -> None:
+        grown, before = (
+            [number_of_cells(200, s, grown) for s in (300, 1000, 2000, 5000, 8000)]
+            for grown in (True, False)
+        )
+        assert grown[:2] == before[:2]
+        assert grown[2] > before[2]
+        assert grown[3] == int(1.4 * before[3])
+        assert number_of_cells(200, 1e5, False) == number_of_cells(200, 1e5) == 200
+
     def test_cells_have_equal_numbers_of_points(self) -> None:
         for size in (50, 700, 3000):
             cells = np.array(self.design(size, PureDP(1)).hierarchy.cells)
@@ -288,6 +298,44 @@ class TestBand:
             held += bool(np.all(np.abs(widths.posterior.line - mean) <= widths.around_line(0.95)))
         assert held >= binom.ppf(1e-3, cases, 0.95)
 
+    @pytest.mark.parametrize("points", [30, 120])
+    def test_where_every_point_is_measured_it_holds_any_mean(self, points: int) -> None:
+        # White noise, which no component expects: by the law of the noise alone. In 200 releases a band
+        # that held 90 in 100 would pass two times in a hundred.
+        generator, held = np.random.default_rng(points), 0
+        for _ in range(200):
+            mean = generator.uniform(0, 1, points)
+            model = model_of(points, 40.0 * points, cells=points)
+            widths = Widths(model.posterior(noisy(model, mean, generator)))
+            lower, upper = widths.measured(0.95, True)
+            held += bool(np.all((lower <= mean) & (mean <= upper)))
+        assert held >= binom.ppf(1e-3, 200, 0.98)
+
+    def test_the_band_is_cut_to_what_was_measured(self) -> None:
+        t = np.linspace(0, 1, 60)
+        spikes = np.where(np.arange(60) % 7 == 3, 0.9, 0.1)
+        curves = np.tile(spikes, (4000, 1))
+        release = PrivateMean(1.0, bounds=(0, 1), domain=Domain(t)).fit(curves).release_
+        band, ends = release.band(points=t), release.widths.measured(0.95, True)
+        line = release(t)
+        assert np.all(band.lower >= np.minimum(np.maximum(ends[0], 0), line) - 1e-12)
+        assert np.all(band.upper <= np.maximum(np.minimum(ends[1], 1), line) + 1e-12)
+        slope = release.derivative().band(points=t)
+        assert slope.upper.max() > band.upper.max()
+
+    def test_no_cut_where_cells_hold_several_points_or_the_number_is_private(self) -> None:
+        assert release_of(100, 300.0, 1).widths.measured(0.95, True) is None
+        curves = np.full((5000, 30), 0.5)
+        fitted = PrivateMean(1.0, bounds=(0, 1), unit=PrivacyUnit(neighbours="add-remove")).fit(curves)
+        assert fitted.release_.widths.whole
+        assert fitted.release_.widths.measured(0.95, True) is None
+
+    def test_a_level_alone_is_not_taken_for_certain(self) -> None:
+        # A flat line over few cells hides waves as large as the noise of a cell.
+        model = model_of(100, 300.0)
+        widths = Widths(model.posterior(np.zeros(model.resolution)))
+        assert widths.around_line(0.95).min() > 0.3 * widths.noise_reach(0.95, True).max()
+
     @pytest.mark.parametrize(("points", "strength"), [(100, 5000.0), (600, 1e6)])
     def test_a_quick_one(self, points: int, strength: float) -> None:
         release = release_of(points, strength, 1)
@@ -384,9 +432,57 @@ class TestRelease:
             in words
         )
         assert "narrower than a cell can be missed altogether" in words
-        assert verdict(release) in words.replace("Typical", "typical")
+        said = verdict(release)
+        assert f"{said[:1].upper()}{said[1:]}." in words
         assert "probability of 95%" not in words
         assert misfit(release) is None
+
+    @pytest.mark.parametrize(
+        ("mean", "bounds", "size", "said"),
+        [
+            (np.sin(6 * GRID), (-2, 2), 5000, "resolves the course: typical error"),
+            # A peak narrower than a cell: what is released is flat.
+            (0.1 + 0.8 * (np.abs(GRID - 0.4) < 0.006), (0, 1), 100, "shape not resolved: a flat line"),
+            (np.full(100, 0.5), (0, 1), 50_000, "shape not resolved: a flat line would serve as well"),
+            # Millimetres for metres, and metres for millimetres.
+            (np.full(100, 1700.0), (0, 3), 500, "at the bound: most values lie on 3 or beyond"),
+            (
+                np.full(100, 1.7),
+                (0, 3000),
+                500,
+                "at the bound: most values lie on 0 or beyond; check units",
+            ),
+        ],
+    )
+    def test_the_verdict_is_relative_to_the_curve(self, mean, bounds, size, said) -> None:
+        curves = np.tile(mean, (size, 1))
+        release = PrivateMean(1.0, bounds=bounds, domain=Domain(GRID)).fit(curves).release_
+        assert verdict(release).startswith(said)
+        assert "good" not in verdict(release)
+        assert release.summary()["verdict"] == verdict(release)
+
+    def test_a_misfit_is_told_first_and_widens_the_band(self) -> None:
+        steps = 0.5 + 0.45 * np.sign(np.sin(2 * np.pi * 17.3 * np.linspace(0, 1, 200)))
+        model = model_of(200, 3000.0)
+        widths = Widths(model.posterior(noisy(model, steps, np.random.default_rng(1))))
+        assert widths.misfit
+        wide = widths.around_line(0.95)
+        calm = Widths(model.posterior(noisy(model, means_of(200)[0], np.random.default_rng(1))))
+        assert not calm.misfit
+        assert np.mean(wide) > 3 * np.mean(calm.around_line(0.95))
+        curves = np.tile(steps, (3000, 1))
+        release = PrivateMean(1.0, bounds=(0, 1)).fit(curves).release_
+        assert release.facts.stated.first[0] == misfit(release)
+        assert misfit(release) in " ".join(release.describe().split())
+
+    def test_where_the_line_is_true_a_misfit_is_rare(self) -> None:
+        # Smooth means: the test is at .95, and the line follows the noise a little.
+        flags, generator = 0, np.random.default_rng(3)
+        for case in range(200):
+            model = model_of(100, (300.0, 1000.0)[case % 2])
+            mean = means_of(100)[case % 4]
+            flags += Widths(model.posterior(noisy(model, mean, generator))).misfit
+        assert flags <= binom.isf(1e-3, 200, 0.05)
 
     def test_a_mean_rougher_than_its_cells_is_named(self) -> None:
         t = np.linspace(0, 1, 200)

@@ -35,7 +35,7 @@ from dpfda.bases.corners import Corners
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.estimates.curves import LARGEST_GRID, CurveModel
 from dpfda.estimates.histospline import nearest_shares
-from dpfda.estimates.widths import FACTOR, Widths, bending, check_offered, spread
+from dpfda.estimates.widths import FACTOR, Widths, check_offered, differences, spread
 from dpfda.noise import NoiseLaw
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.one_thread import one_thread
@@ -203,7 +203,7 @@ class Effects:
         for mixture in ("rich", "brownian"):
             apart = np.clip(self._drawn(form, mixture), -most, most) - line[places]
             halves.append(spread([apart], level, simultaneous))
-        half = FACTOR * (sum(halves) + bending(line, len(self.cells))[places]) / 2
+        half = FACTOR * (sum(halves) + differences(line, len(self.cells), 2)[places]) / 2
         if not form[0]:
             half *= WIDER
         return np.interp(self.grid, self.widths[0].posterior.model.times[places], half)

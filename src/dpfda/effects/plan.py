@@ -203,7 +203,8 @@ def effects_plan(
     beside = 1 + len(corners.numbers)
     if cells is None:
         noisier = table_of(TRIAL, TRIAL).deviation * math.sqrt(corners.size)
-        chosen = number_of_cells(grid.size, stated_size(designed, "cells") * USUAL / noisier)
+        strength = stated_size(designed, "cells") * USUAL / noisier
+        chosen = number_of_cells(grid.size, strength, grown=False)
     else:
         chosen = whole(cells, "cells", 1, grid.size, f"be from 1 to {grid.size} grid points")
     about = {"summary": SUMMARY, **read_labels(settings.domain.labels)}

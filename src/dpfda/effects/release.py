@@ -24,7 +24,7 @@ from dpfda.releases import entries as file
 from dpfda.releases.banded import Valued
 from dpfda.releases.bands import Asked, Band, Limits, settled
 from dpfda.releases.base import LEVEL, Column, Release
-from dpfda.releases.confidence import BOUNDED, STATED, Variance, sampled, stated_variance
+from dpfda.releases.confidence import BOUNDED, STATED, Variance, each_part, sampled, stated_variance
 from dpfda.releases.facts import BandFact, Claim, Stated
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import corner_noise_words
@@ -262,9 +262,10 @@ class ReleasedFunctionalRegression(Valued):
         if stated is not None:
             residual = np.minimum(residual, stated)
         deviation = np.sqrt(residual * self._effects.sampling(self._form, asked.level))
-        band, limits = self._around(at, asked), self._limits(at)
-        cut = None if self.is_effect else limits
-        widened = sampled(band, self._values(at), deviation, self.grid_points.size, cut)
+        band = self._around(at, replace(asked, level=each_part(asked.level)))
+        cut = None if self.is_effect else self._limits(at)
+        places = self.grid_points.size
+        widened = sampled(band, self._values(at), deviation, places, asked.level, cut)
         return replace(widened, covers=BOUNDED if stated is None else STATED)
 
     @property

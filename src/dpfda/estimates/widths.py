@@ -1,20 +1,29 @@
 """How far the mean of curves between bounds may lie from its released line: widths of the default band.
 
-Two mixtures are put in place of the line's, both rougher than what it takes for likely: *rich*, all
-components alike, and *Brownian*, with variances that fall like j^-2 only. Under each, components are
-drawn by their posterior weights, and for each a curve and the *true* noise given it, as far as normal
-noise of its variance tells: deviations of the mean from the line, which knows more where the noise is of
-a box. With s(t) their root mean square and q the level's quantile of max_t |deviation| / s
-the half-width is q s(t). What bends within a cell is not measured at all: D(t) is the largest second
-difference of the line over one cell, within a cell of t, and zero where every point was measured. The
-band's half-width is
+Mixtures stand in for the line's: *rich*, all components alike, and *Brownian*, with variances that fall
+like j^-2 only. Under each of the three, components are drawn by their posterior weights, and for each a
+curve and the *true* noise given it, as far as normal noise of its variance tells: deviations of the mean
+from the line. With s(t) their root mean square and k the level's quantile of max_t |deviation| / s the
+half-width is k s(t): L under the line's mixture, R rich, B Brownian.
 
-    1.05 (rich + Brownian + D) / 2.
+**Where a cell holds several points** the half-width is
 
-**What it promises.** Noise is known exactly; how a mean wiggles between cells is assumed. On 39 sets of
-real curves, which were in view when the constant was set, the band for 95 % held the whole clipped mean
-in .87 to .98 of releases, by the number of units times epsilon (50 to 80,000), .93 over all. Spikes,
-steps and cycles narrower than a cell can be missed altogether. No band here is about sampling.
+    1.5 L + .3 q min(1, 40 / M)^(1/2) + .6 D.
+
+The noise of all M averages stays within q at the level: by the law of the box the quantile of Gamma(M).
+What a mean does within a cell is not measured: D(t) is the largest change of the line over one cell,
+within a cell of t.
+
+**Where every point is a cell** it is 1.15 (1 + p) (R + B) / 2, p being the share of rough components in
+the evidence; and the band is cut to what was measured, y(t) -+ q, which holds whatever the mean is, with
+two fifths of what the level leaves. Of other noise than a box's it is 1.05 (R + B + D2) / 2, with the
+largest second difference D2.
+
+**Where cells cannot follow**, the sums leave more than noise: the largest coordinate of what the line
+leaves is beyond the .95 quantile of Gamma(M). Then half-widths are 1.5 times as wide, and it is said.
+
+**What it promises.** Noise is known exactly; how a mean wiggles between cells is assumed. How often the
+band held is on the page on the default mean. What is narrower than a cell can be missed altogether.
 """
 
 from __future__ import annotations
@@ -26,11 +35,14 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
 from dpfda.bases.grids import frozen
+from dpfda.estimates.box_law import scale_of
 from dpfda.estimates.components import LINE, PUBLIC, Fit, weights_of
 from dpfda.estimates.counts import CountNoise
 from dpfda.estimates.curves import CurveModel, CurvePosterior
+from dpfda.noise.bodies import InBox
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
@@ -43,6 +55,15 @@ MIXTURES = {"line": (LINE, PUBLIC), "rich": (RICH, PUBLIC), "brownian": (BROWNIA
 SMOOTHER: Mapping[str, float] = {"smooth": 1.0, "rough3": 1.0, "local": 1.0}
 ROUGHEST: Mapping[str, float] = {"rough3": 1.0}
 FACTOR = 1.05
+# Factors of the line's and the noise's half-widths and of changes over a cell, where cells hold several
+# points; from so many cells on the noise counts less.
+OF_LINE, OF_NOISE, OF_CHANGES, MANY_CELLS = 1.5, 0.3, 0.6, 40
+# Of sparse observations: a factor.
+OF_SEEN = 1.26
+# Where each point is a cell: a factor, and the share of what the level leaves that the cut may take.
+OF_BOTH, CUT = 1.15, 0.4
+# What cells leave of the sums is beyond the noise at this level; then bands are so many times as wide.
+MISFIT, WIDENED = 0.95, 1.5
 FEWEST_DRAWS, MOST_DRAWS = 600, 4000
 # Deviations are looked at in so many points; widths are linear between them.
 POINTS = 200
@@ -77,10 +98,7 @@ class Widths:
         return np.rint(np.linspace(0, size - 1, min(size, POINTS))).astype(np.int64)
 
     def around_line(self, level: float, simultaneous: bool = True) -> Floats:
-        """Half-widths (m,) on the grid of the band around the clipped line; read-only.
-
-        A table, a picture and a report ask for the same ones: they are simulated once.
-        """
+        """Half-widths (m,) on the grid of the band around the clipped line, simulated once; read-only."""
         asked = level, simultaneous
         if asked not in self._around:
             self._around[asked] = frozen(around_lines((self,), level, simultaneous))
@@ -91,9 +109,7 @@ class Widths:
         return {}
 
     def around_seen(self, level: float, simultaneous: bool, root: Floats) -> Floats:
-        """Half-widths (N,) where every place was seen in the mean of its cell: rich components alone.
-
-        Nothing is added for what bends inside a cell: cells were chosen so small that the noise decides.
+        """Half-widths (N,) where every place was seen in its cell: rich components, and changes.
 
         Parameters
         ----------
@@ -105,9 +121,10 @@ class Widths:
         apart = self._from_line(RICH, PUBLIC, level, 0)
         generator = np.random.Generator(np.random.Philox(key=1))
         apart = apart + generator.standard_normal((len(apart), root.shape[1])) @ root[self.looked_at].T
-        half = FACTOR * spread([apart], level, simultaneous)
-        times = self.posterior.model.times
-        return np.interp(times, times[self.looked_at], half)
+        half = OF_SEEN * spread([apart], level, simultaneous)
+        times, line = self.posterior.model.times, self.posterior.line
+        changes = differences(line, self.posterior.model.resolution, 1)
+        return np.interp(times, times[self.looked_at], half) + OF_CHANGES / 2 * changes
 
     @cached_property
     def typical_error(self) -> float:
@@ -151,34 +168,74 @@ class Widths:
         return curves, (self.count.errors(generator, draws, beside) / self.size)[:, None]
 
     def drawn(self, mixture: str, level: float, key: int) -> Floats:
-        """Curves (draws, k) that the mean may be, at the places that are looked at.
+        """Curves (draws, k) that the mean may be, where it is looked at, under a mixture by name.
 
-        Parameters
-        ----------
-        mixture : {"line", "rich", "brownian"}
-            Under which curves are drawn.
-        level : float
-        key : int
-            Above 0; draws of different keys are independent.
+        Draws of different keys, above 0, are independent.
         """
         return self._curves(*MIXTURES[mixture], level, key, self.looked_at)[0]
 
     @property
-    def misfit(self) -> bool:
-        """Whether what was measured looks rougher than the cells can follow."""
-        posterior, prior = self.posterior, self.posterior.model.prior
-        weights = weights_of(posterior.fits, RICH)
-        rough = sum(
+    def in_cells(self) -> bool:
+        """Whether averages over cells were measured, with the noise of a box."""
+        model = self.posterior.model
+        return model.prior.cells is not None and isinstance(model.noise, InBox)
+
+    @property
+    def whole(self) -> bool:
+        """Whether every point is a cell."""
+        return self.in_cells and self.posterior.noisy.size == self.posterior.model.grid.size
+
+    @cached_property
+    def roughness(self) -> float:
+        """Share of rough components in the evidence."""
+        weights = weights_of(self.posterior.fits, RICH)
+        return sum(
             float(weight.sum())
-            for fit, weight in zip(posterior.fits, weights, strict=True)
+            for fit, weight in zip(self.posterior.fits, weights, strict=True)
             if fit.part.kind.startswith("rough")
         )
-        seen = posterior.noisy.size
-        if prior.cells is None or not 4 <= seen < prior.lower.size or rough <= ROUGH_EVIDENCE:
+
+    @property
+    def misfit(self) -> bool:
+        """Whether what was measured looks rougher than the cells can follow."""
+        posterior, noise = self.posterior, self.posterior.model.noise
+        if not self.in_cells or self.whole or not isinstance(noise, InBox):
+            return False
+        left = posterior.noisy - posterior.model.seen @ (posterior.line - 0.5)
+        largest = float(np.abs(left).max()) / scale_of(noise.sides)
+        if scipy.special.gammainc(noise.sides, largest) > MISFIT:
+            return True
+        if posterior.noisy.size < 4 or self.roughness <= ROUGH_EVIDENCE:
             return False
         # Of white noise their mean square is six.
         changes = np.diff(posterior.noisy, n=2) / np.sqrt(6)
         return bool(np.sqrt(np.mean(changes**2)) > ROUGH_CHANGES)
+
+    def noise_reach(self, level: float, simultaneous: bool) -> Floats:
+        """What the noise of averages over cells (M,) stays within, of all at once or of each."""
+        model = self.posterior.model
+        noise = model.noise
+        assert isinstance(noise, InBox)  # noqa: S101
+        if simultaneous:
+            scales = float(scipy.special.gammaincinv(noise.sides, level))
+        else:
+            generator = np.random.Generator(np.random.Philox(key=3))
+            lengths = generator.gamma(noise.sides + 1.0, size=MOST_DRAWS)
+            scales = float(np.quantile(lengths * generator.uniform(0, 1, MOST_DRAWS), level))
+        deviations = model.deviations / model.forms.sum(axis=1)
+        return np.asarray(scales * scale_of(noise.sides) * deviations)
+
+    def measured(self, level: float, simultaneous: bool) -> tuple[Floats, Floats] | None:
+        """Ends (m,) of a band that holds the mean whatever it is; None if not every point was measured.
+
+        Of a private number of units the error is not in it: there is none then.
+        """
+        if not self.whole or self.count is not None:
+            return None
+        model = self.posterior.model
+        half = self.noise_reach(1 - CUT * (1 - level), simultaneous)
+        values = 0.5 + self.posterior.noisy * model.deviations / model.forms.sum(axis=1)
+        return values - half, values + half
 
 
 @one_thread()
@@ -194,16 +251,34 @@ def around_lines(lines: Sequence[Widths], level: float, simultaneous: bool = Tru
     """
     check_offered(level)
     model, places = lines[0].posterior.model, lines[0].looked_at
-    halves = [
-        spread(
-            [line._from_line(*prior, level, key) for key, line in enumerate(lines)], level, simultaneous
-        )
-        for prior in ((RICH, PUBLIC), (BROWNIAN, 0.0))
-    ]
+
+    def within(mixture: str) -> Floats:
+        prior = MIXTURES[mixture]
+        apart = [line._from_line(*prior, level, key) for key, line in enumerate(lines)]
+        return spread(apart, level, simultaneous)
+
     line = lines[0].posterior.line - sum(other.posterior.line for other in lines[1:])
     cells = min(each.posterior.model.resolution for each in lines)
-    half = FACTOR * (sum(halves) + bending(line, cells)[places]) / 2
+    if all(each.whole for each in lines):
+        rough = max(each.roughness for each in lines)
+        half = OF_BOTH * (1 + rough) * (within("rich") + within("brownian")) / 2
+    elif all(each.in_cells for each in lines):
+        noise = np.sqrt(sum(_noise(each, level, simultaneous) ** 2 for each in lines))[places]
+        changes = differences(line, cells, 1)[places]
+        half = OF_LINE * within("line") + OF_NOISE * noise + OF_CHANGES * changes
+    else:
+        half = FACTOR * (within("rich") + within("brownian") + differences(line, cells, 2)[places]) / 2
+    if any(each.misfit for each in lines):
+        half = WIDENED * half
     return np.interp(model.grid, model.times[places], half)
+
+
+def _noise(line: Widths, level: float, simultaneous: bool) -> Floats:
+    """What noise counts for (N,) at the carrying points."""
+    model = line.posterior.model
+    reach = line.noise_reach(level, simultaneous)
+    few = min(1.0, MANY_CELLS / reach.size) ** 0.5
+    return np.asarray(few * reach[model.prior.labels[model.places]])
 
 
 @one_thread()
@@ -243,14 +318,18 @@ def check_offered(level: float) -> None:
         )
 
 
-def bending(line: Floats, count: int) -> Floats:
-    """Largest second difference over one cell, within a cell of each point; 0 if all points are seen."""
+def differences(line: Floats, count: int, order: int) -> Floats:
+    """Largest difference of an order over one cell, within a cell of each point; 0 if all are seen."""
     points, step = line.size, max(1, round(line.size / count))
-    second = np.zeros(points)
-    if count >= points or 2 * step >= points:
-        return second
-    second[step:-step] = np.abs(line[2 * step :] - 2 * line[step:-step] + line[: -2 * step])
-    padded = np.pad(second, step)
+    sizes = np.zeros(points)
+    if count >= points or order * step >= points:
+        return sizes
+    found = line[step:] - line[:-step]
+    if order == 2:
+        found = found[step:] - found[:-step]
+    start = order * step // 2
+    sizes[start : start + found.size] = np.abs(found)
+    padded = np.pad(sizes, step)
     return np.asarray(np.lib.stride_tricks.sliding_window_view(padded, 2 * step + 1).max(axis=1))
 
 

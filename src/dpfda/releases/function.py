@@ -21,7 +21,7 @@ from dpfda.releases.bands import (
     make_credible_band,
 )
 from dpfda.releases.base import LEVEL, Release
-from dpfda.releases.confidence import Variance, for_population
+from dpfda.releases.confidence import Variance, each_part, for_population
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.lines import WIGGLES, MeanLine, line_claim, misfit, posterior_claim, verdict
 from dpfda.releases.words import per_axis
@@ -137,9 +137,10 @@ class ReleasedFunction(MeanLine):
         return band if asked.exact else self._held(band)
 
     def _around_population(self, at: Floats, asked: Asked, variance: Variance | None) -> Band:
-        usual = replace(asked, of=self._claims()[0].of)
+        usual = replace(asked, of=self._claims()[0].of, level=each_part(asked.level))
         band, places = self._around(at, usual), self.grid_points.size
-        return for_population(band, self(at), self._limits_at(at), variance, self.count, places)
+        limits = self._limits_at(at)
+        return for_population(band, self(at), limits, variance, self.count, places, asked.level)
 
     # Its file.
 
@@ -182,13 +183,13 @@ class ReleasedFunction(MeanLine):
         places = f"{grid.size} points from {grid[0]:g} to {grid[-1]:g}"
         places += f", in the domain from {start:g} to {end:g}"
         derivative = f"the derivative (of order {self.order}) of " if self.order else ""
-        said = {"accuracy": verdict(self), "misfit": misfit(self)}
+        said = {"misfit": misfit(self), "accuracy": verdict(self)}
         known = {name: text for name, text in said.items() if text is not None}
         return self._function(
             f"{derivative}a {super()._subject}",
             places,
-            first=[f"{first_up(known['accuracy'])}."] if "accuracy" in known else [],
-            remarks=[WIGGLES, said["misfit"] or ""] if self._is_line else [],
+            first=[f"{first_up(text).rstrip('.')}." for text in known.values()],
+            remarks=[WIGGLES] if self._is_line else [],
             findings=known,
             numbers={"verdict": said["accuracy"], "misfit": said["misfit"]},
         )
