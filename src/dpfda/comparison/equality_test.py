@@ -10,6 +10,7 @@ from typing import ClassVar, Self
 import numpy as np
 import scipy
 
+from dpfda.bases.ordinary import Outlook
 from dpfda.comparison.estimator import PrivateComparison
 from dpfda.comparison.forms import ANY, DESCRIBED, DEVIATION, FINE, LEVEL, LOOKS, Forms, quantiles
 from dpfda.comparison.statistic import publish_statistic
@@ -328,8 +329,11 @@ class TestPlan(PlanOfMeans):
         highest = 2 * (abs(critical) + drawn[-1] + 9 * spread)
         return float(scipy.optimize.brentq(missed, 0.0, highest, rtol=1e-6)) / unit * wide
 
-    def expected(self, quick: bool = False) -> float | None:
-        return self.detectable()
+    def outlook(self, quick: bool = False) -> Outlook | None:
+        return Outlook.alike(self.detectable())
+
+    def outlook_width(self, level: float) -> None:
+        """There is no band."""
 
     @property
     def error_axis(self) -> str:

@@ -10,6 +10,7 @@ from typing import ClassVar, cast
 import numpy as np
 
 from dpfda.bases import Basis
+from dpfda.bases.ordinary import Outlook, widest
 from dpfda.bases.protocol import Functions
 from dpfda.bounds import Bound
 from dpfda.comparison.release import ReleasedComparison
@@ -95,9 +96,8 @@ class ComparisonPlan(PlanOfMeans):
         """Of the smallest group."""
         return min((part.n for part in self.parts.values() if part.n), default=None)
 
-    def expected(self, quick: bool = False) -> float | None:
-        found = [part.expected(quick) for part in self._sizes()]
-        return max((error for error in found if error is not None), default=None)
+    def outlook(self, quick: bool = False) -> Outlook | None:
+        return widest(part.outlook(quick) for part in self._sizes())
 
     def _sizes(self) -> list[MeanPlan]:
         """One plan of each size of group."""
@@ -108,9 +108,8 @@ class ComparisonPlan(PlanOfMeans):
         said = self.one.error_words
         return f"of each group's mean, the largest (of a difference up to 1.4 times as much); {said}"
 
-    def half_width(self, level: float) -> float | None:
-        found = [part.half_width(level) for part in self._sizes()]
-        return max((width for width in found if width is not None), default=None)
+    def outlook_width(self, level: float) -> Outlook | None:
+        return widest(part.outlook_width(level) for part in self._sizes())
 
     @property
     def noise_words(self) -> str:

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from dpfda.bases import Basis
+from dpfda.bases.ordinary import Outlook
 from dpfda.bounds import IntegerBall
 from dpfda.covariance.design import best_symmetric, symmetric_error, symmetric_laws
 from dpfda.covariance.release import ReleasedCovariance
@@ -329,13 +330,13 @@ class CovariancePlan(PlanAgain):
         # Pairs are of two units.
         return self.size * 2 if self.about["center"] == "pairs" else self.size
 
-    def expected(self, quick: bool = False) -> float | None:
+    def outlook(self, quick: bool = False) -> Outlook | None:
         size = self.size or self.expected_size
         if self.subspace is not None or size is None:
             return None
         plan, eigenvalues = self.assumed, self.basis.eigenvalues
         square = symmetric_error(eigenvalues, plan.noise(size), plan.ball.radius, size)
-        return plan.radius**2 * math.sqrt(square) / volume(self.basis)
+        return Outlook.alike(plan.radius**2 * math.sqrt(square) / volume(self.basis))
 
     @property
     def error_words(self) -> str:
@@ -349,7 +350,7 @@ class CovariancePlan(PlanAgain):
             " the same shortened deviations, for curves as rough as the kernel"
         ) + ("" if self.choice is None else ", if the chosen length is a quarter of the largest")
 
-    def half_width(self, level: float) -> float | None:
+    def outlook_width(self, level: float) -> Outlook | None:
         """As `band`: of the noise alone, for the variance function; None where the count is private."""
         if self.subspace is not None or self.size is None:
             return None
@@ -366,7 +367,7 @@ class CovariancePlan(PlanAgain):
             shrunk=False,
         )
         band = example.band(level, exact=True)
-        return float(np.mean(band.upper - band.lower)) / 2
+        return Outlook.alike(float(np.mean(band.upper - band.lower)) / 2)
 
     @property
     def scale(self) -> tuple[float, str] | None:

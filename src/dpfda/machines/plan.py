@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpfda.bases.kernels import parse_kernel
+from dpfda.bases.ordinary import Outlook
 from dpfda.machines.defaults import (
     SOLVERS,
     default_components,
@@ -198,16 +199,17 @@ class MachinePlan(PlanAgain):
         half = None if self.target is None else self.target[1]
         return noise_at_inputs(self.solver, self.features, self.inputs.lower.size, half)
 
-    def expected(self, quick: bool = False) -> float | None:
+    def outlook(self, quick: bool = False) -> Outlook | None:
         found = self._deviations
-        return None if found is None else float(np.sqrt(np.mean(found[0] ** 2)))
+        return None if found is None else Outlook.alike(float(np.sqrt(np.mean(found[0] ** 2))))
 
-    def half_width(self, level: float) -> float | None:
+    def outlook_width(self, level: float) -> Outlook | None:
         found = self._deviations
         if found is None:
             return None
         knorm = isinstance(self.noise, KNormNoise) and self.solver.name != "sums"
-        return factor(self.features.components, level, True, knorm) * float(np.mean(found[1]))
+        wide = factor(self.features.components, level, True, knorm)
+        return Outlook.alike(wide * float(np.mean(found[1])))
 
     @property
     def error_words(self) -> str:
