@@ -176,7 +176,7 @@ def comparison_case(s: CurveSet, n: int, epsilon: float) -> Case:
     return Case(
         s.name, s.half, n, epsilon,
         lambda e: dpfda.PrivateComparison(e, bounds=(s.low, s.high), levels=["a", "b"]),
-        lambda m: m.plan(n, at.size) if TOTAL else m.plan(n // 2, at.size),
+        lambda m: m.plan(n, at.size),
         lambda m: m.fit(data, groups).release_,
         lambda r: np.array([r[name](at) for name in "ab"]), truth,
         lambda r: float(np.mean([band_width(r[name]) for name in "ab"])),
@@ -325,7 +325,7 @@ def machine_case(s: CurveSet, n: int, epsilon: float, classes: bool) -> Case:
     )  # fmt: skip
 
 
-TOTAL = False
+
 KINDS: dict[str, Any] = {
     "mean": mean_case,
     "vector": vector_case,

@@ -13,6 +13,7 @@ import scipy
 from dpfda.bases.ordinary import Outlook
 from dpfda.comparison.estimator import PrivateComparison
 from dpfda.comparison.forms import ANY, DESCRIBED, DEVIATION, FINE, LEVEL, LOOKS, Forms, quantiles
+from dpfda.comparison.plan import divided
 from dpfda.comparison.statistic import publish_statistic
 from dpfda.comparison.tested_release import ReleasedTest
 from dpfda.mechanisms.cells import Cells
@@ -22,7 +23,7 @@ from dpfda.noise import cost_of
 from dpfda.numerics.aggregate import IntegerSum, exact_product
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import choice, probability, real, whole
+from dpfda.numerics.parameters import choice, probability, real
 from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee
@@ -157,8 +158,8 @@ class PrivateEqualityTest(Estimator):
         Parameters
         ----------
         n : int or mapping
-            Number of units of each group: one for all of `levels` (two, where none are named), or by
-            name.
+            Number of units in all, divided evenly among `levels` (two, where none are named); or of
+            each group, by name.
         columns : int or array (m,)
             As in `PrivateMean.plan`.
 
@@ -167,8 +168,6 @@ class PrivateEqualityTest(Estimator):
         ParameterError
             If a public parameter is unusable, as in `fit`.
         """
-        if not isinstance(n, Mapping):
-            whole(n, "n", 2)
         return self._plan(self._sums(self.settings).plan(n, columns).parts)
 
     def _plan(self, parts: Mapping[str, MeanPlan]) -> TestPlan:
@@ -282,8 +281,13 @@ class TestPlan(PlanOfMeans):
     # What to expect.
 
     def remade(self, guarantee: Guarantee, n: int) -> TestPlan:
-        """The plan for another guarantee, and n units in each group."""
-        return replace(self, asked=guarantee, sizes=(n,) * len(self.sizes))
+        """The plan for another guarantee, and n units in all, in the proportions of this one."""
+        return replace(self, asked=guarantee, sizes=tuple(divided(n, self.sizes)))
+
+    @property
+    def n(self) -> int:
+        """In all groups together."""
+        return sum(self.sizes)
 
     def detectable(
         self, level: float = LEVEL, power: float = POWER, variance: float | None = 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import ClassVar, cast
 
 import numpy as np
@@ -38,6 +39,18 @@ DESIGN_SIZE = 100
 def design_size(asked: int | None, sizes: Sequence[int]) -> int:
     """What noise is tuned for, the same for all groups: as asked, or the smallest public size."""
     return max(1, min(sizes, default=DESIGN_SIZE)) if asked is None else asked
+
+
+def divided(n: int, sizes: Sequence[int]) -> list[int]:
+    """So many units in all, divided among groups in proportion to sizes; two at least in each.
+
+    Examples
+    --------
+    >>> divided(101, [1, 1]), divided(90, [20, 10])
+    ([51, 50], [60, 30])
+    """
+    ends = [-(-n * part // sum(sizes)) for part in accumulate(sizes, initial=0)]
+    return [max(2, end - start) for start, end in pairwise(ends)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,8 +88,8 @@ class ComparisonPlan(PlanOfMeans):
     # What to expect.
 
     def remade(self, guarantee: Guarantee, n: int) -> ComparisonPlan:
-        """The plan for another guarantee, and n units in each group."""
-        return self.of_sizes([n] * len(self.parts), guarantee)
+        """The plan for another guarantee, and n units in all, in the proportions of this one."""
+        return self.of_sizes(divided(n, [part.n or 1 for part in self.parts.values()]), guarantee)
 
     def of_sizes(self, sizes: Sequence[int], guarantee: Guarantee | None = None) -> ComparisonPlan:
         """The plan for groups of these sizes."""
@@ -93,8 +106,8 @@ class ComparisonPlan(PlanOfMeans):
 
     @property
     def n(self) -> int | None:
-        """Of the smallest group."""
-        return min((part.n for part in self.parts.values() if part.n), default=None)
+        """In all groups together."""
+        return sum(part.n or 0 for part in self.parts.values()) or None
 
     def outlook(self, quick: bool = False) -> Outlook | None:
         return widest(part.outlook(quick) for part in self._sizes())
