@@ -38,10 +38,10 @@ PLANNED = {
     "mean": PrivateMean(1.0, **LAPLACE).plan(60, POINTS),
     "gaussian": PrivateMean(1.0, 1e-6, bounds=(0, 1), mechanism="gaussian").plan(60, POINTS),
     "private count": PrivateMean(1.0, bounds=(0, 1), neighbours="add-remove").plan(60, POINTS),
-    "covariance": PrivateCovariance(1.0, bounds=(0, 1)).plan(60, POINTS),
-    "private center": PrivateCovariance(1.0, bounds=(0, 1), center="private").plan(60, POINTS),
-    "pairs": PrivateCovariance(1.0, bounds=(0, 1), center="pairs").plan(60, POINTS),
-    "components": PrivateFPCA(1.0, bounds=(0, 1)).plan(60, POINTS),
+    "covariance": PrivateCovariance(1.0, bounds=(0, 1)).plan(2000, POINTS),
+    "private center": PrivateCovariance(1.0, bounds=(0, 1), center="private").plan(2000, POINTS),
+    "pairs": PrivateCovariance(1.0, bounds=(0, 1), center="pairs").plan(2000, POINTS),
+    "components": PrivateFPCA(1.0, bounds=(0, 1)).plan(2000, POINTS),
     "density": PrivateDensity(1.0, domain=(0, 10)).plan(60),
     "comparison": PrivateComparison(1.0, **LAPLACE).plan(60, POINTS),
     "several values": PrivateVectorMean(1.0, bounds=(0, 1)).plan(60, POINTS, channels=2),
@@ -70,7 +70,7 @@ def test_half_the_units_at_twice_the_epsilon_have_half_the_error_or_more_alike(n
     error = plan.error
     assert error > 0
     assert plan.at(epsilon=4).error < error < plan.at(epsilon=0.25).error
-    assert plan.at(n=480).error < error
+    assert plan.at(n=8 * plan.n).error < error
     assert plan.at(n=plan.n, epsilon=1).error == pytest.approx(error)
 
 
@@ -212,7 +212,7 @@ def test_an_expected_band_is_as_wide_as_those_of_releases():
 
 def test_pairs_are_counted_as_units():
     plan = PLANNED["pairs"]
-    assert (plan.n, plan.size, plan.at(epsilon=1).size) == (60, 30, 30)
+    assert (plan.n, plan.size, plan.at(epsilon=1).size) == (2000, 1000, 1000)
 
 
 @pytest.mark.parametrize("name", WITHOUT_ERROR)

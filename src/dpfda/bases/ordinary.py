@@ -24,7 +24,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.remembered import remembered
 
 LEVELS, AMPLITUDES, EXPONENTS = (0.2, 0.8), (0.015, 0.25), (1.5, 4.0)
-WAVES = 200
+WAVES, MODES, MODE_EXPONENTS = 200, 100, (0.0, 1.8)
 # What nine of ten of a normal law lie below, in deviations; and that share in words.
 MOST, MOST_WORDS = 1.2816, "nine of ten"
 
@@ -92,6 +92,24 @@ def ordinary_curves(times: Floats, count: int) -> Floats:
     draws *= (sizes * math.sqrt(2) / np.sqrt(np.sum(draws**2, axis=1)))[:, None]
     curves = levels[:, None] + draws @ np.cos(math.pi * np.multiply.outer(waves, times))
     return frozen(np.clip(curves, 0.0, 1.0))
+
+
+@remembered(8)
+def ordinary_modes(times: Floats, count: int) -> Floats:
+    """Modes (count, J, N) at times in [0, 1] of the first laws of ordinary curves about their mean.
+
+    Curves are standard normal variables times the modes, added up: a level and cosines, whose powers
+    fall as those of `ordinary_curves`. Their mean variance is one.
+    """
+    places = spread_evenly(count, 2)
+    waves, (low, high) = np.arange(MODES), MODE_EXPONENTS
+    exponents = low + (high - low) * places[:, :1]
+    powers = np.maximum(waves, 1.0) ** -exponents
+    powers[:, 0] = 2 * places[:, 1]
+    powers /= powers.sum(axis=1, keepdims=True)
+    # A cosine has the mean square 1/2.
+    roots = np.sqrt(powers * np.where(waves, 2, 1))
+    return frozen(roots[:, :, None] * np.cos(math.pi * np.multiply.outer(waves, times)))
 
 
 # Of densities: up to so many hills, of these deviations, on an even floor; counted in so many parts.

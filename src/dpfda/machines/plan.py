@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -208,8 +209,10 @@ class MachinePlan(PlanAgain):
         if found is None:
             return None
         knorm = isinstance(self.noise, KNormNoise) and self.solver.name != "sums"
-        wide = factor(self.features.components, level, True, knorm)
-        return Outlook.alike(wide * float(np.mean(found[1])))
+        widths = factor(self.features.components, level, True, knorm) * found[1]
+        # That of a regression is cut at the bounds of the target.
+        most = math.inf if self.target is None else self.target[1]
+        return Outlook.alike(float(np.mean(np.minimum(widths, most))))
 
     @property
     def error_words(self) -> str:

@@ -21,6 +21,7 @@ from dpfda.numerics.one_thread import one_thread
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication.needed import times
 from dpfda.publication.plan import Plan
+from dpfda.releases.bands import Band
 
 # Of functions that errors are expected over; a budget so many times larger is unlimited.
 ORDINARY = "the middle over ordinary"
@@ -43,24 +44,31 @@ class Trial:
     release : Banded
         A function with a band; it is made while its values are asked for.
     points, truth : array (q,)
-        Points spread evenly, and values there of the function that it is to be near.
+        Points spread evenly, and values (q,) there of the function that it is to be near.
     places : array, optional
         Where its band is looked at; by default where it is drawn.
     """
 
     release: Any
-    points: Floats
+    points: Any
     truth: Floats
     places: Floats | None = None
 
     @cached_property
     def error(self) -> float:
         """Root mean square distance."""
-        return float(np.sqrt(np.mean((self.release(self.points) - self.truth) ** 2)))
+        return float(np.sqrt(np.mean((self._values() - self.truth) ** 2)))
+
+    def _values(self) -> Floats:
+        return np.asarray(self.release(self.points))
+
+    def _band(self, level: float) -> Band:
+        made: Band = self.release.band(level, points=self.places)
+        return made
 
     def half_width(self, level: float) -> float:
         """Of the default band, on average."""
-        band = self.release.band(level, points=self.places)
+        band = self._band(level)
         return float(np.mean(band.upper - band.lower)) / 2
 
 
