@@ -250,7 +250,8 @@ def test_the_noise_of_a_machine_falls_with_epsilon_and_units():
     for name in MACHINES.keys() - {"output"}:
         plan = MACHINES[name].plan(1000)
         assert plan.at(epsilon=4).error < plan.error < plan.at(n=250).error
-        assert plan.band(0.99) > plan.band(0.9) > plan.error
+        # Bands of a regression are cut at the bounds of the target.
+        assert plan.band(0.99) >= plan.band(0.9) > plan.error
         wanted = plan.error / 1.5
         least = plan.least_epsilon(error=wanted)
         assert plan.at(epsilon=least).error <= wanted

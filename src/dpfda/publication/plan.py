@@ -175,6 +175,10 @@ class Plan(ABC):
         """Why no expected band is stated, where there is none."""
         return "Of this summary no width of a band can be foretold; ask for an error."
 
+    def band_said(self, level: float) -> str:
+        """What the band is called, and what it is for."""
+        return f"{100 * level:g}% {self.band_called}"
+
     def band(self, level: float = LEVEL) -> float | None:
         """Expected half-width of the release's default band, over the domain; None where it has none.
 
@@ -335,8 +339,7 @@ class Plan(ABC):
         lines = [f"Plan: {self.summary}, {self._units}; no data were read."]
         facts, band = self.facts() | {"error": self._told_error}, self.outlook_width(level)
         if band is not None:
-            said = f"half-width {_told(band)} to be expected of the {100 * level:g}% {self.band_called}"
-            facts["band"] = said
+            facts["band"] = f"half-width {_told(band)} to be expected of the {self.band_said(level)}"
         return "\n".join(lines + [f"  {name + ':':<11} {fact}" for name, fact in facts.items()])
 
     __str__ = describe

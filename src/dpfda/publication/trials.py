@@ -22,6 +22,7 @@ from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication.needed import times
 from dpfda.publication.plan import Plan
 from dpfda.releases.bands import Band
+from dpfda.releases.facts import Claim
 
 # Of functions that errors are expected over; a budget so many times larger is unlimited.
 ORDINARY = "the middle over ordinary"
@@ -93,6 +94,11 @@ class TriedPlan(Plan):
     def outlook(self, quick: bool = False) -> Outlook | None:
         tried = self._tried[: self.QUICK if quick else None]
         return Outlook.of(np.array([each.error for each in tried])) if tried else None
+
+    def band_said(self, level: float) -> str:
+        (trial, *_) = self._tried
+        claim: Claim = trial.release._claims()[0]
+        return claim.words(level)
 
     @one_thread()
     def outlook_width(self, level: float) -> Outlook | None:
