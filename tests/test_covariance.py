@@ -18,6 +18,7 @@ from scipy.special import gammaln, kv
 import dpfda
 from dpfda import PrivacyUnit, PrivateCovariance, PrivateFPCA, PrivateMean, Reading
 from dpfda.bases import BernsteinBasis, BoxBasis, CosineBasis, KernelBasis
+from dpfda.bases.ordinary import ordinary_modes
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import L1Ball
 from dpfda.covariance import deviations
@@ -1044,14 +1045,19 @@ class TestChosenRadius:
         given = np.median([error(center=Center("private", radius=8.0)) for _ in range(5)])
         assert default < given / 2
 
-    def test_the_plan_says_what_it_assumes(self):
-        plan = PrivateCovariance(1.0, bounds=(-4.0, 4.0), center="private").plan(500, 25)
-        assert "if the chosen length is a quarter of the largest" in plan.error_words
-        fixed = PrivateCovariance(1.0, bounds=(-4.0, 4.0), center=Center("private", radius=2.0)).plan(
-            500, 25
-        )
-        # Of what is left after the mean, .85 is for the moments: less noise at the whole of it.
-        assert 1 < plan.expected() / fixed.expected() < 1 / 0.85
+    def test_the_plan_says_what_it_assumes_and_comes_true(self):
+        made = PrivateCovariance(1.0, bounds=(-4.0, 4.0))
+        plan, grid = made.plan(2000, 25), np.linspace(0, 1, 25)
+        assert "curves that deviate by 0.48 from their mean" in plan.error_words
+        modes = 0.48 * ordinary_modes(grid, 40)[32:]
+        errors = []
+        for place, mode in enumerate(modes):
+            curves = np.random.default_rng(place).standard_normal((2000, len(mode))) @ mode
+            release = made.fit(curves).release_
+            apart = release.on_grid(grid) - np.cov(curves.T, bias=True)
+            errors.append(float(np.sqrt(np.mean(apart**2))))
+        assert 0.6 < np.exp(np.mean(np.log(errors))) / plan.error < 1.5
+        assert np.sum(np.array(errors) <= plan.error_for_most) >= 5
 
     def test_the_exponential_mechanism_uses_it_too(self):
         fpca = PrivateFPCA(50.0, n_components=1, bounds=(-4.0, 4.0), mechanism="exponential")

@@ -12,6 +12,7 @@ from dpfda import (
     PrivateComparison,
     PrivateCovariance,
     PrivateDensity,
+    PrivateEqualityTest,
     PrivateFPCA,
     PrivateKernelClassifier,
     PrivateKernelRegressor,
@@ -19,6 +20,7 @@ from dpfda import (
     PrivateSurvival,
     PrivateVectorMean,
 )
+from dpfda.bases.ordinary import ordinary_curves
 from dpfda.command import options as o
 from dpfda.command.publishing import Publication
 from dpfda.errors import ParameterError
@@ -36,10 +38,10 @@ PLANNED = {
     "mean": PrivateMean(1.0, **LAPLACE).plan(60, POINTS),
     "gaussian": PrivateMean(1.0, 1e-6, bounds=(0, 1), mechanism="gaussian").plan(60, POINTS),
     "private count": PrivateMean(1.0, bounds=(0, 1), neighbours="add-remove").plan(60, POINTS),
-    "covariance": PrivateCovariance(1.0, bounds=(0, 1)).plan(60, POINTS),
-    "private center": PrivateCovariance(1.0, bounds=(0, 1), center="private").plan(60, POINTS),
-    "pairs": PrivateCovariance(1.0, bounds=(0, 1), center="pairs").plan(60, POINTS),
-    "components": PrivateFPCA(1.0, bounds=(0, 1)).plan(60, POINTS),
+    "covariance": PrivateCovariance(1.0, bounds=(0, 1)).plan(2000, POINTS),
+    "private center": PrivateCovariance(1.0, bounds=(0, 1), center="private").plan(2000, POINTS),
+    "pairs": PrivateCovariance(1.0, bounds=(0, 1), center="pairs").plan(2000, POINTS),
+    "components": PrivateFPCA(1.0, bounds=(0, 1)).plan(2000, POINTS),
     "density": PrivateDensity(1.0, domain=(0, 10)).plan(60),
     "comparison": PrivateComparison(1.0, **LAPLACE).plan(60, POINTS),
     "several values": PrivateVectorMean(1.0, bounds=(0, 1)).plan(60, POINTS, channels=2),
@@ -68,7 +70,7 @@ def test_half_the_units_at_twice_the_epsilon_have_half_the_error_or_more_alike(n
     error = plan.error
     assert error > 0
     assert plan.at(epsilon=4).error < error < plan.at(epsilon=0.25).error
-    assert plan.at(n=480).error < error
+    assert plan.at(n=8 * plan.n).error < error
     assert plan.at(n=plan.n, epsilon=1).error == pytest.approx(error)
 
 
@@ -77,8 +79,10 @@ def test_the_least_numbers_are_enough_and_hardly_less_is_not(name):
     plan = PLANNED[name]
     wanted = plan.error / 2
     epsilon, units = plan.least_epsilon(error=wanted), plan.least_n(error=wanted)
-    assert plan.at(epsilon=epsilon).error <= wanted < plan.at(epsilon=epsilon / 1.1).error
-    assert plan.at(n=units).error <= wanted < plan.at(n=math.floor(units / 1.1)).error
+    assert plan.at(epsilon=epsilon).error_for_most <= wanted
+    assert plan.at(epsilon=epsilon / 1.1).error_for_most > wanted
+    assert plan.at(n=units).error_for_most <= wanted
+    assert plan.at(n=math.floor(units / 1.1)).error_for_most > wanted
     # What has been enough stays enough, and three digits are stated.
     assert epsilon == float(f"{epsilon:.3g}")
 
@@ -93,8 +97,8 @@ def test_the_table_between_has_least_numbers_for_budgets_around(name):
         enough = plan.at(n=row["least_n"], epsilon=row["epsilon"])
         fewer = plan.at(n=math.floor(row["least_n"] / 1.1), epsilon=row["epsilon"])
         # What is looked for quickly is enough but for two per cent.
-        assert enough.error <= 1.03 * wanted
-        assert fewer.error > wanted
+        assert enough.error_for_most <= 1.03 * wanted
+        assert fewer.error_for_most > wanted
     assert rows[2]["least_n"] == pytest.approx(plan.least_n(error=wanted), rel=0.02)
 
 
@@ -192,21 +196,23 @@ def test_an_expected_error_is_the_one_that_releases_have():
 
 
 def test_an_expected_band_is_as_wide_as_those_of_releases():
-    plan = PrivateMean(1.0, 1e-6, bounds=(0, 1), mechanism="gaussian").plan(500, POINTS)
-    release = PrivateMean(1.0, 1e-6, bounds=(0, 1), mechanism="gaussian")
-    band = release.fit(np.full((500, POINTS), 0.5)).release_.band(0.9)
-    found = float(np.mean(band.upper - band.lower)) / 2
-    assert plan.band(0.9) == pytest.approx(found, rel=0.2)
+    made = PrivateMean(1.0, 1e-6, bounds=(0, 1), mechanism="gaussian")
+    plan, ordinary = made.plan(500, POINTS), ordinary_curves(np.linspace(0, 1, POINTS), 40)[16:]
+    bands = [made.fit(np.tile(curve, (500, 1))).release_.band(0.9) for curve in ordinary]
+    widths = [np.mean(band.upper - band.lower) / 2 for band in bands]
+    found = math.exp(np.mean(np.log(widths)))
+    assert plan.band(0.9) == pytest.approx(found, rel=0.3)
+    assert np.mean(np.array(widths) <= plan.band_for_most(0.9)) > 0.7
     assert plan.band(0.99) > plan.band(0.9)
     epsilon = plan.least_epsilon(band=found / 2, level=0.9)
-    assert plan.at(epsilon=epsilon).band(0.9) <= found / 2
+    assert plan.at(epsilon=epsilon).band_for_most(0.9) <= found / 2
     # Gaussian noise falls a little slower than one over epsilon, and smoothing a little with it.
-    assert 1.6 < epsilon < 3.0
+    assert 1.6 < epsilon < 6.0
 
 
 def test_pairs_are_counted_as_units():
     plan = PLANNED["pairs"]
-    assert (plan.n, plan.size, plan.at(epsilon=1).size) == (60, 30, 30)
+    assert (plan.n, plan.size, plan.at(epsilon=1).size) == (2000, 1000, 1000)
 
 
 @pytest.mark.parametrize("name", WITHOUT_ERROR)
@@ -244,7 +250,8 @@ def test_the_noise_of_a_machine_falls_with_epsilon_and_units():
     for name in MACHINES.keys() - {"output"}:
         plan = MACHINES[name].plan(1000)
         assert plan.at(epsilon=4).error < plan.error < plan.at(n=250).error
-        assert plan.band(0.99) > plan.band(0.9) > plan.error
+        # Bands of a regression are cut at the bounds of the target.
+        assert plan.band(0.99) >= plan.band(0.9) > plan.error
         wanted = plan.error / 1.5
         least = plan.least_epsilon(error=wanted)
         assert plan.at(epsilon=least).error <= wanted
@@ -256,6 +263,43 @@ def test_two_stages_are_planned_with_their_shares():
     assert plan.two_stages
     assert plan.error < PrivateMean(1.0, bounds=(-5, 5)).plan(500, POINTS).error
     assert [*plan.costs()] == [*estimator.prepare_stages(np.zeros((500, POINTS))).plan.costs()]
+
+
+@pytest.mark.parametrize("make", [PrivateComparison, PrivateEqualityTest])
+def test_a_plan_for_groups_counts_the_units_of_all_together(make):
+    made = make(1.0, bounds=(0, 1), levels=["a", "b", "c"])
+    plan = made.plan(91, POINTS)
+    named = made.plan({"a": 31, "b": 30, "c": 30}, POINTS)
+    assert plan.n == named.n == 91
+    assert plan.error == named.error
+    assert [part.n for part in plan.parts.values()] == [31, 30, 30]
+    uneven = made.plan({"a": 200, "b": 100, "c": 100}, POINTS).at(n=40)
+    assert (uneven.n, uneven.error) == (40, made.plan({"a": 20, "b": 10, "c": 10}, POINTS).error)
+    with pytest.raises(ParameterError, match="n must be at least two units for each group"):
+        made.plan(5, POINTS)
+
+
+def test_nearby_budgets_have_nearby_answers():
+    # Every number of cells from 5 to 11: where one is added the error does not jump.
+    plan = PrivateMean(1.0, bounds=(0, 1)).plan(300, 48)
+    plans = [plan.at(epsilon=1.1**step) for step in range(-8, 4)]
+    errors = np.array([[*each.outlook()] for each in plans])
+    steps = errors[1:] / errors[:-1]
+    assert np.all((steps > 0.85) & (steps < 1.0))
+
+
+def test_nine_of_ten_releases_keep_to_what_was_asked_for():
+    # Of 30 curves that no plan has looked at: 22 or more, but for a chance of .003 at a share of .9.
+    at, made = np.linspace(0, 1, POINTS), PrivateMean(1.0, bounds=(0, 1))
+    plan, ordinary = made.plan(500, POINTS), ordinary_curves(at, 78)[48:]
+    asked = made.set_params(epsilon=plan.least_epsilon(error=0.02))
+    errors = [
+        np.sqrt(np.mean((asked.fit(np.tile(curve, (500, 1))).release_(at) - curve) ** 2))
+        for curve in ordinary
+    ]
+    assert np.mean(np.array(errors) <= 0.02) > 0.7
+    # And no more than needed: half of them are not far below it.
+    assert np.median(errors) > 0.007
 
 
 def test_what_cannot_be_reached_is_refused_in_words():

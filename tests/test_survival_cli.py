@@ -157,12 +157,12 @@ def test_the_command_plans_what_the_estimator_plans() -> None:
     code, said = plan(*asked, *named, "--late")
     assert (code, said) == (0, " ".join(made.describe().split()))
     assert "2 causes" in said
-    code, said = plan(*asked, "--cells", 4, "--error", "2%", "--json")
+    code, said = plan(*asked, "--cells", 16, "--error", "4%", "--json")
     found = json.loads(said)
     assert code == 0
-    assert found["wanted"] == {"error": 0.02}
-    alone = PrivateSurvival(1, domain=(0, 1100), cells=4).plan(400)
-    assert found["least_n"] == alone.least_n(error=0.02)
+    assert found["wanted"] == {"error": 0.04}
+    alone = PrivateSurvival(1, domain=(0, 1100), cells=16).plan(400)
+    assert found["least_n"] == alone.least_n(error=0.04)
 
 
 def test_the_command_plans_a_pooled_mean() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpfda.bases.kernels import short_range
+from dpfda.bases.ordinary import MOST_WORDS
 from dpfda.command.checks import kernel_on
 from dpfda.command.declared import REQUIRED, Given
 from dpfda.command.options import POINTS
@@ -23,7 +24,7 @@ MOST_POINTS = 2000
 EPSILON, UNITS = "1", 100
 # Options that not every verb has.
 NOT_GIVEN = dict.fromkeys(("rho", "public_size", "edges", "points", "late", "levels", "columns"))
-# Whose numbers of units are those of each group.
+# Whose numbers of units are those of all groups together.
 GROUPED = ("compare", "test")
 
 
@@ -66,7 +67,7 @@ def answer(publication: Publication, typed: Given) -> None:
         said = {"wanted": wanted or None, **found, "warnings": warnings, "plot": plot}
         print_json({**facts, **said})
     elif wants:
-        units = f"{made.unit}s in each group" if publication.name in GROUPED else f"{made.unit}s"
+        units = f"{made.unit}s in all" if publication.name in GROUPED else f"{made.unit}s"
         say(_told(given, made, wanted, found, units))
     else:
         say(made.describe(level))
@@ -154,11 +155,11 @@ def _told(given: Given, made: Plan, wanted: Json, found: Json, of: str) -> str:
     from dpfda.views import aligned
 
     term = made.guarantee.terms[0]
-    what, value = "expected error", wanted.get("error")
+    what, value = "error", wanted.get("error")
     if value is None:
         what, value = f"half-width of the {100 * wanted['level']:g}% band", wanted["band"]
     facts = {name: fact for name, fact in made.facts().items() if name in ("protects", "bound")}
-    facts["wanted"] = f"{what} of at most {number(value)}"
+    facts["wanted"] = f"{what} of at most {number(value)}, of {MOST_WORDS} releases"
     if "error" in wanted:
         facts["error"] = made.error_words
     lines = [f"Plan: {made.summary}, from public numbers alone; no file was read."]

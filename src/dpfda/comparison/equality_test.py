@@ -10,8 +10,10 @@ from typing import ClassVar, Self
 import numpy as np
 import scipy
 
+from dpfda.bases.ordinary import Outlook
 from dpfda.comparison.estimator import PrivateComparison
 from dpfda.comparison.forms import ANY, DESCRIBED, DEVIATION, FINE, LEVEL, LOOKS, Forms, quantiles
+from dpfda.comparison.plan import divided
 from dpfda.comparison.statistic import publish_statistic
 from dpfda.comparison.tested_release import ReleasedTest
 from dpfda.mechanisms.cells import Cells
@@ -21,7 +23,7 @@ from dpfda.noise import cost_of
 from dpfda.numerics.aggregate import IntegerSum, exact_product
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import choice, probability, real, whole
+from dpfda.numerics.parameters import choice, probability, real
 from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee
@@ -158,8 +160,8 @@ class PrivateEqualityTest(Estimator):
         Parameters
         ----------
         n : int or mapping
-            Number of units of each group: one for all of `levels` (two, where none are named), or by
-            name.
+            Number of units in all, divided evenly among `levels` (two, where none are named); or of
+            each group, by name.
         columns : int or array (m,)
             As in `PrivateMean.plan`.
 
@@ -168,8 +170,6 @@ class PrivateEqualityTest(Estimator):
         ParameterError
             If a public parameter is unusable, as in `fit`.
         """
-        if not isinstance(n, Mapping):
-            whole(n, "n", 2)
         return self._plan(self._sums(self.settings).plan(n, columns).parts)
 
     def _plan(self, parts: Mapping[str, MeanPlan]) -> TestPlan:
@@ -283,8 +283,13 @@ class TestPlan(PlanOfMeans):
     # What to expect.
 
     def remade(self, guarantee: Guarantee, n: int) -> TestPlan:
-        """The plan for another guarantee, and n units in each group."""
-        return replace(self, asked=guarantee, sizes=(n,) * len(self.sizes))
+        """The plan for another guarantee, and n units in all, in the proportions of this one."""
+        return replace(self, asked=guarantee, sizes=tuple(divided(n, self.sizes)))
+
+    @property
+    def n(self) -> int:
+        """In all groups together."""
+        return sum(self.sizes)
 
     def detectable(
         self, level: float = LEVEL, power: float = POWER, variance: float | None = 0.0
@@ -330,8 +335,11 @@ class TestPlan(PlanOfMeans):
         highest = 2 * (abs(critical) + drawn[-1] + 9 * spread)
         return float(scipy.optimize.brentq(missed, 0.0, highest, rtol=1e-6)) / unit * wide
 
-    def expected(self, quick: bool = False) -> float | None:
-        return self.detectable()
+    def outlook(self, quick: bool = False) -> Outlook | None:
+        return Outlook.alike(self.detectable())
+
+    def outlook_width(self, level: float) -> None:
+        """There is no band."""
 
     @property
     def error_axis(self) -> str:

@@ -16,6 +16,7 @@ from dpfda.comparison.plan import (
     PooledComparison,
     SharedDesign,
     design_size,
+    divided,
     publish_comparison,
     shared_design,
 )
@@ -177,8 +178,8 @@ class PrivateComparison(Estimator):
         Parameters
         ----------
         n : int or mapping
-            Number of units of each group: one for all of `levels` (two, where none are named), or by
-            name.
+            Number of units in all, divided evenly among `levels` (two, where none are named); or of
+            each group, by name.
         columns : int or array (m,)
             As in `PrivateMean.plan`.
 
@@ -189,8 +190,12 @@ class PrivateComparison(Estimator):
         """
         self._check()
         basis = public_basis(self.settings, self.basis, columns)
-        named = n if isinstance(n, Mapping) else dict.fromkeys(self.levels or ("first", "second"), n)
-        units = {level: whole(size, "n", 2) for level, size in named.items()}
+        if isinstance(n, Mapping):
+            units = {level: whole(size, "n", 2) for level, size in n.items()}
+        else:
+            levels = self.levels or ("first", "second")
+            total = whole(n, "n", 2 * len(levels), words="be at least two units for each group")
+            units = dict(zip(levels, divided(total, [1] * len(levels)), strict=True))
         return self._planned(basis, units, self.settings, expected=True)
 
     def _planned(

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import ClassVar, cast
 
 import numpy as np
 
 from dpfda.bases import Basis
+from dpfda.bases.ordinary import Outlook, widest
 from dpfda.bases.protocol import Functions
 from dpfda.bounds import Bound
 from dpfda.comparison.release import ReleasedComparison
@@ -37,6 +39,18 @@ DESIGN_SIZE = 100
 def design_size(asked: int | None, sizes: Sequence[int]) -> int:
     """What noise is tuned for, the same for all groups: as asked, or the smallest public size."""
     return max(1, min(sizes, default=DESIGN_SIZE)) if asked is None else asked
+
+
+def divided(n: int, sizes: Sequence[int]) -> list[int]:
+    """So many units in all, divided among groups in proportion to sizes; two at least in each.
+
+    Examples
+    --------
+    >>> divided(101, [1, 1]), divided(90, [20, 10])
+    ([51, 50], [60, 30])
+    """
+    ends = [-(-n * part // sum(sizes)) for part in accumulate(sizes, initial=0)]
+    return [max(2, end - start) for start, end in pairwise(ends)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,8 +88,8 @@ class ComparisonPlan(PlanOfMeans):
     # What to expect.
 
     def remade(self, guarantee: Guarantee, n: int) -> ComparisonPlan:
-        """The plan for another guarantee, and n units in each group."""
-        return self.of_sizes([n] * len(self.parts), guarantee)
+        """The plan for another guarantee, and n units in all, in the proportions of this one."""
+        return self.of_sizes(divided(n, [part.n or 1 for part in self.parts.values()]), guarantee)
 
     def of_sizes(self, sizes: Sequence[int], guarantee: Guarantee | None = None) -> ComparisonPlan:
         """The plan for groups of these sizes."""
@@ -92,12 +106,11 @@ class ComparisonPlan(PlanOfMeans):
 
     @property
     def n(self) -> int | None:
-        """Of the smallest group."""
-        return min((part.n for part in self.parts.values() if part.n), default=None)
+        """In all groups together."""
+        return sum(part.n or 0 for part in self.parts.values()) or None
 
-    def expected(self, quick: bool = False) -> float | None:
-        found = [part.expected(quick) for part in self._sizes()]
-        return max((error for error in found if error is not None), default=None)
+    def outlook(self, quick: bool = False) -> Outlook | None:
+        return widest(part.outlook(quick) for part in self._sizes())
 
     def _sizes(self) -> list[MeanPlan]:
         """One plan of each size of group."""
@@ -108,9 +121,8 @@ class ComparisonPlan(PlanOfMeans):
         said = self.one.error_words
         return f"of each group's mean, the largest (of a difference up to 1.4 times as much); {said}"
 
-    def half_width(self, level: float) -> float | None:
-        found = [part.half_width(level) for part in self._sizes()]
-        return max((width for width in found if width is not None), default=None)
+    def outlook_width(self, level: float) -> Outlook | None:
+        return widest(part.outlook_width(level) for part in self._sizes())
 
     @property
     def noise_words(self) -> str:

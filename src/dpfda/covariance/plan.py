@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from dpfda.bases import Basis
+from dpfda.bases.ordinary import Outlook, ordinary_modes
 from dpfda.bounds import IntegerBall
 from dpfda.covariance.design import best_symmetric, symmetric_error, symmetric_laws
 from dpfda.covariance.release import ReleasedCovariance
@@ -20,19 +22,26 @@ from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symm
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.rationals import readable
+from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss, RangeLoss
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, pure_part, split
+from dpfda.privacy.words import number
 from dpfda.publication import COUNT_SCALE, COUNT_SHARE, MeanPlan, check, recomputed
 from dpfda.publication.again import PlanAgain
 from dpfda.publication.radii import RadiusChoice
+from dpfda.publication.trials import ORDINARY, Trial, TriedPlan
 from dpfda.records.second_moments import outer_ball
+from dpfda.releases.bands import Band
 from dpfda.releases.staged import RADIUS, Selection
 
 # Beyond this the exponential mechanism's float tuning could not tell the leading eigenvalue apart.
 LARGEST_SIGNAL = 10**12
 # Stages of a release.
-# Of the largest radius, for what is expected of a chosen one.
-ASSUMED = 0.25
+# Deviation of the logarithm of a curve's size. So many persons are made up at most, each for several.
+SIZES = 0.5
+# Of curves, in distances between bounds on values.
+DEVIATION = 0.06
+MOST_PERSONS = 4000
 COUNT, MEAN, MOMENTS, VARIANCES = "count", "mean", "second moments", "variances"
 
 
@@ -138,8 +147,19 @@ class SubspaceShares:
         return {stage: str(cost.guarantee) for stage, cost in self.costs().items()}
 
 
+class PairTrial(Trial):
+    """A trial of a function of two points; its band is looked at where they are one."""
+
+    def _values(self) -> Floats:
+        return np.asarray(self.release.on_grid())
+
+    def _band(self, level: float) -> Band:
+        made: Band = self.release.band(level)
+        return made
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class CovariancePlan(PlanAgain):
+class CovariancePlan(TriedPlan, PlanAgain):
     """Plan of a covariance, or of components by either strategy.
 
     Parameters
@@ -187,6 +207,10 @@ class CovariancePlan(PlanAgain):
     mean: MeanPlan | None = None
     subspace: SubspaceShares | None = None
     sought: str = "covariance"
+    # Small differences of noise choose other lengths: of few trials errors would jump.
+    TRIALS: ClassVar[int] = 32
+    QUICK: ClassVar[int] = 32
+    BANDS: ClassVar[int] = 4
 
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
@@ -283,11 +307,6 @@ class CovariancePlan(PlanAgain):
         noise = self.noise(size)
         return replace(self, radius=radius, law=noise.mechanism, components=noise.size)
 
-    @property
-    def assumed(self) -> CovariancePlan:
-        """What expectations are of: a chosen radius is assumed to be a quarter of the largest."""
-        return self if self.choice is None else self.shortened(self.radius * ASSUMED)
-
     @cached_property
     def count_noise(self) -> KNormNoise | None:
         """Laplace law of the released number of units; under add/remove neighbours it moves by one."""
@@ -314,7 +333,14 @@ class CovariancePlan(PlanAgain):
 
     def noise(self, size: int) -> SymmetricNoise:
         """The law for a public or released number of units; its size is the number of functions."""
-        return best_symmetric(self.laws, self.basis.eigenvalues, self.ball.radius, size)
+        if size not in self._noises:
+            best = best_symmetric(self.laws, self.basis.eigenvalues, self.ball.radius, size)
+            self._noises[size] = best
+        return self._noises[size]
+
+    @cached_property
+    def _noises(self) -> dict[int, SymmetricNoise]:
+        return {}
 
     # What to expect.
 
@@ -329,14 +355,6 @@ class CovariancePlan(PlanAgain):
         # Pairs are of two units.
         return self.size * 2 if self.about["center"] == "pairs" else self.size
 
-    def expected(self, quick: bool = False) -> float | None:
-        size = self.size or self.expected_size
-        if self.subspace is not None or size is None:
-            return None
-        plan, eigenvalues = self.assumed, self.basis.eigenvalues
-        square = symmetric_error(eigenvalues, plan.noise(size), plan.ball.radius, size)
-        return plan.radius**2 * math.sqrt(square) / volume(self.basis)
-
     @property
     def error_words(self) -> str:
         if self.subspace is not None:
@@ -345,28 +363,66 @@ class CovariancePlan(PlanAgain):
                 " how far the leading variances lie apart"
             )
         return (
-            "root mean square at a pair of points, in squared units of the data, from the covariance of"
-            " the same shortened deviations, for curves as rough as the kernel"
-        ) + ("" if self.choice is None else ", if the chosen length is a quarter of the largest")
-
-    def half_width(self, level: float) -> float | None:
-        """As `band`: of the noise alone, for the variance function; None where the count is private."""
-        if self.subspace is not None or self.size is None:
-            return None
-        plan = self.assumed
-        noise = plan.noise(self.size)
-        example = ReleasedCovariance(
-            basis=self.basis.truncate(noise.size),
-            noisy_sum=(0,) * noise.components,
-            exponent=2 * plan.ball.exponent,
-            divisor=float(self.size),
-            center=np.zeros(self.basis.grid_points.size),
-            noise=noise,
-            certificate=self.certified(),
-            shrunk=False,
+            "root mean square at a pair of points, in squared units of the data, from the covariance of "
+            f"these {self.unit}s, {ORDINARY} curves that deviate by {number(self._deviation)} from "
+            "their mean; of others in proportion to their variance"
         )
-        band = example.band(level, exact=True)
-        return float(np.mean(band.upper - band.lower)) / 2
+
+    def trials(self, count: int) -> list[Trial]:
+        """Of ordinary curves about their mean, of which the deviations are shortened as in a release."""
+        size, basis = self.size or self.expected_size, self.basis
+        if self.subspace is not None or size is None:
+            return []
+        start, end = basis.domain_range
+        grid, pairs = basis.grid_points, self.about["center"] == "pairs"
+        certificate, generator = self.certified(), np.random.Generator(np.random.Philox(key=2))
+        persons, found = min(self.n or size, MOST_PERSONS), list[Trial]()
+        for modes in self._deviation * ordinary_modes((grid - start) / (end - start), count):
+            curves = generator.standard_normal((persons, len(modes))) @ modes
+            # Some are larger than others: by a third, mostly.
+            curves *= np.exp(SIZES * generator.standard_normal((persons, 1)) - SIZES**2)
+            curves -= curves.mean(axis=0)
+            half = persons // 2
+            apart = (curves[:half] - curves[half : 2 * half]) / math.sqrt(2) if pairs else curves
+            made = self._released(apart @ basis.analysis, size, generator, certificate)
+            found.append(PairTrial(made, grid, curves.T @ curves / persons))
+        return found
+
+    @property
+    def _deviation(self) -> float:
+        """Of curves, as it is taken to be: a part of the distance between bounds, or half a radius."""
+        usual, records = self.radius / math.sqrt(volume(self.basis)) / 2, self.bounded.get("records")
+        if isinstance(records, Mapping) and records["kind"] == "values":
+            wide = float(np.mean(np.subtract(records["upper"], records["lower"])))
+            usual = min(usual, wide * DEVIATION)
+        return usual
+
+    def _released(
+        self, rows: Floats, size: int, generator: np.random.Generator, certificate: Certificate
+    ) -> ReleasedCovariance:
+        """A release of deviations with these coefficients (n, K), each for several of `size`."""
+        lengths, plan = np.sqrt(np.sum(rows**2, axis=1)), self
+        if self.choice is not None:
+            selection = self.choice.simulated(lengths, size, generator)
+            plan = self.shortened(self.radius_from(selection, size), size)
+        law = plan.noise(size)
+        rows = rows[:, : law.size] * np.minimum(1.0, plan.radius / np.maximum(lengths, 1e-300))[:, None]
+        matrix = np.ldexp(size * (rows.T @ rows) / len(rows), 2 * plan.ball.exponent)
+        noisy = np.rint(matrix + law.simulate(generator, 1)[0])[np.tril_indices(law.size)]
+        return ReleasedCovariance(
+            basis=self.basis.truncate(law.size),
+            noisy_sum=tuple(int(value) for value in noisy),
+            exponent=2 * plan.ball.exponent,
+            divisor=float(size),
+            center=np.zeros(self.basis.grid_points.size),
+            noise=law,
+            certificate=certificate,
+            shrunk=self.shrunk,
+        )
+
+    def outlook_width(self, level: float) -> Outlook | None:
+        """For the variance function; None where the count is private."""
+        return None if self.size is None else super().outlook_width(level)
 
     @property
     def scale(self) -> tuple[float, str] | None:

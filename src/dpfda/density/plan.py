@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dpfda.bases.cells import CellGrid, Domain, box_domain
+from dpfda.bases.ordinary import Outlook, ordinary_densities
 from dpfda.bases.scales import Scale, read_scale
 from dpfda.bounds import Norm
 from dpfda.density.cells import choose_cells
@@ -21,6 +22,7 @@ from dpfda.density.zoom import Zoom, far_enough, zoom_for, zooms
 from dpfda.estimates.histospline import check_smoothing, expected_error
 from dpfda.mechanisms.design.shares import EXPONENT, share_noise
 from dpfda.noise import NoiseLaw, cost_of
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, whole
@@ -32,21 +34,26 @@ from dpfda.publication import (
     Paying,
     PlanAgain,
     Prepared,
+    Trial,
+    TriedPlan,
     planner,
     publish_integers,
     recomputed,
     stamp,
 )
+from dpfda.publication.trials import ORDINARY, large
 from dpfda.releases.bound_words import points_words
 from dpfda.spine.choices import all_count, public_size, stated_size
 from dpfda.spine.settings import Settings, read_labels
 
+# Points at which trials are looked at.
+BAND_POINTS = 51
 # A domain is longer than this, over the larger of its ends.
 SHORTEST = 2.0**-40
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DensityPlan(PlanAgain):
+class DensityPlan(TriedPlan, PlanAgain):
     """Plan of a density.
 
     Parameters
@@ -94,6 +101,7 @@ class DensityPlan(PlanAgain):
     public_scale: Scale | None = None
     zoom: Zoom | None = None
     unplaced: NoiseLaw | None = None
+    BANDS: ClassVar[int] = 5
 
     @property
     def noises(self) -> tuple[NoiseLaw, NoiseLaw]:
@@ -167,11 +175,38 @@ class DensityPlan(PlanAgain):
     def n(self) -> int | None:
         return self.designed or self.expected_size
 
-    def expected(self, quick: bool = False) -> float | None:
-        if self.kernel is not None or self.n is None:
-            return None
+    def trials(self, count: int) -> list[Trial]:
+        """Of points with ordinary densities on an interval, counted in its cells with simulated noise.
+
+        The truth is what an unlimited budget would publish of the same points.
+        """
+        if self.kernel is not None or self.n is None or self.cells.dimensions > 1 or self.again is None:
+            return []
+        unlimited, ((a, b),) = self.remade(large(self.guarantee), self.n), self.domain_range
+        middles, shares = ordinary_densities(count)
+        generator = np.random.Generator(np.random.Philox(key=2))
+        at, found = np.linspace(a, b, BAND_POINTS), []
+        for row, noise in zip(shares, self.noise.simulate(generator, count), strict=True):
+            points = generator.multinomial(self.n, row)
+            made = self._of_points(middles, points, noise)
+            exact = unlimited._of_points(middles, points, np.zeros(unlimited.cells.size))
+            found.append(Trial(made, at, exact(at), at))
+        return found
+
+    def _of_points(self, places: Floats, points: Integers, noise: Floats) -> ReleasedDensity:
+        """The release of so many points at places (q,) in the unit interval."""
+        ((a, b),) = self.cells.domain_range
+        cell = self.cells.index((a + (b - a) * places)[:, None])
+        counts = np.bincount(cell, weights=points, minlength=self.cells.size)
+        noisy = np.rint(np.ldexp(counts, EXPONENT) + noise)
+        return self.assemble(tuple(int(value) for value in noisy), self.certified())
+
+    def outlook(self, quick: bool = False) -> Outlook | None:
+        if self.kernel is not None or self.n is None or self.cells.dimensions == 1:
+            return super().outlook(quick)
         privacy = math.ldexp(math.sqrt(float(self.noise.variances()[0])), -EXPONENT) / self.n
-        return math.sqrt(expected_error(self.cells, privacy**2, float(self.n))) * self._uniform
+        square = expected_error(self.cells, privacy**2, float(self.n))
+        return Outlook.alike(math.sqrt(square) * self._uniform)
 
     @property
     def _uniform(self) -> float:
@@ -182,21 +217,15 @@ class DensityPlan(PlanAgain):
     def error_words(self) -> str:
         if self.kernel is not None:
             return "none can be stated for the kernel estimate, whose bias depends on the density"
+        if self.cells.dimensions > 1:
+            return (
+                "root mean square at a point, from the density of the population, sampling included, for"
+                " densities with features of a tenth of an axis"
+            )
         return (
-            "root mean square at a point, from the density of the population, sampling included, for"
-            " densities with features of a tenth of an axis"
+            "root mean square at a point, from what an unlimited budget would publish of these "
+            f"{self.unit}s, {ORDINARY} densities"
         )
-
-    def half_width(self, level: float) -> float | None:
-        """As `band`: of a uniform density with simulated noise."""
-        if self.kernel is not None or self.n is None:
-            return None
-        generator = np.random.Generator(np.random.Philox(key=2))
-        shares = self.cells.shares.ravel() * math.ldexp(float(self.n), EXPONENT)
-        noisy = np.rint(shares + self.noise.simulate(generator, 1)[0])
-        made = self.assemble(tuple(int(value) for value in noisy), self.certified())
-        band = made.band(level)
-        return float(np.mean(band.upper - band.lower)) / 2
 
     @property
     def scale(self) -> tuple[float, str] | None:

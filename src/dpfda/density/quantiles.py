@@ -9,6 +9,7 @@ from typing import Self
 from numpy.typing import ArrayLike
 
 from dpfda.bases.cells import box_domain
+from dpfda.bases.ordinary import Outlook
 from dpfda.bases.places import PublicPoints
 from dpfda.density.plan import check_lengths
 from dpfda.density.quantiles_design import (
@@ -279,8 +280,8 @@ class QuantilesPlan(PlanAgain):
     def costs(self) -> dict[str, Cost]:
         return {WHOLE: Cost(self.guarantee, RangeLoss(range_of(self.asked)))}
 
-    def expected(self, quick: bool = False) -> float | None:
-        return None if self.n is None else float(spreads(self.law, self.n).max())
+    def outlook(self, quick: bool = False) -> Outlook | None:
+        return None if self.n is None else Outlook.alike(float(spreads(self.law, self.n).max()))
 
     @property
     def error_axis(self) -> str:

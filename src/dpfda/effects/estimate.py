@@ -208,12 +208,6 @@ class Effects:
             half *= WIDER
         return np.interp(self.grid, self.widths[0].posterior.model.times[places], half)
 
-    def typical(self, form: Floats) -> float:
-        """Root mean square at a point of what the noise lets expect of a curve (P,)."""
-        drawn = np.clip(self._drawn(form, "line"), -1.0, 1.0)
-        apart = drawn - (form @ self._carried)[self.widths[0].looked_at]
-        return float(np.sqrt(np.mean(apart**2)))
-
     def _drawn(self, form: Floats, mixture: str) -> Floats:
         """Combinations (draws, k) that there may be, at the places that are looked at."""
         drawn = [each.drawn(mixture, DRAWN, key) for key, each in enumerate(self.widths, 1)]
@@ -238,22 +232,20 @@ class Effects:
         return float(np.quantile(self._solved(form, COUNTS) @ form, level))
 
 
-def expected_table(
-    corners: Corners, cells: int, size: float, wave: float = 0.3, effect: float = 0.1
-) -> Floats:
+def expected_table(corners: Corners, averages: Floats, size: float) -> Floats:
     """What plans expect to see (R, 1 + q + M): covariates spread evenly, and independent.
 
-    The curve is a wave of root mean square `wave`, in half-distances between the bounds, and each
-    coefficient one of root mean square `effect`.
+    Parameters
+    ----------
+    corners : Corners
+    averages : array (P, M)
+        Of each coefficient over each cell, in half-distances between the bounds.
+    size : float
+        Number of units.
     """
-    t = 2 * np.pi * (np.arange(cells) + 0.5) / cells
-    each = size / corners.size
-    design = corners.design
-    curves = np.sqrt(2) * np.array(
-        [wave * np.sin(t), *[effect * np.cos(j * t) for j in range(1, design.shape[1])]]
-    )
+    each, design = size / corners.size, corners.design
     # Numbers spread evenly over [-1, 1] have the square 1/3, and so a third of the corners' slopes.
     inside = design.copy()
     inside[:, list(corners.numbers)] /= 3.0
     squares = np.full((corners.size, len(corners.numbers)), -1 / 3)
-    return np.asarray(each * np.hstack([np.ones((corners.size, 1)), squares, inside @ curves]))
+    return np.asarray(each * np.hstack([np.ones((corners.size, 1)), squares, inside @ averages]))

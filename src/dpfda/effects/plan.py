@@ -11,6 +11,7 @@ import numpy as np
 
 from dpfda.bases import Basis
 from dpfda.bases.corners import Corners
+from dpfda.bases.ordinary import ordinary_curves
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import ValueBounds
 from dpfda.effects.estimate import expected_table
@@ -22,19 +23,19 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.parameters import whole
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
-from dpfda.publication import NAMED, Paying, planner, stamp
+from dpfda.publication import NAMED, Paying, Trial, TriedPlan, planner, stamp
 from dpfda.publication.tables import CORNER_EXPONENT, CornerTable, TablePlan
+from dpfda.publication.trials import ORDINARY
 from dpfda.spine.choices import sizes_for, stated_size
 from dpfda.spine.settings import Settings, read_labels
 
 SUMMARY = "regression of curves on covariates"
 # Columns of a trial table, and the deviation of its noise at epsilon 1 under replace-one neighbours.
 TRIAL, USUAL = 10, math.sqrt(4 * 11 * 12 / 3)
-TABLES, QUICK = 6, 2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EffectsPlan(TablePlan):
+class EffectsPlan(TriedPlan, TablePlan):
     """Plan of a regression of curves.
 
     Parameters
@@ -63,7 +64,8 @@ class EffectsPlan(TablePlan):
     size: int | None
     designed: int | None
     about: Mapping[str, object]
-    simulated: ClassVar[bool] = True
+    TRIALS: ClassVar[int] = 8
+    BANDS: ClassVar[int] = 8
 
     @property
     def tuning(self) -> dict[str, object]:
@@ -106,23 +108,35 @@ class EffectsPlan(TablePlan):
     def n(self) -> int | None:
         return self.designed or self.expected_size
 
-    def expected(self, quick: bool = False) -> float | None:
-        made = self._simulated(QUICK if quick else TABLES)
-        return None if made is None else float(np.sqrt(np.mean([each.typical**2 for each in made])))
-
     @property
     def error_words(self) -> str:
         return (
             "root mean square at a point of the curve at either end of the first covariate, from least "
-            f"squares on these {self.unit}s, for a wave and small effects, covariates spread evenly"
+            f"squares on these {self.unit}s, {ORDINARY} curves and effects, covariates spread evenly"
         )
 
-    def half_width(self, level: float) -> float | None:
-        made = self._simulated(QUICK)
-        if made is None:
-            return None
-        bands = [curve.band(level) for each in made for curve in each.shown.values()]
-        return float(np.mean([band.upper - band.lower for band in bands])) / 2
+    def trials(self, count: int) -> list[Trial]:
+        """Of ordinary coefficient functions: a table with simulated noise, looked at as it is drawn."""
+        if self.n is None:
+            return []
+        start, end = self.domain_range
+        size, starts = len(self.corners.terms), np.cumsum((0, *self.cells[:-1]))
+        ordinary = ordinary_curves((self.grid - start) / (end - start), count * size)
+        lower, upper = self.limits
+        generator = np.random.Generator(np.random.Philox(key=2))
+        certificate, found = self.certified(), list[Trial]()
+        for coefficients in 2 * ordinary.reshape(count, size, -1) - 1:
+            # Covariates change curves and have no level of their own.
+            coefficients[1:] -= coefficients[1:].mean(axis=1, keepdims=True)
+            averages = np.add.reduceat(coefficients, starts, axis=1) / np.array(self.cells)
+            seen = np.ldexp(expected_table(self.corners, averages, float(self.n)), CORNER_EXPONENT)
+            noisy = np.rint(seen + self.table.law.simulate(generator, self.table.rows)).ravel()
+            made = self.assemble(tuple(int(value) for value in noisy), certificate)
+            for shown in made.shown.values():
+                line = np.clip(self.corners.point(shown.place) @ coefficients, -1.0, 1.0)
+                truth = (lower + upper) / 2 + line * (upper - lower) / 2
+                found.append(Trial(shown, self.grid, truth))
+        return found
 
     @property
     def scale(self) -> tuple[float, str] | None:
@@ -132,18 +146,6 @@ class EffectsPlan(TablePlan):
     @property
     def noise_words(self) -> str:
         return self.table.described
-
-    def _simulated(self, count: int) -> list[ReleasedFunctionalRegression] | None:
-        """Releases of a made-up table with simulated noise."""
-        if self.n is None:
-            return None
-        seen = np.ldexp(expected_table(self.corners, len(self.cells), float(self.n)), CORNER_EXPONENT)
-        generator = np.random.Generator(np.random.Philox(key=2))
-        certificate, made = self.certified(), []
-        for _ in range(count):
-            noisy = np.rint(seen + self.table.law.simulate(generator, self.table.rows)).ravel()
-            made.append(self.assemble(tuple(int(value) for value in noisy), certificate))
-        return made
 
 
 @planner

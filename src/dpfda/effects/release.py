@@ -278,12 +278,6 @@ class ReleasedFunctionalRegression(Valued):
         return {_said({first.name: end}): self.at({first.name: end}) for end in ends}
 
     @property
-    def typical(self) -> float:
-        """Root mean square distance at a point, of what a picture shows, that its noise lets expect."""
-        found = [self._effects.typical(each._form) for each in self.shown.values()]
-        return float(np.sqrt(np.mean(np.square(found))) * self._half.mean())
-
-    @property
     def count(self) -> float:
         """Number of units: the public one, or the noisy one."""
         return self._effects.count

@@ -185,13 +185,6 @@ def eigenfunctions(written: bytes) -> tuple[Floats, Floats]:
     return functions, weights
 
 
-def smooth_roots(times: Floats, functions: int) -> list[Floats]:
-    """Roots (N, K), one a shape, of the smooth components that have no level of their own."""
-    shapes = eigenfunctions(times.tobytes())[0][:, :functions]
-    found = component_variances(functions)
-    return [shapes * np.sqrt(variances) for kind, variances in found if kind == "smooth"][:: len(LEVELS)]
-
-
 def weights_of(fits: list[Fit], prior: Mapping[str, float], public: float = PUBLIC) -> list[Floats]:
     """Posterior probability of each scale of each fit, under prior weights of the kinds."""
     return normalised(log_weights(fits, prior, public))[0]

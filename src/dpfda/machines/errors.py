@@ -11,8 +11,8 @@ from dpfda.records.features import FeatureMap, embedded
 
 # Inputs that are made up, spread evenly, and the wave that targets follow along the first of them.
 INPUTS, AMPLITUDE = 400, 0.5
-# How much of its largest curvature a loss is taken to have on average.
-BENDS = 0.5
+# How much of its largest curvature a loss is taken to have on average: of classes, and of a regression.
+BENDS, BENDS_NEARBY = 0.5, 1.0
 
 
 def noise_at_inputs(
@@ -23,10 +23,10 @@ def noise_at_inputs(
     In units of the target. Penalty, features and few records are no part of them. With noise on sums
     they are for the matrix of the made-up examples. With noise in the objective, or in the steps of a
     descent, bands rest on the penalty or the steps alone; what is expected counts, to first order, how
-    examples damp the noise if their losses have half of the curvature that they may have: with H that
-    half times the mean of phi phi', noise w in the gradient moves a minimiser by (H + 2 penalty I)^-1 w,
-    and what a step of size h did is (1 - h l)^s of itself s steps later, along an eigenvector of H of
-    value l.
+    examples damp the noise if their losses have half of the curvature that they may have, or all of it
+    in a regression, where most residuals are small: with H that share times the mean of phi phi', noise
+    w in the gradient moves a minimiser by (H + 2 penalty I)^-1 w, and what a step of size h did is
+    (1 - h l)^s of itself s steps later, along an eigenvector of H of value l.
 
     Parameters
     ----------
@@ -56,13 +56,14 @@ def noise_at_inputs(
         return None
     at: Floats = np.asarray(rows * solver.ball.step, dtype=np.float64)
     width = half or 1.0
-    expected = _damped(solver, at, float(spread)) if spread.ndim == 0 else spread
+    bends = BENDS if half is None else BENDS_NEARBY
+    expected = _damped(solver, at, float(spread), bends) if spread.ndim == 0 else spread
     return width * deviations(at, expected), width * deviations(at, spread)
 
 
-def _damped(solver: Solver, at: Floats, spread: float) -> Floats:
+def _damped(solver: Solver, at: Floats, spread: float, bends: float) -> Floats:
     """Covariance (K, K) of the noise in the coefficients; their deviation () where nothing damps it."""
-    curvature = BENDS * float(solver.terms.loss.smoothness)
+    curvature = bends * float(solver.terms.loss.smoothness)
     values, vectors = np.linalg.eigh(curvature * (at.T @ at) / len(at))
     values = np.maximum(values, 0.0)
     if isinstance(solver, ObjectiveSolver):

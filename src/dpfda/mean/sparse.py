@@ -9,6 +9,7 @@ import numpy as np
 
 from dpfda.bases.cells import CellGrid, box_domain
 from dpfda.bases.grids import check_domain
+from dpfda.bases.ordinary import Outlook
 from dpfda.bounds import ValueBounds, read_bounds
 from dpfda.estimates.pooled import PooledMean, cells_for, expected_error, expected_table
 from dpfda.mean.sparse_release import ReleasedPooledMean, bound_words
@@ -136,13 +137,13 @@ class PooledPlan(TablePlan):
     def n(self) -> int:
         return self.designed
 
-    def expected(self, quick: bool = False) -> float:
-        return (self.bounds[1] - self.bounds[0]) * expected_error(self._expected)
+    def outlook(self, quick: bool = False) -> Outlook:
+        return Outlook.alike((self.bounds[1] - self.bounds[0]) * expected_error(self._expected))
 
-    def half_width(self, level: float) -> float:
+    def outlook_width(self, level: float) -> Outlook:
         """As `band`, around one wave over the domain."""
         half = self._expected.half_widths(level, True).mean()
-        return (self.bounds[1] - self.bounds[0]) * float(half)
+        return Outlook.alike((self.bounds[1] - self.bounds[0]) * float(half))
 
     @property
     def scale(self) -> tuple[float, str] | None:

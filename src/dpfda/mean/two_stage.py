@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 
+from dpfda.bases.ordinary import Outlook
 from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.bounds.around import BallAround
 from dpfda.mechanisms import Design, Problem
@@ -225,9 +226,9 @@ class StagedPlan(PlanOfMeans):
     def remade(self, guarantee: Guarantee, n: int) -> StagedPlan:
         return staged_plan(self.whole.remade(guarantee, n), self.strategy)
 
-    def expected(self, quick: bool = False) -> float | None:
+    def outlook(self, quick: bool = False) -> Outlook | None:
         shares = self.shares
-        return self.whole.typical((shares.two if self.two_stages else shares.one) ** 2)
+        return Outlook.alike(self.whole.typical((shares.two if self.two_stages else shares.one) ** 2))
 
     @property
     def error_words(self) -> str:

@@ -16,6 +16,7 @@ from dpfda.publication.integers import publish_integers
 from dpfda.publication.mean_designs import COUNT_SHARE
 from dpfda.publication.means import MeanPlan, PlanOfMeans
 from dpfda.publication.plan import Plan, Prepared
+from dpfda.publication.trials import Trial, TriedPlan
 
 __all__ = [
     "COUNT_SCALE",
@@ -27,6 +28,8 @@ __all__ = [
     "PlanAgain",
     "PlanOfMeans",
     "Prepared",
+    "Trial",
+    "TriedPlan",
     "already_charged",
     "certified_entry",
     "charge",

@@ -12,6 +12,7 @@ import numpy as np
 
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.image_priors import ImagePrior
+from dpfda.bases.ordinary import Outlook
 from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.bounds import ValueBounds
 from dpfda.estimates import CountNoise
@@ -35,7 +36,7 @@ from dpfda.releases.function import ReleasedFunction
 ReleasedMean: TypeAlias = ReleasedFunction | ReleasedField
 
 # Releases that are simulated for an expected band.
-EXAMPLES = 8
+EXAMPLES = 16
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,9 +101,9 @@ class MeanPlan(MeanDesign):
         rough = CountNoise(self.count_noise, COUNT_SCALE) if self.joins_count else None
         return expected_error(self.problem(self.n), self.planned, self.basis, draws, rough)
 
-    def expected(self, quick: bool = False) -> float | None:
+    def outlook(self, quick: bool = False) -> Outlook | None:
         found = self.expected_error()
-        return None if found is None else self.typical(found.total)
+        return None if found is None else Outlook(self.typical(found.total), self.typical(found.most))
 
     def typical(self, square: float) -> float:
         """Root mean square at a point for a squared L2 distance."""
@@ -117,19 +118,24 @@ class MeanPlan(MeanDesign):
     @property
     def belief(self) -> str:
         """What means the error is expected for."""
-        if self.planned is not None and isinstance(self.planned.hierarchy, CurvePrior | ImagePrior):
-            return "over smooth curves between the bounds"
+        hierarchy = None if self.planned is None else self.planned.hierarchy
+        if isinstance(hierarchy, CurvePrior):
+            return "the middle over ordinary curves between the bounds"
+        if isinstance(hierarchy, ImagePrior):
+            return "over smooth images between the bounds"
         if self.n is not None and self.problem(self.n).mixture is not None:
             return "over smooth means, from as large as the bound allows to a hundredth of that"
         return "for a mean as rough as the kernel and as large as the bound allows"
 
+    def band_said(self, level: float) -> str:
+        return self.examples(1)[0]._claims()[0].words(level)
+
     @one_thread()
-    def half_width(self, level: float) -> float | None:
-        """As `band`: the median over made-up means with simulated noise."""
+    def outlook_width(self, level: float) -> Outlook | None:
         if self.n is None:
             return None
         made = [release.band(level) for release in self.examples(EXAMPLES)]
-        return float(np.median([np.mean(band.upper - band.lower) / 2 for band in made]))
+        return Outlook.of(np.array([np.mean(band.upper - band.lower) / 2 for band in made]))
 
     def examples(self, count: int) -> list[ReleasedMean]:
         """Releases of made-up means with simulated noise, to look at; no data are in them."""
@@ -141,8 +147,7 @@ class MeanPlan(MeanDesign):
             divisor = NoisyCount(COUNT_SCALE * size, COUNT_SCALE, self.count_noise)
         public = self.around(size, design, divisor, self.certified())
         public["about"] = {**public["about"], "simulated": "an example: no data are in it"}
-        # Of means whose shapes and sizes come in turn, every fifth: some of each.
-        sums = made_up_sums(self.problem(size), design, self.basis, 5 * count, design.counts > 0)[::5]
+        sums = made_up_sums(self.problem(size), design, self.basis, count, design.counts > 0)
         noise = design.noise.simulate(np.random.Generator(np.random.Philox(key=2)), count)
         rows = np.rint(sums + noise[:, : design.components]).astype(object)
         counted = size * design.counts if design.counts else None

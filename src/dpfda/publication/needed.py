@@ -8,13 +8,14 @@ from fractions import Fraction
 from functools import cache
 from typing import Any, ClassVar, Protocol, Self
 
+from dpfda.bases.ordinary import Outlook
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import probability, real
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
 
 # A table has a half and twice the budget, and steps beyond.
 TIMES = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
-# What the plan for a guarantee and a number of units gives over what is wanted; perhaps quickly.
+# What a plan for other numbers gives most releases, over what is wanted; perhaps quickly.
 Ratio = Callable[[Guarantee, int | None, bool], float]
 # Probability of a band that is wanted; where least budgets and sizes are looked for.
 LEVEL, EPSILONS, SIZES = 0.95, (1e-6, 1e4), (2.0, 1e9)
@@ -45,8 +46,8 @@ class Remade(Protocol):
     def at(
         self, n: int | None = None, epsilon: object = None, *, guarantee: Guarantee | None = None
     ) -> Self: ...
-    def expected(self, quick: bool = False) -> float | None: ...
-    def half_width(self, level: float) -> float | None: ...
+    def outlook(self, quick: bool = False) -> Outlook | None: ...
+    def outlook_width(self, level: float) -> Outlook | None: ...
 
 
 def ratio_of(plan: Remade, error: float | None, band: float | None, level: float) -> Ratio:
@@ -84,11 +85,11 @@ def ratio_of(plan: Remade, error: float | None, band: float | None, level: float
                 raise
             # A budget so small, or so few units, that what is asked for cannot be published at all.
             return math.inf
-        given = made.expected(quick) if band is None else made.half_width(level)
-        if given is None:
+        outlook = made.outlook(quick) if band is None else made.outlook_width(level)
+        if outlook is None:
             words = plan.error_words if band is None else plan.band_words
             raise ParameterError(name, "be one that can be stated", "none", words)
-        return given / wanted
+        return outlook.most / wanted
 
     return ratio
 

@@ -10,6 +10,7 @@ from typing import ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
+from dpfda.bases.ordinary import MOST_WORDS, Outlook
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import probability, whole
 from dpfda.numerics.words import visible
@@ -124,12 +125,17 @@ class Plan(ABC):
         return self.expected_size if self.size is None else self.size
 
     def expected(self, quick: bool = False) -> float | None:
-        """Root mean square error at a point that is to be expected; None where none can be stated.
+        """As `error`; where it has no closed form, perhaps from fewer simulated releases."""
+        outlook = self.outlook(quick)
+        return None if outlook is None else outlook.typical
+
+    def outlook(self, quick: bool = False) -> Outlook | None:
+        """Root mean square error at a point, typically and for most; None where none can be stated.
 
         Parameters
         ----------
         quick : bool
-            From fewer simulated means, where it has no closed form.
+            From fewer simulated releases, where it has no closed form.
         """
         return None
 
@@ -146,14 +152,32 @@ class Plan(ABC):
         """What the expected error is, or why none is stated."""
         return "no expected error can be stated: it depends on the data; the law of the noise is known"
 
+    @property
+    def error_for_most(self) -> float | None:
+        """What the error of nine of ten releases is below, over the same functions.
+
+        `least_epsilon` and `least_n` answer by it. As `error` where that is one of a known law.
+        """
+        outlook = self.outlook()
+        return None if outlook is None else outlook.most
+
     def half_width(self, level: float) -> float | None:
         """As `band`, for a level that has been checked."""
+        outlook = self.outlook_width(level)
+        return None if outlook is None else outlook.typical
+
+    def outlook_width(self, level: float) -> Outlook | None:
+        """Half-width of the default band at a level that has been checked, typically and for most."""
         return None
 
     @property
     def band_words(self) -> str:
         """Why no expected band is stated, where there is none."""
         return "Of this summary no width of a band can be foretold; ask for an error."
+
+    def band_said(self, level: float) -> str:
+        """What the band is called, and what it is for."""
+        return f"{100 * level:g}% {self.band_called}"
 
     def band(self, level: float = LEVEL) -> float | None:
         """Expected half-width of the release's default band, over the domain; None where it has none.
@@ -164,6 +188,11 @@ class Plan(ABC):
             Its probability.
         """
         return self.half_width(probability(level, "level"))
+
+    def band_for_most(self, level: float = LEVEL) -> float | None:
+        """What the half-width of nine of ten releases is below; see `error_for_most`."""
+        outlook = self.outlook_width(probability(level, "level"))
+        return None if outlook is None else outlook.most
 
     @property
     def scale(self) -> tuple[float, str] | None:
@@ -210,12 +239,12 @@ class Plan(ABC):
     def least_epsilon(
         self, error: float | None = None, band: float | None = None, level: float = LEVEL
     ) -> float:
-        """The least epsilon for an expected error, or expected half-width of the band.
+        """The least epsilon for which nine of ten releases keep to an error, or to a half-width.
 
         Parameters
         ----------
         error, band : float
-            Exactly one of them, in the units of the function.
+            Exactly one of them, in the units of the function: of `error_for_most`, `band_for_most`.
         level : float
             Of the band.
 
@@ -233,7 +262,7 @@ class Plan(ABC):
         --------
         >>> from dpfda import PrivateMean
         >>> plan = PrivateMean(1.0, bounds=(0, 1)).plan(n=500, columns=48)
-        >>> plan.at(epsilon=plan.least_epsilon(error=0.03)).error <= 0.03
+        >>> plan.at(epsilon=plan.least_epsilon(error=0.03)).error_for_most <= 0.03
         True
         """
         if isinstance(self.guarantee, ZeroConcentratedDP):
@@ -255,7 +284,7 @@ class Plan(ABC):
     def least_n(
         self, error: float | None = None, band: float | None = None, level: float = LEVEL
     ) -> int:
-        """The least number of units for an expected error, or expected half-width of the band.
+        """The least number of units for which nine of ten releases keep to an error or a half-width.
 
         Parameters and errors as in `least_epsilon`; up to 10^9 units.
         """
@@ -308,11 +337,9 @@ class Plan(ABC):
     def describe(self, level: float = LEVEL) -> str:
         """The plan in words."""
         lines = [f"Plan: {self.summary}, {self._units}; no data were read."]
-        facts, band = self.facts() | {"error": self._told_error}, self.band(level)
+        facts, band = self.facts() | {"error": self._told_error}, self.outlook_width(level)
         if band is not None:
-            facts["band"] = (
-                f"half-width {number(band)} to be expected of the {100 * level:g}% {self.band_called}"
-            )
+            facts["band"] = f"half-width {_told(band)} to be expected of the {self.band_said(level)}"
         return "\n".join(lines + [f"  {name + ':':<11} {fact}" for name, fact in facts.items()])
 
     __str__ = describe
@@ -327,8 +354,8 @@ class Plan(ABC):
 
     @property
     def _told_error(self) -> str:
-        error = self.error
-        return self.error_words if error is None else f"{number(error)}: {self.error_words}"
+        outlook = self.outlook()
+        return self.error_words if outlook is None else f"{_told(outlook)}: {self.error_words}"
 
     def to_json(self, level: float = LEVEL) -> dict[str, object]:
         """Facts and what is to be expected, as JSON types."""
@@ -337,8 +364,10 @@ class Plan(ABC):
             "units": self.n,
             **self.facts(),
             "expected_error": self.error,
+            "error_for_most": self.error_for_most,
             "error": self.error_words,
             "expected_band": self.band(level),
+            "band_for_most": self.band_for_most(level),
             "band_level": level,
         }
 
@@ -415,6 +444,12 @@ def factors(steps: int) -> list[Fraction]:
     """Factors from 1/SPAN to SPAN, evenly on a log scale, 1 in the middle."""
     exponents = [2 * index / (steps - 1) - 1 for index in range(steps)]
     return [Fraction(SPAN**exponent).limit_denominator(10**6) for exponent in exponents]
+
+
+def _told(outlook: Outlook) -> str:
+    """Both numbers, where they differ."""
+    typical, most = map(number, outlook)
+    return typical if typical == most else f"{typical} (for {MOST_WORDS} up to {most})"
 
 
 def _exact(value: float) -> Fraction:

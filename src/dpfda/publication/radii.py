@@ -66,6 +66,14 @@ class RadiusChoice:
         noisy = bin_counts(lengths, self.radii).with_noise(self.noise.draw())
         return Selection(tuple(self.radii.tolist()), noisy, COUNT_SCALE, self.noise, achieved)
 
+    def simulated(self, lengths: Floats, size: int, generator: np.random.Generator) -> Selection:
+        """A choice from made-up lengths, each of several of so many units. No data, nothing private."""
+        counts = bin_counts(lengths, self.radii).with_noise([0] * self.radii.size)
+        noisy = np.array(counts, dtype=np.float64) * (size / lengths.size)
+        noisy = np.rint(noisy + self.noise.simulate(generator, 1)[0])
+        counted = tuple(int(count) for count in noisy)
+        return Selection(tuple(self.radii.tolist()), counted, COUNT_SCALE, self.noise, self.part)
+
     def radius(self, selection: Selection, units: int, square: float) -> float:
         """The radius for second moments, from noisy counts: post-processing.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,12 +13,13 @@ from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
-from dpfda.publication import NAMED, Paying, Prepared, planner, stamp
+from dpfda.publication import NAMED, Paying, Prepared, Trial, TriedPlan, planner, stamp
 from dpfda.publication.tables import ShareTable, TablePlan
+from dpfda.publication.trials import ORDINARY
 from dpfda.releases.shares import NoisyShares
 from dpfda.spine.choices import sizes_for, stated_size
 from dpfda.spine.settings import Settings, read_labels
-from dpfda.survival.lifetimes import expected_shares
+from dpfda.survival.ordinary import ordinary_follow_ups
 from dpfda.survival.release import BOUND, ReleasedSurvival
 
 # Half the cells grow with the root of persons over noise: with more persons what cells leave out soon
@@ -27,14 +27,12 @@ from dpfda.survival.release import BOUND, ReleasedSurvival
 GROWTH, FEWEST, MOST = 0.265, 4, 64
 # Deviation of the noise at epsilon 1 under replace-one, for which the factor was found.
 USUAL = 8.0**0.5
-# Persons of the made-up table that errors are expected for: a fifth are left at the end, and a third of
-# the others are censored, both at constant rates. Tables with noise that are averaged over.
-LEFT, CENSORED = 0.2, 1 / 3
-TABLES, QUICK = 8, 3
+# Times at which errors are expected.
+POINTS = 201
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SurvivalPlan(TablePlan):
+class SurvivalPlan(TriedPlan, TablePlan):
     """Plan of a survival curve.
 
     Parameters
@@ -54,7 +52,9 @@ class SurvivalPlan(TablePlan):
     size: int | None
     designed: int | None
     about: Mapping[str, object]
-    simulated: ClassVar[bool] = True
+    TRIALS: ClassVar[int] = 6
+    QUICK: ClassVar[int] = 3
+    BANDS: ClassVar[int] = 3
     scale = 1.0, "all of the persons"
 
     @property
@@ -71,46 +71,30 @@ class SurvivalPlan(TablePlan):
     def n(self) -> int | None:
         return self.designed or self.expected_size
 
-    def expected(self, quick: bool = False) -> float | None:
-        if self.n is None:
-            return None
-        made = self._simulated(QUICK if quick else TABLES)
-        return math.sqrt(float(np.mean([np.mean(each.spread() ** 2) for each in made])))
-
     @property
     def error_words(self) -> str:
         groups = " of a group" if self.cells.levels else ""
         return (
-            f"root mean square at a point, from the curve{groups} of these {self.unit}s in the same "
-            "cells, for constant rates: a fifth are left at the end, a third of the others are censored"
+            f"root mean square at a point, from the Kaplan-Meier curve{groups} of these {self.unit}s, "
+            f"{ORDINARY} follow-ups"
         )
 
-    def half_width(self, level: float) -> float | None:
+    def trials(self, count: int) -> list[Trial]:
+        """Of ordinary follow-ups, counted in its cells with simulated noise; of the first group."""
         if self.n is None:
-            return None
-        bands = [made.band(level) for made in self._simulated(QUICK)]
-        return float(np.mean([band.upper - band.lower for band in bands])) / 2
-
-    def _simulated(self, count: int) -> list[ReleasedSurvival]:
-        """Releases of a made-up table with simulated noise; of the first group, where there are any."""
-        cells, total = self.cells, -math.log(LEFT) * self.cells.widths
-        kinds = len(cells.causes)
-        causes = np.tile(total * (1 - CENSORED) / kinds, (1, kinds, 1))
-        starts = np.zeros((1, cells.coarse + 1))
-        starts[0] = 1 / starts.size if cells.late else (np.arange(starts.size) == 0)
-        shares = expected_shares(causes, total[None] * CENSORED, starts, cells)[0]
-        each = shares * float(self.n or 0) / cells.groups / cells.parts
-        generator = np.random.Generator(np.random.Philox(key=2))
-        noise = self.table.law.simulate(generator, count)
-        noisy = np.rint(np.ldexp(np.tile(each, cells.groups), EXPONENT) + noise)
-        certificate = self.certified()
-        made = [
-            self.assemble(
-                NoisyShares(tuple(map(int, row)), self.table.law, self.table.public_size), certificate
-            )
-            for row in noisy
-        ]
-        return [one[cells.levels[0]] if cells.levels else one for one in made]
+            return []
+        cells, certificate = self.cells, self.certified()
+        at = np.linspace(*cells.domain_range, POINTS)
+        noise = self.table.law.simulate(np.random.Generator(np.random.Philox(key=2)), count)
+        persons, found = max(1, self.n // cells.groups), []
+        for made_up, drawn in zip(ordinary_follow_ups(count, cells, persons), noise, strict=True):
+            seen = np.tile(made_up.table(cells), cells.groups)
+            noisy = tuple(int(x) for x in np.rint(np.ldexp(seen, EXPONENT) + drawn))
+            shares = NoisyShares(noisy, self.table.law, self.table.public_size)
+            made = self.assemble(shares, certificate)
+            made = made[cells.levels[0]] if cells.levels else made
+            found.append(Trial(made, at, made_up.survival(at)))
+        return found
 
     def assemble(self, shares: NoisyShares, certificate: Certificate) -> ReleasedSurvival:
         """The released curve around the mechanism's output: post-processing."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
+from dpfda.bases.ordinary import Outlook, widest
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee
@@ -107,9 +108,12 @@ class VectorPlan(PlanOfMeans):
         """Expected error of each channel, in its own units, as `error` is of one mean."""
         return {name: part.error for name, part in self.parts.items()}
 
-    def expected(self, quick: bool = False) -> float | None:
-        known = [error for error in self.errors.values() if error is not None]
-        return math.hypot(*known) if len(known) == len(self.errors) else None
+    def outlook(self, quick: bool = False) -> Outlook | None:
+        known = [part.outlook(quick) for part in self.parts.values()]
+        if None in known:
+            return None
+        typical, most = zip(*filter(None, known), strict=True)
+        return Outlook(math.hypot(*typical), math.hypot(*most))
 
     @property
     def error_words(self) -> str:
@@ -124,11 +128,12 @@ class VectorPlan(PlanOfMeans):
             Probability that they do.
         """
         own = own_level(level, len(self.parts))
-        return {name: part.half_width(own) for name, part in self.parts.items()}
+        return {name: part.band(own) for name, part in self.parts.items()}
 
-    def half_width(self, level: float) -> float | None:
+    def outlook_width(self, level: float) -> Outlook | None:
         """Of the channel whose band is widest."""
-        return max((width for width in self.bands(level).values() if width is not None), default=None)
+        own = own_level(level, len(self.parts))
+        return widest([part.outlook_width(own) for part in self.parts.values()])
 
     @property
     def scale(self) -> tuple[float, str] | None:

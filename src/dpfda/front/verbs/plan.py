@@ -16,33 +16,33 @@ from dpfda.front.verbs import scanned
 
 WORDS = """What to expect of {what} of N units at epsilon E, or what it needs. No file is read.
 
-With --error or --band: the least epsilon for N units, and the least number of units for E. Per cent
-are of the distance between the bounds.{table}"""
+With --error or --band: the least epsilon for N units, and the least number of units for E, with which
+nine of ten releases keep to it. Per cent are of the distance between the bounds.{table}"""
 MEAN = """ Without: errors over a range of epsilon around E.
 
 Typical errors are root mean squares at a point, in the units of the data: bias (what shrinkage and
 too few coefficients leave out), noise (for privacy), and, beside them, sampling (of these data
-from a wider population, at most). They are expected under a public mixture of smooth means, from
-as large as the bound allows to a hundredth of that; with --kernel, for a mean as rough as the
-kernel and as large as allowed. The limit is what no such noise can go below."""
+from a wider population, at most). They are the middle over ordinary curves between the bounds; with
+--kernel, for a mean as rough as the kernel and as large as allowed. The limit is what no such noise
+can go below."""
 # What a verb says of its file, its output and its account has no part in a plan.
 LEFT_OUT = ("ledger", "invalid")
 OWN = (
     Option(
         "curves", "--curves", "N",
-        "Number of privacy units (persons, if one has several records; of each group in compare and "
-        "test, of all together in survival). Example: 500",
+        "Number of privacy units (persons, if one has several records), in all groups together. "
+        "Example: 500",
         o.PRIVACY, int, None,
     ),
     Option(
         "error", "--error", "X",
-        "Expected root mean square error at a point that is wanted, in the units of the data, or in per "
-        "cent of the distance between the bounds. Example: --error 0.02 or --error 2%",
+        "Root mean square error at a point that nine of ten releases keep to, in the units of the "
+        "data, or in per cent of the distance between the bounds. Example: --error 0.02 or --error 2%",
         o.PRIVACY, str, None,
     ),
     Option(
         "band", "--band", "X",
-        "Instead: expected half-width of the band that is wanted. Example: --band 5%",
+        "Instead: half-width of the band that nine of ten releases are to keep to. Example: --band 5%",
         o.PRIVACY, str, None,
     ),
     Option("band_level", "--band-level", "P", "Probability of that band.", o.PRIVACY, float, 0.95),

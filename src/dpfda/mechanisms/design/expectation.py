@@ -5,21 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpfda.bases import Basis
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.image_priors import ImagePrior
+from dpfda.bases.ordinary import Outlook, ordinary_curves
 from dpfda.bases.priors import Hierarchy
 from dpfda.estimates import CountNoise, CurveModel, ImageModel, Posterior
-from dpfda.estimates.components import smooth_roots
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.cells import measured_error
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.remembered import remembered
 
 # Means that are simulated, each with two releases.
 DRAWS = 720
@@ -27,11 +26,12 @@ FEWEST_DRAWS = 200
 MANY_BLOCKS = 8
 # Images that are simulated, at most.
 IMAGES = 60
-# Means between bounds are drawn with a level anywhere in the middle, and with variances around it from a
-# fifth of what the bounds allow to a thousandth.
+# Images are drawn with a level anywhere in the middle, and with variances around it from a fifth of what
+# the bounds allow to a thousandth.
 MIDDLE = (0.2, 0.8)
 CURVE_SCALES = 10.0 ** (-2 / 3 * np.arange(1, 5))
-GOLDEN, FEWEST_MATCHED = (math.sqrt(5) - 1) / 2, 8
+# Ordinary curves that a line is expected for, and those of which the whole estimate is made.
+CURVES, WHOLE = 48, 12
 
 
 @dataclass(frozen=True)
@@ -46,16 +46,28 @@ class ExpectedError:
         Of the privacy noise: how far two releases of the same data are apart, halved.
     sampling : float
         Upper bound for the distance between the sample mean and the population's.
+    most : float
+        For the line of curves between bounds, what nine of ten releases keep to, where the others are
+        geometric means; else the total.
     """
 
     bias: float
     noise: float
     sampling: float
+    most: float
 
     @property
     def total(self) -> float:
         """Expected squared distance of the release to the sample mean: bias + noise."""
         return self.bias + self.noise
+
+
+class LineError(NamedTuple):
+    """Of a line, in squared units of the data: bias and noise, as geometric means; and for most."""
+
+    bias: float
+    noise: float
+    most: float
 
 
 def expected_error(
@@ -69,7 +81,7 @@ def expected_error(
 
     With linear shrinkage it is exact. With the posterior mean it is an average over simulated means and
     releases, from a fixed key: the same numbers give the same answer. For the line of curves between
-    bounds the means are smooth curves between them, whatever `problem.belief` is.
+    bounds the means are ordinary curves between them, whatever `problem.belief` is.
 
     Parameters
     ----------
@@ -84,8 +96,9 @@ def expected_error(
     """
     scale = problem.radius**2
     norms = basis.square_norms[: design.functions]
+    most = None
     if isinstance(design.hierarchy, CurvePrior):
-        bias, noise = _of_lines(problem, design, design.hierarchy, basis, draws, rough)
+        bias, noise, most = _of_lines(problem, design, design.hierarchy, basis, draws, rough)
     elif isinstance(design.hierarchy, ImagePrior):
         bias, noise = _of_images(_image_model(problem, design, basis), design, problem, draws)
     elif design.hierarchy is not None:
@@ -94,7 +107,9 @@ def expected_error(
         bias, noise = (part * scale for part in _error_parts(problem, design, norms))
     # A function whose values are below the radius has a square that integrates to at most the length.
     largest = scale * volume(basis) if problem.ball.norm == "linf" else scale
-    return ExpectedError(bias + basis.residual * scale, noise, largest / problem.size)
+    beside = basis.residual * scale
+    most = bias + noise if most is None else most
+    return ExpectedError(bias + beside, noise, largest / problem.size, most + beside)
 
 
 def made_up_sums(
@@ -109,16 +124,18 @@ def made_up_sums(
     if isinstance(design.hierarchy, CurvePrior):
         prior, grid = design.hierarchy, basis.grid_points
         model = CurveModel.of(prior, grid, basis.analysis, design.noise, unit, counted)
-        return np.asarray((_means_between(model, generator, draws) - 0.5) @ model.forms.T / unit)
+        return np.asarray((ordinary_curves(model.grid, draws) - 0.5) @ model.forms.T / unit)
     if isinstance(design.hierarchy, ImagePrior):
         image = _image_model(problem, design, basis)
         return np.array([image.sums(mean[1]) for mean in _images(image, generator, draws)]) / unit
     forms = None if design.hierarchy is None else design.hierarchy.forms
+    # Shapes and sizes come in turn: every fifth, for some of each.
+    draws *= 5
     if design.measurement is not None and forms is None:
-        return np.zeros((draws, design.components))
+        return np.zeros((draws // 5, design.components))
     drawn = problem.belief.draw(generator, draws)[0][:, : design.functions]
     coefficients = drawn * problem.radius
-    return np.asarray((coefficients if forms is None else coefficients @ forms.T) / unit)
+    return np.asarray((coefficients if forms is None else coefficients @ forms.T) / unit)[::5]
 
 
 def volume(basis: Basis) -> float:
@@ -187,30 +204,37 @@ def _of_lines(
     basis: Basis,
     draws: int,
     rough: CountNoise | None,
-) -> tuple[float, float]:
-    """Bias and noise of the line of a mean between bounds, in squared units of the data.
+) -> LineError:
+    """Errors of the line of a mean between bounds over ordinary curves, several releases of each.
 
-    Means are those of the smooth components around a level of their own. The local component is left
-    out: it gains a few hundredths on real curves and nothing here. So is the law of a box, which takes
-    up to .04 from the error of these means.
+    Most releases are of the estimate before the local component, a constant and the law of a box; by how
+    much these change an error is found with a few releases of the whole estimate.
     """
     step = design.step(problem)
     counted = design.counts > 0
     model = CurveModel.of(prior, basis.grid_points, basis.analysis, design.noise, step, counted)
     generator = np.random.Generator(np.random.Philox(key=0))
-    means = _means_between(model, generator, draws)
+    means, again = ordinary_curves(model.grid, CURVES), max(2, draws // CURVES)
     exact, errors = (means - 0.5) @ model.forms.T, []
-    for _ in range(2):
-        drawn = design.noise.simulate(generator, draws)
+    shares = basis.weights * prior.width**2
+    ratios = np.zeros(0)
+    for part in range(again):
+        drawn = design.noise.simulate(generator, CURVES)
         noisy = exact + drawn[:, : design.components] * step
         if counted:
             count = CountNoise(design.noise, design.counts, rough)
-            wrong = count.errors(generator, draws, drawn[:, design.components :]) / problem.size
+            wrong = count.errors(generator, CURVES, drawn[:, design.components :]) / problem.size
             noisy /= np.maximum(1 + wrong, 1 / problem.size)[:, None]
-        errors.append((np.clip(model.first_means(noisy), 0.0, 1.0) - means) * prior.width)
-    total = float(np.mean([np.mean(each**2 @ basis.weights) for each in errors]))
-    noise = float(np.mean((errors[0] - errors[1]) ** 2 @ basis.weights)) / 2
-    return max(total - noise, 0.0), min(noise, total)
+        errors.append(np.clip(model.first_means(noisy), 0.0, 1.0) - means)
+        if not part:
+            whole = np.array([model.on_grid(model.posterior(row).line) for row in noisy[:WHOLE]])
+            ratios = ((whole - means[:WHOLE]) ** 2 @ shares) / (errors[0][:WHOLE] ** 2 @ shares)
+    squares = np.array([each**2 @ shares for each in errors])
+    apart = np.array([(errors[k] - errors[k - 1]) ** 2 @ shares for k in range(again)]) / 2
+    factor = Outlook.of(ratios).typical
+    typical, most = (value * factor for value in Outlook.of(squares.ravel()))
+    noise = typical * min(1.0, float(np.mean(apart) / np.mean(squares)))
+    return LineError(typical - noise, noise, most)
 
 
 def _image_model(problem: Problem, design: Design, basis: Any) -> ImageModel:
@@ -243,46 +267,6 @@ def _of_images(model: ImageModel, design: Design, problem: Problem, draws: int) 
         noise.append(np.sum((first - second) ** 2) / 2)
     whole, part = (float(np.mean(each)) * root**2 for each in (total, noise))
     return max(whole - part, 0.0), min(part, whole)
-
-
-def _means_between(model: CurveModel, generator: np.random.Generator, draws: int) -> Floats:
-    """Smooth curves (draws, m) between 0 and 1."""
-    functions, state = model.parts[0].root.shape[1], generator.bit_generator.state
-    curves, generator.bit_generator.state = _curves_between(model.times, functions, state, draws)
-    grid = curves if model.lift is None else curves @ model.lift.T
-    return np.asarray(np.clip(grid, 0.0, 1.0))
-
-
-@remembered(4)
-def _curves_between(times: Floats, functions: int, state: Any, draws: int) -> tuple[Floats, Any]:
-    """Smooth curves (draws, N), not clipped, and the generator's state after them.
-
-    Levels are spread evenly, and in the curves of each shape and scale the leading coefficients have
-    their variances exactly and no correlations: that takes chance out of averages of squares.
-    """
-    generator = np.random.Generator(np.random.Philox())
-    generator.bit_generator.state = state
-    places = (generator.uniform() + GOLDEN * np.arange(draws)) % 1.0
-    curves = np.repeat((MIDDLE[0] + (MIDDLE[1] - MIDDLE[0]) * places)[:, None], times.size, axis=1)
-    roots = smooth_roots(times, functions)
-    for place, root in enumerate(roots):
-        normals = generator.standard_normal((draws, functions - 1))[place :: len(roots)]
-        for size, scale in enumerate(CURVE_SCALES):
-            rows = slice(place + size * len(roots), None, len(roots) * len(CURVE_SCALES))
-            drawn = _matched(normals[size :: len(CURVE_SCALES)])
-            curves[rows] += np.sqrt(scale) * (drawn @ root[:, 1:].T)
-    return curves, generator.bit_generator.state
-
-
-def _matched(normals: Floats) -> Floats:
-    """Normals (n, K), of which the first columns are turned to have mean square one and no products."""
-    if len(normals) < FEWEST_MATCHED:
-        return normals
-    kept = min(normals.shape)
-    turned, triangle = np.linalg.qr(normals[:, :kept])
-    # Signs make the turned columns as random as the normals were.
-    turned *= np.sign(np.diag(triangle)) * math.sqrt(len(normals))
-    return np.concatenate([turned, normals[:, kept:]], axis=1)
 
 
 def _wiener(

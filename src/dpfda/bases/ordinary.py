@@ -1,0 +1,132 @@
+"""Ordinary curves: a fixed public family, by formula, over which plans expect what releases will do.
+
+Curve k = 1, 2, .. is a level and a sum of cosines over the domain, in shares of what bounds allow,
+
+    u_k(t) = l_k + a_k sum_j c_kj cos(pi j t),    c_kj = z_kj j^(-e_k / 2), scaled to sum_j c_kj^2 = 2,
+
+cut at 0 and 1: of deviation a_k about its level over the domain, with power that falls like
+frequency^-e_k, from a little rougher than a random walk (e = 2) to smooth (e = 4). The numbers z_kj are
+normal draws of a fixed key. Level, the logarithm of a_k and e_k are spread evenly by a sequence whose
+first members, however many, are spread evenly too (Roberts 2018). The ends of these ranges were set on
+half of the sets of real curves that the page on plans names.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from dpfda.bases.grids import frozen
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.remembered import remembered
+
+LEVELS, AMPLITUDES, EXPONENTS = (0.2, 0.8), (0.015, 0.25), (1.5, 4.0)
+WAVES, MODES, MODE_EXPONENTS = 200, 100, (0.0, 1.8)
+# What nine of ten of a normal law lie below, in deviations; and that share in words.
+MOST, MOST_WORDS = 1.2816, "nine of ten"
+
+
+class Outlook(NamedTuple):
+    """What is expected of an error or a width over ordinary functions.
+
+    Parameters
+    ----------
+    typical : float
+        Its geometric mean.
+    most : float
+        What nine of ten keep to, their logarithms being taken as normal.
+    """
+
+    typical: float
+    most: float
+
+    @classmethod
+    def alike(cls, value: float) -> Outlook:
+        """For all alike."""
+        return cls(value, value)
+
+    @classmethod
+    def of(cls, values: Floats) -> Outlook:
+        """From the values (q,) of each function, none negative."""
+        logs = np.log(np.maximum(values, 1e-300))
+        middle = float(np.mean(logs))
+        return cls(math.exp(middle), math.exp(middle + MOST * float(np.std(logs))))
+
+
+def widest(outlooks: Iterable[Outlook | None]) -> Outlook | None:
+    """The largest of those that are known; None where none is."""
+    known = [each for each in outlooks if each is not None]
+    return max(known, default=None)
+
+
+def spread_evenly(count: int, dimensions: int) -> Floats:
+    """Places (count, dimensions) in the unit cube, of which the first ones, however many, are even."""
+    # The positive root of x^(d + 1) = x + 1.
+    root = 2.0
+    for _ in range(60):
+        root = (1 + root) ** (1 / (dimensions + 1))
+    steps = root ** -np.arange(1.0, dimensions + 1)
+    return np.asarray((0.5 + np.arange(1, count + 1)[:, None] * steps) % 1.0)
+
+
+@remembered(8)
+def ordinary_curves(times: Floats, count: int) -> Floats:
+    """The first curves (count, N) of the family at times (N,) in [0, 1]; values in [0, 1], read-only.
+
+    Examples
+    --------
+    >>> ordinary_curves(np.linspace(0, 1, 5), 3).shape
+    (3, 5)
+    """
+    places = spread_evenly(count, 3).T
+    levels, exponents = (
+        low + (high - low) * at for (low, high), at in zip((LEVELS, EXPONENTS), places[:2], strict=True)
+    )
+    sizes = AMPLITUDES[0] * (AMPLITUDES[1] / AMPLITUDES[0]) ** places[2]
+    waves = np.arange(1.0, WAVES + 1)
+    draws = np.random.Generator(np.random.Philox(key=33)).standard_normal((count, WAVES))
+    draws *= waves ** (-exponents[:, None] / 2)
+    draws *= (sizes * math.sqrt(2) / np.sqrt(np.sum(draws**2, axis=1)))[:, None]
+    curves = levels[:, None] + draws @ np.cos(math.pi * np.multiply.outer(waves, times))
+    return frozen(np.clip(curves, 0.0, 1.0))
+
+
+@remembered(8)
+def ordinary_modes(times: Floats, count: int) -> Floats:
+    """Modes (count, J, N) at times in [0, 1] of the first laws of ordinary curves about their mean.
+
+    Curves are standard normal variables times the modes, added up: a level and cosines, whose powers
+    fall as those of `ordinary_curves`. Their mean variance is one.
+    """
+    places = spread_evenly(count, 2)
+    waves, (low, high) = np.arange(MODES), MODE_EXPONENTS
+    exponents = low + (high - low) * places[:, :1]
+    powers = np.maximum(waves, 1.0) ** -exponents
+    powers[:, 0] = 2 * places[:, 1]
+    powers /= powers.sum(axis=1, keepdims=True)
+    # A cosine has the mean square 1/2.
+    roots = np.sqrt(powers * np.where(waves, 2, 1))
+    return frozen(roots[:, :, None] * np.cos(math.pi * np.multiply.outer(waves, times)))
+
+
+# Of densities: up to so many hills, of these deviations, on an even floor; counted in so many parts.
+HILLS, WIDTHS, FLOOR, PARTS = 4, (0.02, 0.12), 0.05, 1536
+
+
+@remembered(8)
+def ordinary_densities(count: int) -> tuple[Floats, Floats]:
+    """Middles of equal parts of [0, 1], and shares of them (count, parts) of the first densities.
+
+    Density k is a floor and one to four normal hills, cut at the ends of the interval.
+    """
+    middles = (np.arange(PARTS) + 0.5) / PARTS
+    places = spread_evenly(count, 3 * HILLS).reshape(count, HILLS, 3)
+    widths = WIDTHS[0] * (WIDTHS[1] / WIDTHS[0]) ** places[:, :, 1]
+    hills = np.exp(-0.5 * ((middles - places[:, :, :1]) / widths[:, :, None]) ** 2) / widths[:, :, None]
+    weights = (0.2 + places[:, :, 2]) * (np.arange(HILLS) <= np.arange(count)[:, None] % HILLS)
+    shares = np.einsum("kh,khp->kp", weights, hills)
+    shares /= shares.sum(axis=1, keepdims=True)
+    return frozen(middles), frozen((1 - FLOOR) * shares + FLOOR / PARTS)

@@ -1,0 +1,106 @@
+"""Trials: simulated releases of made-up functions, by which plans foretell errors and bands. No data.
+
+A trial goes the whole way of a release, but that its data are made up by a public formula, and its
+noise is simulated from a fixed key, as for bands: the same public numbers have the same trials.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpfda.bases.ordinary import Outlook
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.one_thread import one_thread
+from dpfda.privacy.guarantees import Guarantee
+from dpfda.publication.needed import times
+from dpfda.publication.plan import Plan
+from dpfda.releases.bands import Band
+from dpfda.releases.facts import Claim
+
+# Of functions that errors are expected over; a budget so many times larger is unlimited.
+ORDINARY = "the middle over ordinary"
+UNLIMITED, LARGEST = Fraction(10**6), 10**8
+
+
+def large(guarantee: Guarantee) -> Guarantee:
+    """So large a budget that its noise does not count."""
+    (term, *_) = guarantee.terms
+    budget = Fraction(getattr(guarantee, term))
+    return times(guarantee, min(UNLIMITED, LARGEST / budget))
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A simulated release, and what its error is the distance from.
+
+    Parameters
+    ----------
+    release : Banded
+        A function with a band; it is made while its values are asked for.
+    points, truth : array (q,)
+        Points spread evenly, and values (q,) there of the function that it is to be near.
+    places : array, optional
+        Where its band is looked at; by default where it is drawn.
+    """
+
+    release: Any
+    points: Any
+    truth: Floats
+    places: Floats | None = None
+
+    @cached_property
+    def error(self) -> float:
+        """Root mean square distance."""
+        return float(np.sqrt(np.mean((self._values() - self.truth) ** 2)))
+
+    def _values(self) -> Floats:
+        return np.asarray(self.release(self.points))
+
+    def _band(self, level: float) -> Band:
+        made: Band = self.release.band(level, points=self.places)
+        return made
+
+    def half_width(self, level: float) -> float:
+        """Of the default band, on average."""
+        band = self._band(level)
+        return float(np.mean(band.upper - band.lower)) / 2
+
+
+class TriedPlan(Plan):
+    """A plan that expects what its trials have."""
+
+    TRIALS: ClassVar[int] = 16
+    QUICK: ClassVar[int] = 6
+    # Of these so many are asked for a band, which may take long.
+    BANDS: ClassVar[int] = 16
+    simulated: ClassVar[bool] = True
+
+    @abstractmethod
+    def trials(self, count: int) -> Sequence[Trial]:
+        """The first of its trials; none where too little is known, such as the number of units."""
+
+    @cached_property
+    def _tried(self) -> Sequence[Trial]:
+        return self.trials(self.TRIALS)
+
+    @one_thread()
+    def outlook(self, quick: bool = False) -> Outlook | None:
+        tried = self._tried[: self.QUICK if quick else None]
+        return Outlook.of(np.array([each.error for each in tried])) if tried else None
+
+    def band_said(self, level: float) -> str:
+        (trial, *_) = self._tried
+        claim: Claim = trial.release._claims()[0]
+        return claim.words(level)
+
+    @one_thread()
+    def outlook_width(self, level: float) -> Outlook | None:
+        tried = self._tried[: self.BANDS]
+        return Outlook.of(np.array([each.half_width(level) for each in tried])) if tried else None
