@@ -1,6 +1,6 @@
 """Definitions of the proofs (`proofs/*.v`) as Python functions: an interpreter of what they use.
 
-Integers, lists and functions; `if`, `let`, `fun`, `match` on natural numbers and lists; infix
+Numbers, lists and functions; `if`, `let`, `fun`, `match` on natural numbers, lists and options; infix
 operations. With it a test can compare what is proved with what the program does, with Coq or without.
 """
 
@@ -10,12 +10,16 @@ import math
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Any
 
 PROOFS = Path(__file__).resolve().parents[1] / "proofs"
-_TOKEN = re.compile(r"\s*(:=|=>|->|::|<=\?|<\?|=\?|&&|\d+|[A-Za-z_][\w.']*|[-+*/^()\[\];:|,])")
-_INFIX = [("&&",), ("<=?", "<?", "=?"), ("::",), ("+", "-"), ("*", "/")]
+_TOKEN = re.compile(
+    r"\s*(:=|=>|->|::|/\\|<=\?|<\?|=\?|<=|&&|%nat|\d+|[A-Za-z_][\w.']*|[-+*/^()\[\];:|,<=])"
+)
+_INFIX = [("/\\",), ("&&",), ("<=?", "<?", "=?", "<=", "<", "="), ("::",), ("+", "-"), ("*", "/")]
 _KEYWORDS = {"then", "else", "in", "with", "end", "if", "let", "fun", "match"}
 Scope = dict[str, Any]
 Code = Callable[[Scope], Any]
@@ -33,10 +37,10 @@ def _binary(name: str, whole: bool) -> Callable[[Any, Any], Any]:
         "-": lambda a, b: a - b,
         "*": lambda a, b: a * b,
         "/": (lambda a, b: a // b if b else 0) if whole else (lambda a, b: a / b),
-        "<=?": lambda a, b: a <= b,
-        "<?": lambda a, b: a < b,
-        "=?": lambda a, b: a == b,
-        "&&": lambda a, b: a and b,
+        **dict.fromkeys(("<=?", "<="), lambda a, b: a <= b),
+        **dict.fromkeys(("<?", "<"), lambda a, b: a < b),
+        **dict.fromkeys(("=?", "="), lambda a, b: a == b),
+        **dict.fromkeys(("&&", "/\\"), lambda a, b: a and b),
         "::": lambda a, b: [a, *b],
     }[name]
 
@@ -49,6 +53,10 @@ def _toward_zero(p: int, q: int) -> int:
 BUILT_IN: Scope = {
     "true": True,
     "false": False,
+    "True": True,
+    "False": False,
+    "None": None,
+    "Some": lambda x: ("Some", x),
     "O": 0,
     "S": lambda n: n + 1,
     "length": len,
@@ -66,7 +74,7 @@ BUILT_IN: Scope = {
         name: _curried(function, 2)
         for name, function in {
             "Z.max": max, "Z.min": min, "Rmax": max, "Rmin": min, "Z.quot": _toward_zero,
-            "andb": lambda a, b: a and b,
+            "Nat.max": max, "Rpower": pow,
         }.items()
     },
 }  # fmt: skip
@@ -138,23 +146,27 @@ class _Parser:
 
     def match(self) -> Code:
         self.take("match")
-        value, cases = self.term(), []
+        values, cases = [self.term()], []
+        while self.next() == ",":
+            self.take()
+            values.append(self.term())
         self.take("with")
         while self.next() == "|":
             self.take()
-            pattern = []
+            tokens = []
             while self.next() != "=>":
-                pattern.append(self.take())
+                tokens.append(self.take())
             self.take("=>")
-            cases.append((pattern, self.term()))
+            body = self.term()
+            cases += [(_parted(choice, ","), body) for choice in _parted(tokens, "|")]
         self.take("end")
 
         def code(scope: Scope) -> Any:
-            found = value(scope)
-            for pattern, body in cases:
-                names = _matched(pattern, found)
-                if names is not None:
-                    return body({**scope, **names})
+            found = [value(scope) for value in values]
+            for patterns, body in cases:
+                names = [_matched(*pair) for pair in zip(patterns, found, strict=True)]
+                if None not in names:
+                    return body(reduce(or_, names, scope))
             raise ValueError("no case of a match applies")
 
         return code
@@ -203,6 +215,8 @@ class _Parser:
             if self.next() == ":":
                 self.skip_type(")")
             self.take(")")
+            if self.next() == "%nat":
+                self.take()
             return inner
         return lambda scope: scope[first]
 
@@ -217,7 +231,18 @@ def _function(names: list[str], body: Code) -> Code:
     )
 
 
-def _matched(pattern: list[str], value: Any) -> Scope | None:
+def _parted(tokens: list[str], sign: str) -> list[list[str]]:
+    """Tokens between signs."""
+    parts: list[list[str]] = [[]]
+    for token in tokens:
+        if token == sign:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts
+
+
+def _matched(pattern: list[str], value: Any) -> Scope | None:  # noqa: PLR0911
     """The names that a pattern gives to the parts of a value, or None where it has another form."""
     match pattern:
         case ["O"]:
@@ -228,6 +253,12 @@ def _matched(pattern: list[str], value: Any) -> Scope | None:
             return None if value else {}
         case [first, "::", rest]:
             return {first: value[0], rest: value[1:]} if value else None
+        case ["None"]:
+            return {} if value is None else None
+        case ["Some", name]:
+            return None if value is None else {name: value[1]}
+        case [name]:
+            return {name: value}
     raise ValueError(f"a pattern that is not understood: {pattern}")
 
 
@@ -236,7 +267,9 @@ def sentences(text: str) -> list[str]:
     return re.split(r"\.(?=\s)", re.sub(r"\(\*.*?\*\)", " ", text, flags=re.DOTALL))
 
 
-def definitions(*files: str, constants: str = "", whole: bool = True) -> Scope:
+def definitions(
+    *files: str, constants: str = "", whole: bool = True, known: Scope | None = None
+) -> Scope:
     """Functions of the definitions in some files that are of the forms above; others are left out.
 
     Parameters
@@ -247,8 +280,10 @@ def definitions(*files: str, constants: str = "", whole: bool = True) -> Scope:
         Text of a file before them.
     whole : bool
         Whether quotients are those of integers.
+    known : dict, optional
+        What else is known, such as the parts of a record.
     """
-    scope: Scope = dict(BUILT_IN)
+    scope: Scope = {**BUILT_IN, **(known or {})}
     texts = [constants, *((PROOFS / f"{file}.v").read_text(encoding="utf-8") for file in files)]
     for sentence in (sentence for text in texts for sentence in sentences(text)):
         found = re.match(r"\s*(?:Definition|Fixpoint)\s+([\w']+)\b(.*)", sentence, re.DOTALL)

@@ -7,6 +7,9 @@ of the program that they are about. Comparisons are of integers, exactly, unless
 from __future__ import annotations
 
 import importlib.util
+import math
+from fractions import Fraction
+from operator import itemgetter
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,13 +18,17 @@ import pytest
 import gallina
 from dpfda.bounds import IntegerBall
 from dpfda.bounds.balls import repaired
+from dpfda.density.quantiles_design import QuantileLaw
 from dpfda.machines.solvers import gradient
 from dpfda.mechanisms.design import shares
-from dpfda.noise import repeated_width
+from dpfda.noise import KNormNoise, repeated_width
 from dpfda.noise.symmetric import OuterDifference
 from dpfda.numerics.embedding import Rows
+from dpfda.numerics.errors import LedgerError
 from dpfda.numerics.gridsums import GridRule, grid_sum, integers
-from dpfda.privacy.guarantees import Neighbours, ZeroConcentratedDP
+from dpfda.privacy.composition import Cost, PureLoss
+from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
+from dpfda.privacy.ledger import Amount, lines
 from dpfda.records.points import cell_weights
 
 RANDOM = np.random.default_rng(20261124)
@@ -36,7 +43,15 @@ def _script(name):
 
 
 CONSTANTS = "\n".join(_script("constants").lines()[0]) + "\n"
-PROVED = gallina.definitions("Sums", "Sensitivity", constants=CONSTANTS)
+PROVED = gallina.definitions("Sums", "Sensitivity", "Scores", constants=CONSTANTS)
+LAWS = gallina.definitions("Laws", "Composition", whole=False)
+# The parts of the records of Ledger.v.
+FILE = ("rows", "count_1", "count_2")
+PARTS = {name: itemgetter(name) for name in (*FILE, "first_value", "second_value")}
+LEDGER = gallina.definitions(
+    "Ledger",
+    known={**PARTS, "File": lambda rows: lambda a: lambda b: dict(zip(FILE, (rows, a, b), strict=True))},
+)
 
 
 def _vector(values):
@@ -50,9 +65,11 @@ def _entries(vector, size):
 def test_the_interpreter_reads_every_definition_that_is_compared():
     names = (
         "clip", "toward_zero", "repaired", "total", "differences", "units_up", "share", "outer_square",
-        "slope_level", "root_up", "repeated_width",
+        "slope_level", "root_up", "repeated_width", "score", "quantile_range",
     )  # fmt: skip
     assert all(callable(PROVED[name]) for name in names)
+    assert all(callable(LAWS[name]) for name in ("laplace", "loss", "weight", "excess", "renyi_sum"))
+    assert all(callable(LEDGER[name]) for name in ("within", "readable", "covered", "counted"))
 
 
 def test_clipping_is_the_one_that_is_proved():
@@ -149,3 +166,119 @@ def test_the_width_of_several_steps_is_the_one_that_is_proved():
         assert repeated_width(width, times) == PROVED["repeated_width"](width)(times)
     assert PROVED["repeated_width"](3)(4) == 6
     assert PROVED["root_up"](37) == 7
+
+
+@pytest.mark.parametrize(("relation", "replaced"), BOTH)
+def test_scores_of_quantiles_have_the_range_that_is_proved(relation, replaced):
+    for levels in ((500_000_000,), (100_000_000, 250_000_000, 900_000_000)):
+        law = QuantileLaw(levels, 64, Fraction(1), relation)
+        assert law.range == PROVED["quantile_range"](replaced)(min(law.gaps))
+
+
+def test_weights_of_quantiles_follow_the_score_that_is_proved():
+    units, levels = 30, (250_000_000, 600_000_000)
+    law = QuantileLaw(levels, 64, Fraction(1, 2), Neighbours.REPLACE_ONE)
+    places = np.sort(RANDOM.choice(law.places, size=units, replace=False))
+    held = np.cumsum(np.full(units, 2 ** PROVED["share_bits"]))
+    chain = law.chain(places, held, units)
+
+    def score(chosen):
+        up_to = np.array([0, *(int((places <= place).sum()) for place in chosen), units])
+        gaps = np.diff(up_to << PROVED["share_bits"])
+        return PROVED["score"](3)(_vector(law.gaps))(_vector(gaps))(units << PROVED["share_bits"])
+
+    ordered = np.sort(RANDOM.integers(0, law.places, size=(50, 2)), axis=1).tolist()
+    scores = [score(chosen) for chosen in ordered]
+    weights = [math.log(chain.weight(chosen)) for chosen in ordered]
+    for number in range(1, 50):
+        proved = float(law.rate * (scores[number] - scores[0]))
+        assert weights[number] - weights[0] == pytest.approx(proved, rel=1e-9, abs=1e-6)
+
+
+def test_the_density_of_laplace_noise_is_the_one_that_is_proved():
+    for scale, z in zip(RANDOM.integers(1, 500, size=20), RANDOM.normal(size=20) * 300, strict=True):
+        law = KNormNoise((1,), (int(scale),))
+        ratio = float(law.log_density(np.array([z])) - law.log_density(np.zeros(1)))
+        proved = LAWS["laplace"](int(scale))(float(z)) / LAWS["laplace"](int(scale))(0)
+        assert ratio == pytest.approx(math.log(proved), abs=1e-9)
+
+
+def test_the_loss_of_laplace_noise_is_the_one_that_is_proved():
+    for _ in range(20):
+        scales, width = (
+            RANDOM.integers(1, 10**6, size=5).tolist(),
+            RANDOM.integers(1, 10**6, size=5).tolist(),
+        )
+        law = KNormNoise((1,) * 5, tuple(scales))
+        # A box: every coordinate moves by its width at once.
+        stated = law.achieved("box", tuple(width), PureDP(1)).epsilon
+        proved = LAWS["loss"](5)(_vector(scales))(_vector(width))(lambda place: 0)
+        assert float(stated) == pytest.approx(proved, rel=1e-12)
+        # An l1 ball: what `laplace_is_pure` asks of the scales holds, and of the smallest just so.
+        epsilon = law.achieved("l1", width[0], PureDP(1)).epsilon
+        assert min(epsilon * scale for scale in scales) == width[0]
+
+
+def test_neighbours_of_the_other_kind_cost_what_is_proved():
+    for epsilon, delta in ((Fraction(1, 2), Fraction(1, 1000)), (Fraction(2), Fraction(1, 10**6))):
+        made = Cost(ApproximateDP(epsilon, delta)).for_replace_one().guarantee
+        assert made.epsilon == 2 * epsilon
+        proved = (1 + math.exp(epsilon)) * float(delta)
+        assert proved <= float(made.delta) * (1 + 1e-15)
+        assert float(made.delta) == pytest.approx(proved, rel=1e-12)
+
+
+def test_delta_of_a_coin_is_the_excess_that_is_proved():
+    # Two outcomes with odds exp(epsilon): the profile of any pure law, and the sum of excesses.
+    odds, coin = math.exp(1.5), PureLoss(Fraction(3, 2))
+    p, q = [odds / (1 + odds), 1 / (1 + odds)], [1 / (1 + odds), odds / (1 + odds)]
+    for epsilon in (0.0, 0.3, 1.2):
+        excess = sum(LAWS["excess"](epsilon)(a)(b) for a, b in zip(p, q, strict=True))
+        assert float(PureLoss(Fraction(3, 2)).delta(Fraction(epsilon))) == pytest.approx(
+            excess, abs=1e-9
+        )
+    for alpha in (1.5, 2.0, 5.0):
+        moment = LAWS["renyi_sum"](2)(alpha)(p.__getitem__)(q.__getitem__)
+        assert math.log(moment) / (alpha - 1) <= float(coin.rho) * alpha + 1e-12
+
+
+def test_amounts_are_compared_as_proved():
+    for _ in range(200):
+        numbers = [Fraction(int(n), 7) for n in RANDOM.integers(0, 3, size=4)]
+        mine, other = (dict(zip(("first_value", "second_value"), part, strict=True))
+                       for part in (numbers[:2], numbers[2:]))  # fmt: skip
+        exceeds = Amount("approximate", tuple(numbers[:2])).exceeds(
+            Amount("approximate", tuple(numbers[2:]))
+        )
+        assert LEDGER["within"](mine)(other) == (not exceeds)
+
+
+COUNTS = [None, 0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("first", COUNTS)
+@pytest.mark.parametrize("second", COUNTS)
+def test_ledgers_are_read_as_proved(first, second):
+    rows = (b"{1}", b"{2}", b"{3}")
+    content = lines.new_file(rows)
+    start = content[: lines.HEADER_SIZE].rsplit(b'"', 2)[1]
+    ends = [b"0" * 32, *(lines.chained(rows[:n], start)[1] for n in (1, 2, 3)), b"1" * 32]
+    text = b"".join(
+        b"x" * lines.COUNT_SIZE if n is None else lines.count_line(start, lines.Count(n, ends[n]))
+        for n in (first, second)
+    )
+    written = content[: lines.HEADER_SIZE] + text + content[lines.HEADER_SIZE + len(text) :]
+    model = LEDGER["File"]([*rows])(*[first if first is None else ("Some", first)])(
+        second if second is None else ("Some", second)
+    )
+    if not LEDGER["readable"](model):
+        with pytest.raises(LedgerError, match="is damaged"):
+            lines.read(written, "file")
+        return
+    found = lines.read(written, "file")
+    assert found.rows == rows
+    assert found.covered == LEDGER["covered"](model)
+    after = LEDGER["counted"](model)(("Some", 9))
+    assert after[("count_1", "count_2")[found.older]] == ("Some", 9)
+    kept = ("count_2", "count_1")[found.older]
+    assert after[kept] == model[kept]
