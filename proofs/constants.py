@@ -70,14 +70,11 @@ def integer(value: object) -> str:
 
 
 def real(value: object) -> str:
-    """A float as Coq reads it: an odd integer times a power of two, exactly."""
+    """A float as Coq reads it: a quotient of integers, exactly."""
     if type(value) is not float or not math.isfinite(value):
         raise SystemExit(f"a finite float is expected; found {value!r}")
     numerator, denominator = value.as_integer_ratio()
-    exponent = 1 - denominator.bit_length()
-    while numerator and numerator % 2 == 0:
-        numerator, exponent = numerator // 2, exponent + 1
-    return f"(IZR ({numerator}) * bpow radix2 ({exponent}))"
+    return f"(IZR ({numerator}) / IZR {denominator})"
 
 
 def reals(value: object) -> str:
@@ -107,8 +104,7 @@ def main() -> None:
     note = "(* Written by constants.py from the source of the program: do not edit. *)"
     head = {
         "Constants.v": "From Coq Require Import ZArith.\nOpen Scope Z_scope.",
-        "FloatConstants.v": "From Coq Require Import ZArith Reals List.\n"
-        "From Flocq Require Import Core.\nImport ListNotations.\nOpen Scope R_scope.",
+        "FloatConstants.v": "From Coq Require Import ZArith Reals List.\nImport ListNotations.\nOpen Scope R_scope.",
     }
     for (name, imports), part in zip(head.items(), (integers, floats), strict=True):
         text = "\n".join([note, imports, *part]) + "\n"

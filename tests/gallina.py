@@ -63,6 +63,8 @@ BUILT_IN: Scope = {
     "exp": math.exp,
     "ln": math.log,
     "Rabs": abs,
+    "sqrt": math.sqrt,
+    "fold_left": lambda f: lambda parts: lambda start: reduce(lambda a, x: f(a)(x), parts, start),
     "IZR": lambda n: n,
     "Z.abs": abs,
     "Z.sgn": lambda x: (x > 0) - (x < 0),
@@ -281,13 +283,13 @@ def definitions(
     whole : bool
         Whether quotients are those of integers.
     known : dict, optional
-        What else is known, such as the parts of a record.
+        What else is known, such as the parts of a record; it stands for what a file says of it.
     """
     scope: Scope = {**BUILT_IN, **(known or {})}
     texts = [constants, *((PROOFS / f"{file}.v").read_text(encoding="utf-8") for file in files)]
     for sentence in (sentence for text in texts for sentence in sentences(text)):
         found = re.match(r"\s*(?:Definition|Fixpoint)\s+([\w']+)\b(.*)", sentence, re.DOTALL)
-        if found is None or ":=" not in sentence:
+        if found is None or ":=" not in sentence or found[1] in (known or {}):
             continue
         try:
             parser = _Parser(found[2], whole)

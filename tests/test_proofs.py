@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 import math
 from fractions import Fraction
-from operator import itemgetter
+from operator import add, itemgetter, mul, truediv
 from types import SimpleNamespace
 
 import numpy as np
@@ -23,7 +23,10 @@ from dpfda.machines.solvers import gradient
 from dpfda.mechanisms.design import shares
 from dpfda.noise import KNormNoise, repeated_width
 from dpfda.noise.symmetric import OuterDifference
+from dpfda.numerics import enclosures
+from dpfda.numerics.aggregate import exact_product
 from dpfda.numerics.embedding import Rows
+from dpfda.numerics.enclosures import Enclosures
 from dpfda.numerics.errors import LedgerError
 from dpfda.numerics.gridsums import GridRule, grid_sum, integers
 from dpfda.privacy.composition import Cost, PureLoss
@@ -42,9 +45,13 @@ def _script(name):
     return module
 
 
-CONSTANTS = "\n".join(_script("constants").lines()[0]) + "\n"
+CONSTANTS, FLOATS = ("\n".join(part) + "\n" for part in _script("constants").lines())
 PROVED = gallina.definitions("Sums", "Sensitivity", "Scores", constants=CONSTANTS)
 LAWS = gallina.definitions("Laws", "Composition", whole=False)
+# Numbers are floats: whatever is rounded in the proofs is rounded by Python.
+ARITHMETIC = gallina.definitions(
+    "Exact", "Enclosures", "Polynomials", constants=FLOATS, whole=False, known={"rounded": float}
+)
 # The parts of the records of Ledger.v.
 FILE = ("rows", "count_1", "count_2")
 PARTS = {name: itemgetter(name) for name in (*FILE, "first_value", "second_value")}
@@ -282,3 +289,49 @@ def test_ledgers_are_read_as_proved(first, second):
     assert after[("count_1", "count_2")[found.older]] == ("Some", 9)
     kept = ("count_2", "count_1")[found.older]
     assert after[kept] == model[kept]
+
+
+def _floats(size):
+    """Random floats of all sizes, with radii: small, large and none."""
+    middles = RANDOM.normal(size=size) * 2.0 ** RANDOM.integers(-400, 400, size=size)
+    sizes = 2.0 ** RANDOM.integers(-60, 1, size=size) * RANDOM.integers(0, 2, size=size)
+    return Enclosures(middles, np.abs(middles) * sizes)
+
+
+@pytest.mark.parametrize("name", ["sum", "product", "quotient"])
+def test_radii_are_those_that_are_proved_bit_for_bit(name):
+    x, y = _floats(400), _floats(400)
+    if name == "quotient":
+        y = Enclosures(np.abs(y.middle), y.radius / 2)
+    made = {"sum": add, "product": mul, "quotient": truediv}[name](x, y)
+    proved = ARITHMETIC[f"{name}_radius"]
+    for m1, r1, m2, r2, radius in zip(x.middle, x.radius, y.middle, y.radius, made.radius, strict=True):
+        assert radius == proved(float(m1))(float(r1))(float(m2))(float(r2))
+
+
+def test_radii_of_roots_are_those_that_are_proved_bit_for_bit():
+    x = _floats(400)
+    x = Enclosures(np.abs(x.middle), x.radius / 2)
+    for m, r, radius in zip(x.middle, x.radius, enclosures.sqrt(x).radius, strict=True):
+        assert radius == ARITHMETIC["root_radius"](float(m))(float(r))
+
+
+def test_polynomials_are_those_that_are_proved_bit_for_bit():
+    mantissas = RANDOM.uniform(math.sqrt(0.5), math.sqrt(2), size=300)
+    logs = enclosures.log(enclosures.enclosed(mantissas)).middle
+    for m, logarithm in zip(mantissas.tolist(), logs.tolist(), strict=True):
+        assert logarithm == ARITHMETIC["log_series"]((m - 1) / (2 + (m - 1)))
+    parts = RANDOM.uniform(0, 1 / 8, size=300)
+    cosines, sines = enclosures.turns(enclosures.enclosed(parts))
+    for part, cosine, sine in zip(parts.tolist(), cosines.middle, sines.middle, strict=True):
+        assert sine == ARITHMETIC["sine_series"](2 * math.pi * part)
+        assert cosine == ARITHMETIC["cosine_series"](2 * math.pi * part)
+
+
+def test_digits_of_exact_products_have_the_room_that_is_proved():
+    # The largest numbers that a sum of so many products may have, times the same.
+    for columns in (1, 2, 3, 7, 100):
+        matrix = np.full((1, columns), 2**62, dtype=np.int64)
+        assert exact_product(matrix, [2**62 + 1] * columns) == [columns * 2**62 * (2**62 + 1)]
+        bits = gallina.definitions("Exact")["digit_bits"](columns)
+        assert columns * 4**bits < 2**62 <= columns * 4 ** (bits + 2)
