@@ -104,7 +104,8 @@ def main() -> None:
     note = "(* Written by constants.py from the source of the program: do not edit. *)"
     head = {
         "Constants.v": "From Coq Require Import ZArith.\nOpen Scope Z_scope.",
-        "FloatConstants.v": "From Coq Require Import ZArith Reals List.\nImport ListNotations.\nOpen Scope R_scope.",
+        "FloatConstants.v": "From Coq Require Import ZArith Reals List.\n"
+        "Import ListNotations.\nOpen Scope R_scope.",
     }
     for (name, imports), part in zip(head.items(), (integers, floats), strict=True):
         text = "\n".join([note, imports, *part]) + "\n"
