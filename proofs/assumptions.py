@@ -1,0 +1,81 @@
+"""Ask Coq on what axioms each theorem that the documentation names rests; refuse others than the reals'.
+
+Usage: assumptions.py [coqc]. What Coq answers is printed, and kept in Assumptions.log.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+PAGE = FOLDER.parent / "docs" / "machine_checked.md"
+# Coq's real numbers are built on these, and its libraries of real analysis on classical logic.
+ALLOWED = {
+    "ClassicalDedekindReals.sig_forall_dec",
+    "ClassicalDedekindReals.sig_not_dec",
+    "FunctionalExtensionality.functional_extensionality_dep",
+    "Classical_Prop.classic",
+}
+FORBIDDEN = re.compile(r"\b(Admitted|admit|Axiom|Axioms|Parameter|Parameters|Conjecture|Abort)\b")
+
+
+def named() -> list[str]:
+    """Theorems that the page names, each with its file: `File.theorem`."""
+    names = re.findall(r"`([A-Z]\w*\.[a-z]\w*)`", PAGE.read_text(encoding="utf-8"))
+    return [name for name in dict.fromkeys(names) if (FOLDER / f"{name.split('.')[0]}.v").exists()]
+
+
+def unproved() -> list[str]:
+    """Lines of the proofs that leave something unproved."""
+    found = []
+    for file in sorted(FOLDER.glob("*.v")):
+        text = re.sub(r"\(\*.*?\*\)", "", file.read_text(encoding="utf-8"), flags=re.DOTALL)
+        found += [f"{file.name}: {match[0]}" for match in FORBIDDEN.finditer(text)]
+    return found
+
+
+def answers(coqc: str, names: list[str]) -> dict[str, list[str]]:
+    """For each theorem the names of the axioms that it rests on."""
+    files = sorted({name.split(".")[0] for name in names})
+    text = "".join(f"From Proofs Require {file}.\n" for file in files)
+    text += "".join(f"Print Assumptions {name}.\n" for name in names)
+    (FOLDER / "Assumptions.v").write_text(text, encoding="utf-8")
+    made = subprocess.run(  # noqa: S603
+        [coqc, "-Q", ".", "Proofs", "Assumptions.v"],
+        cwd=FOLDER,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    parts = re.findall(
+        r"Closed under the global context|Axioms:\n(?:.+\n?)*?(?=Closed|Axioms:|\Z)", made.stdout
+    )
+    if len(parts) != len(names):
+        raise SystemExit(f"{len(names)} theorems are named; Coq answered for {len(parts)}")
+    return {
+        name: re.findall(r"^(\S+)(?: :|$)", part, re.MULTILINE)[1:] if part.startswith("Axioms") else []
+        for name, part in zip(names, parts, strict=True)
+    }
+
+
+def main() -> int:
+    """Print and keep what Coq answers; 1 where something is missing."""
+    wrong = unproved()
+    lines = []
+    for name, axioms in answers(sys.argv[1] if len(sys.argv) > 1 else "coqc", named()).items():
+        lines.append(f"{name}: {', '.join(axioms) or 'no axiom'}")
+        wrong += [f"{name} rests on {axiom}" for axiom in axioms if axiom not in ALLOWED]
+    print("\n".join(lines))
+    if wrong:
+        print("\n".join(wrong), file=sys.stderr)
+        return 1
+    (FOLDER / "Assumptions.log").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print(f"{len(lines)} theorems, all proved")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
