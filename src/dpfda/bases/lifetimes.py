@@ -12,10 +12,12 @@ from dpfda.bases.grids import check_domain, frozen
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.encoding import fields_to_json, integer, mapping, number, sequence, text
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import shown, whole
+from dpfda.numerics.parameters import length, shown, whole
 
 LARGEST = 512
 CENSORED = -1
+# Times are multiples of a step to this share of it.
+CLOSE = 1e-9
 # Edges of cells that are narrower at first, as a power of their places: hazards are often steep there.
 NARROW = 1.5
 
@@ -43,6 +45,8 @@ class LifeCells:
     power : float
         Edges lie at this power of equally spaced places: 1 for cells of equal width, more for cells that
         are narrower at first.
+    step : float, optional
+        What all times are multiples of, from the first on: 1 for whole days. Edges are such times.
 
     Examples
     --------
@@ -57,6 +61,7 @@ class LifeCells:
     levels: tuple[str, ...] = ()
     late: bool = False
     power: float = 1.0
+    step: float | None = None
 
     @classmethod
     def of(cls, domain_range: Any, count: object, **more: Any) -> Self:
@@ -73,7 +78,15 @@ class LifeCells:
         if np.shape(domain_range) != (2,):
             raise ParameterError("domain_range", "be one pair of ends", shown(domain_range))
         ends = check_domain(domain_range, None)
-        return cls(ends, whole(count, "cells", 2, LARGEST), **more)
+        number_of_cells = whole(count, "cells", 2, LARGEST)
+        if (step := more.get("step")) is not None:
+            size = length(step, "step")
+            times = round((ends[1] - ends[0]) / size)
+            if times < 2 or abs(times * size - (ends[1] - ends[0])) > CLOSE * (ends[1] - ends[0]):
+                words = "divide the domain into two or more equal parts"
+                raise ParameterError("step", words, shown(step), "Give a last time that is a multiple.")
+            more, number_of_cells = {**more, "step": size}, min(number_of_cells, times)
+        return cls(ends, number_of_cells, **more)
 
     @property
     def coarse(self) -> int:
@@ -114,10 +127,26 @@ class LifeCells:
     def edges(self) -> Floats:
         """Ends of the cells of events, (count + 1,)."""
         first, last = self.domain_range
+        if self.step is not None:
+            times = round((last - first) / self.step)
+            places = np.rint(times * np.linspace(0, 1, self.count + 1) ** self.power)
+            # One time or more in each cell.
+            apart = np.arange(self.count + 1)
+            places = np.maximum.accumulate(places - apart) + apart
+            places = np.minimum(places, times - apart[::-1])
+            return frozen(np.append(first + self.step * places[:-1], last))
         if self.power == 1:
             return frozen(np.linspace(first, last, self.count + 1))
         edges = first + (last - first) * np.linspace(0, 1, self.count + 1) ** self.power
         return frozen(np.append(edges[:-1], last))
+
+    def settled(self, times: Floats) -> Floats:
+        """Times at which curves last changed: those that all times are multiples of, where stated."""
+        if self.step is None:
+            return times
+        first, last = self.domain_range
+        whole_steps = np.floor((times - first) / self.step + CLOSE)
+        return np.clip(first + self.step * whole_steps, first, last)
 
     @cached_property
     def widths(self) -> Floats:
@@ -172,6 +201,8 @@ class LifeCells:
         groups = f" in each of {len(self.levels)} groups" if self.levels else ""
         late = ", and of beginnings" if self.late else ""
         sizes = "equal cells of time" if self.power == 1 else "cells of time, narrower at first,"
+        if self.step is not None:
+            sizes = f"{sizes.rstrip(',')}, of whole steps of {self.step:g},"
         return (
             f"{self.count} {sizes} for {kinds}, {self.coarse} for censoring{late}{groups} "
             f"on [{self.domain_range[0]:g}, {self.domain_range[1]:g}]"
@@ -179,7 +210,8 @@ class LifeCells:
 
     def to_json(self) -> dict[str, object]:
         """The cells as JSON types."""
-        return fields_to_json(self)
+        written = fields_to_json(self)
+        return {name: value for name, value in written.items() if name != "step" or value is not None}
 
     @classmethod
     def from_json(cls, entries: object) -> Self:
@@ -198,4 +230,7 @@ class LifeCells:
         power = number(written.get("power", 1.0))
         if not 1 <= power <= 4:
             raise ValueError("edges of cells that cannot be")
-        return cls((first, last), count, causes, levels, written["late"], power)
+        step = None if "step" not in written else number(written["step"])
+        if step is not None and not 0 < step <= (last - first) / count * (1 + CLOSE):
+            raise ValueError("a step of times that cannot be")
+        return cls((first, last), count, causes, levels, written["late"], power, step)

@@ -52,6 +52,9 @@ class PrivateSurvival(Estimator):
     cells : int, optional
         Number of cells of time, of equal width. By default chosen from public numbers (size, epsilon,
         groups), and narrower at first, where hazards are often steep.
+    step : float, optional
+        What all times are multiples of, from the first on: 1 for whole days. Public. Cells then end at
+        such times, and the curve is a step function.
     noise : {"auto", "laplace", "gaussian"}
         On the counts, as in `dpfda.PrivateDensity`.
     unit : str or PrivacyUnit, optional
@@ -100,6 +103,7 @@ class PrivateSurvival(Estimator):
         censored: Sequence[object] | None = None,
         levels: Sequence[object] | None = None,
         cells: int | None = None,
+        step: Number = None,
         noise: str = "auto",
         domain: Place = None,
         unit: Protected = None,
@@ -183,6 +187,8 @@ class PrivateSurvival(Estimator):
         """Causes and levels by their names; refused before anything is read."""
         levels = self._levels(by)
         named = {"causes": self._coding().names, "levels": tuple(map(str, levels)), "late": late}
+        if self.step is not None:
+            named["step"] = self.step
         LifeCells.of(self.settings.domain.domain_range, 2 if self.cells is None else self.cells, **named)
         return named
 

@@ -38,7 +38,10 @@ RISK_TIMES = 6
 GUARD = 1.4
 # A cumulative hazard is drawn up to here.
 LEAST = 1e-6
-STATED: tuple[Of, ...] = ("noise", "population")
+# What cells do not show of the sample's curve: by the order of events, by the bend of its course, and of
+# what any order of censoring could do.
+JUMPS, BENDS, ORDERS = 1.3, 0.5, 0.3
+STATED: tuple[Of, ...] = ("sample", "noise", "population")
 # What holds every unit in bounds.
 BOUND = "one follow-up a unit"
 
@@ -170,7 +173,7 @@ class ReleasedSurvival(Valued):
 
     def _values(self, at: Floats) -> Floats:
         """Share of persons without an event up to times: not increasing, within [0, 1]."""
-        return np.asarray(np.exp(-np.maximum(self._cumulative(at), 0.0)))
+        return np.asarray(np.exp(-np.maximum(self._cumulative(self.cells.settled(at)), 0.0)))
 
     def cumulative_hazard(self, points: ArrayLike) -> Any:
         """Integral of the hazard up to times."""
@@ -242,34 +245,62 @@ class ReleasedSurvival(Valued):
         value = float(scipy.integrate.trapezoid(self(fine), fine))
         return Estimate.around(value, areas, check_level(level))
 
+    def _hidden(self, at: Floats) -> Floats:
+        """How far the curve of these persons may be from one that is smooth within each cell.
+
+        Events of a cell come in random order around a smooth course: the Kaplan-Meier curve leaves it by
+        about the root of its drop there over the numbers at risk. Where courses bend, by their bend.
+        """
+        edges, cells = self.cells.edges, self._without_noise
+        line, at_risk = cells.survival.mean(axis=0), np.maximum(cells.at_risk.mean(axis=0)[:-1], 1.0)
+        drop, start = np.maximum(-np.diff(line), 0.0), np.maximum(line[:-1], LEAST)
+        slopes = np.diff(line) / np.diff(edges)
+        bends = np.abs(np.diff(slopes))
+        bend = np.maximum(np.append(bends, 0.0), np.append(0.0, bends)) * np.diff(edges)
+        where = np.clip(np.searchsorted(edges, at, "right") - 1, 0, drop.size - 1)
+        part = (at - edges[where]) / np.diff(edges)[where]
+        inside = np.sqrt(part * (1 - part))
+        far = JUMPS * start * np.sqrt((drop / start + 1 / at_risk) / at_risk)
+        hidden = 2 * inside * far[where] + 4 * inside**2 * bend[where] * BENDS
+        # A course may begin as steeply as it likes.
+        return np.where(where > 0, hidden, 1.0)
+
     def _around(self, at: Floats, asked: Asked) -> Band:
         """Band for the survival function, within [0, 1] and not increasing.
 
         Notes
         -----
-        Of the noise it is for the curve of these persons, counted in these cells, without the noise of
-        privacy. Of the population it is for the curve of which they are a sample: noise,
-        sampling, and what the cells do not show.
+        Of the sample it is for the Kaplan-Meier curve of these persons: noise, and what the cells do not
+        show of a course that is smooth within them. Of the population it is for the curve of which they
+        are a sample, with sampling as well. Of the noise it is for the life table of these cells without
+        the noise of privacy.
 
         The law of the noise is known exactly; what is drawn beside it has a prior, and how often bands
-        hold was simulated: see the page on survival. Of the inside of a cell the latter assumes
+        hold was simulated: see the page on survival. Of the inside of a cell the population's assumes
         nothing: at an edge it allows for every order in which people were censored and had events, and
         between two edges for any curve that does not increase. It is narrowest at `grid_points`.
         """
-        edges, life = self.cells.edges, self._life(asked.of or "noise")
+        edges, life = self.cells.edges, self._life(asked.of or "sample")
         line = self._without_noise.survival.mean(axis=0)
         band = band_from_errors(
             line, np.abs(life.survival - line), asked.level, asked.simultaneous, edges
         )
-        below, above = self._by_order if asked.of == "population" else (0.0, 0.0)
+        share = {"noise": 0.0, "sample": ORDERS, "population": 1.0}[asked.of or "sample"]
+        below, above = (share * far for far in self._by_order)
+        changed = self.cells.settled(at)
         # What lies in a band and does not increase lies in this one too.
         lower = np.maximum.accumulate(np.clip(band.lower - below, 0, 1)[::-1])[::-1]
         upper = np.minimum.accumulate(np.clip(band.upper + above, 0, 1))
+        # Whatever does not increase.
+        least = lower[np.searchsorted(edges, changed)]
+        most = upper[np.searchsorted(edges, changed, "right") - 1]
         if asked.of == "population":
-            lower = lower[np.searchsorted(edges, at)]
-            upper = upper[np.searchsorted(edges, at, "right") - 1]
+            lower, upper = least, most
         else:
-            lower, upper = np.interp(at, edges, lower), np.interp(at, edges, upper)
+            lower, upper = np.interp(changed, edges, lower), np.interp(changed, edges, upper)
+        if asked.of == "sample":
+            hidden = self._hidden(changed)
+            lower, upper = np.maximum(lower - hidden, least), np.minimum(upper + hidden, most)
         return settled(replace(band, points=frozen(at), lower=lower, upper=upper), np.asarray(self(at)))
 
     def test(self, level: float = 0.05, cause: str | None = None) -> EqualityTest:
@@ -369,7 +400,14 @@ class ReleasedSurvival(Valued):
             legend="the population's curve",
             among="samples",
         )
-        return Claim("noise", "the life table of these cells without noise", units), population
+        sample = Claim(
+            "sample",
+            f"the Kaplan-Meier curve of these {self.unit}s",
+            units,
+            legend=f"the Kaplan-Meier curve of these {self.unit}s",
+            among="releases",
+        )
+        return sample, Claim("noise", "the life table of these cells without noise", units), population
 
     def _stated(self) -> Stated:
         wide = self.band(of="population")

@@ -97,6 +97,7 @@ VERB = Publication(
                "Follow-ups of any other code are refused; --invalid repair needs both --cause and "
                "--censored, and leaves them out. Example: --censored 1", o.READING, list[str], None),
         Option("cells", "--cells", "M", panel=o.CURVE, type=int),
+        Option("step", "--step", "D", panel=o.CURVE, type=float, default=None),
     ),
     plans=(
         "dpfda plan survival --curves 228 --top 1100 --error 0.02",
