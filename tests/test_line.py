@@ -392,6 +392,88 @@ class TestBand:
         assert band.contains(release(band.points))
 
 
+def weekly(days: int, wave: float = 0.25) -> Any:
+    """Days and a mean that goes up and down each week, on a slow trend."""
+    days_ = np.arange(float(days))
+    return days_, 0.5 + wave * np.sign(np.sin(2 * np.pi * (days_ + 0.2) / 7)) + 0.1 * days_ / days
+
+
+class TestKnownDetail:
+    """What is known of the domain beforehand: the finest detail, cycles."""
+
+    def release(self, days: int = 28, size: int = 300, **known: Any) -> Any:
+        grid, mean = weekly(days)
+        fitted = PrivateMean(1.0, bounds=(0, 1), domain=Domain(grid, **known))
+        return fitted.fit(np.tile(mean, (size, 1))).release_
+
+    def error(self, days: int, **known: Any) -> float:
+        grid, mean = weekly(days)
+        found = [self.release(days, **known)(grid) - mean for _ in range(12)]
+        return float(np.sqrt(np.mean(np.square(found))))
+
+    def test_cells_are_half_as_long_as_the_finest_detail(self) -> None:
+        assert len(self.release().noisy_sum) == 8
+        assert len(self.release(finest=4).noisy_sum) == 28
+        assert len(self.release(112, finest=8).noisy_sum) == 28
+        # A coarse statement takes no cell away.
+        assert len(self.release(112, 5000, finest=50).noisy_sum) == len(
+            self.release(112, 5000).noisy_sum
+        )
+        assert sum(self.release(112, finest=8).hierarchy.cells) == 112
+
+    def test_a_week_in_daily_data_is_found_once_it_is_stated(self) -> None:
+        # Four weeks, and sixteen; standard errors are a tenth.
+        plain, finest, cycle = (
+            self.error(28, **known) for known in ({}, {"finest": 2}, {"periods": [7]})
+        )
+        assert finest < plain / 2
+        assert cycle < 0.9 * finest
+        assert self.error(112, periods=[7]) < self.error(112) / 3
+
+    def test_a_plan_has_the_cells_of_the_release(self) -> None:
+        grid, _ = weekly(28)
+        mean = PrivateMean(1.0, bounds=(0, 1), domain=Domain(grid, periods=[7]))
+        assert mean.plan(300).planned.components == 28
+        again = mean.plan(300).remade(PureDP(2), 300)
+        assert again.planned.components == 28
+
+    def test_files_hold_periods_and_older_programs_would_refuse_them(self, tmp_path: Path) -> None:
+        release = self.release(periods=[7])
+        path = release.save(tmp_path / "a.json")
+        kept = json.loads(path.read_text())["hierarchy"]
+        assert kept["version"] == 4
+        assert np.array_equal(load(path)(np.arange(28.0)), release(np.arange(28.0)))
+        assert load(path).hierarchy.periods == pytest.approx((7 / 27,))
+        assert (
+            "periods"
+            not in json.loads(self.release(finest=2).save(tmp_path / "b.json").read_text())["hierarchy"]
+        )
+
+    def test_the_band_of_a_mean_with_a_cycle_holds_it(self) -> None:
+        grid, mean = weekly(112)
+        held = sum(self.release(112, periods=[7]).band(points=grid).contains(mean) for _ in range(20))
+        # At .95 fewer than 16 of 20 have a chance of 2.6 in 1,000.
+        assert held >= 16
+
+    def test_what_makes_no_sense_is_refused(self) -> None:
+        for known, words in (
+            ({"finest": 0}, "finest must be a positive length, in units of the axis; found 0"),
+            ({"finest": "2 days"}, "finest must be a positive length"),
+            ({"periods": 7}, r"periods must be a list of lengths .* found 7.* Example: periods=\[7\]"),
+            ({"periods": [7, -1]}, "periods must be a positive length"),
+        ):
+            with pytest.raises(ParameterError, match=words):
+                Domain(np.arange(28.0), **known)
+        with pytest.raises(
+            ParameterError, match="periods must be no longer than the grid, 27; found 30"
+        ):
+            self.release(periods=[30])
+        for known in ({"finest": 2}, {"periods": [7]}):
+            mean = PrivateMean(1.0, bounds=L2Ball(1.0), domain=Domain(np.arange(28.0), **known))
+            with pytest.raises(ParameterError, match="must be None but for the default mean of curves"):
+                mean.fit(np.zeros((30, 28)))
+
+
 class TestRelease:
     def test_call_derivative_and_integral_are_of_one_curve(self) -> None:
         flat = np.clip(1.4 * np.sin(np.pi * GRID), 0, 1) + np.zeros((20_000, 1))

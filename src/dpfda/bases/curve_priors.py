@@ -18,6 +18,8 @@ from dpfda.numerics.errors import ParameterError
 # Since the second version a mean may be a constant, and the law of box noise is exact for it. Since the
 # third that law is not taken as normal for any mean.
 VERSION = 3
+# That of curves with known periods, which earlier programs would leave out.
+WITH_PERIODS = 4
 KIND = "curves between bounds"
 
 
@@ -40,6 +42,8 @@ class CurvePrior:
         Public curves that the mean may be near to, in the units of the data; none by default.
     version : int
         Of the constants.
+    periods : tuple of float, optional
+        Known cycles: their lengths, in shares of the domain's.
 
     Raises
     ------
@@ -52,6 +56,7 @@ class CurvePrior:
     cells: tuple[int, ...] | None = None
     centers: Floats = field(default_factory=_none)
     version: int = VERSION
+    periods: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         freeze(self, "lower", "upper", "centers")
@@ -66,7 +71,9 @@ class CurvePrior:
             raise ParameterError("prior", f"have curves of {points} values", f"{self.centers.shape}")
         if not np.all(np.isfinite(self.centers)):
             raise ParameterError("prior", "be finite curves", "NaN or infinity")
-        check_version(self.version, VERSION)
+        if not all(0 < period <= 1 for period in self.periods):
+            raise ParameterError("periods", "be shares of the domain, above 0 and at most 1", "others")
+        check_version(self.version, WITH_PERIODS if self.periods else VERSION)
 
     @property
     def width(self) -> Floats:
@@ -95,6 +102,7 @@ class CurvePrior:
             "upper": array_to_json(self.upper),
             "cells": None if self.cells is None else list(self.cells),
             **({"centers": array_to_json(self.centers)} if self.centers.size else {}),
+            **({"periods": array_to_json(np.array(self.periods))} if self.periods else {}),
         }
 
     @classmethod
@@ -106,4 +114,5 @@ class CurvePrior:
             None if written["cells"] is None else integers(written["cells"]),
             array_from_json(written["centers"]) if "centers" in written else _none(),
             integer(written["version"], 1),
+            tuple(array_from_json(written["periods"]).tolist()) if "periods" in written else (),
         )

@@ -218,6 +218,8 @@ def try_plan(estimator: Summary) -> None:
         # A range in units of the header's numbers needs a domain that fits it.
         reach = float(getattr(kernel_on(estimator.basis, (0.0, 1.0)), "length_scale", 0.1))
         domain = (0.0, 10 * reach)
+    if domain is None and known.grid_points is None and known.periods:
+        domain = (0.0, max(known.periods))
     trial = copy.copy(estimator).set_params(domain__domain_range=domain)
     trial.plan(TRIED_UNITS, columns=TRIED_POINTS).certified()
 

@@ -7,7 +7,7 @@ belong to it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
@@ -25,7 +25,9 @@ MEAN_SQUARE = 0.25
 LOCAL_WIDTH, LOCAL_FLOOR = 0.02, 0.05
 LOCAL_LEVEL, LOCAL_SLOPE = 5.0, np.sqrt(3.0)
 # Prior weights, up to a factor, of a scale of each kind of component, for the line.
-LINE: Mapping[str, float] = {"smooth": 1.0, "rough3": 0.03, "rough2": 0.03, "local": 2.0}
+LINE: Mapping[str, float] = {"smooth": 1.0, "rough3": 0.03, "rough2": 0.03, "local": 2.0, "cycle": 6.0}
+# Known cycles: shares of the variance that are theirs, beside so many smooth functions of range .3.
+CYCLES, BESIDE, BESIDE_RANGE = (0.1, 0.5, 0.9), 20, 0.3
 # Prior probability that public curves, all together, are of use.
 PUBLIC = 0.1
 NEGLIGIBLE = 1e-12
@@ -183,6 +185,31 @@ def eigenfunctions(written: bytes) -> tuple[Floats, Floats]:
     for array in (functions, weights):
         array.setflags(write=False)
     return functions, weights
+
+
+def cycle_roots(times: Floats, periods: Sequence[float]) -> list[Floats]:
+    """Roots (N, K) of cycles of known lengths on smooth curves: one for each share of the variance.
+
+    Parameters
+    ----------
+    times : array (N,)
+        In [0, 1].
+    periods : sequence of float
+        Lengths of the cycles. Harmonics of two points and more have variances like h^-2.
+    """
+    functions, weights = eigenfunctions(times.tobytes())
+    count = min(BESIDE, times.size // 2)
+    row = scaled((1 + (BESIDE_RANGE * np.arange(1.0, count + 1)) ** 2) ** -2.0)
+    row[0] *= LEVELS[-1]
+    smooth, waves = functions[:, :count] * np.sqrt(row), []
+    finest = 2 * float(np.diff(times).mean())
+    for period in periods:
+        harmonics = np.arange(1, max(1, min(int(period / finest + 1e-9), count // len(periods))) + 1)
+        angles = 2 * np.pi * times[:, None] * harmonics / period
+        waves.append(np.hstack([np.cos(angles), np.sin(angles)]) / np.tile(harmonics, 2))
+    cycle = np.hstack(waves)
+    cycle *= np.sqrt(MEAN_SQUARE / float(weights @ np.sum(cycle**2, axis=1)))
+    return [np.hstack([np.sqrt(1 - share) * smooth, np.sqrt(share) * cycle]) for share in CYCLES]
 
 
 def weights_of(fits: list[Fit], prior: Mapping[str, float], public: float = PUBLIC) -> list[Floats]:

@@ -49,6 +49,7 @@ from dpfda.estimates.components import (
     Fit,
     Part,
     component_variances,
+    cycle_roots,
     eigenfunctions,
     local_root,
     log_weights,
@@ -213,6 +214,12 @@ class CurveModel:
             return factorised(times, functions.shape[1], seen, None)
         return shared_parts(times, functions.shape[1], seen, ratio)
 
+    @cached_property
+    def cycles(self) -> tuple[Part, ...]:
+        """Components of known cycles; none without."""
+        roots = cycle_roots(self.times, self.prior.periods) if self.prior.periods else []
+        return tuple(Part.of("cycle", root, self.seen @ root) for root in roots)
+
     @property
     def identity(self) -> float | None:
         """Factor f where `seen` is f times the identity and all points weigh the same."""
@@ -287,11 +294,12 @@ class CurvePosterior:
     def _first(self) -> list[Fit]:
         """Components that do not look at the release."""
         centers = [(center, self._measured(center)) for center in self.model.centers]
-        return [
+        alike = [
             part.fit(center, place > 0, measured)
             for place, (center, measured) in enumerate(centers)
             for part in self.model.parts
         ]
+        return alike + [part.fit(centers[0][0], False, centers[0][1]) for part in self.model.cycles]
 
     def _measured(self, center: Floats) -> Floats:
         """What was measured, less what is seen of a centre."""

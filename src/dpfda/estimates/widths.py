@@ -8,7 +8,7 @@ half-width is k s(t): L under the line's mixture, R rich, B Brownian.
 
 **Where a cell holds several points** the half-width is
 
-    1.5 L + .3 q min(1, 40 / M)^(1/2) + .6 D.
+    1.2 L + .8 q min(1, 40 / M)^(1/2) + .6 D.
 
 The noise of all M averages stays within q at the level: by the law of the box the quantile of Gamma(M).
 What a mean does within a cell is not measured: D(t) is the largest change of the line over one cell,
@@ -48,16 +48,16 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
 from dpfda.numerics.parameters import probability
 
-RICH: Mapping[str, float] = {"smooth": 1.0, "rough3": 1.0, "rough2": 1.0, "local": 1.0}
+RICH: Mapping[str, float] = {"smooth": 1.0, "rough3": 1.0, "rough2": 1.0, "local": 1.0, "cycle": 6.0}
 BROWNIAN: Mapping[str, float] = {"rough2": 1.0}
 MIXTURES = {"line": (LINE, PUBLIC), "rich": (RICH, PUBLIC), "brownian": (BROWNIAN, 0.0)}
 # Brownian motion has no derivative: bands for derivatives are meant for means that have one.
-SMOOTHER: Mapping[str, float] = {"smooth": 1.0, "rough3": 1.0, "local": 1.0}
+SMOOTHER: Mapping[str, float] = {"smooth": 1.0, "rough3": 1.0, "local": 1.0, "cycle": 6.0}
 ROUGHEST: Mapping[str, float] = {"rough3": 1.0}
 FACTOR = 1.05
 # Factors of the line's and the noise's half-widths and of changes over a cell, where cells hold several
 # points; from so many cells on the noise counts less.
-OF_LINE, OF_NOISE, OF_CHANGES, MANY_CELLS = 1.5, 0.3, 0.6, 40
+OF_LINE, OF_NOISE, OF_CHANGES, MANY_CELLS = 1.2, 0.8, 0.6, 40
 # Of sparse observations: a factor.
 OF_SEEN = 1.26
 # Where each point is a cell: a factor, and the share of what the level leaves that the cut may take.
@@ -98,7 +98,7 @@ class Widths:
         return np.rint(np.linspace(0, size - 1, min(size, POINTS))).astype(np.int64)
 
     def around_line(self, level: float, simultaneous: bool = True) -> Floats:
-        """Half-widths (m,) on the grid of the band around the clipped line, simulated once; read-only."""
+        """Half-widths (m,) on the grid of the band around the clipped line; read-only."""
         asked = level, simultaneous
         if asked not in self._around:
             self._around[asked] = frozen(around_lines((self,), level, simultaneous))

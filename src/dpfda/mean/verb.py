@@ -17,6 +17,11 @@ PRIOR = Option(
     "It must cover the grid. May be repeated. Example: --prior last-year.json",
     o.CURVE, list[Path],
 )  # fmt: skip
+FINEST = Option("finest", "--finest", "LENGTH", f"{DOCSTRING} Example: --finest 2", o.CURVE, float, None)
+PERIODS = Option(
+    "periods", "--periods", "LENGTH",
+    f"{DOCSTRING} May be repeated. Example: --periods 7", o.CURVE, list[float],
+)  # fmt: skip
 
 
 def read_prior(files: Sequence[Path] | None) -> list[Callable[..., object]] | None:
@@ -43,7 +48,7 @@ def read_prior(files: Sequence[Path] | None) -> list[Callable[..., object]] | No
 
 
 def _settings(given: Given) -> dict[str, object]:
-    return {"prior": read_prior(given.prior)}
+    return {"prior": read_prior(given.prior), "periods": given.periods or None}
 
 
 VERB = Publication(
@@ -52,7 +57,7 @@ VERB = Publication(
     estimators=("dpfda.mean.estimator:PrivateMean",),
     reader=Curves(long=True),
     bounded=True,
-    options=(o.MECHANISM, PRIOR),
+    options=(o.MECHANISM, PRIOR, FINEST, PERIODS),
     settings=_settings,
     plans=(
         "dpfda plan --curves 500 --epsilon 1 --bounds 0 1",
@@ -67,6 +72,7 @@ VERB = Publication(
         "--x-label 'hour of the day' --y-label 'demand (MW)' --out demand.json",
         "dpfda mean scans.csv --epsilon 1 --bounds 0 1 --columns 'cca_*' --missing complete "
         "--prior last-year.json --out fa.json",
+        "dpfda mean riders.csv --epsilon 1 --bounds 0 30 --periods 7 --out riders.json",
         "dpfda mean visits.csv --epsilon 1 --bounds 40 200 --id patient --time week --value weight "
         "--domain 0 52 --out weight.json",
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -11,13 +12,14 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from dpfda.bases import Basis
-from dpfda.bases.curve_priors import CurvePrior
+from dpfda.bases.curve_priors import WITH_PERIODS, CurvePrior
 from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Bound, IntegerBall, IntegerBody, L1Rule, OnGrid, ball_of, l1_rule, on_grid
 from dpfda.mechanisms import COUNT_SCALE, Design, Problem, mechanisms
 from dpfda.mechanisms.design import (
     adapted,
+    cells_of_detail,
     choose,
     public_curves,
     public_images,
@@ -85,6 +87,8 @@ class MeanDesign(Plan):
         What was stated, where the mechanism has put something else in its place.
     expected_size : int, optional
         Number of units to expect, where it is private.
+    finest, periods : float and tuple of float, optional
+        The finest detail that matters and known cycles, in units of the domain; for the line alone.
     drawn : Design, optional
         Where one draw of noise hides several sums: the design, with what this one sees of that noise.
     """
@@ -103,6 +107,8 @@ class MeanDesign(Plan):
     stated: tuple[Basis, Bound] | None = None
     expected_size: int | None = None
     drawn: Design | None = None
+    finest: float | None = None
+    periods: tuple[float, ...] = ()
 
     @classmethod
     def of(
@@ -128,7 +134,9 @@ class MeanDesign(Plan):
             words, remedy = "be that of all functions whose noise is drawn at once", "Ask that one."
             raise ParameterError("plan", words, "the plan of one of them", remedy)
         basis, bound = self.stated or (self.basis, self.bound)
-        more = {name: getattr(self, name) for name in ("line", "centers", "reading")}
+        more = {
+            name: getattr(self, name) for name in ("line", "centers", "reading", "finest", "periods")
+        }
         size, asked = None if self.size is None else n, (self.neighbours, self.mechanism)
         return self.of(
             basis, bound, guarantee, *asked, size, self.unit, self.about, expected_size=n, **more
@@ -232,7 +240,23 @@ class MeanDesign(Plan):
     def curves(self) -> CurvePrior | None:
         """What the default mean of curves between bounds is estimated from; None for anything else."""
         made = public_curves(self.basis, self.bound) if self.line else None
-        return made if made is None or self.centers is None else replace(made, centers=self.centers)
+        if made is None:
+            return None
+        if self.centers is not None:
+            made = replace(made, centers=self.centers)
+        if self.finest is None and not self.periods:
+            return made
+        grid = flat_grid(self.basis)
+        length = float(np.ptp(grid))
+        if max((0.0, *self.periods)) > length:
+            words = f"be no longer than the grid, {length:g}"
+            raise ParameterError("periods", words, ", ".join(f"{period:g}" for period in self.periods))
+        finest = min([period / 2 for period in self.periods] + [self.finest or math.inf])
+        share = finest / (length * grid.size / (grid.size - 1))
+        periods = tuple(period / length for period in self.periods)
+        version = WITH_PERIODS if periods else made.version
+        cells = cells_of_detail(grid.size, min(share, 1.0))
+        return replace(made, cells=cells, periods=periods, version=version)
 
     @cached_property
     def images(self) -> ImagePrior | None:

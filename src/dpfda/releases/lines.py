@@ -237,7 +237,7 @@ def line_claim(order: int, units: str) -> Claim:
     seen = (
         "held it in 80 to 90 of 100 releases: less often than meant"
         if order
-        else "held the mean in 85 to 99 of 100 releases, by the number of units times epsilon"
+        else "held the mean in 87 to 99 of 100 releases, by the number of units times epsilon"
     )
     return Claim(
         "sample",

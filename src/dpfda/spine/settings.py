@@ -6,7 +6,7 @@ its place, what is said most often: ``domain=(0, 24)`` its ends, ``unit="person"
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
@@ -104,6 +104,12 @@ class Domain(Gathered):
     labels : mapping, optional
         Public words for the release and its plots, with units: "domain" (also "domain_2" and "domain_3"
         on boxes) and "value"; of a comparison also "group", what the groups are.
+    finest : float, optional
+        The finest detail of the mean that matters, in units of the axis: a public statement, for curves
+        between bounds. Cells are half as long at most, however small the budget.
+    periods : list of float, optional
+        Lengths of known cycles, in units of the axis, such as [7] for a week in daily data: public, for
+        means of curves between bounds. Cells are a quarter as long at most, and the mean may repeat.
 
     Examples
     --------
@@ -115,6 +121,8 @@ class Domain(Gathered):
     domain_range: object = None
     quadrature: ArrayLike = "trapezoid"
     labels: Mapping[str, str] | None = None
+    finest: float | None = None
+    periods: Sequence[float] | None = None
     shorthand: ClassVar[str] = "domain_range"
 
     def __post_init__(self) -> None:
@@ -124,7 +132,10 @@ class Domain(Gathered):
             quadrature_weights(self.quadrature, grid, check_domain(ends, grid))
         rule = _rule(self.quadrature)
         labels = None if self.labels is None else read_labels(self.labels, boxes=True)
+        finest = None if self.finest is None else _length(self.finest, "finest")
+        periods = None if self.periods is None else _lengths(self.periods)
         self._set(grid_points=grid, domain_range=ends, quadrature=rule, labels=labels)
+        self._set(finest=finest, periods=periods)
 
     @classmethod
     def short(cls, value: object) -> dict[str, object]:
@@ -263,6 +274,18 @@ def _rule(given: object) -> str | Floats:
         return frozen(reals(given, "quadrature"))
     except ParameterError:
         raise ParameterError("quadrature", words, shown(given)) from None
+
+
+def _length(value: object, name: str) -> float:
+    return real(value, name, 1e-100, 1e100, "be a positive length, in units of the axis")
+
+
+def _lengths(value: object) -> tuple[float, ...]:
+    try:
+        return tuple(_length(each, "periods") for each in entries(value))
+    except TypeError:
+        words = "be a list of lengths in units of the axis"
+        raise ParameterError("periods", words, shown(value), "Example: periods=[7]") from None
 
 
 def _positive(value: object, name: str) -> None:

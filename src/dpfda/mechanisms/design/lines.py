@@ -33,7 +33,7 @@ import numpy as np
 
 from dpfda.estimates.curves import LARGEST_GRID
 from dpfda.mechanisms import Design, Problem
-from dpfda.mechanisms.cells import Cells
+from dpfda.mechanisms.cells import Cells, cell_labels
 from dpfda.mechanisms.gaussian import Gaussian
 from dpfda.mechanisms.knorm import KNorm
 from dpfda.noise import pure_budget
@@ -75,6 +75,22 @@ def number_of_cells(points: int, strength: float, grown: bool = True) -> int:
         return points
     growth = min(1.0, max(0.0, math.log(strength / FEW) / math.log(MANY / FEW))) if grown else 0.0
     return max(count, min(int(TIMES**growth * count), (points - 1) // 2 if short else MOST_CELLS))
+
+
+def cells_of_detail(points: int, share: float) -> tuple[int, ...]:
+    """Sizes of the cells that show a detail of a share of the domain: at most half as long each.
+
+    Examples
+    --------
+    >>> cells_of_detail(24, 0.5), cells_of_detail(4, 0.5)
+    ((6, 6, 6, 6), (1, 1, 1, 1))
+    """
+    count = min(points, max(FEWEST, math.ceil(min(2 / share, points) - 1e-9)))
+    if points > LARGEST_GRID:
+        count = min(count, MOST_CELLS)
+    elif count >= FULL * points:
+        count = points
+    return tuple(np.bincount(cell_labels(points, count)).tolist())
 
 
 def line_design(problem: Problem) -> Design | None:
@@ -126,8 +142,11 @@ def line_power(problem: Problem, design: Design) -> float:
 def _cells(problem: Problem) -> int:
     """Number of cells under box noise of the problem's epsilon."""
     assert problem.cube is not None  # noqa: S101
+    points = problem.cube.weights.size
+    # The finest detail that was stated has cells of its own, however little budget there is.
+    stated = 0 if problem.curves is None or problem.curves.cells is None else len(problem.curves.cells)
     strength = 2 * problem.size * float(pure_budget(problem.pure.guarantee))
-    return number_of_cells(problem.cube.weights.size, strength / problem.neighbours.differences(1))
+    return max(stated, number_of_cells(points, strength / problem.neighbours.differences(1)))
 
 
 def _block(problem: Problem, cells: int) -> int:
