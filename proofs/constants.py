@@ -32,6 +32,8 @@ REALS = {
     "log_error": ("numerics/enclosures.py", "LOG_ERROR"),
     "log2_high": ("numerics/enclosures.py", "_LOG2_HIGH"),
     "log2_low": ("numerics/enclosures.py", "_LOG2_LOW"),
+    "splitter": ("numerics/twofold.py", "_SPLITTER"),
+    "underflow": ("numerics/twofold.py", "_UNDERFLOW"),
     "root_half": ("numerics/enclosures.py", "_ROOT_HALF"),
     "log_terms": ("numerics/enclosures.py", "_LOG_TERMS"),
     "sine_terms": ("numerics/enclosures.py", "_SINE_TERMS"),

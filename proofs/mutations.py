@@ -41,6 +41,13 @@ MUTATIONS = [
         "Enclosures",
     ),
     (
+        "what covers underflow in pairs of floats",
+        "src/dpfda/numerics/twofold.py",
+        "_UNDERFLOW: Final = 2.0**-799",
+        "_UNDERFLOW: Final = 2.0**-1073",
+        "Twofold",
+    ),
+    (
         "a term of the logarithm's series",
         "src/dpfda/numerics/enclosures.py",
         "for k in range(21, 1, -2))",
@@ -173,6 +180,13 @@ MUTATIONS = [
         "src/dpfda/numerics/enclosures.py",
         "return Enclosures(middle, outward(carried + UNIT * np.abs(middle)))",
         "return Enclosures(middle, outward(carried))",
+        TIE,
+    ),
+    (
+        "the radius of a product of pairs, without that of its lower parts",
+        "src/dpfda/numerics/twofold.py",
+        "rounded = rounded + np.abs(self.low * other.low) + _UNDERFLOW",
+        "rounded = rounded + _UNDERFLOW",
         TIE,
     ),
     (

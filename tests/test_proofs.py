@@ -29,6 +29,7 @@ from dpfda.numerics.embedding import Rows
 from dpfda.numerics.enclosures import Enclosures
 from dpfda.numerics.errors import LedgerError
 from dpfda.numerics.gridsums import GridRule, grid_sum, integers
+from dpfda.numerics.twofold import Twofold
 from dpfda.privacy.composition import Cost, PureLoss
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.privacy.ledger import Amount, lines
@@ -50,7 +51,10 @@ PROVED = gallina.definitions("Sums", "Sensitivity", "Scores", constants=CONSTANT
 LAWS = gallina.definitions("Laws", "Composition", whole=False)
 # Numbers are floats: whatever is rounded in the proofs is rounded by Python.
 ARITHMETIC = gallina.definitions(
-    "Exact", "Enclosures", "Polynomials", constants=FLOATS, whole=False, known={"rounded": float}
+    *("Enclosures", "Twofold", "Polynomials", "Logarithm"),
+    constants=FLOATS,
+    whole=False,
+    known={"rounded": float},
 )
 # The parts of the records of Ledger.v.
 FILE = ("rows", "count_1", "count_2")
@@ -316,11 +320,45 @@ def test_radii_of_roots_are_those_that_are_proved_bit_for_bit():
         assert radius == ARITHMETIC["root_radius"](float(m))(float(r))
 
 
+def _pairs(size):
+    """Random pairs of floats, as sums of two are."""
+    x, exponents = _floats(size), RANDOM.integers(-160, -53, size=size)
+    return Twofold(x.middle, x.middle * RANDOM.uniform(-1, 1, size) * 2.0**exponents, x.radius)
+
+
+@pytest.mark.parametrize("name", ["sum", "product"])
+def test_pairs_of_floats_are_those_that_are_proved_bit_for_bit(name):
+    x, y = _pairs(400), _pairs(400)
+    if name == "sum":
+        # Of sizes that are not too far apart.
+        y = Twofold(
+            *(part * np.exp2(np.round(np.log2(np.abs(x.high / y.high)))) for part in vars(y).values())
+        )
+    made = {"sum": add, "product": mul}[name](x, y)
+    first = {"sum": "pair_sum", "product": "rounded_product"}[name]
+    known = {**ARITHMETIC, "rounded_product": lambda a: lambda b: a * b}
+    for place in range(400):
+        mine, other = ([float(part[place]) for part in vars(pair).values()] for pair in (x, y))
+        high = known[first](mine[0])(other[0])
+        rest = _called(f"rest_of_{name}", mine[:2] + other[:2])
+        assert made.high[place] == _called("pair_sum", [high, rest])
+        assert made.low[place] == _called("pair_rest", [high, rest])
+        assert made.radius[place] == _called(f"pair_{name}_radius", mine + other)
+
+
+def _called(name, values):
+    function = ARITHMETIC[name]
+    for value in values:
+        function = function(value)
+    return function
+
+
 def test_polynomials_are_those_that_are_proved_bit_for_bit():
     mantissas = RANDOM.uniform(math.sqrt(0.5), math.sqrt(2), size=300)
     logs = enclosures.log(enclosures.enclosed(mantissas)).middle
     for m, logarithm in zip(mantissas.tolist(), logs.tolist(), strict=True):
         assert logarithm == ARITHMETIC["log_series"]((m - 1) / (2 + (m - 1)))
+        assert logarithm == ARITHMETIC["log_rounded"](m - 1)
     parts = RANDOM.uniform(0, 1 / 8, size=300)
     cosines, sines = enclosures.turns(enclosures.enclosed(parts))
     for part, cosine, sine in zip(parts.tolist(), cosines.middle, sines.middle, strict=True):
