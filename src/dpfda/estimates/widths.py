@@ -109,7 +109,7 @@ class Widths:
         return {}
 
     def around_seen(self, level: float, simultaneous: bool, root: Floats) -> Floats:
-        """Half-widths (N,) where every place was seen in its cell: rich components, and changes.
+        """Half-widths (N,) where every place was seen in the mean of its cell: rich components.
 
         Parameters
         ----------
@@ -122,9 +122,8 @@ class Widths:
         generator = np.random.Generator(np.random.Philox(key=1))
         apart = apart + generator.standard_normal((len(apart), root.shape[1])) @ root[self.looked_at].T
         half = OF_SEEN * spread([apart], level, simultaneous)
-        times, line = self.posterior.model.times, self.posterior.line
-        changes = differences(line, self.posterior.model.resolution, 1)
-        return np.interp(times, times[self.looked_at], half) + OF_CHANGES / 2 * changes
+        times = self.posterior.model.times
+        return np.interp(times, times[self.looked_at], half)
 
     @cached_property
     def typical_error(self) -> float:
