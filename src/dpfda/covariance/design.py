@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fractions import Fraction
 
 import numpy as np
 
@@ -16,8 +17,11 @@ from dpfda.noise.symmetric import (
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
+from dpfda.numerics.rationals import readable
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 
+# Beyond this the exponential mechanism's float tuning could not tell the leading eigenvalue apart.
+LARGEST_SIGNAL = 10**12
 # With more functions than this the noise on a covariance drowns what they add.
 LARGEST_SIZE = 24
 # A bound that clips few curves is about twice their root mean square length.
@@ -147,3 +151,19 @@ def nearest_positive(matrix: Floats) -> Floats:
     """
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
+
+
+def check_signal(size: int, epsilon: Fraction) -> None:
+    """Refuse sizes and budgets beyond what the sampler's tuning in floats can tell apart.
+
+    Raises
+    ------
+    ParameterError
+        If the number of units times epsilon exceeds 10^12.
+    """
+    if size * epsilon > LARGEST_SIGNAL:
+        raise ParameterError(
+            "epsilon",
+            "be at most 1e12 over the number of units for the exponential mechanism",
+            readable(epsilon),
+        )

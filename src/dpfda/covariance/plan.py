@@ -14,14 +14,12 @@ import numpy as np
 from dpfda.bases import Basis
 from dpfda.bases.ordinary import Outlook, ordinary_modes
 from dpfda.bounds import IntegerBall
-from dpfda.covariance.design import best_symmetric, symmetric_error, symmetric_laws
+from dpfda.covariance.design import best_symmetric, check_signal, symmetric_error, symmetric_laws
 from dpfda.covariance.release import ReleasedCovariance
 from dpfda.mechanisms.design.expectation import volume
 from dpfda.noise import KNormNoise, cost_of, knorm_noise
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric, quietest_symmetric
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.rationals import readable
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss, RangeLoss
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, pure_part, split
@@ -29,13 +27,10 @@ from dpfda.privacy.words import number
 from dpfda.publication import COUNT_SCALE, COUNT_SHARE, MeanPlan, check, recomputed
 from dpfda.publication.again import PlanAgain
 from dpfda.publication.radii import RadiusChoice
-from dpfda.publication.trials import ORDINARY, Trial, TriedPlan
+from dpfda.publication.trials import ORDINARY, PairTrial, Trial, TriedPlan
 from dpfda.records.second_moments import outer_ball
-from dpfda.releases.bands import Band
 from dpfda.releases.staged import RADIUS, Selection
 
-# Beyond this the exponential mechanism's float tuning could not tell the leading eigenvalue apart.
-LARGEST_SIGNAL = 10**12
 # Stages of a release.
 # Deviation of the logarithm of a curve's size. So many persons are made up at most, each for several.
 SIZES = 0.5
@@ -145,17 +140,6 @@ class SubspaceShares:
     def describe(self) -> dict[str, str]:
         """The split in words."""
         return {stage: str(cost.guarantee) for stage, cost in self.costs().items()}
-
-
-class PairTrial(Trial):
-    """A trial of a function of two points; its band is looked at where they are one."""
-
-    def _values(self) -> Floats:
-        return np.asarray(self.release.on_grid())
-
-    def _band(self, level: float) -> Band:
-        made: Band = self.release.band(level)
-        return made
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -450,19 +434,3 @@ def variance_noise(
     difference = OuterDifference.of_square(count, radius_square, neighbours)
     noise = quietest_symmetric(count, difference, shares.variances)
     return noise, achieved_symmetric(noise, difference, shares.variances)
-
-
-def check_signal(size: int, epsilon: Fraction) -> None:
-    """Refuse sizes and budgets beyond what the sampler's tuning in floats can tell apart.
-
-    Raises
-    ------
-    ParameterError
-        If the number of units times epsilon exceeds 10^12.
-    """
-    if size * epsilon > LARGEST_SIGNAL:
-        raise ParameterError(
-            "epsilon",
-            "be at most 1e12 over the number of units for the exponential mechanism",
-            readable(epsilon),
-        )

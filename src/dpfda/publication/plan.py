@@ -130,13 +130,7 @@ class Plan(ABC):
         return None if outlook is None else outlook.typical
 
     def outlook(self, quick: bool = False) -> Outlook | None:
-        """Root mean square error at a point, typically and for most; None where none can be stated.
-
-        Parameters
-        ----------
-        quick : bool
-            From fewer simulated releases, where it has no closed form.
-        """
+        """Error at a point, typically and for most; `quick`, perhaps from fewer simulated releases."""
         return None
 
     @property
@@ -154,10 +148,7 @@ class Plan(ABC):
 
     @property
     def error_for_most(self) -> float | None:
-        """What the error of nine of ten releases is below, over the same functions.
-
-        `least_epsilon` and `least_n` answer by it. As `error` where that is one of a known law.
-        """
+        """What the error of nine of ten releases is below: `least_epsilon` and `least_n` go by it."""
         outlook = self.outlook()
         return None if outlook is None else outlook.most
 

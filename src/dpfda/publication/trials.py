@@ -73,6 +73,17 @@ class Trial:
         return float(np.mean(band.upper - band.lower)) / 2
 
 
+class PairTrial(Trial):
+    """A trial of a function of two points; its band is looked at where they are one."""
+
+    def _values(self) -> Floats:
+        return np.asarray(self.release.on_grid())
+
+    def _band(self, level: float) -> Band:
+        made: Band = self.release.band(level)
+        return made
+
+
 class TriedPlan(Plan):
     """A plan that expects what its trials have."""
 
