@@ -1,5 +1,4 @@
-(** Logarithms of floats between the root of 1/2 and that of 2 (`numerics/enclosures.py`): rounding and
-    polynomial together. *)
+(** Logarithms of floats (`numerics/enclosures.py`): polynomial, exponent and all roundings together. *)
 
 From Coq Require Import ZArith Reals Lra Lia List.
 From Flocq Require Import Core Sterbenz.
@@ -74,9 +73,9 @@ Proof.
 Qed.
 
 (** The logarithm that is computed of a mantissa in [r, 2 r), r the float next to the root of 1/2, is within
-    the stated error, LOG_ERROR = 8 u, of the logarithm. *)
+    5.4 u of itself of the logarithm. *)
 Theorem logarithm_of_a_mantissa : forall m, is_float m -> root_half <= m <= 2 * root_half ->
-  Rabs (log_rounded (rounded (m - 1)) - ln m) <= log_error * Rabs (ln m).
+  Rabs (log_rounded (rounded (m - 1)) - ln m) <= 54 / 10 * u * Rabs (ln m).
 Proof.
   intros m M H. assert (B : 7071 / 10000 <= m <= 14143 / 10000) by (unfold root_half in H; lra).
   rewrite less_one_is_exact by (auto; lra).
@@ -106,5 +105,92 @@ Proof.
   { replace p with (l + - (l - p)) at 1 by ring. pose proof (Rabs_triang l (- (l - p))).
     rewrite Rabs_Ropp in H0. exact H0. }
   assert (Q : Rabs l >= 0) by (apply Rle_ge, Rabs_pos). pose proof (Rabs_pos s).
-  clearbody c p l s. clear - T P Q R Poly Long H0. unfold log_error. simpl pow in *. lra.
+  clearbody c p l s. clear - T P Q R Poly Long H0. unfold u. simpl pow in *. lra.
+Qed.
+
+(** * The logarithm of m 2^e *)
+
+Definition log_float (m : R) (e : Z) : R :=
+  rounded (rounded (IZR e * log2_high) + rounded (rounded (IZR e * log2_low) + log_rounded (rounded (m - 1)))).
+
+(** The upper part of log 2 has so few bits that its multiples are exact. *)
+Lemma multiples_are_exact : forall e, (Z.abs e <= 1100)%Z -> rounded (IZR e * log2_high) = IZR e * log2_high.
+Proof.
+  intros e E. apply round_generic; [apply valid_rnd_N|].
+  unfold log2_high. match goal with |- generic_format _ _ (_ * (IZR ?p / IZR ?q)) =>
+    replace (IZR e * (IZR p / IZR q)) with (F2R (Float radix2 (e * p) (- Z.log2 q))) end.
+  - apply generic_format_FLT. eexists; [reflexivity| |]; simpl; lia.
+  - unfold F2R. cbn [Defs.Fnum Defs.Fexp]. rewrite mult_IZR.
+    change (bpow radix2 (- Z.log2 _)) with (/ 4294967296). lra.
+Qed.
+
+(** Every positive float is such an m 2^e. The logarithm that is computed is within the stated error,
+    LOG_ERROR = 8 u of itself, of its logarithm. *)
+Theorem logarithm_of_a_float : forall m e, is_float m -> root_half <= m <= 2 * root_half -> (Z.abs e <= 1100)%Z ->
+  Rabs (log_float m e - ln (m * bpow radix2 e)) <= log_error * Rabs (ln (m * bpow radix2 e)).
+Proof.
+  intros m e M H E. pose proof (logarithm_of_a_mantissa m M H) as Part.
+  assert (B : 7071 / 10000 <= m <= 14143 / 10000) by (unfold root_half in H; lra).
+  assert (Ln : ln (m * bpow radix2 e) = ln m + IZR e * ln 2).
+  { rewrite ln_mult; [|lra|apply bpow_gt_0]. rewrite bpow_exp, ln_exp. reflexivity. }
+  rewrite Ln. unfold log_float. rewrite multiples_are_exact by exact E.
+  set (part := log_rounded (rounded (m - 1))) in *.
+  assert (Fp : is_float part) by apply rounded_is_float.
+  set (l := ln m) in *.
+  assert (Small : Rabs l <= 3467 / 10000) by (unfold l; interval with (i_prec 60)).
+  destruct (Z.eq_dec e 0) as [->|N].
+  { assert (Zero : rounded 0 = 0) by (apply round_0, valid_rnd_N).
+    rewrite !Rmult_0_l, Rplus_0_l, Zero, Rplus_0_l.
+    assert (Id : rounded part = part) by (apply round_generic; [apply valid_rnd_N|exact Fp]).
+    rewrite Id, Id, Rplus_0_r. apply Rle_trans with (1 := Part).
+    apply Rmult_le_compat_r; [apply Rabs_pos|]. unfold u, log_error. lra. }
+  assert (K : 1 <= Rabs (IZR e) <= 1100).
+  { rewrite <- abs_IZR. split; apply IZR_le; lia. }
+  set (k := IZR e) in *.
+  pose proof log_of_two as Two.
+  set (low := rounded (k * log2_low)). assert (Fl : is_float low) by apply rounded_is_float.
+  pose proof (rounding_error (k * log2_low)) as E1. fold low in E1.
+  pose proof (addition_error low part Fl Fp) as E2. set (inner := rounded (low + part)) in *.
+  assert (Fi : is_float inner) by apply rounded_is_float.
+  assert (Fk : is_float (k * log2_high)).
+  { unfold k. rewrite <- multiples_are_exact by exact E. apply rounded_is_float. }
+  pose proof (addition_error _ _ Fk Fi) as E3. set (result := rounded (k * log2_high + inner)) in *.
+  assert (Ti : tiny <= u / 1000000).
+  { unfold tiny, u. apply Rle_trans with (bpow radix2 (-90)); [apply bpow_le; lia|]. simpl bpow. lra. }
+  pose proof tiny_positive as Tp.
+  set (x := l + k * ln 2) in *.
+  assert (Long : 6931 / 10000 * Rabs k - 3467 / 10000 <= Rabs x).
+  { pose proof (Rabs_triang_inv (k * ln 2) (- l)) as T. rewrite Rabs_Ropp in T.
+    replace (k * ln 2 - - l) with x in T by (unfold x; ring).
+    rewrite Rabs_mult in T. assert (6931 / 10000 <= ln 2) by interval with (i_prec 60).
+    rewrite (Rabs_right (ln 2)) in T by lra. pose proof (Rabs_pos k). nra. }
+  (* Sizes. *)
+  assert (Low2 : Rabs (k * log2_low) <= Rabs k / 1000000000).
+  { rewrite Rabs_mult. apply Rmult_le_compat_l; [apply Rabs_pos|].
+    rewrite Rabs_right; unfold log2_low; lra. }
+  assert (S1 : Rabs low <= Rabs k / 900000000).
+  { replace low with ((low - k * log2_low) + k * log2_low) by ring.
+    pose proof (Rabs_triang (low - k * log2_low) (k * log2_low)). pose proof (Rabs_pos low).
+    assert (Rabs low <= Rabs (low - k * log2_low) + Rabs (k * log2_low)).
+    { replace low with ((low - k * log2_low) + k * log2_low) at 1 by ring. apply Rabs_triang. }
+    replace (low - k * log2_low + k * log2_low) with low by ring. unfold u in *. lra. }
+  assert (Sp : Rabs part <= 34671 / 100000).
+  { assert (Rabs part <= Rabs (part - l) + Rabs l).
+    { replace part with ((part - l) + l) at 1 by ring. apply Rabs_triang. }
+    unfold u in *. lra. }
+  assert (Si : Rabs inner <= 34672 / 100000 + Rabs k / 800000000).
+  { assert (Rabs inner <= Rabs (inner - (low + part)) + Rabs (low + part)).
+    { replace inner with ((inner - (low + part)) + (low + part)) at 1 by ring. apply Rabs_triang. }
+    pose proof (Rabs_triang low part). pose proof (Rabs_pos k). unfold u in *. lra. }
+  assert (D : Rabs (k * (ln 2 - (log2_high + log2_low))) <= Rabs k * (1 / 2 ^ 86)).
+  { rewrite Rabs_mult. apply Rmult_le_compat_l; [apply Rabs_pos|exact Two]. }
+  assert (Sum : Rabs (result - x) <= Rabs (result - (k * log2_high + inner)) + Rabs (inner - (low + part))
+    + Rabs (low - k * log2_low) + Rabs (part - l) + Rabs (k * (ln 2 - (log2_high + log2_low)))).
+  { replace (result - x) with ((result - (k * log2_high + inner)) + (inner - (low + part))
+      + (low - k * log2_low) + (part - l) + - (k * (ln 2 - (log2_high + log2_low)))) by (unfold x; ring).
+    repeat (eapply Rle_trans; [apply Rabs_triang|]; apply Rplus_le_compat; [|rewrite ?Rabs_Ropp; lra]). lra. }
+  assert (Res : Rabs result <= Rabs x + Rabs (result - x)).
+  { replace result with (x + (result - x)) at 1 by ring. apply Rabs_triang. }
+  simpl pow in D. clear - Sum Res E1 E2 E3 Part D Long K Small S1 Sp Si Ti Tp Low2.
+  pose proof (Rabs_pos x). pose proof (Rabs_pos k). unfold u, log_error in *. lra.
 Qed.

@@ -62,6 +62,13 @@ MUTATIONS = [
         "Polynomials",
     ),
     (
+        "the stated error of logarithms",
+        "src/dpfda/numerics/enclosures.py",
+        "LOG_ERROR: Final = 8 * UNIT",
+        "LOG_ERROR: Final = 5 * UNIT",
+        "Logarithm",
+    ),
+    (
         "a term of the sine's",
         "src/dpfda/numerics/enclosures.py",
         "math.factorial(2 * k + 1) for k in range(8, 0, -1)",

@@ -366,6 +366,15 @@ def test_polynomials_are_those_that_are_proved_bit_for_bit():
         assert cosine == ARITHMETIC["cosine_series"](2 * math.pi * part)
 
 
+def test_logarithms_are_those_that_are_proved_bit_for_bit():
+    numbers = [*np.abs(_floats(300).middle).tolist(), 5e-324, 1e-310, 1.7e308]
+    logs = enclosures.log(enclosures.enclosed(np.array(numbers))).middle
+    for x, logarithm in zip(numbers, logs.tolist(), strict=True):
+        m, e = math.frexp(x)
+        m, e = (2 * m, e - 1) if m < math.sqrt(0.5) else (m, e)
+        assert logarithm == ARITHMETIC["log_float"](m)(e)
+
+
 def test_digits_of_exact_products_have_the_room_that_is_proved():
     # The largest numbers that a sum of so many products may have, times the same.
     for columns in (1, 2, 3, 7, 100):
