@@ -148,7 +148,7 @@ def test_mean_states_what_it_did(days):
     assert "data sets that differ in one record (the number of records is public)" in words
     assert "values clipped to [-10, 40]" in words
     assert "mechanism: cells" in words
-    assert "band: meant to hold the mean everywhere in 95 of 100 releases, within" in words
+    assert "band: meant to hold the mean everywhere in 95 of 100 releases: within" in words
     assert "at most; in the units of 'temperature (degrees C)'" in words
     assert re.search(r"accuracy: (resolves|shows|shape not resolved).* % of your bounds", words)
     assert "written: out.json (release)" in words

@@ -121,11 +121,17 @@ class BandFact:
     def line(self) -> str:
         """As a line on a terminal."""
         said, often = self.claim, f"{100 * self.level:.4g}"
-        within = f"within {number(self.typical)} typically, {number(self.largest)} at most"
+        within = f"within ±{number(self.largest)} of this one"
+        within += f" (±{number(self.typical)} on average)" if self._uneven else ""
         if not said.among:
-            return f"with probability {often}% {said.holds} lies everywhere {within}; {said.unit}"
+            return f"with {often}% probability {said.holds} lies everywhere {within} ({said.unit})"
         cases = said.among.partition(" ")[0]
-        return f"meant to hold {said.legend} everywhere in {often} of 100 {cases}, {within}; {said.unit}"
+        often = f"in {often} of 100 {cases}"
+        return f"meant to hold {said.legend} everywhere {often}: {within} ({said.unit})"
+
+    @property
+    def _uneven(self) -> bool:
+        return number(self.typical) != number(self.largest)
 
     def to_json(self) -> dict[str, object]:
         """As JSON types."""
