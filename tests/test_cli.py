@@ -149,7 +149,7 @@ def test_mean_states_what_it_did(days):
     assert "values clipped to [-10, 40]" in words
     assert "mechanism: cells" in words
     assert "band: meant to hold the mean everywhere in 95 of 100 releases: within" in words
-    assert "at most; in the units of 'temperature (degrees C)'" in words
+    assert "(in the units of 'temperature (degrees C)')" in words
     assert re.search(r"accuracy: (resolves|shows|shape not resolved).* % of your bounds", words)
     assert "written: out.json (release)" in words
     assert result.stderr == AXIS
@@ -218,7 +218,7 @@ def test_standardized_curves(days):
     centered = curves - (curves @ weights / 23)[:, None]
     unit = centered / np.sqrt(centered**2 @ weights)[:, None]
     np.testing.assert_allclose(load("out.json")(POINTS), unit.mean(axis=0), atol=1e-5)
-    assert "at most; standardised, without unit" in flat(result.stdout)
+    assert "(standardised, without unit)" in flat(result.stdout)
 
 
 @pytest.mark.parametrize(

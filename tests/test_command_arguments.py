@@ -30,7 +30,7 @@ TEXTS = (
 GRID = np.linspace(0, 1, 8)
 CURVES = np.sin(3 * GRID) * np.linspace(-0.5, 0.5, 24)[:, None]
 BOUNDED = ("--bounds", "-1", "1")
-PLANNED = ("--curves", "100", "--epsilon", "1")
+PLANNED = ("--curves", "200", "--epsilon", "1")
 SPENT = ("--epsilon", "1", "--out", "new.json", "--overwrite")
 # Of each verb: arguments that work.
 LINES: dict[str, tuple[str, ...]] = {
@@ -39,6 +39,7 @@ LINES: dict[str, tuple[str, ...]] = {
     "fpca": ("curves.csv", *BOUNDED, "--radius", "0.5", "--center", "0", *SPENT),
     "effects": ("groups.csv", "--covariate", "who:a,b", "--columns", "t_*", *BOUNDED, *SPENT),
     "survival": ("times.csv", "--time", "t", "--event", "e", "--top", "10", *SPENT),
+    "reference": ("curves.csv", *BOUNDED, "--coverage", "0.2", *SPENT),
     "keys": ("east",),
     "agree mean": ("a.card", "b.card", "--keys", "c.keys", "--points", "8", *BOUNDED, *SPENT),
     "agree density": (
@@ -66,7 +67,7 @@ LINES: dict[str, tuple[str, ...]] = {
     ),
     **{
         f"plan {verb}": (*PLANNED, *BOUNDED)
-        for verb in ("mean", "compare", "test", "covariance", "fpca")
+        for verb in ("mean", "compare", "test", "covariance", "fpca", "reference")
     },
     "plan density": (*PLANNED, "--column", "x:0:1"),
     "plan quantiles": (*PLANNED, "--column", "x:0:1"),

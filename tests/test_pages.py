@@ -70,6 +70,14 @@ def write_samples(folder: Path, names: dict[str, Any]) -> None:
     pressures = (100 + 0.5 * ages + random.normal(0, 10, size=400)).round(1)
     table(folder / "visits.csv", ["age", "pressure"], [*zip(ages, pressures, strict=True)])
     table(folder / "people.csv", ["age"], [[age] for age in ages])
+    hours = np.arange(24)
+    loads = 3 + np.sin(hours / 4) + random.normal(0, 0.4, size=(600, 1))
+    table(
+        folder / "loads.csv",
+        ["household", *hours],
+        [[who, *load.round(3)] for who, load in enumerate(loads)],
+    )
+    table(folder / "riders.csv", [*range(28)], (12 + random.normal(size=(300, 28))).round(2).tolist())
     incomes = np.exp(random.normal(10, 1, size=400)).round()
     table(folder / "incomes.csv", ["person", "income"], [*zip(range(400), incomes, strict=True)])
     follow_ups = zip(random.exponential(400, 120).round(), random.integers(1, 3, 120), strict=True)

@@ -127,7 +127,7 @@ class MeanPlan(MeanDesign):
             return "over smooth means, from as large as the bound allows to a hundredth of that"
         return "for a mean as rough as the kernel and as large as the bound allows"
 
-    def band_said(self, level: float) -> str:
+    def _band_said(self, level: float) -> str:
         return self.examples(1)[0]._claims()[0].words(level)
 
     @one_thread()

@@ -166,7 +166,7 @@ class Plan(ABC):
         """Why no expected band is stated, where there is none."""
         return "Of this summary no width of a band can be foretold; ask for an error."
 
-    def band_said(self, level: float) -> str:
+    def _band_said(self, level: float) -> str:
         """What the band is called, and what it is for."""
         return f"{100 * level:g}% {self.band_called}"
 
@@ -330,7 +330,7 @@ class Plan(ABC):
         lines = [f"Plan: {self.summary}, {self._units}; no data were read."]
         facts, band = self.facts() | {"error": self._told_error}, self.outlook_width(level)
         if band is not None:
-            facts["band"] = f"half-width {_told(band)} to be expected of the {self.band_said(level)}"
+            facts["band"] = f"half-width {_told(band)} to be expected of the {self._band_said(level)}"
         return "\n".join(lines + [f"  {name + ':':<11} {fact}" for name, fact in facts.items()])
 
     __str__ = describe

@@ -106,7 +106,7 @@ class TriedPlan(Plan):
         tried = self._tried[: self.QUICK if quick else None]
         return Outlook.of(np.array([each.error for each in tried])) if tried else None
 
-    def band_said(self, level: float) -> str:
+    def _band_said(self, level: float) -> str:
         (trial, *_) = self._tried
         claim: Claim = trial.release._claims()[0]
         return claim.words(level)

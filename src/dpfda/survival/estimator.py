@@ -31,8 +31,8 @@ from dpfda.survival.plan import SurvivalPlan, publish_survival, survival_plan
 class PrivateSurvival(Estimator):
     """Survival curve of persons whose follow-up may be censored, under differential privacy.
 
-    Each person is counted in a public cell of time, by how the follow-up ended. Of these counts with
-    noise come survival, hazard, median, numbers at risk and the comparison of groups, all for free.
+    Each person is counted in a public cell of time, by how the follow-up ended; of these noisy counts
+    come survival, hazard, median, numbers at risk and the comparison of groups.
 
     Parameters
     ----------
@@ -50,16 +50,13 @@ class PrivateSurvival(Estimator):
     levels : sequence of labels, optional
         Public names of the groups in `by`; needed with it, because who is in which group is private.
     cells : int, optional
-        Number of cells of time, of equal width. By default chosen from public numbers (size, epsilon,
-        groups), and narrower at first, where hazards are often steep.
+        Number of cells of time, of equal width. By default from public numbers, and narrower at first.
     step : float, optional
-        What all times are multiples of, from the first on: 1 for whole days. Public. Cells then end at
-        such times, and the curve is a step function.
+        What all times are multiples of, from the first on: 1 for whole days. Public.
     noise : {"auto", "laplace", "gaussian"}
         On the counts, as in `dpfda.PrivateDensity`.
     unit : str or PrivacyUnit, optional
-        Who is protected. Under add/remove a public size is needed for the choice of cells, unless
-        `cells` is given.
+        Who is protected. Under add/remove a public size is needed, unless `cells` is given.
     reading : Reading, optional
         Whether unusable follow-ups are refused, or left out: `dpfda.Reading`.
     ledger : ledger.of(dataset), optional
