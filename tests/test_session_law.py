@@ -287,19 +287,19 @@ class NoDisk:
 
 
 def parts(tmp_path: Any, name: str, curves: np.ndarray, **parameters: Any) -> tuple[Any, ...]:
-    """Frame, sum and scales of a session, from its file, to start many from one set of data."""
+    """Frame and sum of a session, from its file, to start many from one set of data."""
     made = {"epsilon": EPSILON, "delta": DELTA, "bounds": L2Ball(1.0), "mechanism": "gaussian"}
     mean = PrivateMean(basis=BASIS, **{**made, **parameters})
     mean.open_session(curves, tmp_path / name).suspend()
     opened, records = Journal.open(tmp_path / name)
     opened.close()
     frame = ReleasedFunction.from_json(records[0]["release"])
-    return frame, tuple(int(value, 16) for value in records[0]["total"]), frame.noise.scales
+    return frame, tuple(int(value, 16) for value in records[0]["total"])
 
 
 def started(made: tuple[Any, ...]) -> Session:
-    frame, total, scales = made
-    return Session(NoDisk(), frame, total, scales)  # type: ignore[arg-type]
+    frame, total = made
+    return Session(NoDisk(), frame, total, frame.noise)  # type: ignore[arg-type]
 
 
 class Halved(ConditionalValues):
@@ -341,7 +341,7 @@ def audited_delta(tmp_path: Any, error: float, runs: int) -> float:
         scores.append(np.array([attack(started(made)) for _ in range(runs)]))
     frame = made[0]
     unit = 2.0**-frame.exponent / frame.count * frame.shrinkage[0]
-    shift, deviation = 2 / 4 * frame.shrinkage[0], made[2][0] * unit
+    shift, deviation = 2 / 4 * frame.shrinkage[0], frame.noise.scales[0] * unit
     # The event that attains delta: log density ratio above epsilon. Known beforehand.
     threshold = 1.0 * frame.shrinkage[0] - shift / 2 + EPSILON * deviation**2 / shift
     hits = [int(np.sum(score > threshold)) for score in scores]

@@ -210,7 +210,9 @@ class PrivateMean(InBlocks):
         curves, groups = unit_curves(settings, basis, values, groups)
         return self._plan(basis, curves.usable.size, groups, settings), curves
 
-    def open_session(self, X: Records, path: str | Path, groups: Labels = None) -> Session:
+    def open_session(
+        self, X: Records, path: str | Path, groups: Labels = None, questions: int | None = None
+    ) -> Session:
         """Answer functionals of the mean one at a time, instead of releasing the whole function.
 
         The guarantee of the whole path is charged at once; see `dpfda.Session`.
@@ -221,15 +223,19 @@ class PrivateMean(InBlocks):
             As in `fit`. Private.
         path : path
             Where the session's secret state is kept; there must be no file yet.
+        questions : int, optional
+            For a pure epsilon: the number of linearly independent functionals that will be answered at
+            most. All are charged at once. Public.
 
         Raises
         ------
         RefusedMechanismError
-            If the noise is not Gaussian, for example because delta is 0.
+            If the noise is not Gaussian, for example because delta is 0 and no number of questions is
+            given.
         """
         from dpfda.publication.session import Session
 
-        return Session.open(self, X, path, groups)
+        return Session.open(self, X, path, groups, questions)
 
     def plan(self, n: int, columns: Columns = POINTS) -> MeanPlan | StagedPlan | PooledPlan:
         """What `fit` would publish of n units, from public numbers alone. No data are read.

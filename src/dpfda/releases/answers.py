@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -50,12 +51,15 @@ class Answer(file.Written):
         The answer, in the units of the data times those of the functional.
     standard_error : float
         Standard deviation of its privacy noise: known, not estimated.
+    degrees : int, optional
+        Degrees of freedom, where the noise has a t law; normal where None.
     """
 
     number: int
     query: dict[str, object]
     value: float
     standard_error: float
+    degrees: int | None = None
 
     # Files call a query a question.
     ENTRIES: ClassVar[file.Table] = {
@@ -63,6 +67,7 @@ class Answer(file.Written):
         "query": file.MAPPING.named("question"),
         "value": file.NUMBER,
         "standard_error": file.NUMBER,
+        "degrees": file.whole_number(3).or_absent,
     }
 
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
@@ -71,7 +76,12 @@ class Answer(file.Written):
         It is about the privacy noise alone: not the bias of clipping and shrinkage, nor sampling.
         """
         check_level(level)
-        half = float(scipy.special.ndtri((1 + level) / 2)) * self.standard_error
+        if self.degrees is None:
+            deviations = float(scipy.special.ndtri((1 + level) / 2))
+        else:
+            quantile = float(scipy.special.stdtrit(self.degrees, (1 + level) / 2))
+            deviations = quantile * math.sqrt((self.degrees - 2) / self.degrees)
+        half = deviations * self.standard_error
         return self.value - half, self.value + half
 
 

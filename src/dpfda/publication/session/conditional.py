@@ -22,12 +22,16 @@ zero answers it, and otherwise the rank of an integer matrix does, exactly.
 earlier answers, thus on eta_1..eta_r; eta_{r+1} is independent of all of these. By induction
 eta_1, eta_2, .. have, jointly with the queries, the law of <e_1, xi>, <e_2, xi>, .. for one xi drawn
 before the first query and independent of whoever asks: given the past, both are standard normal.
+
+**The t law.** With `degrees` nu the noise is V <b, xi> for V^2 = nu / (zeta_1^2 + .. + zeta_nu^2), where
+the zeta_k are further standard normals. They are drawn once, before the first query is answered, and
+stay secret. Given V all of the above holds with scales V s_j: the values are forms of one t vector.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from flint import arb, arb_mat, fmpz_mat
 
@@ -54,11 +58,14 @@ class Draw:
         Number of a normal to the leading bits of its two uniforms, for those that are new or longer.
     direction : tuple of int or None
         The query, where it is not in the span of the earlier ones.
+    mixing : mapping
+        The same as `uniforms` for the normals that make the factor of a t law.
     """
 
     bits: int
     uniforms: dict[int, Uniforms]
     direction: tuple[int, ...] | None
+    mixing: dict[int, Uniforms] = field(default_factory=dict)
 
 
 Keep = Callable[[Draw], None]
@@ -77,9 +84,15 @@ class ConditionalValues:
         Standard deviations s_j.
     initial_bits : int
         Leading bits that a uniform starts with.
+    degrees : int
+        Degrees of freedom of a t law; 0 for the normal law.
     """
 
-    def __init__(self, scales: Sequence[int], initial_bits: int = INITIAL_BITS) -> None:
+    def __init__(
+        self, scales: Sequence[int], initial_bits: int = INITIAL_BITS, degrees: int = 0
+    ) -> None:
+        self._degrees = degrees
+        self._mixing: list[Uniforms] = []
         self._scales = tuple(scales)
         self._bits = initial_bits
         self._directions: list[tuple[int, ...]] = []
@@ -106,14 +119,20 @@ class ConditionalValues:
             Nearest integer to <m, Z>, and what was drawn for it. A caller that cannot keep the draw
             must forget the integer and this object.
         """
-        before, bits = self.drawn, self._bits
+        before, bits, mixed = self.drawn, self._bits, len(self._mixing)
         self.reserve([query])
         rounded = self.known(query)
-        if self.drawn == before and self._bits == bits:
+        if self.drawn == before and self._bits == bits and len(self._mixing) == mixed:
             return rounded, None
-        first = before if self._bits == bits else 0
+        first, known = (before, mixed) if self._bits == bits else (0, 0)
         uniforms = {k: self._uniforms[k] for k in range(first, self.drawn)}
-        return rounded, Draw(self._bits, uniforms, query if self.drawn > before else None)
+        mixing = {k: self._mixing[k] for k in range(known, len(self._mixing))}
+        return rounded, Draw(self._bits, uniforms, query if self.drawn > before else None, mixing)
+
+    def directions_with(self, queries: Iterable[tuple[int, ...]]) -> int:
+        """Number of linearly independent queries once these have been asked, exactly."""
+        rows = [list(query) for query in (*self._directions, *queries)]
+        return int(fmpz_mat(rows).rank()) if rows else 0
 
     def reserve(self, queries: Iterable[tuple[int, ...]]) -> list[Draw]:
         """Draw what queries need, and compute nothing from it yet.
@@ -121,7 +140,7 @@ class ConditionalValues:
         How many draws there are, and how many bits each has, depends on the queries alone and on the
         bits kept so far.
         """
-        draws = []
+        draws = self._begun()
         for query in queries:
             if self._is_new(query):
                 self._add(query, self._fresh())
@@ -142,16 +161,13 @@ class ConditionalValues:
         scaled = self._scaled(query)
         while True:
             frame = self._extended()
-            rounded = frame.rounded(scaled, self._uniforms, self._bits)
+            rounded = frame.rounded(scaled, self._uniforms, self._bits, self._mixing)
             if rounded is not None:
                 return rounded
             more = self._bits
-            longer = [
-                ((a << more) | exactness.system_bits(more), (b << more) | exactness.system_bits(more))
-                for a, b in self._uniforms
-            ]
-            keep(Draw(2 * more, dict(enumerate(longer)), None))
-            self._uniforms, self._bits = longer, 2 * more
+            longer, mixing = _longer(self._uniforms, more), _longer(self._mixing, more)
+            keep(Draw(2 * more, dict(enumerate(longer)), None, dict(enumerate(mixing))))
+            self._uniforms, self._mixing, self._bits = longer, mixing, 2 * more
 
     def replay(self, draw: Draw) -> None:
         """Put back what an earlier object drew.
@@ -161,7 +177,7 @@ class ConditionalValues:
         StorageError
             If it contradicts what is known already.
         """
-        consistent = draw.bits >= self._bits
+        consistent = draw.bits >= self._bits and self._remixed(draw)
         for number, pair in draw.uniforms.items():
             if number < self.drawn:
                 shift = draw.bits - self._bits
@@ -170,10 +186,29 @@ class ConditionalValues:
             else:
                 consistent &= number == self.drawn and draw.direction is not None
                 self._add(draw.direction or (), pair)
-        complete = draw.bits == self._bits or len(draw.uniforms) == self.drawn
+        everything = len(draw.uniforms) == self.drawn and len(draw.mixing) == len(self._mixing)
+        complete = draw.bits == self._bits or everything
         if not (consistent and complete and len(self._directions) == self.drawn):
             raise StorageError("The session's file is damaged: its draws contradict each other.")
         self._bits = draw.bits
+
+    def _begun(self) -> list[Draw]:
+        """Draw the factor of a t law, once."""
+        if len(self._mixing) == self._degrees:
+            return []
+        self._mixing = [self._fresh() for _ in range(self._degrees)]
+        return [Draw(self._bits, {}, None, dict(enumerate(self._mixing)))]
+
+    def _remixed(self, draw: Draw) -> bool:
+        """Put back the factor; whether it does not contradict what is known."""
+        if not draw.mixing:
+            return True
+        if set(draw.mixing) != set(range(self._degrees)):
+            return False
+        shift, mixing = draw.bits - self._bits, [draw.mixing[k] for k in range(self._degrees)]
+        before = [(first >> shift, second >> shift) for first, second in mixing]
+        known, self._mixing = self._mixing, mixing
+        return not known or known == before
 
     def _fresh(self) -> Uniforms:
         return exactness.system_bits(self._bits), exactness.system_bits(self._bits)
@@ -245,8 +280,10 @@ class _Frame:
         with precision(self.working):
             return any(not entry.contains(0) for entry in self._residual(row).entries())
 
-    def rounded(self, row: list[int], uniforms: list[Uniforms], bits: int) -> int | None:
-        """Nearest integer to <row, xi> for a vector in the span; None where undecided.
+    def rounded(
+        self, row: list[int], uniforms: list[Uniforms], bits: int, mixing: Sequence[Uniforms] = ()
+    ) -> int | None:
+        """Nearest integer to V <row, xi> for a vector in the span; None where undecided.
 
         <row, sum_k eta_k e_k> takes one product, but its enclosure is as wide as that of every eta_k
         drawn so far, also of those along which the row has no part: a value known before might then ask
@@ -255,12 +292,14 @@ class _Frame:
         with precision(self.working):
             path = self._path(uniforms, bits)
             matrix = arb_mat(1, self._length, row)
-            found = nearest_integer((matrix * path)[0, 0])
-            return self._by_parts(matrix) if found is None else found
+            factor = _factor(mixing, bits)
+            nearest = nearest_integer(factor * (matrix * path)[0, 0])
+            return self._by_parts(matrix, factor) if nearest is None else nearest
 
-    def _by_parts(self, row: arb_mat) -> int | None:
+    def _by_parts(self, row: arb_mat, factor: arb) -> int | None:
         parts = ((row * unit)[0, 0] for _, unit in self._vectors)
-        return nearest_integer(sum((a * b for a, b in zip(parts, self._normals, strict=True)), arb(0)))
+        along = sum((a * b for a, b in zip(parts, self._normals, strict=True)), arb(0))
+        return nearest_integer(factor * along)
 
     def _residual(self, row: list[int]) -> arb_mat:
         vector = arb_mat(self._length, 1, row)
@@ -278,3 +317,19 @@ class _Frame:
             path = path + unit * self._normals[-1]
         self._known = (bits, path)
         return path
+
+
+def _longer(uniforms: Sequence[Uniforms], more: int) -> list[Uniforms]:
+    """The same uniforms with further bits of the operating system behind those known."""
+    return [
+        ((a << more) | exactness.system_bits(more), (b << more) | exactness.system_bits(more))
+        for a, b in uniforms
+    ]
+
+
+def _factor(mixing: Sequence[Uniforms], bits: int) -> arb:
+    """V of a t law, enclosed; one for the normal law."""
+    if not mixing:
+        return arb(1)
+    normals = (exactness.normals([uniform_ball(value, bits) for value in pair])[0] for pair in mixing)
+    return (len(mixing) / sum((normal**2 for normal in normals), arb(0))).sqrt()

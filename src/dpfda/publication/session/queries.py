@@ -107,7 +107,9 @@ class Posed:
             return math.copysign(sys.float_info.max, integer)
 
 
-def pose(query: Query, frame: ReleasedFunction, scales: Sequence[int]) -> Posed:
+def pose(
+    query: Query, frame: ReleasedFunction, scales: Sequence[int], spread: Fraction = Fraction(1)
+) -> Posed:
     """Work out and check everything public about a query.
 
     Raises
@@ -117,7 +119,7 @@ def pose(query: Query, frame: ReleasedFunction, scales: Sequence[int]) -> Posed:
     """
     direction, exponent = query.direction(frame)
     step = Fraction(2) ** -(exponent + frame.exponent) / Fraction(frame.count)
-    variance = sum((m * s) ** 2 for m, s in zip(direction, scales, strict=True))
+    variance = spread * sum((m * s) ** 2 for m, s in zip(direction, scales, strict=True))
     center = query.of(frame)
     try:
         error = float(Fraction(math.sqrt(variance)) * step)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dpfda.numerics.errors import SessionError, StorageError
-from dpfda.publication.session.conditional import Draw
+from dpfda.publication.session.conditional import Draw, Uniforms
 from dpfda.publication.session.journal import Journal, Record
 from dpfda.releases.answers import Answer, ReleasedAnswers
 from dpfda.releases.function import ReleasedFunction
@@ -76,9 +78,12 @@ def answer_to_json(answer: Answer) -> Record:
 def draw_to_json(draw: Draw) -> Record:
     """Record of a draw, as long for every value of its bits. Secret."""
     digits = -(-draw.bits // 4)
-    uniforms = {str(k): [f"{value:0{digits}x}" for value in pair] for k, pair in draw.uniforms.items()}
+    uniforms = _pairs(draw.uniforms, digits)
     direction = None if draw.direction is None else [f"{m:x}" for m in draw.direction]
-    return {"draw": {"bits": draw.bits, "uniforms": uniforms, "direction": direction}}
+    written = {"bits": draw.bits, "uniforms": uniforms, "direction": direction}
+    if draw.mixing:
+        written["mixing"] = _pairs(draw.mixing, digits)
+    return {"draw": written}
 
 
 def draw_from_json(written: Record) -> Draw:
@@ -86,12 +91,18 @@ def draw_from_json(written: Record) -> Draw:
     direction = written["direction"]
     return Draw(
         bits=int(written["bits"]),
-        uniforms={
-            int(k): (int(first, 16), int(second, 16))
-            for k, (first, second) in written["uniforms"].items()
-        },
+        uniforms=_uniforms(written["uniforms"]),
         direction=None if direction is None else tuple(int(m, 16) for m in direction),
+        mixing=_uniforms(written.get("mixing", {})),
     )
+
+
+def _pairs(uniforms: Mapping[int, Uniforms], digits: int) -> dict[str, list[str]]:
+    return {str(k): [f"{value:0{digits}x}" for value in pair] for k, pair in uniforms.items()}
+
+
+def _uniforms(written: Mapping[str, list[str]]) -> dict[int, Uniforms]:
+    return {int(k): (int(first, 16), int(second, 16)) for k, (first, second) in written.items()}
 
 
 def public_side(frame: ReleasedFunction, answers: list[Answer]) -> ReleasedAnswers:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.noise import GaussianNoise, NoiseLaw
+from dpfda.noise.elliptical_forms import StudentForms
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.privacy.guarantees import Guarantee, PureDP
 from dpfda.publication import MeanPlan
@@ -17,7 +20,8 @@ def check_plan(plan: MeanPlan) -> None:
     ParameterError
         If the functions are not on an interval.
     RefusedMechanismError
-        If the noise is not Gaussian, awaits the count, or is not on coefficients.
+        If the noise is neither Gaussian nor that of a number of questions, awaits the count, or is
+        not on coefficients.
     """
     if isinstance(plan.basis, BoxFunctions):
         raise ParameterError(
@@ -35,7 +39,7 @@ def check_plan(plan: MeanPlan) -> None:
             "The choice would wait for the noisy count. Use 'gaussian' or 'gaussian-process'.",
         )
     design = design or plan.design(1)
-    checked_gaussian(design.noise, plan.guarantee)
+    checked_noise(design.noise, plan.guarantee)
     if design.measurement is not None:
         raise RefusedMechanismError(
             "mechanism",
@@ -45,24 +49,29 @@ def check_plan(plan: MeanPlan) -> None:
         )
 
 
-def checked_gaussian(noise: NoiseLaw, guarantee: Guarantee) -> GaussianNoise:
-    """The noise, if it is Gaussian.
+def spread_of(noise: GaussianNoise | StudentForms) -> Fraction:
+    """Variance of a component over its squared scale."""
+    return noise.spread if isinstance(noise, StudentForms) else Fraction(1)
+
+
+def checked_noise(noise: NoiseLaw, guarantee: Guarantee) -> GaussianNoise | StudentForms:
+    """The noise, if functionals of it can be drawn one at a time.
 
     Raises
     ------
     RefusedMechanismError
         If it is not, with the reason.
     """
-    if isinstance(noise, GaussianNoise):
+    if isinstance(noise, GaussianNoise | StudentForms):
         return noise
     if isinstance(guarantee, PureDP):
         raise RefusedMechanismError(
             "delta",
             "be positive in a session",
             "0",
-            "Only Gaussian noise can be drawn one functional at a time, and no scale of it gives pure"
-            " differential privacy. Set delta (for example 1e-6), or release the whole function with"
-            " fit().",
+            "Only Gaussian noise can be drawn one functional at a time without end, and no scale of it"
+            " gives pure differential privacy. Set delta (for example 1e-6), fix the number of"
+            " functionals in advance with questions=, or release the whole function with fit().",
             "Reimherr & Awan 2019, Theorem 4",
         )
     raise RefusedMechanismError(

@@ -31,7 +31,8 @@ from typing import NoReturn, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfda.noise import NoiseLaw
+from dpfda.noise import GaussianNoise, NoiseLaw
+from dpfda.noise.elliptical_forms import StudentForms
 from dpfda.numerics import parameters
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
@@ -44,6 +45,7 @@ from dpfda.publication.charging import Paying
 from dpfda.publication.session.conditional import ConditionalValues, Draw
 from dpfda.publication.session.journal import Journal, Record
 from dpfda.publication.session.queries import Posed, Query, inner_with, integral_over, pose, value_at
+from dpfda.publication.session.questions import with_questions
 from dpfda.publication.session.records import (
     answer_to_json,
     checked_header,
@@ -53,7 +55,7 @@ from dpfda.publication.session.records import (
     origin_of,
     public_side,
 )
-from dpfda.publication.session.refusals import check_plan, checked_gaussian
+from dpfda.publication.session.refusals import check_plan, checked_noise, spread_of
 from dpfda.publication.session.sealed import sealed
 from dpfda.releases.answers import Answer
 from dpfda.releases.function import ReleasedFunction
@@ -115,21 +117,33 @@ class Session(Certified):
     """
 
     def __init__(
-        self, journal: Journal, frame: ReleasedFunction, total: tuple[int, ...], scales: tuple[int, ...]
+        self,
+        journal: Journal,
+        frame: ReleasedFunction,
+        total: tuple[int, ...],
+        noise: GaussianNoise | StudentForms,
     ) -> None:
         self.path = journal.path
         self._journal = journal
         self._frame = frame
         self._total: tuple[int, ...] | None = total
-        self._scales = scales
-        self._values: ConditionalValues | None = ConditionalValues(scales)
+        self._law = noise
+        self._degrees = noise.degrees if isinstance(noise, StudentForms) else None
+        self._values: ConditionalValues | None = _values_of(noise)
         self._answers: dict[str, Answer] = {}
         self._state = "open"
         self._lock = threading.RLock()
 
     @classmethod
-    def open(cls, estimator: Estimator, X: object, path: str | Path, groups: object = None) -> Self:
-        """Charge for the whole path and start answering.
+    def open(
+        cls,
+        estimator: Estimator,
+        X: object,
+        path: str | Path,
+        groups: object = None,
+        questions: int | None = None,
+    ) -> Self:
+        """Charge for the whole path, or for a number of questions, and start answering.
 
         Parameters
         ----------
@@ -140,6 +154,9 @@ class Session(Certified):
             As in its `fit`. Private.
         path : path
             Where the secret state is kept, on a local disk; there must be no file yet.
+        questions : int, optional
+            Number of linearly independent functionals that will be answered at most, for a pure epsilon
+            (delta of 0): all are charged now. Public. A functional that earlier ones determine is free.
 
         Raises
         ------
@@ -155,13 +172,15 @@ class Session(Certified):
         if not hasattr(estimator, "prepare"):
             raise ParameterError("estimator", "be a mean that is to be released", shown(estimator))
         estimator.check_road("open_session")
+        if questions is not None:
+            estimator = with_questions(estimator, questions)
         prepared = estimator.prepare(X, groups)
         plan = prepared.plan
         check_plan(plan)
         journal = Journal.create(path)
         try:
             paid = pay(prepared.total, plan, estimator.paying())
-            noise = checked_gaussian(paid.design.noise, plan.guarantee)
+            noise = checked_noise(paid.design.noise, plan.guarantee)
             nothing = [0] * noise.components
             # The exact sum: it goes to the secret state and leaves it with noise alone.
             frame = paid.release(tuple(nothing))
@@ -176,7 +195,7 @@ class Session(Certified):
         except BaseException:
             journal.discard()
             raise
-        return cls(journal, frame, total, noise.scales)
+        return cls(journal, frame, total, noise)
 
     @classmethod
     def resume(cls, path: str | Path, kernel: object = None, moved: bool = False) -> Self:
@@ -209,9 +228,9 @@ class Session(Certified):
         try:
             header = checked_header(records, journal, moved)
             frame = ReleasedFunction.from_json(header["release"], kernel)
-            noise = checked_gaussian(frame.noise, frame.guarantee)
+            noise = checked_noise(frame.noise, frame.guarantee)
             total = tuple(int(value, 16) for value in header["total"])
-            session = cls(journal, frame, total, noise.scales)
+            session = cls(journal, frame, total, noise)
             for record in records[1:]:
                 session._replay(record)
             if origin_of(records) != journal.origin():
@@ -365,11 +384,12 @@ class Session(Certified):
             self._check_open()
             # Everything that can be wrong with a query comes to light before noise is drawn.
             posed = {
-                query.key: pose(query, self._frame, self._scales)
+                query.key: pose(query, self._frame, self._law.scales, spread_of(self._law))
                 for query in asked
                 if query.key not in self._answers
             }
             if posed:
+                sealed(lambda: self._check_questions(posed))
                 try:
                     new = sealed(lambda: self._drawn(posed))
                 except BaseException:
@@ -379,6 +399,19 @@ class Session(Certified):
                     raise
                 self._answers |= new
             return [self._answers[query.key].value for query in asked]
+
+    def _check_questions(self, posed: dict[str, Posed]) -> None:
+        """Refuse more functionals than were paid for; what is known already is none."""
+        if not isinstance(self._law, StudentForms) or self._law.forms == self._law.size:
+            return
+        values, _ = self._secrets()
+        wanted = values.directions_with(query.direction for query in posed.values())
+        if wanted > self._law.forms:
+            raise SessionError(
+                f"The session was opened for at most {self._law.forms} linearly independent questions; "
+                f"with these it would answer {wanted}. None of them was answered. Ask what was asked "
+                "before again, or open another session, which is charged as one."
+            )
 
     def _drawn(self, posed: dict[str, Posed]) -> dict[str, Answer]:
         """Public answers to new queries: post-processing of the integers <m, S> + round(<m, Z>).
@@ -396,7 +429,7 @@ class Session(Certified):
             noise = values.known(query.direction, self._keep)
             exact = sum(m * entry for m, entry in zip(query.direction, total, strict=True))
             told = query.answer(exact + noise)
-            new[key] = Answer(number, query.query.words, told, query.standard_error)
+            new[key] = Answer(number, query.query.words, told, query.standard_error, self._degrees)
         self._journal.append([answer_to_json(answer) for answer in new.values()])
         return new
 
@@ -416,6 +449,7 @@ class Session(Certified):
             record["question"],
             float(record["value"]),
             float(record["standard_error"]),
+            self._degrees,
         )
         self._answers[json.dumps(answer.query, sort_keys=True)] = answer
 
@@ -432,6 +466,12 @@ class Session(Certified):
     def _forget(self, state: str) -> None:
         self._values = self._total = None
         self._state = state
+
+
+def _values_of(noise: GaussianNoise | StudentForms) -> ConditionalValues:
+    if isinstance(noise, StudentForms):
+        return ConditionalValues(noise.scales, degrees=noise.degrees)
+    return ConditionalValues(noise.scales)
 
 
 def _same_file(first: Path, second: Path) -> bool:
