@@ -3,8 +3,8 @@
 The estimate multiplies coefficient j of the mean of N curves in the ball of radius tau by
 lambda_j^eta / (lambda_j^eta + phi), with phi = 1/N and eigenvalues lambda_j = j^-a. The theorem says
 that its noise is o(1/N) and its error O(1/N). The squared scale falls like (N^2 phi^(1/eta))^-1, so the
-noise is of order N^-(2 - 1/eta), and of order epsilon^-2 by the classical rule. All numbers here are exact
-sums over components: nothing is simulated and nothing is read from data.
+noise is of order N^-(2 - 1/eta), and of order epsilon^-2 by the classical rule. All numbers here are
+exact sums over components: nothing is simulated and nothing is read from data.
 """
 
 from __future__ import annotations
@@ -142,6 +142,7 @@ def write_page(path: Path, rows: Sequence[Row]) -> None:
         for eta in ETAS
         for size in LARGE
     )
+    near, far = f"{SMALL[0]:.2g}", f"{SMALL[-1]:.2g}"
     text = f"""# Rates of the smoothed mean
 
 Written by `python -m experiments.rates`. No data are read; every number is an exact sum.
@@ -157,14 +158,13 @@ Slopes of the logarithm of the expected squared length against that of N, from {
 
 The noise has the slope of the theorem, and the error ends at that of sampling, 1/N. Where eta is near 1
 noise is most of the error at these numbers, and falls little faster than sampling. The printed scale
-takes the largest over all positive numbers in the place of the eigenvalues: it is at most {steps:.2f} times
-the one over the eigenvalues, which are far apart where a eta is large. So lines there go in steps.
+takes the largest over all positive numbers in the place of the eigenvalues: it is at most {steps:.2f}
+times the one over the eigenvalues, which are far apart where a eta is large. So lines there go in steps.
 
 ![Noise and all of the error against the number of curves; noise against epsilon](rates.png)
 
 **Epsilon.** By the classical rule, 2 log(2/delta) / epsilon^2, the slope of the noise between epsilon
-{SMALL[0]:.2g} and {SMALL[-1]:.2g} is {classical:.3f}; the exact scale of the normal law has {exact:.3f} there. Its
-noise is smaller everywhere, and falls more slowly the smaller epsilon is, for delta protects too.
+{near} and {far} is {classical:.3f}; the exact scale of the normal law has {exact:.3f} there. Its noise is smaller everywhere, and falls more slowly the smaller epsilon is, for delta protects too.
 """
     path.write_text(text, encoding="utf-8")
     common.say(f"wrote {path}")
