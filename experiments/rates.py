@@ -164,7 +164,8 @@ times the one over the eigenvalues, which are far apart where a eta is large. So
 ![Noise and all of the error against the number of curves; noise against epsilon](rates.png)
 
 **Epsilon.** By the classical rule, 2 log(2/delta) / epsilon^2, the slope of the noise between epsilon
-{near} and {far} is {classical:.3f}; the exact scale of the normal law has {exact:.3f} there. Its noise is smaller everywhere, and falls more slowly the smaller epsilon is, for delta protects too.
+{near} and {far} is {classical:.3f}; the exact scale of the normal law has {exact:.3f} there. Its noise
+is smaller everywhere, and falls more slowly the smaller epsilon is, for delta protects too.
 """
     path.write_text(text, encoding="utf-8")
     common.say(f"wrote {path}")
