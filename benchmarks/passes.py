@@ -1,9 +1,9 @@
 """Every pass over the data as a ratio to NumPy's sum of the same numbers, and small fits, in one run.
 
-Run with: python benchmarks/passes.py [--page docs/large_data.md] [--records 300000] [--only WORD]
-Columns are for all processors of the process, for one, and for one without numba. Works are taken in
-turns, so that other users of the machine slow all of them alike. Ratios are of wall time: the least of
-each over the least of the sum, and in brackets the median of the ratios within a turn.
+Run: python benchmarks/passes.py [--page docs/appendix/large_data.md] [--records 300000] [--only WORD]
+Columns are for all processors of the process, and for one. Works are taken in turns, so that other
+users of the machine slow all of them alike. Ratios are of wall time: the least of each over the least of
+the sum, and in brackets the median of the ratios within a turn.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from dpfda.numerics import compiled
 
 POINTS = 100
 SUM = "X.sum(axis=0)"
@@ -142,8 +140,6 @@ def table(asked: argparse.Namespace) -> None:
     """Measure in this process, on so many of its processors, and print as JSON."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: asked.processors])
     warnings.simplefilter("ignore")
-    if asked.plain:
-        compiled.available = lambda: False
     works = large(asked.records)
     chosen = {name: work for name, work in works.items() if name == SUM or asked.only in name}
     taken = measured(chosen, asked.seconds)
@@ -158,11 +154,11 @@ def table(asked: argparse.Namespace) -> None:
 def rows(asked: argparse.Namespace) -> str:
     """Measure in processes of their own and write a table of Markdown."""
     every = len(os.sched_getaffinity(0))
-    columns = {f"{every} processors": [every], "one": [1], "one, without numba": [1, "--plain"]}
+    columns = {f"{every} processors": every, "one": 1}
     found = []
-    for name, (count, *words) in columns.items():
+    for name, count in columns.items():
         # A process of its own: BLAS asks for its number of threads when it is loaded.
-        command = [sys.executable, *sys.argv, "--processors", str(count), *words]
+        command = [sys.executable, *sys.argv, "--processors", str(count)]
         environment = os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(count))
         done = subprocess.run(  # noqa: S603
             command, check=True, env=environment, stdout=subprocess.PIPE
@@ -184,7 +180,6 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0, help="for each column")
     parser.add_argument("--page", type=Path, help="a page whose table of passes is replaced")
     parser.add_argument("--processors", type=int, default=0, help="one column, on so many, as JSON")
-    parser.add_argument("--plain", action="store_true", help="without numba")
     asked = parser.parse_args()
     if asked.processors:
         table(asked)

@@ -135,7 +135,7 @@ def classifiers() -> None:
     )
     compare("breast cancer, 30 columns", machine, usual, X, y)
     X, y = disc()
-    machine = PrivateKernelClassifier(1.0, bounds=(-1, 1), classes=(0, 1))
+    machine = PrivateKernelClassifier(1.0, bounds=(-1, 1), classes=(0, 1), features="grid")
     compare("simulated disc, 2 inputs", machine, SVC(), X, y)
     folder = os.environ.get("DPFDA_DATA_DIR")
     if folder is not None:
@@ -209,7 +209,7 @@ def picture(path: str) -> None:
     right.plot(
         X[::5, 0], y[::5], ".", color="0.8", markersize=3, zorder=0, label="a fifth of the records"
     )
-    right.legend(fontsize="small")
+    right.legend(loc="upper right", fontsize="small")
     figure.savefig(path, dpi=110)
 
 

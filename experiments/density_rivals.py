@@ -105,14 +105,11 @@ def measured(law: Any, domain: Any, pdf: Callable[[Floats], Floats], found: Floa
 def on_scales(
     law: Any, domain: tuple[float, float], points: Floats, epsilon: float, generator: Any
 ) -> dict[str, Floats]:
-    """Errors of a density on equal cells, with a zoom, and by default: one of these two.
-
-    Counts of both get the same noise, up to its scale.
-    """
-    seed, found = int(generator.integers(2**32)), {}
+    """Errors of a density on equal cells, with a zoom, and by default: one of these two."""
+    found = {}
     for scale in ("linear", "zoom"):
         prepared = PrivateDensity(epsilon, domain=domain, scale=scale).prepare(points)
-        made = simulate_density(prepared, np.random.default_rng(seed))
+        made = simulate_density(prepared, generator)
         found[scale] = measured(law, domain, made, made.quantile(LEVELS))
     zoomed = PrivateDensity(epsilon, domain=domain).plan(points.size).zoom is not None
     return {"auto": found["zoom" if zoomed else "linear"], **found}

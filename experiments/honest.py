@@ -79,7 +79,7 @@ class Honest:
         released = np.asarray(simulate_releases(self.estimator, self.curves, draws, seed))
         return np.asarray((released - target) ** 2 @ self.weights)
 
-    def expected(self, target: Floats, seed: int = 1) -> float:
+    def expected(self, target: Floats, seed: int) -> float:
         """Expected squared distance in closed form, from the design's variances.
 
         The library's choice ends in a posterior mean, which has none: simulated from a seed.

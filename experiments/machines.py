@@ -286,7 +286,10 @@ def row(data: Examples, cells: Cells) -> dict[str, Any]:
         "units": 3 * len(data.classes) // 4,
         "classes": data.count,
     }
-    settings = {"bounds": data.bounds, "classes": tuple(range(data.count))}
+    settings: dict[str, Any] = {"bounds": data.bounds, "classes": tuple(range(data.count))}
+    if data.inputs.shape[1] <= 2:
+        # The default there is no kernel machine, but a table of cells.
+        settings["features"] = "grid"
     for delta, words in ((0.0, ""), (DELTA, ", delta")):
         own = cells.score(
             data,

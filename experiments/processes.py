@@ -1,11 +1,13 @@
 """Noise on whole paths: shifts that can be told apart, and mixing variables that show.
 
-Three statements about whole paths, against the number of components that an observer has:
+Four statements about whole paths, against the number of components that an observer has:
 
 - a Laplace or Gaussian process hides a shift if its length in the Cameron-Martin norm is finite, and no
   other (Lin & Reimherr, Theorem 4; Mirshani et al., Theorem 3.1 and Lemma 3.1), but Laplace noise has a
   finite pure epsilon only if the sum of its parts is finite (Theorem 6);
 - a Laplace process is an element of the space if its eigenvalues have a sum (Theorem 3);
+- a shift of a normal process is seen through one linear functional of the path (Mirshani et al.,
+  section 2, with Bogachev's Lemma 2.4.1 and Corollary 2.4.3);
 - the mixing variable of elliptical noise can be read off a path, so that its pure epsilon grows without
   limit (Reimherr & Awan, Theorem 4).
 
@@ -29,7 +31,7 @@ from experiments.elliptical import t_epsilon
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SEED = 20261124
+SEED = 2026112520
 COMPONENTS = 10**6
 # Exponents a of shifts |h_j| = j^-a, in units of the noise of component j.
 SHIFTS = {"both norms finite": 1.5, "Cameron-Martin norm alone": 0.75, "neither": 0.4}
@@ -42,13 +44,14 @@ Row = dict[str, float | str]
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write processes.csv, processes.md and two pictures."""
     options = common.read_options(__doc__ or "", SEED, arguments)
-    rows = affinity_rows() + remark_12() + remark_17()
+    rows = affinity_rows() + functional_rows() + remark_12() + remark_17()
     paths = 50 if options.quick else 2_000
-    rows += mixing_rows(np.random.default_rng(options.seed), paths)
+    generator = np.random.default_rng(options.seed)
+    rows += mixing_rows(generator, paths)
     common.write_csv(options.results / "processes.csv", rows)
     write_page(options.results / "processes.md", rows)
     draw_affinity(options.results / "processes_affinity.png")
-    draw_mixing(options.results / "processes_mixing.png", np.random.default_rng(options.seed))
+    draw_mixing(options.results / "processes_mixing.png", generator)
 
 
 def shift(exponent: float, components: int = COMPONENTS) -> Floats:
@@ -86,6 +89,32 @@ def affinity_rows() -> list[Row]:
             for count in SHOWN
         ]
     return rows
+
+
+def brownian_components(components: int) -> tuple[Floats, Floats, Floats]:
+    """Eigenvalues of min(s, t) on [0, 1], and the parts in its eigenfunctions of h and of one.
+
+    The shift is h(t) = t - t^2/2, the eigenfunctions are 2^(1/2) sin(w_j t) with w_j = (j - 1/2) pi.
+    As h = C(1), the part of h is that of the constant one times the eigenvalue.
+    """
+    frequencies = (np.arange(1, components + 1) - 0.5) * math.pi
+    ones = math.sqrt(2) / frequencies
+    return frequencies**-2, ones * frequencies**-2, ones
+
+
+def functional_rows() -> list[Row]:
+    """Squared Cameron-Martin length of h, and the variance of its functional T_h, the integral."""
+    values, parts, ones = brownian_components(SHOWN[-1])
+    columns = {
+        "squared length of h": np.cumsum(parts**2 / values),
+        "variance of the integral": np.cumsum(ones**2 * values),
+        "integral of h": np.cumsum(ones * parts),
+    }
+    return [
+        _row("functional", name, count, sums[count - 1])
+        for name, sums in columns.items()
+        for count in SHOWN[:4]
+    ]
 
 
 def mixing_squares(generator: np.random.Generator, paths: int, degrees: int = DEGREES) -> Floats:
@@ -181,7 +210,7 @@ def _table(rows: Sequence[Row], quantity: str, head: str) -> str:
 
 
 def write_page(path: Path, rows: Sequence[Row]) -> None:
-    """The page: four tables and two pictures."""
+    """The page: six tables and two pictures."""
 
     def table(quantity: str, head: str = "components") -> str:
         return _table(rows, quantity, head)
@@ -221,6 +250,25 @@ Affinity, normal noise:
 Pure epsilon, Laplace noise:
 
 {table("pure epsilon, Laplace noise")}
+
+## One functional sees the shift
+
+Every h of the Cameron-Martin space has a linear functional T_h of the path with C(T_h) = h, and
+f(h) is the covariance of f and T_h for every linear functional f (Bogachev's Lemma 2.4.1, as
+Mirshani et al. use it). The density of the shifted law is exp(T_h - |h|^2/2) (Corollary 2.4.3,
+their Lemma 3.1), so T_h alone tells the two laws apart, and a Gaussian mechanism on a path is as
+private as one normal number of deviation |h| and mean 0 or |h|^2.
+
+By hand, for Brownian motion on [0, 1], C(s, t) = min(s, t), and h(t) = t - t^2/2:
+
+- T_h(x) is the integral of the path: C(T_h)(s), the integral of min(s, t) over t, is s - s^2/2.
+- The squared length of h, the integral of h'(t)^2 = (1 - t)^2, is 1/3. So are the variance of T_h
+  and T_h(h), the integral of h.
+- The density of the shifted law is exp(integral of x - 1/6).
+
+The same three numbers by components, without the closed form:
+
+{table("functional")}
 
 ## One path shows its mixing variable
 

@@ -106,7 +106,8 @@ def honest_error(
     mechanism: str,
     kernel: str = KERNEL,
     epsilon: float = EPSILON,
-    generator: np.random.Generator | None = None,
+    *,
+    generator: np.random.Generator,
     draws: int = POSTERIOR_DRAWS,
 ) -> float:
     """Expected squared distance of the library's release to the target, exact given the curves.
@@ -124,8 +125,8 @@ def honest_error(
         One of `MECHANISMS`, or "auto_l1" for the library's choice with the l1 bound.
     kernel : {"matern32", "matern52"}
     epsilon : float
-    generator : Generator, optional
-        Source of that noise; by default a fixed seed.
+    generator : Generator
+        Source of that noise.
     draws : int
         Number of its draws: few are enough where many samples are averaged.
     """
@@ -144,7 +145,7 @@ def honest_error(
     functions = used.evaluate(basis.grid_points)[:, : design.components]
     if design.hierarchy is not None:
         # A posterior mean has no closed form: averaged over simulated noise.
-        noise = design.noise.simulate(generator or np.random.default_rng(0), draws) * unit
+        noise = design.noise.simulate(generator, draws) * unit
         released = center + released_coefficients(design, exact + noise, unit) @ functions.T
         return float(np.mean((released - target) ** 2 @ basis.weights))
     bias = basis.weights @ (center + functions @ (design.shrinkage * exact) - target) ** 2
@@ -183,7 +184,7 @@ def repeated(
 ) -> list[dict[str, Any]]:
     """Mean errors over samples: one row a scenario, size and pair of names that `errors` is keyed by."""
     cases = [(scenario, size) for scenario in SCENARIOS for size in SIZES]
-    seeds = np.random.SeedSequence(options.seed).spawn(len(cases))
+    seeds = np.random.SeedSequence([options.seed, *label.encode()]).spawn(len(cases))
     rows = []
     for (scenario, size), seed in shown(zip(cases, seeds, strict=True), label):
         generator = np.random.default_rng(seed)

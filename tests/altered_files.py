@@ -24,14 +24,14 @@ PROMISE = {
 # Free text, and names that nothing else follows from.
 FREE = {"about", "privacy_unit", "release_id", "stage", "mechanism", "words", "table"}
 # Kinds whose files do not hold how far one unit moves what got noise, or not the noise itself.
-UNPROVED = {"classification", "regression", "components", "directions", "density by a kernel"}
+UNPROVED = {"margins", "kernel regression", "components", "directions", "density by a kernel"}
 # Names of entries that such a file, or another, cannot prove: changes of them may be believed.
 BELIEVED = {
     # A public radius of deviations, of which components hold neither noise nor integers.
     "components": {"radius", "neighbours"},
     "directions": {"radius", "neighbours", "costs"},
-    "classification": {"neighbours", "costs"},
-    "regression": {"neighbours", "costs"},
+    "margins": {"neighbours", "costs"},
+    "kernel regression": {"neighbours", "costs"},
     "density by a kernel": {"neighbours"},
     # Coupled noise, and what a caller has stated, are as large for either relation.
     "covariance": {"neighbours"},
@@ -54,11 +54,19 @@ def text_of(name: str) -> str:
 NAMES = [
     *("approximate", "iclp", "add-remove", "add-remove, public size", "curved bounds", "cosine"),
     *("cosine, add-remove", "student-t", "bernstein"),
-    *("default mean", "mean in a ball", "pooled mean", "mean and variance", "two stages", "image"),
+    *("default mean", "mean in a ball", "pooled mean", "mean and variance", "two looks", "image"),
     *("density of a private number", "density by a kernel", "conditional density", "quantiles"),
     *("median of a private number", "histogram", "covariance", "covariance of a private number"),
     *("components", "directions", "several values", "comparison", "difference", "test of equality"),
-    *("answers", "survival", "curve at covariates", "regression", "classification", "lattice"),
+    *(
+        "answers",
+        "survival",
+        "curve at covariates",
+        "regression",
+        "kernel regression",
+        "margins",
+        "lattice",
+    ),
 ]
 
 

@@ -37,7 +37,7 @@ from dpfda.bases import KernelBasis
 from dpfda.bases.boxes import BoxBasis
 from dpfda.bounds import L1Ball, L2Ball
 from dpfda.covariance.strategies import Center
-from dpfda.mean.two_stage import TwoStages
+from dpfda.mean.two_looks import TwoLooks
 from dpfda.records import LongCurves, curves_from_array, curves_from_long
 from dpfda.records import doors as door
 from dpfda.records.containers import column_of
@@ -412,18 +412,12 @@ def covariance(X: Any) -> Outcome:
     return Outcome(curves.usable.size, rows_of(curves))
 
 
-def two_stages(X: Any) -> Outcome:
-    """The curves of both stages."""
-    estimator = PrivateMean(
-        1.0,
-        1e-6,
-        bounds=(-1, 1),
-        basis=BASIS,
-        reading=Reading(invalid="repair"),
-        mechanism=TwoStages(spread=0.5),
-    )
-    curves = estimator.prepare_stages(X).total
-    return Outcome(curves.usable.size, rows_of(curves))
+def two_looks(X: Any) -> Outcome:
+    """The curves whose distances are counted."""
+    estimator = PrivateMean(1.0, bounds=(-1, 1), reading=Reading(invalid="repair"), mechanism=TwoLooks())
+    prepared = estimator.prepare_looks(X)
+    rows = [row for curves in prepared.total.units(prepared.plan.whole) for row in rows_of(curves)]
+    return Outcome(len(rows), rows)
 
 
 def comparison(X: Any) -> Outcome:
@@ -484,7 +478,7 @@ MODES: dict[str, Callable[[Any], Outcome]] = {
     "curves": curves_mode("refuse"),
     "curves, completed": curves_mode("complete"),
     "covariance": covariance,
-    "two stages": two_stages,
+    "two looks": two_looks,
     "comparison": comparison,
     "density": density,
     "effects": effects,

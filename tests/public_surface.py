@@ -40,7 +40,7 @@ from dpfda.bounds import L2Ball
 from dpfda.covariance.strategies import Center, Exponential, MatrixNoise
 from dpfda.machines.plan import Features, Solving
 from dpfda.mean.streams import MeanStream
-from dpfda.mean.two_stage import TwoStages
+from dpfda.mean.two_looks import TwoLooks
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import ApproximateDP, PureDP
 from dpfda.privacy.ledger import Ledger, MemoryLedger
@@ -95,6 +95,10 @@ ESTIMATORS: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
         {"epsilon": 1.0, "domain": (0, 1), "cells": 4},
         lambda made: made.fit(POINTS),
     ),
+    "PrivateCox": (
+        {"epsilon": 1.0, "domain": (0, 1), "cells": 4, "covariates": {"x": (0, 1)}},
+        lambda made: made.fit(POINTS, None, {"x": POINTS}),
+    ),
     "PrivateFunctionalRegression": (
         {"epsilon": 1.0, "bounds": (-1, 1), "covariates": {"x": (0, 1)}, "cells": 3},
         lambda made: made.fit(CURVES, POINTS[:20]),
@@ -111,7 +115,7 @@ ESTIMATORS: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
 # Objects that gather parameters: the parameter that takes each.
 OWNERS = {
     "Domain": ("domain", Domain), "PrivacyUnit": ("unit", PrivacyUnit), "Reading": ("reading", Reading),
-    "TwoStages": ("mechanism", TwoStages), "Center": ("center", Center),
+    "Center": ("center", Center),
     "MatrixNoise": ("mechanism", MatrixNoise), "Exponential": ("mechanism", Exponential),
     "Features": ("features", Features),
     "Solving": ("solver", Solving),
@@ -189,7 +193,6 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
             ("PrivacyUnit", "PrivateDensity", {"neighbours": "add-remove", "public_size": 20}),
             ("Reading", "PrivateMean", {}),
             ("Reading", "PrivateDensity", {}),
-            ("TwoStages", "PrivateMean", {"spread": 0.3}),
             ("Center", "PrivateCovariance", {"curve": 0.0, "radius": 0.5}),
             ("MatrixNoise", "PrivateCovariance", {"functions": 4}),
             ("Exponential", "PrivateFPCA", {"functions": 4}),
@@ -278,7 +281,7 @@ MODULES: tuple[ModuleType, ...] = (
 # Methods that the library calls itself, with arrays that it made or files that it read.
 SEAMS = {
     "assemble", "body", "check_road", "center_on", "charged", "curves_on", "from_json", "fulfilled",
-    "of", "on_basis", "paid_with", "part", "prepare", "prepare_counts", "prepare_stages",
+    "of", "on_basis", "paid_with", "part", "prepare", "prepare_counts", "prepare_looks",
     "radius_on", "remade", "restrict", "scaled_transform", "to_json", "values_at", "with_prior",
 }  # fmt: skip
 # Methods of scikit-learn, which raise its errors.
@@ -299,6 +302,8 @@ GIVEN: dict[str, Any] = {
     "times": 2, "costs": PureDP("0.001"), "file": "x.json", "blocks": iter([CURVES]),
     "basis": BSplineBasis(n_basis=5, domain_range=(0, 1)),
     "entry": {"neighbours": "replace-one", "privacy_unit": "record"},
+    "charges": [(PureDP("0.001"), {"neighbours": "replace-one", "privacy_unit": "record"})],
+    "inputs": 1,
 }  # fmt: skip
 # Of one kind of object, or of one of its methods, where the name alone does not say it.
 OWN: dict[str, dict[str, Any]] = {
@@ -329,6 +334,7 @@ OWN: dict[str, dict[str, Any]] = {
     "testing estimator": {"X": CURVES, "y": GROUPS, "n": 8},
     "plan of a test.least_n": {"error": 0.05}, "plan of a test.least_epsilon": {"error": 0.05},
     "quantiles estimator": {"X": POINTS}, "quantiles.to_fdatagrid": {"points": [0.1, 0.5]},
+    "quantiles.interval": {"share": 0.5},
     "several values": {"name": "x"}, "estimator of several values": {"X": {"x": CURVES, "y": CURVES}},
     "estimator of several values.plan": {"channels": 2},
     **{
@@ -348,7 +354,7 @@ OWN: dict[str, dict[str, Any]] = {
 # What a kind refuses whatever is asked: no prior, no probabilities, its own stream, a second session.
 NEVER = {
     "function.posterior_draws", "derivative.posterior_draws", "field.posterior_draws",
-    "gaussian.posterior_draws",
+    "gaussian.posterior_draws", "two looks.posterior_draws",
     "regression.predict_proba", "stream.merge", "mean estimator.open_session", "session.resume",
     "session.open",
     # The fit counts a table, whose edges are the cells: there are none for points in several places.
@@ -389,9 +395,7 @@ def objects() -> dict[str, Any]:
         "function": mean.release_,
         "derivative": mean.release_.derivative(),
         "gaussian": PrivateMean(1.0, 1e-6, bounds=L2Ball(1), mechanism="gaussian").fit(CURVES).release_,
-        "two stages": PrivateMean(1.0, bounds=L2Ball(1), mechanism=TwoStages(spread="private"))
-        .fit(CURVES)
-        .release_,
+        "two looks": PrivateMean(500.0, bounds=(-1, 1), mechanism=TwoLooks()).fit(CURVES).release_,
         "field": PrivateMean(1.0, bounds=(0, 1), basis=box).fit(images).release_,
         "covariance": covariance.release_,
         "components": components.release_,

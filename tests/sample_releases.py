@@ -13,6 +13,7 @@ from dpfda import (
     Domain,
     PrivateComparison,
     PrivateCovariance,
+    PrivateCox,
     PrivateDensity,
     PrivateEqualityTest,
     PrivateFPCA,
@@ -30,12 +31,13 @@ from dpfda import (
 from dpfda.bases import BoxBasis, CosineBasis, FourierBasis
 from dpfda.bounds import L1Ball, L2Ball, ValueBounds
 from dpfda.density.kernel import DensityKernel
-from dpfda.mean.two_stage import TwoStages
+from dpfda.mean.two_looks import TwoLooks
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.releases.function import ReleasedFunction
 
+GOLDEN = Path(__file__).parent / "golden" / "v1"
 GRID = np.linspace(0.0, 2.0, 21)
 CURVES = np.sin(3 * GRID) + np.random.default_rng(8).normal(0, 0.3, (61, 1))
 
@@ -112,7 +114,7 @@ def _box(images: Any, *cells: int) -> Any:
 
 
 def _density(points: Any, **parameters: Any) -> Any:
-    domain = [(0.0, 1.0)] * np.ndim(points)
+    domain = parameters.pop("domain", [(0.0, 1.0)] * np.ndim(points))
     return PrivateDensity(1.0, domain_range=domain, **parameters).fit(points).release_
 
 
@@ -152,6 +154,14 @@ def _survival(**given: Any) -> Any:
     return PrivateSurvival(2.0, **made).fit(FOLLOWED, np.arange(90) % 4 > 0, **given).release_
 
 
+def _hazards(**given: Any) -> Any:
+    made = {"domain": Domain(domain_range=(0.0, 1.0), labels={"domain": "years"}), "unit": "patient"}
+    known = {"age": (40, 90), "arm": ["a", "b", "c"]}
+    estimator = PrivateCox(2.0, covariates=known, **{**made, "cells": 4, **given})
+    columns = {"age": np.linspace(30, 95, 90), "arm": np.array(["a", "b", "c"])[np.arange(90) % 3]}
+    return estimator.fit(FOLLOWED, np.arange(90) % 4 > 0, columns).release_
+
+
 def _effects(**given: Any) -> Any:
     made = {"bounds": (-3, 3), "domain": Domain(GRID, labels=LABELS), "unit": "home"} | given
     covariates = {"area": (20, 200), "kind": ["flat", "house", "hut"]}
@@ -170,15 +180,13 @@ KINDS: dict[str, Callable[[], Any]] = {
     "mean of a private number": lambda: _fit(neighbours="add-remove", delta=1e-6),
     "pooled mean": lambda: _fit(basis=None, missing="pooled", unit="person", labels=LABELS),
     "mean and variance": lambda: _fit(basis=None, variance=0.2, unit="home", labels=LABELS),
-    "two stages": lambda: (
-        PrivateMean(1.0, bounds=(-3, 3), domain=Domain(GRID), mechanism=TwoStages(spread="private"))
-        .fit(CURVES)
-        .release_
-    ),
+    "two looks": lambda: _fit(basis=None, epsilon=100.0, mechanism=TwoLooks()),
+    "two stages": lambda: load(GOLDEN / "two_stages_private_spread.json"),
     "curve on a box": lambda: _box(np.linspace(0, 1, 20) * np.ones((50, 1)), 20),
     "image": lambda: _box(IMAGES, 8, 8),
     "solid": lambda: _box(np.ones((9, 3, 3, 3)), 3, 3, 3),
     "density": lambda: _density(PLACES),
+    "density of whole numbers": lambda: _density(np.rint(PLACES * 20), domain=(0, 20), step=1),
     "density of a private number": lambda: _density(PLACES, neighbours="add-remove", cells=8),
     "density by a kernel": lambda: _density(PLACES, mechanism=DensityKernel(components=8)),
     "density in the plane": lambda: _density(PLANE, cells=8),
@@ -216,6 +224,9 @@ KINDS: dict[str, Callable[[], Any]] = {
         start=FOLLOWED / 3,
         made={"causes": (0, 1), "censored": (), "delta": 1e-6, "noise": "gaussian", "cells": 5},
     ),
+    "hazards": _hazards,
+    "hazards by rounds": lambda: _hazards(delta=1e-6, method="rounds").at(age=60, arm="b"),
+    "hazards in strata": lambda: _hazards(strata=["arm"], neighbours="add-remove", cells=6),
     "curves by covariates": _effects,
     "coefficient function": lambda: _effects(neighbours="add-remove", cells=5)["area"],
     "curve at covariates": lambda: _effects(delta=1e-6, noise="gaussian").at(kind="hut", area=50),
@@ -223,7 +234,14 @@ KINDS: dict[str, Callable[[], Any]] = {
     "regression on two inputs": lambda: _machine(
         PrivateKernelRegressor, PLANE[:, 0], PLANE, target_bounds=(-1, 2)
     ),
+    "kernel regression": lambda: _machine(
+        PrivateKernelRegressor, PLACES, target_bounds=(-1, 2), loss="huber"
+    ),
+    "kernel regression on two inputs": lambda: _machine(
+        PrivateKernelRegressor, PLANE[:, 0], PLANE, target_bounds=(-1, 2), loss="squared"
+    ),
     "classification": lambda: _machine(PrivateKernelClassifier, CLASSES, **BOTH),
+    "margins": lambda: _machine(PrivateKernelClassifier, CLASSES, loss="hinge", **BOTH),
     "probabilities": lambda: _machine(PrivateKernelClassifier, CLASSES, loss="logistic", **BOTH),
     "lattice": lambda: release_function(lambda at: at[:, 0], 0.1, 1.0, 3, [(0, 1)]),
     "lattice in the plane": lambda: release_function(

@@ -20,12 +20,14 @@ from dpfda import (
     PrivateFPCA,
     PrivateKernelRegressor,
     PrivateMean,
+    load,
     release_function,
 )
 from dpfda.bases import BoxBasis, KroneckerBasis
 from dpfda.covariance.strategies import Center
 from dpfda.density.kernel import DensityKernel
-from sample_releases import CURVES, GRID, RELEASES
+from sample_releases import CURVES, GOLDEN, GRID, RELEASES
+from sample_releases import KINDS as MORE
 
 POINTS = np.linspace(0.1, 0.9, 60)
 PAIRS = np.stack([POINTS, POINTS], axis=1)
@@ -33,10 +35,6 @@ WAVES = 0.2 * np.sin(3 * np.linspace(0, 1, 12)) * np.linspace(-1, 1, 80)[:, None
 IMAGES = np.linspace(0, 1, 40 * 64).reshape(40, 8, 8)
 BOX = BoxBasis.on_grid("cosine", (8, 8), [(0, 1), (0, 1)], components=9)
 PRODUCT = KroneckerBasis.on_grid(Matern(0.3, nu=1.5), (np.linspace(0, 1, 8),) * 2, components=7)
-
-
-def _staged(**parameters: Any) -> Any:
-    return PrivateMean(1.0, 1e-6, bounds=(-3, 3), grid_points=GRID, **parameters).fit(CURVES).release_
 
 
 KINDS: dict[str, Callable[[], Any]] = {
@@ -53,8 +51,9 @@ KINDS: dict[str, Callable[[], Any]] = {
         .fit(PAIRS)
         .release_
     ),
-    "two stages": lambda: _staged(spread=0.3),
-    "two stages, private spread": lambda: _staged(spread="private"),
+    "two stages": lambda: load(GOLDEN / "two_stages_declared_spread.json"),
+    "two stages, private spread": lambda: load(GOLDEN / "two_stages_private_spread.json"),
+    "two looks": MORE["two looks"],
     "covariance": lambda: PrivateCovariance(5.0, center=Center(0.0, radius=0.4)).fit(WAVES).release_,
     "components": lambda: (
         PrivateFPCA(5.0, n_components=2, center=Center("private", radius=0.4), bounds=(-1, 1))
@@ -67,7 +66,7 @@ KINDS: dict[str, Callable[[], Any]] = {
         .release_
     ),
     "predictor": lambda: (
-        PrivateKernelRegressor(5.0, bounds=(-1, 1), target_bounds=(-1, 2))
+        PrivateKernelRegressor(5.0, bounds=(-1, 1), target_bounds=(-1, 2), loss="huber")
         .fit(POINTS[:, None], POINTS)
         .release_
     ),

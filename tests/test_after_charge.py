@@ -21,6 +21,7 @@ from dpfda.bases import CosineBasis, FourierBasis, LegendreBasis
 from dpfda.bounds import BoxBound, Ellipsoid, L1Ball, L2Ball, ValueBounds
 from dpfda.density.kernel import DensityKernel
 from dpfda.errors import DpfdaError
+from dpfda.mean.two_looks import TwoLooks
 from dpfda.privacy.guarantees import ApproximateDP
 from dpfda.privacy.ledger import MemoryLedger
 
@@ -155,11 +156,14 @@ def mean(draw: Draw) -> Make:
     )
 
 
-def two_stage(draw: Draw) -> Make:
+def two_looks(draw: Draw) -> Make:
     curves, choices, groups = curves_for(draw)
     if choices.get("neighbours"):
         choices["public_size"] = draw.whole(1, 300)
-    choices["spread"] = draw.one_of("private", 0.3, draw.scale(-6, 6))
+    low = draw.one_of(-1.0, 0.0, -1e-99, 1e8, 3e5)
+    bounds = draw.one_of((low, low + 1), (low, low + 1e-6), (-1e-99, 1e-99), (-1e99, 1e99))
+    choices |= {"bounds": bounds, "basis": None, "standardize": False, "mechanism": TwoLooks()}
+    choices["epsilon"] = draw.one_of(1e4, 1e6)
     return lambda ledger: dpfda.PrivateMean(**choices, **kept(ledger)).fit(curves, groups=groups)
 
 
@@ -218,7 +222,7 @@ def density(draw: Draw) -> Make:
     points = draw.records(draw.whole(2, 200), dimensions, 0.5) + 0.5
     spoiled = draw.spoiled(points)
     spoiled.pop("missing", None)
-    noise = draw.one_of("iclp", "matched", "laplace", "knorm", "gaussian")
+    noise = draw.one_of("iclp", "matched", "laplace", "knorm", "gaussian", "gaussian_process")
     choices = {
         **draw.budget(),
         **draw.relation(),
@@ -321,7 +325,7 @@ def session(draw: Draw) -> Make:
 
 
 SUMMARIES = (
-    mean, mean, two_stage, covariance, components, comparison, density, machine, bernstein, session
+    mean, mean, two_looks, covariance, components, comparison, density, machine, bernstein, session
 )  # fmt: skip
 
 

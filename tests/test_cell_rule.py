@@ -278,7 +278,7 @@ class TestLabels:
 
     def test_classes_and_groups_go_by_the_rule(self):
         X = CURVES[:, :2]
-        machine = PrivateKernelClassifier(1.0, bounds=(-1, 1), classes=(0, 1))
+        machine = PrivateKernelClassifier(1.0, bounds=(-1, 1), classes=(0, 1), features="grid")
         y = [1, 1.0, True, np.int64(1), Decimal(1), 0, 0.0, False, np.float32(0), 0, 1, 0]
         assert machine.prepare(X, y).total.targets.tolist() == [1] * 5 + [-1] * 5 + [1, -1]
         assert machine.set_params(classes="from-y").prepare(X, y).plan.classes == (0, 1)
@@ -286,7 +286,7 @@ class TestLabels:
         with pytest.raises(DataError, match="y must hold labels of one type"):
             machine.prepare(X, mixed)
         # Of stated classes a number may be written as text; other text is another label.
-        stated = PrivateKernelClassifier(1.0, bounds=(-1, 1), classes=(0, 1))
+        stated = PrivateKernelClassifier(1.0, bounds=(-1, 1), classes=(0, 1), features="grid")
         assert stated.prepare(X, mixed).total.targets.tolist() == [1] * 12
         with pytest.raises(
             DataError, match=r"one of the classes \[0, 1\]; found another label in row 1"
@@ -318,7 +318,7 @@ class TestMasked:
 
     def test_targets(self):
         y = np.ma.masked_array(np.linspace(-1, 1, 12), mask=[0, 1] + [0] * 10)
-        machine = PrivateKernelRegressor(1.0, bounds=(-1, 1), target_bounds=(-1, 1))
+        machine = PrivateKernelRegressor(1.0, bounds=(-1, 1), target_bounds=(-1, 1), loss="huber")
         with pytest.raises(DataError, match=r"missing value \(NaN\) in row 1"):
             machine.fit(CURVES[:, :1], y)
         targets = machine.set_params(reading__invalid="repair").prepare(CURVES[:, :1], y).total.targets

@@ -30,6 +30,7 @@ from dpfda import (
 from dpfda.bases import BoxBasis
 from dpfda.density.kernel import DensityKernel
 from dpfda.errors import ConversionError, ParameterError, StorageError
+from dpfda.mean.two_looks import TwoLooks
 from dpfda.numerics.rationals import readable
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, GaussianLoss, LaplaceLoss, PureLoss, account, compose
@@ -46,8 +47,8 @@ GROUPS = np.where(np.arange(len(CURVES)) % 2, "a", "b")
 IMAGES = np.linspace(0, 1, 40 * 64).reshape(40, 8, 8)
 BOX = BoxBasis.on_grid("cosine", (8, 8), [(0, 1), (0, 1)], components=9)
 WAVES = 0.2 * np.sin(3 * np.linspace(0, 1, 12)) * np.linspace(-1, 1, 80)[:, None]
-# So many records, so close to each other, that two stages are used.
-MANY = np.sin(3 * GRID) + np.random.default_rng(8).normal(0, 0.01, (4000, 1))
+# So many records that there are two looks.
+MANY = np.sin(3 * GRID) + np.random.default_rng(8).normal(0, 0.01, (6000, 1))
 
 
 class Recorder:
@@ -68,8 +69,14 @@ def _mean(**parameters: Any) -> Callable[..., Any]:
     return lambda **kept: PrivateMean(**made, **kept).fit(CURVES).release_
 
 
-def _staged(curves: Any = CURVES, **parameters: Any) -> Callable[..., Any]:
-    made = {"epsilon": 1.0, "bounds": (-3, 3), "grid_points": GRID, **parameters}
+def _looks(curves: Any = MANY, **parameters: Any) -> Callable[..., Any]:
+    made = {
+        "epsilon": 1.0,
+        "bounds": (-3, 3),
+        "grid_points": GRID,
+        "mechanism": TwoLooks(),
+        **parameters,
+    }
     return lambda **kept: PrivateMean(**made, **kept).fit(curves).release_
 
 
@@ -114,10 +121,9 @@ KINDS: dict[str, Callable[..., Any]] = {
     "count, gaussian": _mean(neighbours="add-remove", delta=1e-6, mechanism="gaussian"),
     "box": lambda **kept: PrivateMean(1.0, bounds=(0, 1), basis=BOX, **kept).fit(IMAGES).release_,
     "lattice": lambda **kept: release_function(lambda at: at[:, 0], 0.1, 1.0, 3, [(0, 1)], **kept),
-    "one stage": _staged(spread=40.0),
-    "two stages": _staged(MANY, spread=0.05),
-    "two stages, private spread": _staged(spread="private"),
-    "two stages, with a delta": _staged(MANY, spread=0.05, delta=1e-5),
+    "one look": _looks(CURVES),
+    "two looks": _looks(),
+    "two looks, with a delta": _looks(delta=1e-5),
     "density": _density(),
     "density, gaussian": _density(delta=1e-6, noise="gaussian"),
     "kernel density": _density(mechanism=DensityKernel(components=8)),
@@ -216,7 +222,7 @@ class TestEveryKind:
 def test_parts_and_derivatives_are_the_release_that_they_come_from() -> None:
     for name, parts in (
         ("laplace", lambda r: [r.derivative(), r.unshrunk]),
-        ("two stages", lambda r: [r.first, r.derivative()]),
+        ("two looks", lambda r: [r.first, r.look, r.derivative()]),
         ("covariance, mean and count", lambda r: [r.mean, r.components()]),
         ("comparison", lambda r: [r["a"], r["b"], r.difference("a", "b")]),
         ("density", lambda r: [r.raw, r.smoothed(0.1)]),
@@ -258,12 +264,10 @@ def test_a_mean_in_two_stages_is_not_as_cheap_as_its_last_noise() -> None:
 
 
 def test_what_was_released_first_may_not_tell_the_law_of_the_last_stage() -> None:
-    release = KINDS["two stages, with a delta"]()
-    first, last = release.certificate.costs
-    assert (first.guarantee.epsilon + last.guarantee.epsilon, last.guarantee.delta) == (
-        1,
-        Fraction(1, 10**5),
-    )
+    release = KINDS["two looks, with a delta"]()
+    first, counting, last = release.certificate.costs
+    whole = first.guarantee.epsilon + counting.guarantee.epsilon + last.guarantee.epsilon
+    assert (whole, last.guarantee.delta) == (1, Fraction(1, 10**5))
     assert (first.loss.epsilon, last.loss.kind) == (first.guarantee.epsilon, "approximate")
 
 
@@ -276,7 +280,7 @@ def test_laws_are_known_where_nothing_that_is_drawn_decides_them() -> None:
     assert losses("gaussian") == ["gaussian"]
     assert losses("count, gaussian") == ["laplace", "gaussian"]
     assert losses("count") == ["laplace", "laplace"]
-    assert losses("two stages, private spread")[1:] == ["laplace", "laplace"]
+    assert losses("two looks")[1:] == ["laplace", "laplace"]
     assert losses("directions") == ["range", "range", "laplace"]
     assert losses("classification, objective")[0] == "pure"
     assert losses("selection") == ["pure"]

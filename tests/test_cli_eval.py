@@ -236,7 +236,7 @@ def test_a_band_that_a_kind_has_not_is_refused_by_the_words_of_the_command(run):
     assert run("out.json", "--of", "noise").exit_code == 0
     refused = run("out.json", "--of", "population")
     assert refused.exit_code != 0
-    words = "--of must be noise for this released density; found population. What other units would add"
+    words = "--of must be noise or sample for this released density; found population. What other"
     assert words in flat(refused.stderr)
     refused = run("out.json", "--of", "moon")
     assert "--of must be one of 'noise', 'sample', 'population'" in flat(refused.stderr)

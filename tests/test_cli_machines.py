@@ -178,7 +178,11 @@ def test_a_ledger_is_charged_and_refuses(table, draws):
         ((*REGRESS, "--epsilon", 1, "--input", "age:0:9"), "input must be the label of a column"),
         ((*REGRESS, "--epsilon", 1, "--input", "y:0:9"), "input must match a column that is not target"),
         ((*REGRESS, "--epsilon", 1, "--groups", "y"), "groups must differ from the target"),
-        ((*REGRESS, "--epsilon", 1, "--solver", "sums"), "'sums' for the huber loss"),
+        ((*REGRESS, "--epsilon", 1, "--solver", "sums", "--loss", "huber"), "'sums' for the huber loss"),
+        (
+            (*REGRESS, "--epsilon", 1, "--solver", "table", "--loss", "huber"),
+            "solver must go without loss",
+        ),
         (
             (*REGRESS, "--epsilon", 1, "--features", "grid", "--norm-bound", 2),
             "--norm-bound must go with",
@@ -220,5 +224,8 @@ def test_show_says_what_is_promised(table):
         assert words in shown
     assert run(*CLASSIFY, "--epsilon", 9, "--out", "c.json").exit_code == 0
     answer = json.loads(run("show", "c.json", "--json").stdout)
-    assert "above zero where it predicts 'high', else 'low'" in " ".join(answer["report"].split())
+    assert "gives the probability of 'high'." in " ".join(answer["report"].split())
+    assert run(*CLASSIFY, "--epsilon", 9, "--loss", "hinge", "--out", "d.json").exit_code == 0
+    margins = json.loads(run("show", "d.json", "--json").stdout)["report"]
+    assert "above zero where it predicts 'high', else 'low'" in " ".join(margins.split())
     assert len(answer["warnings"]) == 1

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dpfda.front.app import app, declared_verbs
+from dpfda.front.app import app
+from dpfda.front.verbs import declared_verbs
 from odd_values import SECONDS, TooSlowError, at_most
 
 # What comes out is tested; elsewhere, how exact the bands in it are.
@@ -39,6 +40,7 @@ LINES: dict[str, tuple[str, ...]] = {
     "fpca": ("curves.csv", *BOUNDED, "--radius", "0.5", "--center", "0", *SPENT),
     "effects": ("groups.csv", "--covariate", "who:a,b", "--columns", "t_*", *BOUNDED, *SPENT),
     "survival": ("times.csv", "--time", "t", "--event", "e", "--top", "10", *SPENT),
+    "cox": ("times.csv", "--time", "t", "--covariate", "e:0:1", "--top", "10", *SPENT),
     "reference": ("curves.csv", *BOUNDED, "--coverage", "0.2", *SPENT),
     "keys": ("east",),
     "agree mean": ("a.card", "b.card", "--keys", "c.keys", "--points", "8", *BOUNDED, *SPENT),
@@ -73,10 +75,12 @@ LINES: dict[str, tuple[str, ...]] = {
     "plan quantiles": (*PLANNED, "--column", "x:0:1"),
     "plan effects": (*PLANNED, *BOUNDED, "--covariate", "x:0:1"),
     "plan survival": (*PLANNED, "--top", "10"),
+    "plan cox": (*PLANNED, "--top", "10", "--covariate", "x:0:1"),
     "plan regress": (*PLANNED, "--input", "x:0:1", "--target-bounds", "0", "1"),
     "plan classify": (*PLANNED, "--input", "x:0:1", "--classes", "a,b"),
     "explore": ("--no-browser", "--port", "70000"),
     "demo": (),
+    "run": ("study.toml", "--rest"),
     "show": ("mean.json",),
     "eval": ("mean.json", "--at", "0,0.5"),
     "plot": ("mean.json", "--plot", "new.png", "--overwrite"),
@@ -115,6 +119,8 @@ def make_files() -> None:
         run("part", "curves.csv", *part, "--fingerprint", fingerprint())
     run("ledger", "create", "budget.ledger", "--dataset", "a", "--epsilon", "3")
     run("mean", "curves.csv", *BOUNDED, "--epsilon", "1", "--out", "mean.json")
+    release = '[[release]]\nverb = "mean"\nepsilon = 1\nbounds = [-1, 1]\nout = "mean.json"\n'
+    Path("study.toml").write_text(f'[data]\nfile = "curves.csv"\n{release}')
 
 
 def fingerprint() -> str:

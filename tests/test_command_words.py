@@ -13,7 +13,8 @@ from dpfda import PrivateCovariance, PrivateMean
 from dpfda.command.declared import SHORT
 from dpfda.command.running import typed
 from dpfda.errors import DataError, DpfdaError, ParameterError
-from dpfda.front.app import app, declared_verbs
+from dpfda.front.app import app
+from dpfda.front.verbs import declared_verbs
 
 CURVES = 0.5 + 0.2 * np.sin(np.linspace(0, 3, 12)) + np.linspace(-0.1, 0.1, 40)[:, None]
 VERBS = declared_verbs()

@@ -11,6 +11,7 @@ from sklearn.gaussian_process.kernels import Matern
 import dpfda
 from dpfda import PrivacyUnit, PrivateComparison, PrivateMean, Reading
 from dpfda.bases import BoxBasis, KernelBasis
+from dpfda.comparison.borrowing import borrowing
 from dpfda.comparison.release import ReleasedComparison
 from dpfda.errors import BudgetError, DataError, ParameterError
 from dpfda.mechanisms.cells import Cells
@@ -480,3 +481,90 @@ def test_groups_are_named_as_the_user_wrote_them():
     assert release[0] is release["0"]
     with pytest.raises(ParameterError, match="group must be one of '0', '1'; found '2'"):
         release.difference(0, 2)
+
+
+def alike_groups(size=100, groups=10, seed=4):
+    """Groups that differ by a small level alone."""
+    generator = np.random.default_rng(seed)
+    labels = np.repeat(np.arange(groups), size)
+    levels = 0.03 * generator.standard_normal(groups)
+    X = 0.5 + 0.2 * np.sin(6 * GRID) + (levels[labels] + generator.normal(0, 0.1, labels.size))[:, None]
+    return np.clip(X, 0, 1), labels
+
+
+def group_error(means, X, labels):
+    found = [mean(GRID) - X[labels == int(name)].mean(axis=0) for name, mean in means.items()]
+    return float(np.sqrt(np.mean(np.square(found))))
+
+
+def alone(release):
+    """The same noisy sums, each group by itself."""
+    made = {}
+    for name, mean in release.means.items():
+        prior = replace(mean.hierarchy, centers=np.empty((0, 0)), near=np.empty((0, 0)), version=3)
+        made[name] = replace(mean, hierarchy=prior)
+    return made
+
+
+class TestBorrowing:
+    def test_groups_that_are_alike_gain_and_the_noisy_sums_are_all_that_is_used(self):
+        X, labels = alike_groups()
+        errors = []
+        for _ in range(4):
+            release = PrivateComparison(1, bounds=(0, 1)).fit(X, labels).release_
+            own = alone(release)
+            again = borrowing(own)
+            for name, mean in release.means.items():
+                # Made of the released integers alone: found again from them.
+                np.testing.assert_array_equal(again[name](GRID), mean(GRID))
+            errors.append([group_error(means, X, labels) for means in (release.means, own)])
+        borrowed, by_itself = np.sqrt(np.mean(np.square(errors), axis=0))
+        assert borrowed < 0.7 * by_itself
+
+    def test_groups_that_are_unlike_lose_nothing(self):
+        generator = np.random.default_rng(5)
+        labels = np.repeat(np.arange(6), 400)
+        lines = 0.5 + 0.4 * np.sin(np.outer(np.arange(1, 7), 3 * GRID))
+        X = np.clip(lines[labels] + generator.normal(0, 0.05, (labels.size, 1)), 0, 1)
+        release = PrivateComparison(1, bounds=(0, 1)).fit(X, labels).release_
+        errors = [group_error(means, X, labels) for means in (release.means, alone(release))]
+        assert errors[0] < 1.02 * errors[1]
+
+    def test_numbers_that_fail_lose_no_release_that_was_paid_for(self, monkeypatch):
+        def fail(*_):
+            raise np.linalg.LinAlgError
+
+        X, labels = alike_groups(groups=3)
+        monkeypatch.setattr("dpfda.estimates.CurveModel.posterior", fail)
+        release = PrivateComparison(1, bounds=(0, 1)).fit(X, labels).release_
+        monkeypatch.undo()
+        for name, mean in release.means.items():
+            np.testing.assert_array_equal(alone(release)[name](GRID), mean(GRID))
+
+    def test_evidence_of_a_group_counts_once(self):
+        # Two groups have one difference, and each has seen it itself; of three there are two.
+        X, labels = alike_groups(groups=3)
+        two = PrivateComparison(1, bounds=(0, 1)).fit(X[:200], labels[:200]).release_
+        assert not np.any(two["0"].hierarchy.near)
+        three = PrivateComparison(1, bounds=(0, 1)).fit(X, labels).release_
+        seen = {name: mean.widths.posterior.nearness for name, mean in three.means.items()}
+        more = {name: mean.hierarchy.near for name, mean in three.means.items()}
+        own = {name: seen[name] - more[name] for name in seen}
+        np.testing.assert_allclose(more["0"], (own["1"] + own["2"]) / 2, rtol=1e-9, atol=1e-9)
+
+    def test_the_file_of_one_group_gives_its_line(self, tmp_path):
+        X, labels = alike_groups(groups=4)
+        release = PrivateComparison(1, bounds=(0, 1)).fit(X, labels).release_
+        release["2"].save(tmp_path / "two.json")
+        release.save(tmp_path / "all.json")
+        line, every = dpfda.load(tmp_path / "two.json"), dpfda.load(tmp_path / "all.json")
+        np.testing.assert_allclose(line(GRID), release["2"](GRID), rtol=1e-12)
+        np.testing.assert_allclose(every["2"](GRID), release["2"](GRID), rtol=1e-12)
+
+    def test_cells_are_for_what_all_groups_show(self):
+        plans = [
+            PrivateComparison(1, bounds=(0, 1), levels=list(range(groups))).plan(100 * groups, 100)
+            for groups in (2, 40)
+        ]
+        cells = [len(plan.one.planned.hierarchy.cells) for plan in plans]
+        assert cells[1] > 1.5 * cells[0]

@@ -540,8 +540,9 @@ def test_bad_kernels_are_refused(changes: dict, words: str) -> None:
         DensityKernel(**changes)
 
 
-def test_gaussian_noise_on_elements_needs_a_delta() -> None:
-    density = PrivateDensity(1, domain=(0, 1), mechanism=DensityKernel(noise="gaussian"))
+@pytest.mark.parametrize("noise", ["gaussian", "gaussian_process"])
+def test_gaussian_noise_on_elements_needs_a_delta(noise: str) -> None:
+    density = PrivateDensity(1, domain=(0, 1), mechanism=DensityKernel(noise=noise))
     with pytest.raises(RefusedMechanismError, match="delta must be positive"):
         density.fit(POINTS)
     release = density.set_params(delta=1e-6).fit(POINTS).release_
@@ -650,7 +651,10 @@ class TestPictures:
         assert axis.get_xlabel()
         assert "density" in axis.get_ylabel()
         words = [text.get_text() for text in axis.get_legend().get_texts()]
-        assert words == ["released density", "95% band for the privacy noise"]
+        assert words == [
+            "released density",
+            "band meant to hold the density of these persons, 95%",
+        ]
 
     def test_an_image_with_its_scale(self, square) -> None:
         pytest.importorskip("matplotlib").use("Agg")

@@ -188,7 +188,7 @@ def test_show_says_what_is_promised(people, folder):
         "The unit of protection is one person",
         "Differential privacy with epsilon = 0.5 (pure: delta = 0)",
         "the number of persons: 200",
-        "The share of persons below any edge of a cell is known within",
+        "How many lie below a point is known better",
         "two releases like this one promise no more than epsilon = 1",
         "The density of 200 persons was published under 0.5-differential privacy (pure)",
     ):

@@ -1,5 +1,6 @@
 """What the pages tell a reader to write works as written."""
 
+import pkgutil
 import re
 from pathlib import Path
 from typing import Any
@@ -7,10 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dpfda
 from dpfda import PrivateMean
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").glob("appendix/*.md")),
+]
 
 
 def block_with(page: str, words: str) -> str:
@@ -48,12 +54,22 @@ def test_commands_of_the_readme_are_marked_for_the_checks():
         assert "python3 -m venv" in block.group(1)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_between_pages_lead_somewhere(page):
     # A value of a release in an example, curves["case"](365.0), is no link.
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
     for target in re.findall(r"\]\(([^)#:]+)\)", text):
         assert (page.parent / target).exists(), target
+
+
+def test_the_reference_lists_every_public_name():
+    listed = re.findall(r"^   (\w[\w.]*)$", (ROOT / "docs" / "api.md").read_text(encoding="utf-8"), re.M)
+    assert [name for name in dpfda.__all__ if name not in listed] == []
+    # A module of the package is one of its names once somebody has imported it: here nobody has to.
+    modules = {module.name for module in pkgutil.iter_modules(dpfda.__path__)}
+    assert [
+        name for name in listed if not ({name} & modules or hasattr(dpfda, name) or "." in name)
+    ] == []
 
 
 def test_the_composition_example_gives_what_the_page_says(capsys):

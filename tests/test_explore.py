@@ -21,11 +21,12 @@ from typer.testing import CliRunner
 from browser import SCHEMES, WIDTHS, chromium, faults
 from dpfda import load
 from dpfda.errors import ParameterError
-from dpfda.front.app import app, declared_verbs
+from dpfda.front.app import app
 from dpfda.front.explorer import imagined as room
 from dpfda.front.explorer.imagined import KERNELS, NEIGHBOURS, Setting
 from dpfda.front.explorer.server import Explorer, serve
 from dpfda.front.explorer.shapes import SHAPES
+from dpfda.front.verbs import declared_verbs
 
 mpl.use("Agg")
 HOST = "127.0.0.1:8600"

@@ -5,7 +5,8 @@
 bounds in the second format, whose lines follow from the first version of their constants, one whose
 private number of units had its noise in one with the sums, and one found by the law of the box; and a
 histogram, a difference of groups, a session's answers, a survival curve, a regression of curves, a
-conditional density and a test of equality, which are kinds of their own from this format on; classifiers
+conditional density, a test of equality and a mean in two looks, which are kinds of their own from this
+format on, as is a table of classes over two inputs; classifiers
 of three classes, one of them found by descent; a density on a scale; and quantiles.
 """
 
@@ -27,11 +28,14 @@ FILES = [sorted(set(folder.glob("*.json")) - {folder / "readings.json"}) for fol
 POINTS = np.array([[0.2, 0.7], [0.5, 0.5], [0.9, 0.1]])
 VALUES: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(
-        ("ReleasedFunction", "TwoStageFunction", "ReleasedPooledMean", "MeanAndVariance"),
+        ("ReleasedFunction", "TwoStageFunction", "CloserMean", "ReleasedPooledMean", "MeanAndVariance"),
         lambda line: line(np.linspace(*line.domain_range, 7)),
     ),
     **dict.fromkeys(("ReleasedField", "LatticeRelease"), lambda field: field(POINTS)),
-    "ReleasedPredictor": lambda function: function(POINTS[:, : function.dimensions]),
+    **dict.fromkeys(
+        ("ReleasedPredictor", "TablePredictor"),
+        lambda function: function(POINTS[:, : function.dimensions]),
+    ),
     **dict.fromkeys(
         ("ReleasedHistogram", "ReleasedDifference", "ReleasedVector"), lambda line: line([0.3, 0.9])
     ),
@@ -47,6 +51,7 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "ReleasedTest": lambda test: [test.statistic, *test([0.0, 0.3, 1.0])],
     "ReleasedComparison": lambda groups: groups.difference(*groups.names)([0.3, 1.1]),
     "ReleasedFunctionalRegression": lambda curves: [curves[term]([0.2, 0.9]) for term in curves.terms],
+    "ReleasedCox": lambda model: [*(model[term].value for term in model.effects), *model([0.2, 0.9])],
     # The curve is drawn, so that its last digits are those of the machine.
     "ReleasedSurvival": lambda curve: curve.counts,
 }

@@ -1,4 +1,4 @@
-"""What importing the package loads, and that scikit-learn's base is there once an estimator is made."""
+"""What importing the package and running the command load, and that estimators are scikit-learn's."""
 
 import pickle
 import subprocess
@@ -8,7 +8,7 @@ import pytest
 
 HEAVY = ("dask", "matplotlib", "numba", "pandas", "pyarrow", "rich", "typer")
 SCIPY = ("fft", "interpolate", "linalg", "ndimage", "optimize", "sparse", "spatial", "special", "stats")
-NAMES = ("PrivateMean", "PrivateComparison", "PrivateCovariance", "PrivateDensity", "Session", "Ledger")
+NAMES = ("Session", "Ledger", "load")
 
 
 def run(code: str) -> str:
@@ -17,7 +17,7 @@ def run(code: str) -> str:
 
 
 @pytest.mark.parametrize("statement", ["import dpfda", f"from dpfda import {', '.join(NAMES)}"])
-def test_an_import_loads_nothing_that_only_a_fit_needs(statement: str) -> None:
+def test_an_import_of_what_is_no_estimator_loads_nothing_that_only_a_fit_needs(statement: str) -> None:
     unwanted = {*HEAVY, "sklearn", *(f"scipy.{part}" for part in SCIPY)}
     assert run(f"import sys\n{statement}\nprint(sorted({unwanted} & set(sys.modules)))") == "[]"
 
@@ -41,7 +41,7 @@ def test_an_estimator_is_one_of_scikit_learn_whichever_is_imported_first(first: 
     run(first + ESTIMATOR)
 
 
-def test_a_pickled_estimator_finds_its_base_where_none_was_made_before() -> None:
+def test_an_estimator_is_unpickled_where_none_was_made_before() -> None:
     from dpfda import PrivateMean
 
     pickled = pickle.dumps(PrivateMean(2.0, bounds=(0, 1)))
@@ -67,3 +67,21 @@ def test_a_plan_loads_nothing_that_only_others_need() -> None:
     written = run(PLAN.format(unwanted=unwanted))
     assert "Mean curve of 500 units" in written
     assert written.splitlines()[-1] == "[]"
+
+
+MEAN = """
+import sys
+from dpfda.front import main
+sys.argv = ["dpfda", "mean", "t.csv", "--epsilon", "1", "--bounds", "0", "9", "--out", "m.json"]
+try:
+    main()
+finally:
+    print("sklearn" in sys.modules)
+"""
+
+
+def test_the_command_publishes_a_mean_without_scikit_learn(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("0,1,2\n" + "1,2,3\n4,5,6\n" * 20)
+    assert run(MEAN).splitlines()[-1] == "False"
+    assert (tmp_path / "m.json").exists()

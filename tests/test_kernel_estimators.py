@@ -128,12 +128,13 @@ class TestReleases:
         np.testing.assert_allclose(machine.release_.coefficients, signed.mean(axis=0) / 2, atol=1e-6)
 
     def test_two_fits_are_two_releases(self):
-        machine = classifier()
+        machine = classifier(features="grid")
         first = machine.fit(X, Y).release_.coefficients
         assert not np.array_equal(first, machine.fit(X, Y).release_.coefficients)
 
     def test_the_guarantee_in_force_is_within_the_one_asked_for(self):
-        for chosen in ({}, {"solver": "output"}, {"loss": "squared"}, {"delta": 1e-6}):
+        others = ({"solver": "output"}, {"loss": "squared"}, {"delta": 1e-6, "features": "grid"})
+        for chosen in ({}, {"features": "grid"}, *others):
             release = classifier(epsilon=0.7, **chosen).fit(X, Y).release_
             assert release.achieved.epsilon <= release.guarantee.epsilon
             assert release.achieved.epsilon >= 0.999 * release.guarantee.epsilon
@@ -200,12 +201,12 @@ class TestReleases:
         pyplot.close(release.plot().figure)
 
     def test_several_classes_are_chosen_their_solver_from_public_numbers(self):
-        machine = classifier(classes=("a", "b", "c"))
+        machine = classifier(classes=("a", "b", "c"), features="grid")
         assert [machine.plan(n, 2).solver.name for n in (300, 30_000)] == ["means", "sums"]
         assert machine.set_params(solver="sums").plan(300, 2).solver.terms.loss.name == "squared"
 
     def test_repr_says_what_is_promised(self):
-        text = repr(classifier(epsilon=0.7, unit="person").fit(X, Y).release_)
+        text = repr(classifier(epsilon=0.7, unit="person", features="grid").fit(X, Y).release_)
         for words in (
             "classification on 2 inputs, classes 'down' and 'up'",
             "0.7-differential privacy (pure)",
@@ -249,15 +250,15 @@ class TestFiles:
             assert again.achieved == release.achieved
 
     def test_numeric_classes_and_targets_come_back(self, tmp_path):
-        release = classifier(classes=(0, 1)).fit(X, np.int64(Y == "up")).release_
+        release = classifier(classes=(0, 1), features="grid").fit(X, np.int64(Y == "up")).release_
         assert ReleasedPredictor.load(release.save(tmp_path / "f.json")).classes == (0, 1)
-        release = regressor().fit(X, Z).release_
+        release = regressor(loss="huber").fit(X, Z).release_
         again = ReleasedPredictor.load(release.save(tmp_path / "g.json"))
         np.testing.assert_array_equal(again(X), release(X))
         assert again.domain_range == ((-1.0, 1.0), (-1.0, 1.0))
 
     def test_damaged_files_are_refused(self, tmp_path):
-        path = regressor().fit(X, Z).release_.save(tmp_path / "f.json")
+        path = regressor(loss="huber").fit(X, Z).release_.save(tmp_path / "f.json")
         written = json.loads(path.read_text())
         for change, words in (
             ({"schema_version": 99}, "must have schema version 2; found 99"),
@@ -422,13 +423,13 @@ class TestRefusals:
             classifier(classes="from-y").fit(X, Z)
 
     def test_probabilities_need_the_logistic_loss(self):
-        fitted = classifier().fit(X, Y)
+        fitted = classifier(loss="hinge").fit(X, Y)
         assert not hasattr(fitted, "predict_proba")
         with pytest.raises(ParameterError, match="loss must be 'logistic' for probabilities; found 'hi"):
             fitted.release_.predict_proba(X)
 
     def test_points_must_fit(self):
-        release = classifier().fit(X, Y).release_
+        release = classifier(features="grid").fit(X, Y).release_
         for points, words in (
             ([[0.0]], r"points must have shape \(q, 2\)"),
             ([[np.nan, 0.0]], "points must be finite"),

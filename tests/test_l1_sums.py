@@ -18,8 +18,6 @@ from dpfda.numerics import compiled, compiled_l1
 from dpfda.numerics.aggregate import exact_product
 from dpfda.numerics.gridsums import square_lengths
 
-needs_numba = pytest.mark.skipif(not compiled.available(), reason="numba is not installed")
-
 GRID = np.linspace(0.0, 1.0, 60)
 BASES = {
     "matern": KernelBasis.on_grid(Matern(0.2, nu=1.5), GRID),
@@ -71,7 +69,6 @@ def test_no_record_adds_more_than_the_radius_and_some_add_all_of_it(kind, radius
     assert (1 - Fraction(1, 10**6)) * Fraction(radius) <= found <= Fraction(radius)
 
 
-@needs_numba
 @pytest.mark.parametrize("kind", BASES)
 @pytest.mark.parametrize("radius", [1e-90, 0.7, 1e90])
 def test_compiled_sums_are_those_of_each_record_alone(kind, radius):
@@ -87,7 +84,6 @@ def test_compiled_sums_are_those_of_each_record_alone(kind, radius):
     assert l1_sum(single, rule, compile=True) == l1_sum(single.astype(float), rule, compile=False)
 
 
-@needs_numba
 @pytest.mark.parametrize("components", [20, 32, 60])
 @settings(deadline=None, max_examples=60)
 @given(
@@ -117,7 +113,6 @@ def test_hostile_records_become_the_same_integers_by_both_roads(components, cell
     assert [a + b for a, b in zip(*parts, strict=True)] == made[0][0]
 
 
-@needs_numba
 def test_memory_does_not_tell_how_many_records_are_far_outside():
     rule, peaks = l1_rule(L1Ball(1.0), BASES["matern"]), []
     signs = np.where(np.arange(60) % 2, 1.0, -1.0)
@@ -178,7 +173,6 @@ def test_the_matrix_makes_no_record_longer_than_is_said(kind):
     assert np.all(lengths <= rule.tail[0] * square_lengths(x, rule.weights))
 
 
-@needs_numba
 @pytest.mark.parametrize("points", [32, 33])
 @pytest.mark.parametrize("even", [8, 7])
 def test_heads_are_products_of_integers_mirrored_or_not(points, even):
@@ -240,7 +234,6 @@ def test_a_rule_for_fewer_functions_makes_the_same_leading_integers_of_records_i
     assert l1_sum(records, rule.truncated(9))[0] == l1_sum(records, rule)[0][:9]
 
 
-@needs_numba
 def test_the_whole_way_is_the_same_compiled_or_not_and_whatever_is_settled_first(monkeypatch):
     records = kinds_of_records(BASES["matern"], 1.0, 8, 400)
     mean = PrivateMean(1.0, bounds=L1Ball(1.0), basis=BASES["matern"], mechanism="laplace")

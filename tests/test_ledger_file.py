@@ -14,7 +14,6 @@ from fractions import Fraction
 
 import pytest
 
-import first_ledger
 from dpfda.errors import LedgerError
 from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import PureDP
@@ -300,97 +299,37 @@ def test_rows_of_another_ledger_are_refused(path):
         Ledger(path).spent("scans")
 
 
-# --- the first schema ---
+# --- earlier versions ---
 
 
-def old_rows(charges):
+def test_charges_without_costs_of_stages_add_up_at_what_they_state(path):
     ledger = MemoryLedger().create("scans", PureDP(1), unit="record")
-    for _ in range(charges):
+    for _ in range(3):
         ledger.charge("scans", TENTH, ENTRY)
-    ledger.note_file("scans", "a.json")
-    return [record.to_json() for record in ledger.history()]
-
-
-def test_a_ledger_of_the_first_schema_is_read_and_replaced_by_the_first_write(path):
-    rows = old_rows(3)
-    first_ledger.write(path, rows)
-    path.chmod(0o640)
-    before = path.read_bytes()
-    ledger = Ledger(path)
-    assert [record.to_json() for record in ledger.history()] == rows
-    assert path.read_bytes() == before
-    ledger.charge("scans", TENTH, ENTRY)
-    assert path.read_bytes().startswith(b'{"format":"dpfda-ledger","schema_version":2,')
-    assert [record.to_json() for record in ledger.history()][:-1] == rows
-    assert ledger.spent("scans")["epsilon"] == Fraction(4, 10)
-    assert path.stat().st_mode & 0o777 == 0o640
-    assert os.listdir(path.parent) == [path.name]
-    ledger.check()
-
-
-def test_charges_of_the_first_schema_add_up_at_what_they_state(path):
-    rows = old_rows(3)
+    rows = [record.to_json() for record in ledger.history()]
     for row in rows:
-        # Stages had no costs of their own, and releases no identity.
+        # As they were kept at first: stages had no costs of their own, and releases no identity.
         row["asked"] = row["asked"] and {k: v for k, v in row["asked"].items() if k != "costs"}
-    first_ledger.write(path, rows)
+    path.write_bytes(lines.new_file(tuple(map(lines.row_text, rows))))
     assert compose(Ledger(path).charges("scans")) == PureDP("0.3")
     assert Ledger(path).budget("scans").unit == "record"
 
 
-def test_an_earlier_program_that_waited_for_the_old_file_refuses_it(path):
-    first_ledger.write(path, old_rows(1))
-    with closing(sqlite3.connect(path)) as waiting:
-        assert waiting.execute("PRAGMA user_version").fetchone() == (1,)
-        Ledger(path).charge("scans", TENTH, ENTRY)
-        # The connection is to the file that has no name any more.
-        assert waiting.execute("PRAGMA user_version").fetchone() == (2,)
-
-
-def test_many_that_replace_one_old_file_lose_no_charge(path):
-    first_ledger.write(path, old_rows(1))
-    gate, failures = threading.Barrier(4), []
-
-    def charge():
-        gate.wait()
-        try:
-            Ledger(path).charge("scans", TENTH, ENTRY)
-        except LedgerError as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=charge) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
-    assert Ledger(path).spent("scans")["epsilon"] == Fraction(5, 10)
-
-
-def test_an_old_file_is_refused_where_a_journal_waits_for_one_that_is_gone(path):
-    first_ledger.write(path, old_rows(1))
-    journal = path.with_name("before.ledger-journal")
-    journal.write_bytes(bytes.fromhex("d9d505f920a163d7") + bytes(600))
+def test_a_ledger_of_the_first_schema_is_refused_and_let_alone(path):
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA application_id = {0x64706664}")
+        connection.execute("CREATE TABLE history (dataset TEXT, budget TEXT, spent TEXT)")
+        connection.commit()
+    before = path.read_bytes()
     for use in (
         lambda ledger: ledger.spent("scans"),
         lambda ledger: ledger.charge("scans", TENTH, ENTRY),
     ):
-        with pytest.raises(LedgerError, match="may have been renamed after a crash"):
+        with pytest.raises(
+            LedgerError, match=r"is of version 1, an SQLite .* Create a new ledger whose"
+        ):
             use(Ledger(path))
-    journal.write_bytes(bytes(600))
-    assert Ledger(path).spent("scans")["epsilon"] == Fraction(1, 10)
-
-
-def test_an_old_file_that_is_damaged_is_refused(path):
-    first_ledger.make(path)
-    rows = old_rows(2)
-    rows[2]["spent"] = {"epsilon": "1/10"}
-    with closing(sqlite3.connect(path)) as connection:
-        first_ledger.insert(connection, rows)
-        connection.commit()
-    with pytest.raises(LedgerError, match="Row 3 must hold the sum of the charges"):
-        Ledger(path).charge("scans", TENTH, ENTRY)
-    assert path.read_bytes().startswith(b"SQLite format 3")
+    assert path.read_bytes() == before
 
 
 # --- deaths ---

@@ -27,7 +27,7 @@ from dpfda.errors import (
     StorageError,
 )
 from dpfda.front.app import app
-from dpfda.mean.two_stage import TwoStages
+from dpfda.mean.two_looks import TwoLooks
 from dpfda.privacy.guarantees import ApproximateDP, PureDP
 from dpfda.privacy.ledger import Ledger, MemoryLedger
 from dpfda.releases.function import ReleasedFunction
@@ -229,9 +229,9 @@ def test_a_release_of_several_parts_is_charged_once(named):
     assert epsilon_of(named) == Fraction(1, 10)
     PrivateCovariance(0.1, center=Center("private", radius=0.4), bounds=(-1, 1)).fit(CURVES)
     assert epsilon_of(named) == Fraction(2, 10)
-    PrivateMean(
-        1, 1e-6, bounds=(-1, 1), domain=Domain(GRID), mechanism=TwoStages(spread=0.01), ledger="loads"
-    ).fit(CURVES)
+    PrivateMean(1, 1e-6, bounds=(-1, 1), domain=Domain(GRID), mechanism=TwoLooks(), ledger="loads").fit(
+        CURVES
+    )
     assert approximate.spent("loads")["epsilon"] == 1
     private_selection(
         [mean()],

@@ -311,6 +311,21 @@ class TestBand:
             held += bool(np.all((lower <= mean) & (mean <= upper)))
         assert held >= binom.ppf(1e-3, 200, 0.98)
 
+    @pytest.mark.parametrize("strength", [300.0, 5000.0])
+    def test_beyond_the_middles_of_the_outer_cells_a_slope_may_go_on(self, strength: float) -> None:
+        # The straight mean is seen in no cell to go on beyond its middle: half-widths have there what
+        # the line changes over a cell, on average, but where it is flat nothing.
+        model, t = model_of(200, strength), np.linspace(0, 1, 200)
+        cells = model.resolution
+        end, less = round(200 / cells), (40 / min(max(cells, 40), 80)) ** 0.5
+        for slope in (0.0, 0.8):
+            widths = Widths(model.posterior(model.forms @ (slope * (t - 0.5))))
+            half, line = widths.around_line(0.95), widths.posterior.line
+            step = np.abs(line[end:] - line[:-end]).mean()
+            beyond = half[end - 1] - half[end]
+            expected = less * (1 + 0.45 * widths.roughness) * 1.65 * step
+            assert beyond == pytest.approx(expected, rel=0.15, abs=0.01 * half.max())
+
     def test_the_band_is_cut_to_what_was_measured(self) -> None:
         t = np.linspace(0, 1, 60)
         spikes = np.where(np.arange(60) % 7 == 3, 0.9, 0.1)

@@ -24,8 +24,9 @@ from dpfda.bases.ordinary import ordinary_curves
 from dpfda.command import options as o
 from dpfda.command.publishing import Publication
 from dpfda.errors import ParameterError
-from dpfda.front.app import app, declared_verbs
-from dpfda.mean.two_stage import TwoStages
+from dpfda.front.app import app
+from dpfda.front.verbs import declared_verbs
+from dpfda.mean.two_looks import TwoLooks
 from dpfda.privacy.composition import LaplaceLoss
 from dpfda.publication import Prepared
 from dpfda.records.long import LongCurves
@@ -50,13 +51,15 @@ PLANNED = {
 WITHOUT_ERROR = {
     "directions": PrivateFPCA(1.0, bounds=(0, 1), mechanism="exponential").plan(60, POINTS),
     "kernel": PrivateDensity(1.0, domain=(0, 10), mechanism="kernel").plan(60),
-    "classes": PrivateKernelClassifier(1.0, bounds=([0, 0], [1, 2]), classes=[0, 1, 2]).plan(60),
+    "classes": PrivateKernelClassifier(
+        1.0, bounds=([0, 0], [1, 2]), classes=[0, 1, 2], loss="hinge"
+    ).plan(60),
 }
 MACHINES = {
-    "objective": PrivateKernelRegressor(1.0, bounds=(0, 1), target_bounds=(0, 2)),
+    "objective": PrivateKernelRegressor(1.0, bounds=(0, 1), target_bounds=(0, 2), loss="huber"),
     "output": PrivateKernelRegressor(1.0, bounds=(0, 1), target_bounds=(0, 2), solver="output"),
     "sums": PrivateKernelRegressor(1.0, bounds=(0, 1), target_bounds=(0, 2), loss="squared"),
-    "gradient": PrivateKernelClassifier(1.0, 1e-6, bounds=(0, 1), classes=[0, 1]),
+    "gradient": PrivateKernelClassifier(1.0, 1e-6, bounds=(0, 1), classes=[0, 1], features="grid"),
 }
 
 
@@ -257,12 +260,15 @@ def test_the_noise_of_a_machine_falls_with_epsilon_and_units():
         assert plan.at(epsilon=least).error <= wanted
 
 
-def test_two_stages_are_planned_with_their_shares():
-    estimator = PrivateMean(1.0, bounds=(-5, 5), mechanism=TwoStages(spread=0.3))
-    plan = estimator.plan(500, POINTS)
-    assert plan.two_stages
-    assert plan.error < PrivateMean(1.0, bounds=(-5, 5)).plan(500, POINTS).error
-    assert [*plan.costs()] == [*estimator.prepare_stages(np.zeros((500, POINTS))).plan.costs()]
+def test_two_looks_are_planned_as_if_they_gained_nothing():
+    estimator = PrivateMean(1.0, bounds=(-5, 5), mechanism=TwoLooks())
+    plan, one = estimator.plan(6000, POINTS), PrivateMean(1.0, bounds=(-5, 5)).plan(6000, POINTS)
+    assert plan.two_looks
+    assert one.error < plan.error < 1.1 * one.error
+    assert plan.costs() == estimator.prepare_looks(np.zeros((6000, POINTS))).plan.costs()
+    # Where the histogram would say too little there is one look, by a public rule.
+    few, one = estimator.plan(4000, POINTS), PrivateMean(1.0, bounds=(-5, 5)).plan(4000, POINTS)
+    assert (few.two_looks, few.error, few.costs()) == (False, one.error, one.costs())
 
 
 @pytest.mark.parametrize("make", [PrivateComparison, PrivateEqualityTest])

@@ -130,7 +130,7 @@ def test_bands_of_three_classes_are_columns_of_their_table_and_refused_after_a_d
     assert "There is no band" not in drawn.describe()
     # One block of noise a class: what is said is of each function.
     assert "Noise moved the value of each function at a point by at most" in words_of(drawn)
-    descended = of_three(1.0, delta=1e-5).fit(THREE, THIRDS).release_
+    descended = of_three(1.0, delta=1e-5, solver="gradient").fit(THREE, THIRDS).release_
     with pytest.raises(ParameterError, match="whose slopes are clipped together, it may grow"):
         descended.band(points=THREE)
     assert "is not known after a descent for more than two classes" in words_of(descended)
@@ -174,7 +174,7 @@ def test_where_noise_may_have_made_all_of_it_the_picture_is_faded(monkeypatch):
     pyplot.close(release.plot().figure)
     x, y = curve(300)
     curves = regressor(0.05, "sums").fit(x, y).release_.view()
-    assert curves.lines[-1].label == "mostly noise"
+    assert curves.lines[-1].label == "little is known"
 
 
 def test_the_picture_of_three_classes_has_their_bands_where_they_follow_the_records():
@@ -182,7 +182,7 @@ def test_the_picture_of_three_classes_has_their_bands_where_they_follow_the_reco
     release = machine.fit(THREE[:, :1], THIRDS).release_
     lines = release.view(0.9).lines
     band = release.band(0.9, False, lines[0].points)
-    for place, line in enumerate(lines):
+    for place, line in enumerate(lines[:3]):
         np.testing.assert_array_equal(line.lower, band.lower[:, place])
         np.testing.assert_array_equal(line.upper, band.upper[:, place])
         assert line.band == "90% band for the privacy noise, at each point"

@@ -49,6 +49,37 @@ def test_the_density_of_a_shifted_normal_process_integrates_to_one():
     assert abs(wrong - 1) > 4 * error
 
 
+def test_the_functional_of_a_shift_of_brownian_motion_is_the_integral_of_the_path():
+    """C(T_h) = h and cov(f, T_h) = f(h) (Bogachev, Lemma 2.4.1), on a grid and by components."""
+    points = (np.arange(2_000) + 0.5) / 2_000
+    covariance = np.minimum.outer(points, points)
+    h = points - points**2 / 2
+    np.testing.assert_allclose(covariance.mean(axis=1), h, atol=1e-6)
+    values, parts, _ = processes.brownian_components(2_000)
+    waves = math.sqrt(2) * np.sin(np.outer(points[::100], values**-0.5))
+    np.testing.assert_allclose(waves @ parts, h[::100], atol=1e-6)
+    rows = [row for row in processes.functional_rows() if row["count"] == 1_000]
+    assert [row["value"] for row in rows] == pytest.approx([1 / 3] * 3, rel=1e-6)
+    # Another functional, the value at .3; and t instead of one is not the functional of h.
+    assert covariance[600].mean() == pytest.approx(h[600], abs=1e-6)
+    assert abs((covariance @ points).mean() - h.mean()) > 0.05
+
+
+def test_the_integral_alone_tells_a_shifted_brownian_motion_apart_as_well_as_the_path():
+    # Log density T_h - |h|^2/2 has mean -+1/6 and variance 1/3; seen on paths of 1,000 steps.
+    generator = np.random.default_rng(5)
+    steps, size = 1_000, 4_000
+    points = np.arange(1, steps + 1) / steps
+    paths = np.cumsum(generator.normal(size=(size, steps)) / math.sqrt(steps), axis=1)
+    h = points - points**2 / 2
+    for shift, mean in ((0.0, -1 / 6), (1.0, 1 / 6)):
+        logs = (paths + shift * h).mean(axis=1) - 1 / 6
+        assert logs.mean() == pytest.approx(mean, abs=4 * math.sqrt(1 / 3 / size))
+    moves = np.diff(h, prepend=0.0) * steps
+    exact = np.diff(paths, axis=1, prepend=0.0) @ moves
+    assert np.corrcoef(exact, paths.mean(axis=1))[0, 1] > 0.999
+
+
 def test_the_mixing_variable_is_read_off_a_path_at_the_rate_of_a_root():
     generator = np.random.default_rng(4)
     squares = processes.mixing_squares(generator, 400)

@@ -18,6 +18,7 @@ import pytest
 import gallina
 from dpfda.bounds import IntegerBall
 from dpfda.bounds.balls import repaired
+from dpfda.bounds.clipped import clipped
 from dpfda.density.quantiles_design import QuantileLaw
 from dpfda.machines.solvers import gradient
 from dpfda.mechanisms.design import shares
@@ -165,7 +166,7 @@ def test_slopes_are_clipped_to_the_level_that_is_proved():
     slopes = RANDOM.normal(size=(3, 500)) * 10.0 ** RANDOM.integers(-3, 4, size=500)
     rows = RANDOM.integers(1, 40, size=500)
     levels = np.array([PROVED["slope_level"](int(count)) for count in rows])
-    made = gradient.clipped(slopes, levels)
+    made = clipped(slopes, levels, gradient.CLIP)
     assert ((made**2).sum(axis=0) <= levels**2).all()
     # A unit of as many rows as were stated stays within the step's width.
     assert (rows * levels * 2 ** PROVED["feature_bits"] <= 2**36).all()

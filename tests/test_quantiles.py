@@ -293,7 +293,7 @@ def test_a_scale_weighs_orders_of_magnitude_equally() -> None:
         ({"levels": np.linspace(0.01, 0.99, 17)}, "density answers"),
         ({"domain": None}, "span of the data is private"),
         ({"domain": (0, 1), "step": 0.3}, "whole steps"),
-        ({"domain": (0, 1), "step": -1}, "whole steps"),
+        ({"domain": (0, 1), "step": -1}, "step must be positive"),
         ({"domain": (1, 2), "step": 1, "scale": "log"}, "scale"),
         ({"domain": (0, 1), "scale": "log"}, "positive"),
         ({"domain": [(0, 1), (0, 1)]}, "domain"),
@@ -406,3 +406,26 @@ def test_the_command_publishes_and_plans(tmp_path: Path) -> None:
     planned = run("plan", "quantiles", "--curves", 500, "--column", "age:0:105", "--error", "1%")
     # The root of 8 over 500 times .01.
     assert "the least epsilon is 0.56" in planned.stdout
+
+
+def test_intervals_hold_the_quantiles_of_the_data():
+    values = np.random.default_rng(41).integers(0, 60, 2000).astype(float)
+    levels = tuple(np.linspace(0.05, 0.95, 10).round(2))
+    made, held = PrivateQuantiles(2, levels=levels, domain=(0, 60), step=1), 0
+    for _ in range(20):
+        release = made.fit(values).release_
+        for share in (0.3, 0.5, 0.77):
+            low, high = release.interval(share)
+            # The least value with that share at or below it.
+            held += low <= np.sort(values)[int(np.ceil(share * values.size)) - 1] <= high
+    # It holds more often than it says.
+    assert held == 60
+    assert (low, high) != (0.0, 60.0)
+    alone = PrivateQuantiles(2, levels=(0.5,), domain=(0, 60), step=1).fit(values).release_
+    assert alone.interval(0.5) == (0.0, 60.0)
+    assert "own quantiles" not in str(alone.report())
+    assert "own quantiles lie between" in str(release.report())
+    # The nearest value that the law of the shares leaves below.
+    far = release.rank_bound(0.9)
+    below = release.values[np.array(release.levels) + far < 0.66]
+    assert release.interval(0.66, 0.9)[0] == below.max()

@@ -18,7 +18,6 @@ from dpfda import (
 from dpfda.bounds import L2Ball
 from dpfda.covariance.strategies import Center
 from dpfda.errors import BudgetError, ParameterError, RefusedMechanismError
-from dpfda.mean.two_stage import TwoStages
 from dpfda.privacy.guarantees import PureDP, ZeroConcentratedDP, pure_part, within
 from dpfda.privacy.ledger import MemoryLedger
 
@@ -70,7 +69,6 @@ def test_noise_has_the_scale_of_rho_and_no_other():
         ({"rho": 0}, "rho must be positive; found 0"),
         ({"rho": float("nan")}, "rho must be finite"),
         ({"rho": 1e-30}, "rho must lie between 1e-18 and 1e9"),
-        ({"rho": 0.1, "mechanism": TwoStages(0.3)}, "rho must be None for two stages"),
     ],
 )
 def test_exactly_one_of_epsilon_and_rho(given, words):

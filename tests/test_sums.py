@@ -34,7 +34,6 @@ from dpfda.numerics.gridsums import GridRule, grid_sum, integers
 
 GRID = np.linspace(0.0, 1.0, 37)
 BASIS = KernelBasis.on_grid(Matern(0.2, nu=1.5), GRID)
-needs_numba = pytest.mark.skipif(not compiled.available(), reason="numba is not installed")
 
 WEIGHTS = np.linspace(0.5, 1.5, 37) / 37
 VALUES = GridRule(np.linspace(-1, 1, 37), np.floor(np.linspace(1, 2**30, 37)), WEIGHTS, 28)
@@ -70,7 +69,6 @@ def hostile_matrix(cells: list[float], seed: int, rows: int) -> np.ndarray:
     return matrix
 
 
-@needs_numba
 @pytest.mark.parametrize("kind", RULES)
 @settings(deadline=None, max_examples=40)
 @given(cells=st.lists(hostile, max_size=8), seed=st.integers(0, 2**32 - 1), rows=st.integers(1, 21))
@@ -91,7 +89,6 @@ def test_the_compiled_loop_and_numpy_agree_bit_for_bit(kind, cells, seed, rows):
                 assert unusable == bad
 
 
-@needs_numba
 @pytest.mark.parametrize("kind", RULES)
 @pytest.mark.parametrize("points", [1, 2, 31, 32, 33, 64, 129])
 def test_both_roads_agree_for_any_number_of_points(kind, points):
@@ -107,7 +104,6 @@ def test_both_roads_agree_for_any_number_of_points(kind, points):
     assert one[1] == other[1] == 1
 
 
-@needs_numba
 @pytest.mark.parametrize("points", [50, 100, 341])
 @pytest.mark.parametrize("share", [0.0005, 0.02, 0.5])
 def test_both_roads_agree_wherever_records_are_not_finite(points, share):
@@ -379,7 +375,7 @@ def test_a_ball_too_large_for_64_bits_does_not_clip():
 @pytest.mark.parametrize("compile", [True, False])
 def test_memory_beyond_the_input_is_small(dtype, compile, monkeypatch):
     if not compile:
-        monkeypatch.setattr(compiled, "available", lambda: False)
+        monkeypatch.setattr(compiled, "worthwhile", lambda numbers: False)
     records = np.zeros((400_000, 50), dtype=dtype)
     mean = PrivateMean(1.0, bounds=(-1, 1), mechanism="laplace", domain=Domain(np.linspace(0, 1, 50)))
     # So many that loops are compiled, which takes memory once.
@@ -398,15 +394,12 @@ def test_the_sum_of_a_fit_does_not_depend_on_numba(monkeypatch):
     records = np.random.default_rng(11).normal(size=(500, 37))
     monkeypatch.setattr(compiled, "WORTHWHILE", 0)
     made = []
-    for available in (True, False):
-        monkeypatch.setattr(compiled, "available", lambda found=available: found and needs)
+    for road in (True, False):
+        monkeypatch.setattr(compiled, "worthwhile", lambda numbers, road=road: road)
         for bounds in ((-1.0, 1.0), L2Ball(0.8)):
             mean = PrivateMean(1.0, bounds=bounds, basis=BASIS, mechanism="laplace")
             made.append(mean.prepare(records).total.with_noise([0] * 30))
     assert made[:2] == made[2:]
-
-
-needs = compiled.available()
 
 
 def test_sixteen_million_extreme_records_add_up_exactly():
@@ -422,7 +415,6 @@ def test_fourier_functions_on_a_period_are_enforced_on_the_grid():
     assert on_grid(ValueBounds(-1.0, 1.0), basis) is not None
 
 
-@needs_numba
 @pytest.mark.parametrize("components", [1, 5, 30, 37])
 @settings(deadline=None, max_examples=25)
 @given(
@@ -467,7 +459,6 @@ def test_rows_outside_the_l1_ball_lose_one_level_the_least_that_is_enough(row, r
     assert sum(map(abs, expected)) <= radius
 
 
-@needs_numba
 @pytest.mark.parametrize("points", [1, 2, 7, 8])
 def test_products_with_mirrored_columns_are_those_of_integers(points):
     generator = np.random.default_rng(points)
@@ -481,7 +472,6 @@ def test_products_with_mirrored_columns_are_those_of_integers(points):
     assert np.array_equal(made, expected[:, product.order])
 
 
-@needs_numba
 def test_the_compiled_l1_road_refuses_with_the_place():
     records = np.zeros((70_000, 37), dtype=np.float32)
     records[69_000, 5] = np.inf
@@ -505,7 +495,6 @@ def test_a_memory_map_is_read_where_it_lies(tmp_path):
     assert total.with_noise([0] * 30) == plain.with_noise([0] * 30)
 
 
-@needs_numba
 def test_no_thread_is_without_a_row_however_long_the_rows_are(monkeypatch):
     monkeypatch.setattr(compiled.os, "sched_getaffinity", lambda _: range(8), raising=False)
     monkeypatch.setattr(compiled_l1, "NUMBERS_A_THREAD", 16)
@@ -515,7 +504,6 @@ def test_no_thread_is_without_a_row_however_long_the_rows_are(monkeypatch):
         assert l1_sum(ones, rule, compile=True) == l1_sum(ones, rule, compile=False)
 
 
-@needs_numba
 @pytest.mark.parametrize("bounds", [L1Ball(1.0), L2Ball(1.0), (-1.0, 1.0)])
 def test_integers_beyond_float64_are_no_numbers_and_do_not_warn(bounds):
     # Warnings are errors here; one would depend on the value of a record.
@@ -559,7 +547,6 @@ def test_bounds_on_images_are_enforced_on_their_grid(kind, bound):
         np.testing.assert_allclose(found, basis.transform(row - centre), atol=1e-6)
 
 
-@needs_numba
 @pytest.mark.parametrize("bounds", [(-1.0, 3.0), L2Ball(0.6), L1Ball(2.0)])
 @pytest.mark.parametrize("standardize", [False, True])
 def test_sums_of_images_do_not_depend_on_numba(bounds, standardize, monkeypatch):

@@ -92,7 +92,6 @@ def records(draw: Any) -> Any:
         return X.astype(kind), codes, draw(st.booleans()), draw(st.booleans())
 
 
-@pytest.mark.skipif(not compiled.available(), reason="numba is not installed")
 @settings(max_examples=150, deadline=None)
 @given(made=records(), bound=st.sampled_from([(0.0, 1.0), (-4.0, 1e9), L2Ball(0.7)]))
 def test_both_roads_make_the_same_integers_of_any_records(made: Any, bound: Any) -> None:
@@ -145,8 +144,6 @@ def test_labels_in_any_order_of_any_kind_name_the_same_units() -> None:
 
 @pytest.mark.parametrize("large", [False, True])
 def test_refusals_say_where_a_value_is_not_finite(large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if large and not compiled.available():
-        pytest.skip("numba is not installed")
     monkeypatch.setattr(compiled, "worthwhile", lambda numbers: large)
     X = np.full((50, POINTS), 0.5)
     X[3, 4], X[31, 7] = np.nan, np.inf
@@ -161,7 +158,7 @@ def test_refusals_say_where_a_value_is_not_finite(large: bool, monkeypatch: pyte
 
 @pytest.mark.parametrize("road", [False, True])
 def test_units_take_little_memory_beside_the_data(road: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled, "worthwhile", lambda numbers: road and compiled.available())
+    monkeypatch.setattr(compiled, "worthwhile", lambda numbers: road)
     monkeypatch.setattr(sums, "NUMBERS_AT_ONCE", 2**16)
     X = np.full((40_000, 100), 0.5)
     groups = np.random.default_rng(0).integers(0, 30_000, 40_000)
@@ -175,7 +172,6 @@ def test_units_take_little_memory_beside_the_data(road: bool, monkeypatch: pytes
     assert peak < 8e6
 
 
-@pytest.mark.skipif(not compiled.available(), reason="numba is not installed")
 def test_loops_compile_where_no_folder_for_them_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
     import numba
 
@@ -193,7 +189,6 @@ def test_loops_compile_where_no_folder_for_them_can_be_written(monkeypatch: pyte
     assert Path(numba_loops.__file__).exists()
 
 
-@pytest.mark.skipif(not compiled.available(), reason="numba is not installed")
 @pytest.mark.parametrize("points", [2, 63, 64, 65, 130])
 @pytest.mark.parametrize("bound", [(-1.0, 1.0), L2Ball(0.7)])
 def test_gaps_of_any_length_are_filled_alike(
@@ -232,7 +227,6 @@ def test_gaps_become_straight_lines_and_level_beyond_the_ends(share: float) -> N
         np.testing.assert_allclose(after, np.interp(GRID, GRID[present], before[present]), atol=1e-12)
 
 
-@pytest.mark.skipif(not compiled.available(), reason="numba is not installed")
 @pytest.mark.parametrize("points", [2, 31, 32, 33, 100, 129, 257])
 def test_standardised_records_are_the_same_to_the_last_bit(points: int) -> None:
     from dpfda.numerics import numba_units

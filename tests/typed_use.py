@@ -17,6 +17,7 @@ from dpfda import (
     PrivacyUnit,
     PrivateComparison,
     PrivateCovariance,
+    PrivateCox,
     PrivateDensity,
     PrivateEqualityTest,
     PrivateFPCA,
@@ -33,7 +34,6 @@ from dpfda import (
     release_function,
 )
 from dpfda.bases.cells import CellGrid
-from dpfda.bounds import L2Ball
 from dpfda.comparison.difference_release import ReleasedDifference
 from dpfda.comparison.release import ReleasedComparison
 from dpfda.comparison.tested_release import ReleasedTest
@@ -47,11 +47,14 @@ from dpfda.effects.release import ReleasedFunctionalRegression
 from dpfda.front.custodians import merge
 from dpfda.front.interop.opendp import as_release, guarantee_of, make_mean
 from dpfda.lattice.release import LatticeRelease
+from dpfda.machines.predictor import Predictor
 from dpfda.machines.release import ReleasedPredictor
+from dpfda.machines.table_release import TablePredictor
 from dpfda.mean.sparse_release import ReleasedPooledMean
 from dpfda.mean.spread_release import MeanAndVariance
 from dpfda.mean.streams import MeanStream
-from dpfda.mean.two_stage import TwoStages
+from dpfda.mean.two_looks import TwoLooks
+from dpfda.mean.two_looks_release import CloserMean
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.privacy.ledger import Amount
@@ -64,6 +67,7 @@ from dpfda.releases.base import Release
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import TwoStageFunction
+from dpfda.survival.cox_release import ReleasedCox
 from dpfda.survival.release import ReleasedSurvival
 from dpfda.tuning import private_selection
 from dpfda.vector.release import ReleasedVector
@@ -78,14 +82,15 @@ def summaries() -> None:
     assert_type(PrivateCovariance(1.0).fit(X).release_, ReleasedCovariance)
     assert_type(PrivateFPCA(1.0).fit(X).release_, ReleasedComponents)
     assert_type(PrivateComparison(1.0).fit(X, Y).release_, ReleasedComparison)
-    assert_type(PrivateKernelRegressor(1.0).fit(X, Y).release_, ReleasedPredictor)
-    assert_type(PrivateKernelClassifier(1.0).fit(X, Y).release_, ReleasedPredictor)
+    assert_type(PrivateKernelRegressor(1.0).fit(X, Y).release_, Predictor)
+    assert_type(PrivateKernelClassifier(1.0).fit(X, Y).release_, Predictor)
     assert_type(PrivateMean(1.0).fit(X).release_, ReleasedFunction | ReleasedField | ReleasedPooledMean)
     assert_type(PrivateVectorMean(1.0).fit(X).release_, ReleasedVector)
     assert_type(PrivateEqualityTest(1.0).fit(X, Y).release_, ReleasedTest)
     assert_type(PrivateQuantiles(1.0).fit(Y).release_, ReleasedQuantiles)
     assert_type(PrivateReferenceBand(1.0).fit(X).release_, ReleasedReferenceBand)
     assert_type(PrivateSurvival(1.0).fit(Y, Y).release_, ReleasedSurvival)
+    assert_type(PrivateCox(1.0).fit(Y, Y, X).release_, ReleasedCox)
     assert_type(PrivateFunctionalRegression(1.0).fit(X, X).release_, ReleasedFunctionalRegression)
     assert_type(release_function(np.sin, 1, 1.0, 4, (0, 1)), LatticeRelease)
     assert_type(PrivateMean(1.0).open_session(X, "mean.session"), Session)
@@ -122,11 +127,14 @@ def files() -> None:
     assert_type(MeanAndVariance.load("f"), MeanAndVariance)
     assert_type(ReleasedPooledMean.load("f"), ReleasedPooledMean)
     assert_type(ReleasedPredictor.load("f"), ReleasedPredictor)
+    assert_type(TablePredictor.load("f"), TablePredictor)
     assert_type(ReleasedQuantiles.load("f"), ReleasedQuantiles)
     assert_type(ReleasedReferenceBand.load("f"), ReleasedReferenceBand)
     assert_type(ReleasedSurvival.load("f"), ReleasedSurvival)
+    assert_type(ReleasedCox.load("f"), ReleasedCox)
     assert_type(ReleasedTest.load("f"), ReleasedTest)
     assert_type(TwoStageFunction.load("f"), TwoStageFunction)
+    assert_type(CloserMean.load("f"), CloserMean)
     assert_type(ReleasedVector.load("f"), ReleasedVector)
 
 
@@ -160,7 +168,7 @@ def arguments(frame: pd.DataFrame, curves: LongCurves, ledger: Ledger) -> None:
         Fraction(1, 2), bounds=(0, 1), basis=Matern(0.1), domain=(0, 24), unit="person", prior=np.sin
     )
     assert_type(mean.fit(frame, groups=frame["person"]), PrivateMean)
-    assert_type(PrivateMean(1.0, bounds=L2Ball(2.0), mechanism=TwoStages()).fit(curves), PrivateMean)
+    assert_type(PrivateMean(1.0, bounds=(0, 1), mechanism=TwoLooks()).fit(curves), PrivateMean)
     PrivateMean(1.0, bounds=[np.zeros(8), np.ones(8)], grid_points=range(8)).fit([[0.0] * 8] * 20)
     PrivateMean(1.0, bounds=(np.zeros(8), 1), unit=PrivacyUnit("day"), ledger=ledger.of("scans")).fit(X)
     PrivateComparison(1.0, levels=["a", 7]).fit(X, ["a", 7, None], groups=("p1", "p2"))

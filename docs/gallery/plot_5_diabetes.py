@@ -24,7 +24,9 @@ machine = PrivateKernelRegressor(
 at = np.linspace(15, 45, 121)[:, None]
 figure, axis = plt.subplots(layout="constrained")
 axis.scatter(index, data.target, s=8, color="0.7", label="patients (these data are public)")
-axis.plot(at, machine.release_.predict(at), label="released, epsilon = 2")
+axis.plot(at, machine.predict(at), label="released, epsilon = 2")
+band = machine.release_.band(points=at)
+axis.fill_between(at[:, 0], band.lower, band.upper, alpha=0.2, label="95 % band")
 axis.set_xlabel("body mass index (kg per square metre)")
 axis.set_ylabel("progression after one year (score)")
 axis.set_title("Progression of diabetes by body mass index, 442 patients")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dpfda.reference.estimator import PrivateReferenceBand
     from dpfda.releases.base import load
     from dpfda.spine.settings import Domain, PrivacyUnit, Reading
+    from dpfda.survival.cox import PrivateCox
     from dpfda.survival.estimator import PrivateSurvival
     from dpfda.vector.estimator import PrivateVectorMean
 
@@ -42,6 +43,7 @@ _HOMES = {
     "PrivateDensity": "density.estimator",
     "PrivateQuantiles": "density.quantiles",
     "PrivateSurvival": "survival.estimator",
+    "PrivateCox": "survival.cox",
     "PrivateReferenceBand": "reference.estimator",
     "PrivateFunctionalRegression": "effects.estimator",
     "PrivateKernelRegressor": "machines.regression",
@@ -65,6 +67,7 @@ __all__ = [
     "PrivateDensity",
     "PrivateQuantiles",
     "PrivateSurvival",
+    "PrivateCox",
     "PrivateReferenceBand",
     "PrivateFunctionalRegression",
     "PrivateKernelRegressor",

@@ -75,13 +75,7 @@ def lattice_axis(degree: int, ends: tuple[float, float]) -> Floats:
 
 
 def check_degree(degree: object) -> int:
-    """Read a degree.
-
-    Raises
-    ------
-    ParameterError
-        If it is not an integer from 1 to 1000.
-    """
+    """Read a degree. Raises ParameterError if it is not an integer from 1 to 1000."""
     return whole(degree, "degree", 1, LARGEST_DEGREE)
 
 

@@ -57,12 +57,8 @@ class CellGrid:
     def regular(cls, shape: int | Sequence[int], domain_range: object) -> CellGrid:
         """Cells of equal width.
 
-        Parameters
-        ----------
-        shape : int or sequence of d int
-            Number of cells along each axis; one number is for all of them.
-        domain_range : (a, b) or d pairs (a, b)
-            Ends of the box.
+        shape: Number of cells along each axis; one number is for all of them.
+        domain_range: (a, b) or d pairs (a, b). Ends of the box.
         """
         domain = box_domain(domain_range)
         several = isinstance(shape, list | tuple) or (isinstance(shape, np.ndarray) and shape.ndim > 0)
@@ -82,10 +78,7 @@ class CellGrid:
     def from_edges(cls, edges: ArrayLike | Sequence[ArrayLike]) -> CellGrid:
         """Cells between given edges: an array for an interval, a tuple of d arrays for a box.
 
-        Raises
-        ------
-        ParameterError
-            If the edges of an axis are not finite and strictly increasing.
+        Raises ParameterError if the edges of an axis are not finite and strictly increasing.
         """
         several = isinstance(edges, tuple | list) and len(edges) > 0 and np.ndim(edges[0]) > 0
         axes = tuple(_check_edges(axis) for axis in (entries(edges) if several else (edges,)))
@@ -139,11 +132,8 @@ class CellGrid:
     def index(self, points: Floats) -> Integers:
         """Number of the cell of each point, the last axis running fastest.
 
-        Parameters
-        ----------
-        points : array (n, d)
-            No NaN. A point on an edge belongs to the cell above it; one outside the box to the nearest
-            cell. Entry i depends on point i alone.
+        points: array (n, d). No NaN. A point on an edge belongs to the cell above it; one outside the
+            box to the nearest cell. Entry i depends on point i alone.
         """
         number = np.zeros(len(points), dtype=np.int64)
         for column, axis in zip(points.T, self.edges, strict=True):
@@ -183,10 +173,7 @@ class CellGrid:
 def box_domain(domain_range: object) -> Domain:
     """Read the ends of a box: one pair of numbers for an interval, or one to three pairs.
 
-    Raises
-    ------
-    ParameterError
-        If they are missing or anything else.
+    Raises ParameterError if they are missing or anything else.
     """
     several = isinstance(domain_range, list | tuple) or (
         isinstance(domain_range, np.ndarray) and domain_range.ndim > 0

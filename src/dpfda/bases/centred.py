@@ -29,14 +29,9 @@ class CentredBasis:
 
     Build one with `CentredBasis.of`; all fields are public.
 
-    Parameters
-    ----------
-    inner : Basis
-        With orthonormal functions.
-    transform : array (K, K')
-        Combinations of the centred functions.
-    eigenvalues : array (K',)
-        Variances, decreasing.
+    inner: With orthonormal functions.
+    transform: array (K, K'). Combinations of the centred functions.
+    eigenvalues: array (K',). Variances, decreasing.
     """
 
     inner: Basis

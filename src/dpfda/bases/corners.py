@@ -33,12 +33,8 @@ BASELINE = "baseline"
 class Covariate:
     """A covariate with public bounds, or public levels.
 
-    Parameters
-    ----------
-    name : str
-    bounds : (float, float), optional
-    levels : tuple of str
-        None for a number.
+    bounds: (float, float).
+    levels: None for a number.
     """
 
     name: str
@@ -72,10 +68,7 @@ class Covariate:
     def at(self, value: object) -> Floats:
         """Its terms at a value, which is public.
 
-        Raises
-        ------
-        ParameterError
-            If the value is outside the bounds, or no level.
+        Raises ParameterError if the value is outside the bounds, or no level.
         """
         if self.bounds is not None:
             low, high = self.bounds
@@ -97,9 +90,15 @@ class Covariate:
         return {"name": self.name, **known}
 
 
+def place_words(place: Mapping[str, object]) -> str:
+    """Values of covariates in words."""
+    told = {key: value if isinstance(value, str) else f"{value:g}" for key, value in place.items()}
+    return ", ".join(f"{key} {value}" for key, value in told.items())
+
+
 @dataclass(frozen=True)
-class Corners:
-    """The corners between which every point of the covariates lies. Public."""
+class Covariates:
+    """Covariates, and the terms that they have in a linear model. Public."""
 
     covariates: tuple[Covariate, ...]
 
@@ -107,18 +106,6 @@ class Corners:
         names = [BASELINE, *(term for each in self.covariates for term in each.terms)]
         if not self.covariates or len({*names}) < len(names):
             raise ParameterError("covariates", "be one or more, with different names", shown(names[1:]))
-        if self.size > MOST:
-            raise ParameterError(
-                "covariates",
-                f"have at most {MOST} combinations of ends and levels",
-                f"{self.size}",
-                "Each doubles or multiplies the noise: leave some out, or join levels.",
-            )
-
-    @property
-    def size(self) -> int:
-        """Number R of corners."""
-        return int(np.prod([each.ends for each in self.covariates]))
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -141,25 +128,10 @@ class Corners:
         halves = [each.half for each in self.covariates for _ in each.terms]
         return frozen(np.array([1.0, *halves]))
 
-    @cached_property
-    def design(self) -> Floats:
-        """Terms (R, P) at the corners."""
-        parts = []
-        for each in self.covariates:
-            if each.bounds is not None:
-                parts.append(np.array([[-1.0], [1.0]]))
-            else:
-                parts.append(np.eye(each.ends)[:, 1:])
-        rows = [np.concatenate([[1.0], *rows]) for rows in itertools.product(*parts)]
-        return frozen(np.array(rows))
-
     def point(self, at: Mapping[str, object]) -> Floats:
         """Terms (P,) at values of covariates; those not named are in the middle, or at the first level.
 
-        Raises
-        ------
-        ParameterError
-            If a name or value is unknown.
+        Raises ParameterError if a name or value is unknown.
         """
         known = {each.name for each in self.covariates}
         if not isinstance(at, Mapping) or not {*at} <= known:
@@ -187,3 +159,35 @@ class Corners:
             levels = tuple(name(level) for level in sequence(each.get("levels", [])))
             made.append(Covariate(name(each["name"]), bounds, levels))
         return cls(tuple(made))
+
+
+@dataclass(frozen=True)
+class Corners(Covariates):
+    """The corners between which every point of the covariates lies. Public."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.size > MOST:
+            raise ParameterError(
+                "covariates",
+                f"have at most {MOST} combinations of ends and levels",
+                f"{self.size}",
+                "Each doubles or multiplies the noise: leave some out, or join levels.",
+            )
+
+    @property
+    def size(self) -> int:
+        """Number R of corners."""
+        return int(np.prod([each.ends for each in self.covariates]))
+
+    @cached_property
+    def design(self) -> Floats:
+        """Terms (R, P) at the corners."""
+        parts = []
+        for each in self.covariates:
+            if each.bounds is not None:
+                parts.append(np.array([[-1.0], [1.0]]))
+            else:
+                parts.append(np.eye(each.ends)[:, 1:])
+        rows = [np.concatenate([[1.0], *rows]) for rows in itertools.product(*parts)]
+        return frozen(np.array(rows))

@@ -18,8 +18,8 @@ from dpfda.numerics.errors import ParameterError
 # Since the second version a mean may be a constant, and the law of box noise is exact for it. Since the
 # third that law is not taken as normal for any mean.
 VERSION = 3
-# That of curves with known periods, which earlier programs would leave out.
-WITH_PERIODS = 4
+# Those of curves with known periods, and of groups that borrow, which earlier programs would leave out.
+WITH_PERIODS, BORROWING = 4, 5
 KIND = "curves between bounds"
 
 
@@ -31,24 +31,16 @@ def _none() -> Floats:
 class CurvePrior:
     """Public ingredients of the estimate of a mean whose values are bounded.
 
-    Parameters
-    ----------
-    lower, upper : array (m,)
-        Public bounds on the grid, in the units of the data.
-    cells : tuple of int, optional
-        Numbers of neighbouring grid points whose values were added up and got noise, in order. None
+    lower, upper: array (m,). Public bounds on the grid, in the units of the data.
+    cells: Numbers of neighbouring grid points whose values were added up and got noise, in order. None
         where leading coefficients of the basis got it.
-    centers : array (C, m)
-        Public curves that the mean may be near to, in the units of the data; none by default.
-    version : int
-        Of the constants.
-    periods : tuple of float, optional
-        Known cycles: their lengths, in shares of the domain's.
-
-    Raises
-    ------
-    ParameterError
-        If the parts do not fit each other, or a later version wrote them.
+    centers: array (C, m). Public curves that the mean may be near to, in the units of the data; none by
+        default.
+    version: Of the constants.
+    periods: Known cycles: their lengths, in shares of the domain's.
+    near: array (P, S). What else speaks for curves near the one public curve: log evidence of each
+        component around it, at each scale, against all others.
+    Raises ParameterError if the parts do not fit each other, or a later version wrote them.
     """
 
     lower: Floats
@@ -57,9 +49,10 @@ class CurvePrior:
     centers: Floats = field(default_factory=_none)
     version: int = VERSION
     periods: tuple[float, ...] = ()
+    near: Floats = field(default_factory=_none)
 
     def __post_init__(self) -> None:
-        freeze(self, "lower", "upper", "centers")
+        freeze(self, "lower", "upper", "centers", "near")
         points = self.lower.size
         if self.lower.shape != (points,) or self.upper.shape != (points,) or points < 1:
             raise ParameterError("bounds", "be two curves on one grid", f"{self.upper.shape}")
@@ -73,7 +66,12 @@ class CurvePrior:
             raise ParameterError("prior", "be finite curves", "NaN or infinity")
         if not all(0 < period <= 1 for period in self.periods):
             raise ParameterError("periods", "be shares of the domain, above 0 and at most 1", "others")
-        check_version(self.version, WITH_PERIODS if self.periods else VERSION)
+        if self.near.size and (len(self.centers) != 1 or not np.all(np.isfinite(self.near))):
+            raise ParameterError(
+                "near", "be finite, for one public curve", f"{len(self.centers)} curves"
+            )
+        latest = BORROWING if self.near.size else WITH_PERIODS if self.periods else VERSION
+        check_version(self.version, latest)
 
     @property
     def width(self) -> Floats:
@@ -103,6 +101,7 @@ class CurvePrior:
             "cells": None if self.cells is None else list(self.cells),
             **({"centers": array_to_json(self.centers)} if self.centers.size else {}),
             **({"periods": array_to_json(np.array(self.periods))} if self.periods else {}),
+            **({"near": array_to_json(self.near)} if self.near.size else {}),
         }
 
     @classmethod
@@ -115,4 +114,5 @@ class CurvePrior:
             array_from_json(written["centers"]) if "centers" in written else _none(),
             integer(written["version"], 1),
             tuple(array_from_json(written["periods"]).tolist()) if "periods" in written else (),
+            array_from_json(written["near"]) if "near" in written else _none(),
         )

@@ -29,17 +29,10 @@ LARGEST_STATE = 2**25
 def gram_product(kernel: object, grid: Floats) -> Product | None:
     """The product V -> C V with the Gram matrix on a grid; None where no fast one is known.
 
-    Parameters
-    ----------
-    kernel : scikit-learn kernel or callable
-        Only scikit-learn's and `MaternSum` are recognised: they are known to be positive semidefinite.
-    grid : array (m,)
-        Sorted points.
-
-    Returns
-    -------
-    callable or None
-        Takes arrays (m,) or (m, n).
+    kernel: Only scikit-learn's and `MaternSum` are recognised: they are known to be positive
+        semidefinite.
+    grid: array (m,). Sorted points.
+    Returns what takes arrays (m,) or (m, n).
     """
     stationary = isinstance(kernel, MaternSum) or (
         is_scikit_learn_kernel(kernel) and kernel.is_stationary()

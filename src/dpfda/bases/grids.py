@@ -36,18 +36,10 @@ def freeze(record: object, *names: str) -> None:
 def check_grid(grid_points: object, shown: bool = True) -> Floats:
     """Read a grid: finite, strictly increasing, at least two points.
 
-    Parameters
-    ----------
-    grid_points : array (m,)
-        Public grid.
-    shown : bool
-        Whether an error may name points. Not where they are the labels of a table: if its header line is
-        missing, they are somebody's record.
-
-    Raises
-    ------
-    ParameterError
-        If it is anything else.
+    grid_points: array (m,). Public grid.
+    shown: Whether an error may name points. Not where they are the labels of a table: if its header line
+        is missing, they are somebody's record.
+    Raises ParameterError if it is anything else.
     """
     try:
         grid = reals(grid_points, "grid_points")
@@ -82,10 +74,7 @@ def check_grid(grid_points: object, shown: bool = True) -> Floats:
 def check_domain(domain_range: object, grid: Floats | None = None) -> tuple[float, float]:
     """Read a domain (a, b), by default the span of the grid.
 
-    Raises
-    ------
-    ParameterError
-        If it is empty, infinite or leaves out a grid point.
+    Raises ParameterError if it is empty, infinite or leaves out a grid point.
     """
     if domain_range is None:
         if grid is None:
@@ -123,13 +112,11 @@ def equally_spaced(points: int, domain_range: tuple[float, float]) -> Floats:
 def quadrature_weights(rule: object, grid: Floats, domain_range: tuple[float, float]) -> Floats:
     """Quadrature weights that add up to the length of the domain.
 
-    Parameters
-    ----------
-    rule : {"trapezoid", "uniform"} or array (m,)
-        "trapezoid" is the trapezoid rule, with the gap between the outermost points and the ends
-        of the domain given to those points; "uniform" gives each point the same weight.
-    grid : array (m,)
-    domain_range : (float, float)
+    rule: {"trapezoid", "uniform"} or array (m,). "trapezoid" is the trapezoid rule, with the gap between
+        the outermost points and the ends of the domain given to those points; "uniform" gives each point
+        the same weight.
+    grid: array (m,).
+    domain_range: (float, float).
     """
     start, end = domain_range
     if isinstance(rule, str):
@@ -208,15 +195,8 @@ def check_point(point: ArrayLike, domain_range: tuple[float, float]) -> float:
 def check_box_points(points: object, domain_range: Sequence[tuple[float, float]]) -> tuple[Floats, bool]:
     """Read points at which a function of d variables is evaluated.
 
-    Parameters
-    ----------
-    points : array (q, d) or (d,); for one variable also a number or an array (q,)
-    domain_range : sequence of d pairs (a, b)
-
-    Returns
-    -------
-    array (q, d), bool
-        The points, inside the domain; and whether a single one was given.
+    domain_range: sequence of d pairs (a, b).
+    Returns array (q, d), bool: The points, inside the domain; and whether a single one was given.
     """
     given = reals(points, "points")
     axes = len(domain_range)
@@ -243,12 +223,9 @@ def gauss(edges: Floats) -> tuple[Floats, Floats]:
 def piecewise(grid: Floats, curve: Floats, points: Floats, order: int = 0) -> Floats:
     """A curve on a grid, linear between its points and constant beyond, or a derivative of it.
 
-    Parameters
-    ----------
-    grid, curve : array (m,)
-    points : array (k,)
-    order : int
-        Of the derivative.
+    grid, curve: array (m,).
+    points: array (k,).
+    order: Of the derivative.
     """
     if order == 0:
         return np.asarray(np.interp(points, grid, curve))

@@ -23,23 +23,12 @@ VERSION = 1
 class ImagePrior:
     """Public ingredients of the estimate of a mean image whose values are bounded.
 
-    Parameters
-    ----------
-    lower, upper : float
-        Public bounds, in the units of the data.
-    shape : tuple of d int
-        Grid points along each axis.
-    cells : tuple of d int
-        Cells along each axis, of equal sizes, whose sums got noise.
-    shrunk : bool
-        Whether the estimate is the posterior mean; else cosines through what was measured.
-    version : int
-        Of the constants.
-
-    Raises
-    ------
-    ParameterError
-        If the parts do not fit each other, or a later version wrote them.
+    lower, upper: Public bounds, in the units of the data.
+    shape: Grid points along each axis.
+    cells: Cells along each axis, of equal sizes, whose sums got noise.
+    shrunk: Whether the estimate is the posterior mean; else cosines through what was measured.
+    version: Of the constants.
+    Raises ParameterError if the parts do not fit each other, or a later version wrote them.
     """
 
     lower: float

@@ -78,10 +78,7 @@ def default_kernel(domain_range: tuple[float, float]) -> MaternSum:
 def kernel_function(kernel: object) -> KernelFunction:
     """Turn a scikit-learn kernel or a callable k(s, t) into a function of two point arrays.
 
-    Raises
-    ------
-    ParameterError
-        If it is neither.
+    Raises ParameterError if it is neither.
     """
     if isinstance(kernel, type):
         raise ParameterError(

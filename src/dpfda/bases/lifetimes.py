@@ -65,13 +65,7 @@ class LifeCells:
 
     @classmethod
     def of(cls, domain_range: Any, count: object, **more: Any) -> Self:
-        """Read domain and number of cells.
-
-        Raises
-        ------
-        ParameterError
-            If one is unusable.
-        """
+        """Read domain and number of cells. Raises ParameterError if one is unusable."""
         if domain_range is None:
             remedy = "The last observed time is private; state a public one, such as the planned end."
             raise ParameterError("domain_range", "be given, as (0, top)", "None", remedy)
@@ -172,13 +166,10 @@ class LifeCells:
     def ends(self, times: Floats, causes: Integers) -> Integers:
         """Cell in which each follow-up ended, within its group; entry i depends on person i alone.
 
-        Parameters
-        ----------
-        times : array (n,)
-            No NaN. An event at an edge belongs to the cell before it, censoring to the one after it: at
-            one time, events come first. What comes after the last edge was still followed there.
-        causes : array (n,) of int
-            Number of the cause; -1 where the follow-up was censored.
+        times: array (n,). No NaN. An event at an edge belongs to the cell before it, censoring to the
+            one after it: at one time, events come first. What comes after the last edge was still
+            followed there.
+        causes: array (n,) of int. Number of the cause; -1 where the follow-up was censored.
         """
         event = np.clip(np.searchsorted(self.edges, times, "left") - 1, 0, self.count - 1)
         wide = self.edges[:: self.ratio]

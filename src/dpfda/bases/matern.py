@@ -33,10 +33,6 @@ class MaternSum:
 
     Loading scikit-learn takes longer than all else that a plan or a mean does, so the default kernel is
     one of these.
-
-    Parameters
-    ----------
-    terms : tuple of MaternTerm
     """
 
     terms: tuple[MaternTerm, ...]

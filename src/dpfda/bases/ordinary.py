@@ -7,8 +7,10 @@ Curve k = 1, 2, .. is a level and a sum of cosines over the domain, in shares of
 cut at 0 and 1: of deviation a_k about its level over the domain, with power that falls like
 frequency^-e_k, from a little rougher than a random walk (e = 2) to smooth (e = 4). The numbers z_kj are
 normal draws of a fixed key. Level, the logarithm of a_k and e_k are spread evenly by a sequence whose
-first members, however many, are spread evenly too (Roberts 2018). The ends of these ranges were set on
-half of the sets of real curves that the page on plans names.
+first members, however many, are spread evenly too (Roberts 2018). Curves on few points are smooth,
+mostly: with N of them, from 24 to 100, a_k is taken (N / 70)^.5 times, and e_k less by .4 log(N / 70).
+The ends of these ranges were set on half of the sets of real curves that the page on plans names, and
+how curves go with N on all.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ from dpfda.bases.grids import frozen
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.remembered import remembered
 
-LEVELS, AMPLITUDES, EXPONENTS = (0.2, 0.8), (0.015, 0.25), (1.5, 4.0)
+LEVELS, AMPLITUDES, EXPONENTS = (0.2, 0.8), (0.02, 0.25), (1.5, 4.0)
+# On more points than the middle curves are larger and rougher, on fewer smaller and smoother.
+POINTS, MIDDLE_POINTS, LARGER, ROUGHER = (24, 100), 70, 0.5, 0.4
 WAVES, MODES, MODE_EXPONENTS = 200, 100, (0.0, 1.8)
 # What nine of ten of a normal law lie below, in deviations; and that share in words.
 MOST, MOST_WORDS = 1.2816, "nine of ten"
@@ -32,12 +36,8 @@ MOST, MOST_WORDS = 1.2816, "nine of ten"
 class Outlook(NamedTuple):
     """What is expected of an error or a width over ordinary functions.
 
-    Parameters
-    ----------
-    typical : float
-        Its geometric mean.
-    most : float
-        What nine of ten keep to, their logarithms being taken as normal.
+    typical: Its geometric mean.
+    most: What nine of ten keep to, their logarithms being taken as normal.
     """
 
     typical: float
@@ -85,7 +85,9 @@ def ordinary_curves(times: Floats, count: int) -> Floats:
     levels, exponents = (
         low + (high - low) * at for (low, high), at in zip((LEVELS, EXPONENTS), places[:2], strict=True)
     )
-    sizes = AMPLITUDES[0] * (AMPLITUDES[1] / AMPLITUDES[0]) ** places[2]
+    more = math.log(min(max(times.size, POINTS[0]), POINTS[1]) / MIDDLE_POINTS)
+    sizes = AMPLITUDES[0] * (AMPLITUDES[1] / AMPLITUDES[0]) ** places[2] * math.exp(LARGER * more)
+    exponents -= ROUGHER * more
     waves = np.arange(1.0, WAVES + 1)
     draws = np.random.Generator(np.random.Philox(key=33)).standard_normal((count, WAVES))
     draws *= waves ** (-exponents[:, None] / 2)
@@ -113,7 +115,7 @@ def ordinary_modes(times: Floats, count: int) -> Floats:
 
 
 # Of densities: up to so many hills, of these deviations, on an even floor; counted in so many parts.
-HILLS, WIDTHS, FLOOR, PARTS = 4, (0.02, 0.12), 0.05, 1536
+HILLS, WIDTHS, FLOOR, PARTS = 4, (0.025, 0.15), 0.05, 1536
 
 
 @remembered(8)

@@ -42,10 +42,7 @@ class PublicPoints:
     def on(cls, scale: object, domain_range: object, count: int) -> PublicPoints:
         """So many, equal on "linear", "log", a scale of public points or a function.
 
-        Raises
-        ------
-        ParameterError
-            If the scale is unusable.
+        Raises ParameterError if the scale is unusable.
         """
         made = read_scale(scale, domain_range)
         ((a, b),) = box_domain(domain_range)
@@ -55,10 +52,7 @@ class PublicPoints:
     def every(cls, step: object, domain_range: object, most: int = 2**28) -> PublicPoints:
         """The multiples of a step from the lower end to the upper one.
 
-        Raises
-        ------
-        ParameterError
-            If the length of the domain is no multiple of it, or there are too many.
+        Raises ParameterError if the length of the domain is no multiple of it, or there are too many.
         """
         ((a, b),) = box_domain(domain_range)
         width, steps = exact(step, "step"), Fraction(0)

@@ -30,14 +30,9 @@ SCALES = tuple(10.0 ** (-2 * step / 3) for step in range(7))
 class Prior:
     """Coefficients are independent N(0, s b_j) given a shape b and a scale s, which are unknown.
 
-    Parameters
-    ----------
-    shapes : array (G, K)
-        Relative variances b_j, one shape a row, nonnegative. Public.
-    scales : array (S,)
-        Factors s, positive. Public.
-    weights : array (G, S)
-        Prior probabilities of shape and scale.
+    shapes: array (G, K). Relative variances b_j, one shape a row, nonnegative. Public.
+    scales: array (S,). Factors s, positive. Public.
+    weights: array (G, S). Prior probabilities of shape and scale.
     """
 
     shapes: Floats
@@ -144,12 +139,9 @@ def public_shapes(components: int, dimensions: int = 1) -> Floats:
 class Hierarchy:
     """How a noisy release is shrunk: a prior of the mean's coefficients, and what was measured of them.
 
-    Parameters
-    ----------
-    prior : Prior
-        Of the coefficients, in squared units of the data times those of the domain.
-    forms : array (M, K), optional
-        What was measured is `forms @ coefficients` plus noise; by default the coefficients themselves.
+    prior: Of the coefficients, in squared units of the data times those of the domain.
+    forms: array (M, K). What was measured is `forms @ coefficients` plus noise; by default the
+        coefficients themselves.
     """
 
     prior: Prior

@@ -42,16 +42,9 @@ _OF_KERNELS: Mapping[str, _KindOfKernel] = {"kernel": KernelBasis, "kronecker": 
 def basis_from_json(written: object, kernel: object = None) -> Basis | BoxFunctions:
     """A basis, by its kind.
 
-    Parameters
-    ----------
-    written : dict
-    kernel : callable, optional
-        The kernel, where it is one that the file does not hold.
-
-    Raises
-    ------
-    StorageError
-        If the kind is unknown, or the kernel is not the one that the basis was made with.
+    kernel: The kernel, where it is one that the file does not hold.
+    Raises StorageError if the kind is unknown, or the kernel is not the one that the basis was made
+    with.
     """
     basis = _of_kind(mapping(written), kernel)
     box = isinstance(basis, BoxFunctions)

@@ -48,15 +48,9 @@ class Scale:
     def through(cls, knots: object, domain_range: object) -> Scale:
         """A scale of public points of the data's axis, such as quantiles of an earlier publication.
 
-        Parameters
-        ----------
-        knots : array (k,)
-            Strictly increasing and inside the domain; its ends need not be among them.
-        domain_range : (a, b)
-
-        Raises
-        ------
-        ParameterError
+        knots: array (k,). Strictly increasing and inside the domain; its ends need not be among them.
+        domain_range: (a, b).
+        Raises ParameterError.
         """
         ((a, b),) = box_domain(domain_range)
         inner = reals(knots, "scale")
@@ -88,10 +82,7 @@ class Scale:
     def of(cls, function: Callable[[Floats], object], domain_range: object) -> Scale:
         """A public function of arrays of points, increasing on the domain.
 
-        Raises
-        ------
-        ParameterError
-            If it is not finite and increasing.
+        Raises ParameterError if it is not finite and increasing.
         """
         ((a, b),) = box_domain(domain_range)
         points = np.linspace(a, b, TABULATED + 1)
@@ -151,10 +142,7 @@ class Scale:
     def edges(self, cells: int) -> Floats:
         """Edges, in the units of the data, of cells of equal length on the scale.
 
-        Raises
-        ------
-        ParameterError
-            If there are so many that floats do not tell two edges apart.
+        Raises ParameterError if there are so many that floats do not tell two edges apart.
         """
         edges = self.points(np.linspace(0.0, 1.0, cells + 1))
         edges[[0, -1]] = self.domain_range
@@ -200,10 +188,7 @@ class Scale:
 def read_scale(scale: object, domain_range: object) -> Scale | None:
     """Read a public scale: "linear" (none), "log", points of the axis, or an increasing function.
 
-    Raises
-    ------
-    ParameterError
-        If it is anything else, or does not fit the domain.
+    Raises ParameterError if it is anything else, or does not fit the domain.
     """
     if isinstance(scale, str):
         if scale == "linear":

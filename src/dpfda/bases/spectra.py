@@ -15,15 +15,10 @@ Spectrum = Callable[[Floats, float, int], Floats]
 def matern(squares: Floats, nu: float, dimensions: int) -> Floats:
     """Whittle-Matern: (1 + q / (2 nu))^-(nu + d/2), the spectral density of the Matern kernel.
 
-    Parameters
-    ----------
-    squares : array
-        Squared frequencies q = sum_a (r_a w_a)^2, with w_a in radians per unit of axis a and r_a the
-        range of the covariance in that unit.
-    nu : float
-        Smoothness.
-    dimensions : int
-        Dimensions d of the box.
+    squares: Squared frequencies q = sum_a (r_a w_a)^2, with w_a in radians per unit of axis a and r_a
+        the range of the covariance in that unit.
+    nu: Smoothness.
+    dimensions: Dimensions d of the box.
     """
     return np.asarray((1 + squares / (2 * nu)) ** -(nu + dimensions / 2))
 

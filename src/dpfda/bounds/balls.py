@@ -105,14 +105,9 @@ def repaired(clipped: Floats, largest: int, inside: Callable[[Integers], Flags])
 
     A row outside is moved by one unit a coordinate, then halved, then it becomes the zero vector.
 
-    Parameters
-    ----------
-    clipped : array (n, K)
-        Private.
-    largest : int
-        Entries beyond it by more than one, and what is no number, make a row the zero vector.
-    inside : callable
-        Which of n rows of integers are inside; true for the zero vector.
+    clipped: array (n, K). Private.
+    largest: Entries beyond it by more than one, and what is no number, make a row the zero vector.
+    inside: Which of n rows of integers are inside; true for the zero vector.
     """
     # Whatever is no number, or too large for an integer, must not reach the cast.
     with np.errstate(all="ignore"):

@@ -188,7 +188,7 @@ def l1_sum(values: Cells, rule: L1Rule, compile: bool | None = None) -> tuple[li
     rule : L1Rule
         Public.
     compile : bool, optional
-        Use the compiled loops where numba is installed; by default for many numbers. The result is the
+        Use the compiled loops; by default for many numbers. The result is the
         same.
 
     Returns
@@ -198,7 +198,7 @@ def l1_sum(values: Cells, rule: L1Rule, compile: bool | None = None) -> tuple[li
     unusable : int
         Number of records with NaN, infinity or an integer of 2^53 or more; each counted as zero.
     """
-    chosen = compiled.worthwhile(values.size) if compile is None else compile and compiled.available()
+    chosen = compiled.worthwhile(values.size) if compile is None else compile
     points, size = rule.matrix.shape
     inside, projected = np.zeros(points, dtype=object), np.zeros(size, dtype=object)
     few = max(1, NUMBERS_AT_ONCE // points)

@@ -63,8 +63,8 @@ def state(ledger: AnyLedger, dataset: str, listed: bool = False) -> dict[str, ob
     }
 
 
-def opened_account(file: Path | None, dataset: str | None) -> Account | None:
-    """What a release is charged to, given or named once; None where none is named.
+def opened_account(file: Path | None, dataset: str | None, told: bool = True) -> Account | None:
+    """What a release is charged to, given or named once; None where none is named. It is told.
 
     Raises
     ------
@@ -91,7 +91,8 @@ def opened_account(file: Path | None, dataset: str | None) -> Account | None:
     account = Ledger(file)
     account.budget(dataset)
     where = "" if typed else f", as {named.where['ledger']} says"
-    note(f"The release will be charged to {dataset!r} in {account.path}{where}.")
+    if told:
+        note(f"The release will be charged to {dataset!r} in {account.path}{where}.")
     return Account(account, dataset)
 
 

@@ -211,7 +211,12 @@ OVERWRITE = Option(
     "Replace output files that exist. A release that is lost cannot be made again for free.",
     OUTPUT, bool, False,
 )  # fmt: skip
-
+DRY_RUN = Option(
+    "dry_run", "--dry-run", "",
+    "Check all of it and say what would be published, of whom and at what price; then stop. Of the file "
+    "no record is used, and no name is said that was not typed; nothing is charged, drawn or written.",
+    OUTPUT, bool, False,
+)  # fmt: skip
 
 GIVEN = Option(
     "given", "--given", "X,..",

@@ -15,12 +15,14 @@ from dpfda.command import options as o
 from dpfda.command.accounts import Account, opened_account
 from dpfda.command.declared import Given, Option
 from dpfda.command.documented import documented
+from dpfda.command.dry_run import dry_run
 from dpfda.command.reading import Reader, located
 from dpfda.command.running import FAILED, fail, note, tell, warn
 from dpfda.numerics.errors import DpfdaError
 
 if TYPE_CHECKING:
     from dpfda.command.reading import Summary
+    from dpfda.privacy.certificates import Certificate
     from dpfda.releases.base import Release
 
 # Makes a file out of a release.
@@ -70,7 +72,7 @@ class Publication:
     reader : Reader
     trial : callable
         Takes the estimator and fails where its public parameters cannot be used; by default it is
-        planned.
+        planned. Returns the certificate of a release of made-up size, where there is one.
     bounded : bool
         Whether --bounds, --l2-bound and --l1-bound choose its bound.
     options : sequence of Option
@@ -93,7 +95,7 @@ class Publication:
     reader: Reader[Any]
     examples: Sequence[str]
     plans: Sequence[str] = ()
-    trial: Callable[[Summary], object] | None = None
+    trial: Callable[[Summary], Certificate | None] | None = None
     bounded: bool = False
     options: Sequence[Option] = ()
     without: Sequence[str] = ()
@@ -133,7 +135,7 @@ class Publication:
         """All options."""
         options = (
             *self.reader.options, *self.chosen.values(), o.DATASET, o.OUT,
-            *(option for option, _ in self.written), o.OVERWRITE, o.AS_JSON,
+            *(option for option, _ in self.written), o.OVERWRITE, o.DRY_RUN, o.AS_JSON,
         )  # fmt: skip
         return o.told(options, self.estimators)
 
@@ -150,11 +152,14 @@ class Publication:
         outputs = [(option, getattr(given, option.name), write) for option, write in self.written]
         paths = {"--out": given.out, **{option.flag: path for option, path, _ in reversed(outputs)}}
         check_outputs(paths, {"FILE": given.file}, given.overwrite)
-        (self.trial or try_plan)(estimator)
-        account = opened_account(given.ledger, given.dataset)
+        planned = (self.trial or try_plan)(estimator)
+        account = opened_account(given.ledger, given.dataset, told=not given.dry_run)
         warnings = list(cautions(guarantee, getattr(given, "public_size", None)))
         for text in warnings:
             warn(text)
+        if given.dry_run:
+            dry_run(self, given, estimator, planned, account, warnings)
+            return
         table = self.reader.read(given)
         from_file = {**self.reader.found(given, table), **self.found(given, table)}
         if account is not None:
@@ -177,7 +182,6 @@ class Publication:
     def estimator(self, given: Given) -> Summary:
         """The estimator with the public parameters that were given."""
         from dpfda.command.checks import bound_from, budget_of
-        from dpfda.spine.estimator import alone
 
         # The ledger is opened after all checks.
         names = [name for name in self.parameters if name != "ledger"]
@@ -189,8 +193,7 @@ class Publication:
         # What was not given has the estimator's default.
         known = {name: value for name, value in stated.items() if value is not None}
         kind: type[Summary] = make(self.estimators[0])
-        with alone():
-            return kind(**known)
+        return kind(**known)
 
 
 def make(home: str) -> Any:
@@ -199,14 +202,12 @@ def make(home: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def try_plan(estimator: Summary) -> None:
+def try_plan(estimator: Summary) -> Certificate | None:
     """Plan a release of made-up size, so that a refusal comes before the file is read."""
     known = estimator.settings.domain
     if not hasattr(estimator, "basis"):
         # The edges of a table of counts are its domain.
-        if known.domain_range is not None:
-            estimator.plan(TRIED_UNITS).certified()
-        return
+        return None if known.domain_range is None else estimator.plan(TRIED_UNITS).certified()
     from dpfda.command.checks import kernel_on
 
     center, domain = getattr(estimator, "center", None), known.domain_range
@@ -221,7 +222,7 @@ def try_plan(estimator: Summary) -> None:
     if domain is None and known.grid_points is None and known.periods:
         domain = (0.0, max(known.periods))
     trial = copy.copy(estimator).set_params(domain__domain_range=domain)
-    trial.plan(TRIED_UNITS, columns=TRIED_POINTS).certified()
+    return trial.plan(TRIED_UNITS, columns=TRIED_POINTS).certified()
 
 
 def write_release(

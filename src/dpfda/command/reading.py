@@ -74,6 +74,10 @@ class Reader(Generic[Read]):
         """Columns that have a use."""
         return list(table.columns)
 
+    def axis(self, given: Given, table: Read) -> str:
+        """Where the axis of curves came from."""
+        return ""
+
     def notes(self, given: Given, table: Read) -> list[str]:
         """What is said of the reading: columns that look like names of persons and have no use.
 
@@ -178,7 +182,10 @@ class Curves(Reader["TableCurves"]):
         return [*self._layout(given).values()]
 
     def notes(self, given: Given, table: TableCurves) -> list[str]:
-        return [_axis(given, table, ends(given) or (0.0, 1.0)), *super().notes(given, table)]
+        return [self.axis(given, table), *super().notes(given, table)]
+
+    def axis(self, given: Given, table: TableCurves) -> str:
+        return _axis(given, table, ends(given) or (0.0, 1.0))
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,8 @@ SAMPLING = (
 )
 # How often the band of a difference of default lines was seen to hold.
 SPLIT = (
-    " (on 39 sets of real curves, in view when the bands were made, each split in two at random, it "
-    "held in 95 to 98)"
+    ". On 7 sets of real curves, groups being alike, between or unlike, it held in 86 to 100 of 100, in "
+    "96 on average"
 )
 
 
@@ -107,6 +107,11 @@ class ReleasedDifference(Valued):
     def _is_line(self) -> bool:
         """Whether it is the difference of two default lines of curves between bounds."""
         return self.first._is_line and self.second._is_line
+
+    @property
+    def _borrows(self) -> bool:
+        """Whether both lines were made of the noisy numbers of all groups."""
+        return self._is_line and all(m.widths.posterior.borrows for m in (self.first, self.second))
 
     def smoothed(self, points: ArrayLike) -> Any:
         """Values of a shrunk difference: closer to the truth on average where noise is large.
@@ -235,7 +240,7 @@ class ReleasedDifference(Valued):
             units,
             legend="the difference",
             among="releases of groups like ordinary ones",
-            seen="" if self.first.order else SPLIT,
+            seen=SPLIT if self._borrows and not self.first.order else "",
             name=names,
         )
         return line, noise, *more

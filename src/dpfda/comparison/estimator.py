@@ -23,7 +23,7 @@ from dpfda.comparison.plan import (
 from dpfda.mean.pooled import PooledMean
 from dpfda.mean.sparse import refuse_pooled
 from dpfda.mean.streams import refuse_irregular
-from dpfda.mean.two_stage import TwoStages
+from dpfda.mean.two_looks import TwoLooks
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import whole
@@ -67,7 +67,8 @@ class PrivateComparison(Estimator):
     """Mean curves of disjoint groups, and their differences, under one budget.
 
     Every group's mean is released with the whole of epsilon, and together they cost epsilon: the data of
-    one privacy unit are in one group only (parallel composition). Where only a test is wanted,
+    one privacy unit are in one group only (parallel composition). The lines of groups that look alike
+    borrow from each other, of what is released. Where only a test is wanted,
     `dpfda.PrivateEqualityTest` finds more.
 
     Parameters
@@ -208,7 +209,7 @@ class PrivateComparison(Estimator):
     ) -> ComparisonPlan:
         """The plan for so many units of each group; a private number of them may be expected."""
         sizes = _sizes(settings.unit.public_size, list(units))
-        mechanism = self._shared(self._known(units.values(), sizes))
+        mechanism = self._shared(self._known(units.values(), sizes), len(units))
         bound, parts = read_bounds(self.bounds, settings.reading.standardize), {}
         for (level, count), size in zip(units.items(), sizes, strict=True):
             unit = settings.unit.but(public_size=size)
@@ -246,10 +247,11 @@ class PrivateComparison(Estimator):
         remedy = "Release a PrivateMean of each group: who is in one of them alone pays once."
         check_interval(self.basis, "a comparison", remedy)
 
-    def _shared(self, sizes: list[int]) -> SharedDesign:
-        if isinstance(self.mechanism, TwoStages):
+    def _shared(self, sizes: list[int], groups: int) -> SharedDesign:
+        if isinstance(self.mechanism, TwoLooks):
             raise self.mechanism.refusal("a comparison")
-        return shared_design(self.mechanism, design_size(self.settings.unit.design_size, sizes))
+        size = design_size(self.settings.unit.design_size, sizes)
+        return shared_design(self.mechanism, size, groups)
 
     def prepare(
         self, X: Records, y: Labels, groups: Labels = None
@@ -267,7 +269,7 @@ class PrivateComparison(Estimator):
             Names of the groups, and the private sum of each with its plan.
         """
         self._check()
-        if isinstance(self.mechanism, TwoStages):
+        if isinstance(self.mechanism, TwoLooks):
             raise self.mechanism.refusal("a comparison")
         if is_dask(X):
             X, groups = units_apart(X, groups)

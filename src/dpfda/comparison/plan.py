@@ -14,6 +14,7 @@ from dpfda.bases import Basis
 from dpfda.bases.ordinary import Outlook, widest
 from dpfda.bases.protocol import Functions
 from dpfda.bounds import Bound
+from dpfda.comparison.borrowing import borrowing
 from dpfda.comparison.release import ReleasedComparison
 from dpfda.mean.pooled import PooledMean
 from dpfda.mean.streams import finished, open_summation
@@ -32,6 +33,8 @@ from dpfda.spine.memberships import IN_TWO, by_value, none_of
 from dpfda.spine.pooled import PooledSum, Rows
 from dpfda.spine.settings import Settings
 
+# Cells are for as many units as the smallest group has, times this power of the number of groups.
+BORROWED = 0.4
 # Units that noise is tuned for where no group's size is public.
 DESIGN_SIZE = 100
 
@@ -136,7 +139,7 @@ def publish_comparison(
     plan = ComparisonPlan({name: part.plan for name, part in prepared.items()}, mechanism)
     pairs = [(part.total, part.plan) for part in prepared.values()]
     released = publish_parallel(pairs, plan.entry(), paying)
-    return ReleasedComparison(dict(zip(prepared, released, strict=True)))
+    return ReleasedComparison(borrowing(dict(zip(prepared, released, strict=True))))
 
 
 @dataclass(frozen=True)
@@ -154,16 +157,22 @@ class SharedDesign:
     mechanism : "auto", name or Mechanism
     size : int
         Public number of units that the design is made for.
+    groups : int
+        Number of groups: together their sums over cells show as much as those of its root times as many
+        units, and where lines borrow they want cells for that.
     """
 
     mechanism: object
     size: int
+    groups: int = 1
     name: ClassVar[str] = "shared"
     takes_bodies: ClassVar[bool] = True
 
     def design(self, problem: Problem) -> Design:
         """What the mechanism chooses for `size` units."""
-        return choose(replace(problem, size=self.size), self.mechanism)
+        borrow = problem.curves is not None and self.mechanism == "auto"
+        size = round(self.size * self.groups**BORROWED) if borrow else self.size
+        return choose(replace(problem, size=size), self.mechanism)
 
 
 @dataclass(frozen=True)
@@ -185,8 +194,8 @@ class AdaptingSharedDesign(SharedDesign):
         return made.adapt(basis, bound, self.size, guarantee, neighbours)
 
 
-def shared_design(mechanism: object, size: int) -> SharedDesign:
-    """One design for releases of any size.
+def shared_design(mechanism: object, size: int, groups: int) -> SharedDesign:
+    """One design for releases of any size, of so many groups.
 
     Raises
     ------
@@ -194,7 +203,7 @@ def shared_design(mechanism: object, size: int) -> SharedDesign:
         If the mechanism is unknown.
     """
     if isinstance(mechanism, str) and mechanism == "auto":
-        return SharedDesign(mechanism, size)
+        return SharedDesign(mechanism, size, groups)
     if isinstance(read_mechanism(mechanism), AdaptingMechanism):
         return AdaptingSharedDesign(mechanism, size)
     return SharedDesign(mechanism, size)

@@ -25,6 +25,11 @@ from dpfda.releases.facts import BandFact, Claim, Stated
 from dpfda.releases.function import OfMeans, ReleasedFunction
 from dpfda.views import Curve
 
+BORROWED = (
+    "The line of each group is drawn to what all others show, as far as the noisy numbers of all show "
+    "groups to be alike. Nothing but these numbers was used for it."
+)
+
 
 @dataclass(frozen=True, eq=False)
 class ReleasedComparison(OfMeans):
@@ -202,7 +207,7 @@ class ReleasedComparison(OfMeans):
             "anything else that is made of them, cost no further privacy. The promise is for all "
             "groups together.",
             protected=[f"{first_up(composition)}."],
-            remarks=[f"{first_up(told)}. {SAMPLING}"],
+            remarks=[f"{first_up(told)}. {SAMPLING}", *([BORROWED] if gap._borrows else [])],
             numbers={
                 "groups": list(self.names),
                 "composition": composition,

@@ -298,15 +298,16 @@ def second_order(release: Release, what: str, found: ReleasedComponents, exact: 
     if found.floor is not None:
         above = int(np.sum(found.variances > found.floor))
         accurate = [
-            "With a probability of 95% the noise that is left in it has no eigenvalue above "
-            f"{number(found.floor)}. The released variances are "
+            f"In 95 of 100 releases noise alone makes no pattern of variation above "
+            f"{number(found.floor)}. "
+            "The released variances are "
             f"{', '.join(number(float(value)) for value in found.variances)}; {above} of them "
             f"{'lies' if above == 1 else 'lie'} above that, and others may be noise. Where noise is "
             "large, estimate and noise are drawn towards zero together: small numbers are then no "
             "finding.",
             f"Without noise the largest variance of these bounded curves lies {exact}." if exact else "",
-            "This is about the privacy noise. Clipping, the choice of functions and sampling add "
-            "errors of their own.",
+            "This is about the privacy noise. What clipping and the choice of functions left out was "
+            "not seen: curves vary more than is published, often by a tenth to as much again.",
         ]
         told = f"{above} above the noise floor of {found.floor:.3g}; {told}"
     timing = (

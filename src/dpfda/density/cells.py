@@ -1,10 +1,16 @@
-"""The number of cells of a histogram, from public numbers; its noise is `design.shares`."""
+"""Cells of a histogram: their number from public numbers, or between the values of a lattice."""
 
 from __future__ import annotations
 
-from dpfda.bases.cells import CellGrid
-from dpfda.estimates.histospline import expected_error
+import math
+
+import numpy as np
+
+from dpfda.bases.cells import CellGrid, Domain
+from dpfda.estimates.histospline import LARGEST_UNEQUAL, expected_error
 from dpfda.mechanisms.design.shares import EXPONENT, share_noise
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import length, shown
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 
 # Numbers of cells along an axis among which the design chooses, by dimension.
@@ -13,6 +19,39 @@ CANDIDATES = {
     2: (2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128),
     3: (2, 3, 4, 6, 8, 12, 16, 24, 32),
 }
+# How far the domain may be from a whole number of steps, over its length.
+CLOSE = 1e-9
+
+
+def lattice_cells(domain: Domain, step: object, count: int) -> CellGrid:
+    """About `count` cells of equally many whole values: half a step beyond the first and the last.
+
+    The last cell may hold fewer. Where cells cannot all be equal and are too many, they hold more.
+
+    Parameters
+    ----------
+    domain : one pair of ends
+        First and last value.
+    step : float
+        Distance of the values.
+    count : int
+
+    Raises
+    ------
+    ParameterError
+        If the step does not divide the domain, or there are several variables.
+    """
+    size, (a, b) = length(step, "step"), domain[0]
+    steps = round((b - a) / size)
+    if len(domain) > 1 or steps < 1 or abs(steps * size - (b - a)) > CLOSE * (b - a):
+        words, remedy = "divide an interval into equal parts", "The ends are the first and last value."
+        raise ParameterError("step", words, shown(step), remedy)
+    values = steps + 1
+    held = max(1, round(values / count))
+    if values % held:
+        held = max(held, math.ceil(values / LARGEST_UNEQUAL))
+    edges = np.append(np.arange(0, values, held), values) - 0.5
+    return CellGrid.from_edges(a + size * edges)
 
 
 def choose_cells(

@@ -80,6 +80,7 @@ class ReleasedConditionalDensity(ReleasedDensity):
     CALLED: ClassVar[str] = "released conditional density"
     _DRAWN: ClassVar[tuple[str, ...]] = ("domain",)
     _has_exact: ClassVar[bool] = False
+    _of_sample: ClassVar[bool] = False
     ENTRIES: ClassVar[file.Table] = {
         "raw": file.part(ReleasedHistogram),
         "proper": file.entry(lambda _: "nearest"),

@@ -44,8 +44,7 @@ from dpfda.spine.settings import Reading
 class PrivateDensity(Estimator):
     """Probability density on an interval, a rectangle or a box, under differential privacy.
 
-    Noise is added to the numbers of persons in public cells, and the noisy counts are smoothed and made
-    a proper density, at no further cost.
+    Noise is added to the numbers of persons in public cells; the rest is made of the noisy counts.
 
     Parameters
     ----------
@@ -53,14 +52,14 @@ class PrivateDensity(Estimator):
         As in `dpfda.PrivateMean`.
     domain : (a, b), one to three pairs (a, b), or Domain
         Public ends of the domain, in the units of the data; with words in a `dpfda.Domain`. No default:
-        the span of the data is private. Points outside go to the nearest cell.
+        the span of the data is private. Points outside go to the nearest cell. With step=1 for ages in
+        whole years, say, cells lie around whole values, whose probabilities are released.
     mechanism : "histogram", "kernel" or DensityKernel
         Noise on counts, or the papers' kernel estimate.
     cells : int or sequence of d int, optional
         Number of cells along each axis; by default that of least expected error, from public numbers.
     noise : {"auto", "laplace", "gaussian"}
-        On the counts. Gaussian noise needs delta > 0; "auto" takes the one of least variance, nearly
-        always Laplace, and then no delta is spent.
+        On the counts; "auto" takes the one of least variance, nearly always Laplace without a delta.
     scale : "auto", "linear", "log", "zoom", array or callable
         On an interval: what cells are equal on. "linear": the domain itself. "log", public points of the
         axis between two of which lie equally many cells, or a public increasing function: no cost.
@@ -68,7 +67,7 @@ class PrivateDensity(Estimator):
         logarithmic far from it; by default where n epsilon is at least 500 and cells are not given.
     bandwidth : "adaptive", "monotone" or float, optional
         How the noisy counts are smoothed: by weights found from these; so, and then monotone through the
-        cells' shares (for tables); or with a public bandwidth, a deviation in the units of the axes.
+        cells' shares (for tables and steps); or with a public deviation, in the units of the axes.
     unit : str or PrivacyUnit, optional
         Who is protected. Under add/remove a public size is needed, unless `cells` is given.
     reading : Reading, optional
@@ -81,7 +80,6 @@ class PrivateDensity(Estimator):
     release_ : ReleasedDensity
         The published density.
     n_features_in_ : int
-        Number d of coordinates.
 
     Notes
     -----
@@ -103,6 +101,8 @@ class PrivateDensity(Estimator):
     >>> density.release_([20.0, 60.0]).shape
     (2,)
     """
+
+    stepped = True
 
     def __init__(
         self,
@@ -279,10 +279,16 @@ class PrivateDensity(Estimator):
         whole: bool = True,
     ) -> DensityPlan:
         automatic = isinstance(self.scale, str) and self.scale == "auto"
+        if self.settings.domain.step is not None and table is not None:
+            words = "be left out for counts, whose edges say the cells"
+            raise ParameterError("step", words, shown(self.settings.domain.step))
         if not automatic and table is not None:
             words = "be left out for counts, whose edges say the cells"
             raise ParameterError("scale", words, shown(self.scale))
-        smoothing = "monotone" if table is not None and table.dimensions == 1 else "adaptive"
+        whole_cells = self.settings.domain.step is not None or (
+            table is not None and table.dimensions == 1
+        )
+        smoothing = "monotone" if whole_cells else "adaptive"
         return density_plan(
             self._checked(),
             count,
@@ -294,6 +300,7 @@ class PrivateDensity(Estimator):
             kernel=self._kernel(),
             planned=planned,
             scale="linear" if automatic and not whole else self.scale,
+            step=self.settings.domain.step,
         )
 
     def _checked(self) -> Guarantee:

@@ -343,8 +343,8 @@ class ReleasedHistogram(Valued):
         below = self.cdf_band(LEVEL)
         largest = number_words(float(((below.upper - below.lower) / 2).max()))
         return [
-            f"The share of {self.unit}s below any edge of a cell is known within {largest}, at all "
-            f"edges at once, with a probability of {LEVEL:.0%}; no smoothing enters there."
+            f"How many lie below a point is known better: with a probability of {LEVEL:.0%} the "
+            f"share of {self.unit}s below every edge of a cell is known within {largest}."
         ]
 
     def _lines(self) -> dict[str, str]:

@@ -37,7 +37,8 @@ ELEMENT_BITS = 20
 LARGEST_COMPONENTS = 512
 # Eigenvalues below this share of the largest are left out.
 LEAST_SHARE = 1e-12
-NOISES = ("iclp", "matched", "laplace", "knorm", "gaussian")
+GAUSSIAN = ("gaussian", "gaussian_process")
+NOISES = ("iclp", "matched", "laplace", "knorm", *GAUSSIAN)
 # Bandwidth c n^(-1/(4+d)) of each axis: 1.06 deviations of a density that fills a quarter of the axis.
 BANDWIDTH = 0.25
 
@@ -51,10 +52,14 @@ class DensityKernel:
     eta : float
         Operator power, at least 0.5; above 1 it smooths more than the kernel itself. With "iclp" noise
         the loss is bounded for eta > 1 however many components there are.
-    noise : {"iclp", "matched", "laplace", "knorm", "gaussian"}
+    noise : {"iclp", "matched", "laplace", "knorm", "gaussian", "gaussian_process"}
         Laplace noise of scale lambda_j^(1/2) in component j (the papers' ICLP); of scale t_j^(1/3), t_j
         the largest component j of an element, which has the least noise if components move
-        independently; of one scale; one block of the l2 K-norm law; or Gaussian noise, for delta > 0.
+        independently; of one scale; one block of the l2 K-norm law; or, for delta > 0, Gaussian noise
+        of one deviation, or the Gaussian process whose covariance is the density kernel (deviations
+        lambda_j^(1/2)). The process is calibrated to the length of a difference in the kernel's own
+        space: with eta = 1, and elements of one integral, (k(x, x) + k(x', x') - 2 k(x, x'))^(1/2).
+        A whole path is released, so its values at any number of points cost nothing more.
     kernel : scikit-learn kernel or callable k(s, t), optional
         Density kernel on an interval, its range being the bandwidth. By default the heat kernel of the
         box (a normal density reflected at its ends) with the bandwidth below, in any dimension.
@@ -67,6 +72,7 @@ class DensityKernel:
     References
     ----------
     Lin & Reimherr (2023), section 4.4, Theorem 14 and Remark 15, with the sensitivity computed directly.
+    Hall, Rinaldo & Wasserman (2013), the example on kernel density estimation, for the Gaussian process.
     """
 
     eta: float = 1.05
@@ -161,7 +167,7 @@ class DensityKernel:
         return basis.truncate(min(kept, self.components or kept, LARGEST_COMPONENTS))
 
     def _scales(self, table: Floats, eigenvalues: Floats) -> Floats:
-        if self.noise == "iclp":
+        if self.noise in ("iclp", "gaussian_process"):
             return np.sqrt(eigenvalues)
         if self.noise == "matched":
             return np.asarray(np.cbrt(np.maximum(np.abs(table).max(axis=0), np.finfo(float).tiny)))
@@ -191,9 +197,14 @@ class Elements:
     noise: str
 
     @property
+    def gaussian(self) -> bool:
+        """Whether the noise needs, and is charged, a delta."""
+        return self.noise in GAUSSIAN
+
+    @property
     def norm(self) -> Norm:
         """Norm in which the noise measures differences."""
-        return "l2" if self.noise in ("knorm", "gaussian") else "l1"
+        return "l2" if self.gaussian or self.noise == "knorm" else "l1"
 
     def width(self, neighbours: Neighbours) -> int:
         """Largest norm by which one unit moves the sum of elements, exactly or rounded up.
@@ -219,7 +230,7 @@ class Elements:
     def law(self, width: int, guarantee: Guarantee) -> NoiseLaw:
         """Noise for a guarantee: one scale on all components, in their units."""
         count = self.integers.shape[1]
-        if self.noise == "gaussian":
+        if self.gaussian:
             return gaussian_noise(np.ones(count), width, guarantee)
         sizes = (count,) if self.noise == "knorm" else (1,) * count
         return knorm_noise(sizes, np.ones(len(sizes)), self.norm, width, guarantee)

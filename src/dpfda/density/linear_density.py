@@ -22,6 +22,8 @@ from dpfda.releases.banded import Valued
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 
+# A point is on a value of a lattice if it is as near, in steps.
+CLOSE = 1e-9
 # What a mechanism gives that is made a density.
 RawDensity = ReleasedHistogram | ReleasedFunction | ReleasedField
 
@@ -31,17 +33,22 @@ class LinearDensity(Valued):
     """A density by its values at the midpoints of equal cells, linear in each variable between them.
 
     Within half a cell of the edge it is constant, so integrals, quantiles and draws are exactly those of
-    the function that a call evaluates. Where there is a scale, cells are equal there. A kind says in
-    `_nearest` how `raw`, which the mechanism gave, is made a density.
+    the function that a call evaluates. Where there is a scale, cells are equal there. Where there is a
+    step, only values that many steps from the first end can be, each with what lies within half a step.
+    A kind says in `_nearest` how `raw`, which the mechanism gave, is made a density.
     """
 
     raw: RawDensity
     scale: Scale | None = None
     proper: str = "nearest"
+    step: float | None = None
 
     @property
     def domain_range(self) -> Domain:
-        """Ends of the box along each axis."""
+        """Ends of the box along each axis; with a step the first and the last value."""
+        if self.step is not None:
+            ((a, b),) = self._own
+            return ((a + self.step / 2, b - self.step / 2),)
         return box_domain((self.raw if self.scale is None else self.scale).domain_range)
 
     @property
@@ -79,7 +86,10 @@ class LinearDensity(Valued):
         return float(np.prod([b - a for a, b in self._own]))
 
     def _values(self, at: Floats) -> Floats:
-        """Values of the density, per unit of volume."""
+        """Values of the density, per unit of volume; with a step averages over its length."""
+        if self.step is not None:
+            half = self.step / 2
+            return (self._reached(at[:, 0] + half) - self._reached(at[:, 0] - half)) / self.step
         return self._interpolated(self._positions(at)) * self._slopes(at)
 
     def _positions(self, at: Floats) -> Floats:
@@ -108,7 +118,7 @@ class LinearDensity(Valued):
         shape : sequence of d int, optional
         """
         wanted = self.node_values.shape if shape is None else wholes(shape, "shape", self.dimensions)
-        if wanted == self.node_values.shape and self.scale is None:
+        if wanted == self.node_values.shape and self.scale is None and self.step is None:
             return self.node_values.copy()
         return np.reshape(self(product_points(midpoints_of(self.domain_range, wanted))), wanted)
 
@@ -129,6 +139,10 @@ class LinearDensity(Valued):
         starts, stops = self._corner(lower, "lower", 0), self._corner(upper, "upper", 1)
         if self.scale is not None:
             return float(np.diff(self.cdf(np.concatenate([starts, stops])))[0])
+        if self.step is not None:
+            ends = np.concatenate([starts, stops]), self.domain_range[0]
+            first, last = check_points(*ends) + np.array([-self.step, self.step]) / 2
+            return max(float(self._reached(last) - self._reached(first)), 0.0)
         total = self.node_values
         for (a, b), start, stop in zip(self.domain_range, starts, stops, strict=True):
             check_points([start, stop], (a, b))
@@ -180,6 +194,8 @@ class LinearDensity(Valued):
     def cdf(self, points: ArrayLike, axis: int = 0) -> Any:
         """Distribution function, of one variable where there are several.
 
+        With a step it jumps at the values, and is the share up to and with each.
+
         Parameters
         ----------
         points : float or array (q,)
@@ -187,15 +203,30 @@ class LinearDensity(Valued):
         axis : int
             Number of the variable, from 0.
         """
+        at = check_points(points, self.domain_range[whole(axis, "axis", 0, self.dimensions - 1)])
+        if self.step is not None:
+            start = self.domain_range[0][0]
+            at = start + (np.floor((at - start) / self.step + CLOSE) + 0.5) * self.step
+        found = self._reached(self._positions(at), axis)
+        return float(found[0]) if np.ndim(points) == 0 else found
+
+    def _reached(self, at: Any, axis: int = 0) -> Floats:
+        """Probability of what lies below, where `raw` lives."""
         knots, values = self._marginal(axis)
-        at = self._positions(check_points(points, self.domain_range[axis]))
         at = np.clip(at, knots[0], knots[-1])
         reached = _cumulated(knots, values)
         cell = np.clip(np.searchsorted(knots, at, side="right") - 1, 0, knots.size - 2)
         step, width = at - knots[cell], knots[cell + 1] - knots[cell]
         slope = (values[cell + 1] - values[cell]) / width
-        found = np.clip((reached[cell] + step * (values[cell] + slope * step / 2)) / reached[-1], 0, 1)
-        return float(found[0]) if np.ndim(points) == 0 else found
+        found = (reached[cell] + step * (values[cell] + slope * step / 2)) / reached[-1]
+        return np.asarray(np.clip(found, 0, 1))
+
+    def _stepped(self, found: Floats) -> Floats:
+        """The nearest values that there can be, where there is a step."""
+        if self.step is None:
+            return found
+        ((a, b),) = self.domain_range
+        return np.clip(a + np.rint((found - a) / self.step) * self.step, a, b)
 
     def quantile(self, levels: ArrayLike, axis: int = 0) -> Any:
         """Quantiles: the smallest point at which `cdf` reaches each level.
@@ -219,7 +250,7 @@ class LinearDensity(Valued):
         below = values[cell] + root
         step = np.where(rest > 0, 2 * rest / np.where(below > 0, below, 1.0), 0.0)
         found = knots[cell] + np.clip(step, 0.0, width)
-        found = found if self.scale is None else self.scale.points(found)
+        found = self._stepped(found if self.scale is None else self.scale.points(found))
         return float(found[0]) if np.ndim(levels) == 0 else found
 
     def sample(self, n: int, rng: np.random.Generator | int | None = None) -> Floats:
@@ -248,6 +279,7 @@ class LinearDensity(Valued):
         drawn = ends[:, 0] + (ends[:, 1] - ends[:, 0]) * position
         if self.scale is not None:
             drawn = self.scale.points(drawn)
+        drawn = self._stepped(drawn)
         return np.asarray(drawn[:, 0] if self.dimensions == 1 else drawn)
 
 

@@ -13,13 +13,13 @@ from dpfda.bases.cells import CellGrid, Domain, box_domain
 from dpfda.bases.ordinary import Outlook, ordinary_densities
 from dpfda.bases.scales import Scale, read_scale
 from dpfda.bounds import Norm
-from dpfda.density.cells import choose_cells
+from dpfda.density.cells import choose_cells, lattice_cells
 from dpfda.density.histogram_release import ReleasedHistogram, noise_words
 from dpfda.density.kernel import DensityKernel, Elements
 from dpfda.density.release import ReleasedDensity
 from dpfda.density.selections import publish_zoomed
 from dpfda.density.zoom import Zoom, far_enough, zoom_for, zooms
-from dpfda.estimates.histospline import check_smoothing, expected_error
+from dpfda.estimates.histospline import LARGEST_CELLS, check_smoothing, expected_error
 from dpfda.mechanisms.design.shares import EXPONENT, share_noise
 from dpfda.noise import NoiseLaw, cost_of
 from dpfda.numerics.arrays import Floats, Integers
@@ -81,6 +81,8 @@ class DensityPlan(TriedPlan, PlanAgain):
         A public one, on which cells are equal.
     zoom : Zoom, optional
         How a scale will be chosen.
+    step : float, optional
+        Distance of the values that there can be; the cells lie around these.
     unplaced : NoiseLaw, optional
         On the counts where the choice leaves cells equal on the domain, if that costs less.
     """
@@ -100,6 +102,7 @@ class DensityPlan(TriedPlan, PlanAgain):
     elements: Elements | None = None
     public_scale: Scale | None = None
     zoom: Zoom | None = None
+    step: float | None = None
     unplaced: NoiseLaw | None = None
     BANDS: ClassVar[int] = 5
 
@@ -117,6 +120,9 @@ class DensityPlan(TriedPlan, PlanAgain):
     @property
     def domain_range(self) -> Domain:
         """Ends of the domain, in the units of the data."""
+        if self.step is not None:
+            ((a, b),) = self.cells.domain_range
+            return ((a + self.step / 2, b - self.step / 2),)
         scaled = self.zoom or self.public_scale
         return self.cells.domain_range if scaled is None else box_domain(scaled.domain_range)
 
@@ -133,7 +139,7 @@ class DensityPlan(TriedPlan, PlanAgain):
 
     @property
     def functions(self) -> str:
-        if self.domain_range == self.cells.domain_range:
+        if self.zoom is None and self.public_scale is None:
             return self.cells.describe()
         a, b = self.domain_range[0]
         words = f"{self.cells.size} cells, equal on a public scale of [{a:g}, {b:g}]"
@@ -270,7 +276,7 @@ class DensityPlan(TriedPlan, PlanAgain):
                 smoothing=self.smoothing,
                 **shared,
             )
-            return ReleasedDensity(made, scale, "adaptive")
+            return ReleasedDensity(made, scale, "adaptive", self.step)
         return ReleasedDensity(self.kernel.release(self.elements, noisy, EXPONENT, shared))
 
 
@@ -287,6 +293,7 @@ def density_plan(
     kernel: DensityKernel | None = None,
     planned: bool = False,
     scale: Any = "auto",
+    step: Any = None,
 ) -> DensityPlan:
     """The plan of a density.
 
@@ -303,6 +310,8 @@ def density_plan(
     planned : bool
         Whether the number of units is planned, and in the place of a public size.
     scale : {"auto", "linear", "log", "zoom"}, array or callable
+    step : float, optional
+        Distance of the values that there can be.
 
     Raises
     ------
@@ -322,6 +331,7 @@ def density_plan(
     if not isinstance(cells, CellGrid):
         domain = box_domain(settings.domain.domain_range)
         plain = kernel is None and len(domain) == 1 and isinstance(smoothing, str)
+        scale = scale if step is None else _whole_steps(scale, kernel)
         if isinstance(scale, str) and scale == "auto":
             known = plain and cells is None and designed is not None and far_enough(domain[0])
             scale = "zoom" if known and zooms(designed or 0, guarantee) else "linear"
@@ -338,7 +348,8 @@ def density_plan(
             if cells is None:
                 number = stated_size(designed, "cells")
                 cells = choose_cells(number, len(domain), rest, neighbours, noise)
-            cells = CellGrid.regular(cells, domain if made is None and zoom is None else (0.0, 1.0))
+            scaled = made is not None or zoom is not None
+            cells = _cells_on((0.0, 1.0) if scaled else domain, cells, step)
     about = {"summary": "density", **read_labels(settings.domain.labels, boxes=True)}
     elements, unplaced = None, None
     if kernel is None:
@@ -348,12 +359,28 @@ def density_plan(
     else:
         elements = kernel.elements(cells, stated_size(designed, "public_size"))
         norm, width = elements.norm, elements.width(neighbours) << EXPONENT
-        charged = guarantee if kernel.noise == "gaussian" else pure_part(guarantee)
+        charged = guarantee if elements.gaussian else pure_part(guarantee)
         law = elements.law(width, charged)
     return DensityPlan(
         cells, law, norm, width, charged, neighbours, unit, size, designed, smoothing, about, kernel,
-        elements, made, zoom, unplaced,
+        elements, made, zoom, None if step is None else float(step), unplaced,
     )  # fmt: skip
+
+
+def _cells_on(domain: Any, count: Any, step: Any) -> CellGrid:
+    """So many equal cells, or about so many of whole values."""
+    if step is None:
+        return CellGrid.regular(count, domain)
+    return lattice_cells(domain, step, whole(count, "cells", 1, LARGEST_CELLS))
+
+
+def _whole_steps(scale: Any, kernel: DensityKernel | None) -> str:
+    """The scale of a lattice: its own axis, in cells of counts."""
+    if not (isinstance(scale, str) and scale in ("auto", "linear")):
+        raise ParameterError("scale", "be 'linear' with a step", shown(scale))
+    if kernel is not None:
+        raise ParameterError("mechanism", "be 'histogram' with a step", "a kernel estimate")
+    return "linear"
 
 
 def _unplaced(

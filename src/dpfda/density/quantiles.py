@@ -60,9 +60,6 @@ class PrivateQuantiles(Estimator):
     domain : (a, b) or Domain
         Public ends of the axis, in the units of the data. No default: the span of the data is private.
         Points outside count as at the nearer end.
-    step : float, optional
-        What values are multiples of, from the lower end on: 1 for years of age. Public. Quantiles are
-        then such values. By default they are among 2^28 points.
     scale : "linear", "log", array or callable
         What these points are equal on, as in `dpfda.PrivateDensity`: where little is known of incomes,
         "log" weighs their orders of magnitude equally.
@@ -102,6 +99,8 @@ class PrivateQuantiles(Estimator):
     True
     """
 
+    stepped = True
+
     def __init__(
         self,
         epsilon: Number = None,
@@ -110,7 +109,6 @@ class PrivateQuantiles(Estimator):
         rho: Number = None,
         levels: ArrayLike = 0.5,
         domain: Place = None,
-        step: Number = None,
         scale: AxisScale = "linear",
         unit: Protected = None,
         reading: Reading | None = None,
@@ -214,11 +212,11 @@ class PrivateQuantiles(Estimator):
         if len(box_domain(ends)) != 1:
             raise ParameterError("domain", "be one interval (a, b) for quantiles", shown(ends))
         check_lengths(ends)
-        if self.step is None:
+        if self.settings.domain.step is None:
             return PublicPoints.on(self.scale, ends, MOST_POINTS)
         if not (isinstance(self.scale, str) and self.scale == "linear"):
             raise ParameterError("scale", "be 'linear' with a step", shown(self.scale))
-        return PublicPoints.every(self.step, ends, MOST_POINTS)
+        return PublicPoints.every(self.settings.domain.step, ends, MOST_POINTS)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

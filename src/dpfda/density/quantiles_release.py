@@ -163,6 +163,30 @@ class ReleasedQuantiles(Release):
         units = float(rank_bound(self.law, probability(level, "level")))
         return None if self.public_size is None else min(1.0, units / self.public_size)
 
+    def interval(self, share: float, level: float = LEVEL) -> tuple[float, float]:
+        """Values between which these units' own quantile lies, read off others that were published.
+
+        A value whose share is smaller by more than `rank_bound` lies below, one whose share is so much
+        larger above. Where there is none the axis ends. All intervals hold at once.
+
+        Parameters
+        ----------
+        share : float
+        level : float
+            Probability, at least, whatever the data are.
+
+        Raises
+        ------
+        ParameterError
+            If the number of units is private.
+        """
+        wanted, far = probability(share, "share"), self.rank_bound(level)
+        if far is None:
+            raise ParameterError("public_size", "be stated for an interval", "a private number")
+        levels, (a, b) = np.array(self.levels), self.points.domain_range
+        below, above = self.values[levels + far < wanted], self.values[levels - far >= wanted]
+        return float(np.max(below, initial=a)), float(np.min(above, initial=b))
+
     @property
     def spreads(self) -> Floats | None:
         """Root mean square distance of the share below each quantile from its level.
@@ -211,7 +235,7 @@ class ReleasedQuantiles(Release):
 
     @property
     def _bandless(self) -> str:
-        return "how far a value is off depends on where the others lie, which is private"
+        return "how far a value is off depends on where others lie, which would cost more to publish"
 
     def view(self, level: float | None = LEVEL) -> Curve:
         line = self._line("released quantiles", None)
@@ -234,18 +258,27 @@ class ReleasedQuantiles(Release):
         return ", ".join(f"{level:g}: {number(value)}" for level, value in said)
 
     def _stated(self) -> Stated:
+        a, b = self.points.domain_range
         accurate = [
             "A quantile that was published is the value below which about the stated share of the "
             f"{self.unit}s lies. How far its share is off is known.",
         ]
         if self.spreads is not None:
             accurate.append(
-                f"Where {self.unit}s lie densely, the share is off by "
-                f"{number(float(self.spreads.max()))} (root mean square, at worst); with "
-                f"a probability of {LEVEL:.0%} by at most "
-                f"{number(float(self.rank_bound(LEVEL) or 1))}, at all levels, whatever the data are."
+                f"Where {self.unit}s lie densely, a share is typically off by "
+                f"{number(float(self.spreads.max()))} or less. With a probability of {LEVEL:.0%} "
+                f"none is off by more than {number(float(self.rank_bound(LEVEL) or 1))}, whatever "
+                "the data are."
             )
-        a, b = self.points.domain_range
+            ends = {level: self.interval(level) for level in self.levels}
+            known = [
+                f"{level:g}: {number(low)} to {number(high)}"
+                for level, (low, high) in ends.items()
+                if (low, high) != (a, b)
+            ]
+            if known:
+                words = f"So these {self.unit}s' own quantiles lie between others: {'; '.join(known)}."
+                accurate.append(words)
         return Stated(
             f"Quantiles of {self.about.get('domain', 'the data')}, each by the share of "
             f"{self.unit}s below: {self._spoken()}. They were drawn at random among public points, "

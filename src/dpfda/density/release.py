@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,9 +17,11 @@ from dpfda.density.histogram_release import ReleasedHistogram, noise_words
 from dpfda.density.linear_density import LinearDensity, RawDensity, check_levels, midpoints_of
 from dpfda.density.many_cells import nodes_of
 from dpfda.density.proper import PROPER, levelled_band, probabilities
+from dpfda.density.sample_band import cells_band, comb_words, crowded_words, sample_widths
+from dpfda.estimates.histospline import ADAPTIVE
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import choice, real, shown, whole
+from dpfda.numerics.parameters import choice, length, real, shown, whole
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, settled
 from dpfda.releases.base import LEVEL, Column
@@ -30,7 +33,7 @@ from dpfda.releases.kinds import kinds
 from dpfda.releases.published import as_given
 from dpfda.releases.shares import domain_words, used_units
 from dpfda.releases.words import density_label
-from dpfda.views import View
+from dpfda.views import Line, View
 
 # The kind, derived from this one, of one variable of a plane given the other.
 CONDITIONAL = "dpfda-conditional-density"
@@ -68,6 +71,9 @@ class ReleasedDensity(LinearDensity):
         Where there is one, `raw` lives on it, from 0 to 1, and nodes are equal there.
     proper : {"nearest", "adaptive"}
         Whether it is the nearest one in any case, as in earlier files, or as said above.
+    step : float, optional
+        Where there is one, only values that many steps from the first end of the domain can be, and
+        `masses` are their probabilities; `cdf`, `quantile`, `sample` and `integral` are for these.
 
     Examples
     --------
@@ -92,6 +98,7 @@ class ReleasedDensity(LinearDensity):
         "raw": file.part(ReleasedHistogram, ReleasedFunction, ReleasedField),
         "proper": file.entry(lambda proper: choice(proper, "proper", PROPER)),
         "scale": file.itself(Scale.from_json).or_absent,
+        "step": file.entry(lambda step: length(step, "step")).or_absent,
     }
 
     @cached_property
@@ -111,12 +118,45 @@ class ReleasedDensity(LinearDensity):
     def _nodes(self) -> int:
         """Nodes along each axis: more where there are more cells than earlier files may have."""
         usual = NODES[self.dimensions]
+        if self.step is not None:
+            # As many on every value, so that cells of nodes end where values do.
+            return self.possible.size * math.ceil(usual / self.possible.size)
         cells = self.raw.cells if isinstance(self.raw, ReleasedHistogram) else None
         if cells is None or not cells.is_regular or cells.size <= MANY[self.dimensions]:
             return usual
         if self.dimensions == 1:
             return nodes_of(cells, MOST_NODES[1])
         return min(max(usual, *cells.shape), MOST_NODES[self.dimensions])
+
+    @property
+    def possible(self) -> Floats:
+        """Values (q,) that there can be, where there is a step.
+
+        Raises
+        ------
+        ParameterError
+            If there is none.
+        """
+        if self.step is None:
+            raise ParameterError("step", "have been stated for masses of values", "none")
+        ((a, b),) = self.domain_range
+        return np.asarray(a + self.step * np.arange(round((b - a) / self.step) + 1.0))
+
+    def masses(self) -> tuple[Floats, Floats]:
+        """Values that there can be, and their probabilities, where a step was stated.
+
+        Returns
+        -------
+        values, probabilities : array (q,)
+            In the units of the data, and of sum one.
+
+        Raises
+        ------
+        ParameterError
+            If no step was stated.
+        """
+        values = self.possible
+        return values, np.diff(np.concatenate([[0.0], self.cdf(values)]))
 
     def quantile_interval(self, levels: ArrayLike, level: float = 0.95) -> tuple[Any, Any]:
         """Intervals that hold the quantiles of the data, at all levels at once, with a probability.
@@ -146,33 +186,50 @@ class ReleasedDensity(LinearDensity):
         wanted, band = check_levels(levels), self.raw.cdf_band(level)
         edges = self.raw.cells.edges[0] if self.scale is None else self.scale.edges(self.raw.cells.size)
         inner = edges[1:-1]
-        ends = np.array(
-            [
-                (
-                    np.max(inner[band.upper[:-1] < share], initial=edges[0]),
-                    np.min(inner[band.lower[:-1] >= share], initial=edges[-1]),
-                )
-                for share in wanted
-            ]
-        ).reshape(-1, 2)
+        # From a boundary between values to the value inside.
+        inward = np.array([0.5, -0.5]) * (self.step or 0.0)
+        ends = (
+            np.array(
+                [
+                    (
+                        np.max(inner[band.upper[:-1] < share], initial=edges[0]),
+                        np.min(inner[band.lower[:-1] >= share], initial=edges[-1]),
+                    )
+                    for share in wanted
+                ]
+            ).reshape(-1, 2)
+            + inward
+        )
         if np.ndim(levels) == 0:
             return float(ends[0, 0]), float(ends[0, 1])
         return ends[:, 0], ends[:, 1]
 
     def _around(self, at: Floats, asked: Asked) -> Band:
-        """Band for the density that would have been released without noise; never below zero.
+        """Band for the density of these units, or for that of the same cells; never below zero.
 
         Notes
         -----
-        The exact one is the band of `raw`, the estimate before it was made a density, and perhaps below
-        zero. The usual one is made of it as the density is of `raw`: shifted
-        by as much at one end, cut at zero; and it contains the released density.
+        Of the sample it is for the density that an unlimited budget would publish of these units:
+        simulated under the prior that the noisy counts chose, wider by what was measured, see the page
+        on densities. Under "monotone" it is for their shares of the cells, over the cells' sizes, and
+        exact.
 
-        Like that of `raw` it is about the privacy noise alone, not smoothing or sampling; and under
-        "monotone" about the average over the cell that a point lies in.
+        Of the noise it is for the density that would have been released without noise. The exact one is
+        the band of `raw`, the estimate before it was made a density, and perhaps below zero. The usual
+        one is made of it as the density is of `raw`: shifted by as much at one end, cut at zero; and it
+        contains the released density. Under "monotone" it is about the average over a point's cell.
         """
-        band = self.raw.band(asked.level, asked.simultaneous, self._positions(at), "noise", exact=True)
-        where, slopes = as_given(at), self._slopes(at)
+        where, slopes, own = as_given(at), self._slopes(at), self._positions(at)
+        if asked.of == "sample" and isinstance(self.raw, ReleasedHistogram):
+            line = np.asarray(self(where))
+            if self.raw.smoothing == "monotone":
+                made = cells_band(self.raw, own, asked)
+                return settled(replace(made, lower=made.lower * slopes, upper=made.upper * slopes), line)
+            read = partial(self._interpolated, own)
+            width = sample_widths(self.raw, self.node_values, own, asked, read) * slopes
+            lower = np.maximum(line - width, 0.0)
+            return Band(where, lower, line + width, asked.level, asked.simultaneous)
+        band = self.raw.band(asked.level, asked.simultaneous, own, "noise", exact=True)
         if asked.exact:
             return replace(band, points=where, lower=band.lower * slopes, upper=band.upper * slopes)
         taken = self._nearest[1] or 0.0
@@ -253,6 +310,8 @@ class ReleasedDensity(LinearDensity):
     def _default_points(self) -> Floats:
         if self.scale is not None:
             return self.scale.points(np.linspace(0.0, 1.0, ON_LINE))[:, None]
+        if self.step is not None:
+            return self.possible[:, None]
         if self.dimensions == 1:
             return np.linspace(*self.domain_range[0], ON_LINE)[:, None]
         return product_points(
@@ -260,6 +319,8 @@ class ReleasedDensity(LinearDensity):
         )
 
     def _band_points(self) -> Floats:
+        if self.step is not None:
+            return self.possible[:, None]
         points = self.raw._band_points()
         return points if self.scale is None else self.scale.points(points)
 
@@ -267,12 +328,18 @@ class ReleasedDensity(LinearDensity):
         if self.dimensions > 1:
             return super()._columns(at, asked)
         cdf = np.asarray(self.cdf(at[:, 0])), "share of the units up to the point"
-        first, *band = super()._columns(at, asked).items()
+        columns = super()._columns(at, asked)
+        if self.step is not None:
+            # What is within half a step of a point.
+            columns = {name: (self.step * held, words) for name, (held, words) in columns.items()}
+        first, *band = columns.items()
         return dict([first, ("cdf", cdf), *band])
 
     def view(self, level: float | None = LEVEL) -> View:
         if self.dimensions == 1:
             line = self._line("released density", level)
+            if self.step is not None:
+                line = _masses_of(line, self.step)
             return replace(self._curve([line], baseline=0.0), shown=self._shown(line.points))
         check_drawn(self.dimensions, "Draw release.marginal(axis), or a slice of release.on_grid().")
         return self._image(self.on_grid(), level, floor=0.0)
@@ -301,40 +368,78 @@ class ReleasedDensity(LinearDensity):
 
     @property
     def value_label(self) -> str:
+        if self.step is not None:
+            return "probability of a value"
         return density_label(self.about, self.dimensions)
 
     def _claims(self) -> tuple[Claim, ...]:
-        hidden, (raw, *_) = (
-            "the density that would have been published without noise",
-            self.raw._claims(),
-        )
-        if getattr(self.raw, "smoothing", None) == "monotone":
-            hidden = f"averaged over each cell, {hidden},"
-        return (replace(raw, of="noise", holds=hidden, unit="per unit of the domain"),)
+        units = f"in shares of {self.unit}s per unit of the domain"
+        what = "the density" if self.step is None else "the probability of each value"
+        over = "" if self._sharp else ", averaged over each cell,"
+        hidden = f"{what} that would have been published without noise{over}"
+        noise = replace(self.raw._claims()[0], of="noise", holds=hidden, unit=units)
+        if not self._of_sample:
+            return (noise,)
+        if self.raw.mechanism["smoothing"] == "monotone":
+            sharp = self.step is not None and self._sharp
+            place = "at each value" if sharp else "in each cell, over its size,"
+            shares = f"the share of these {self.unit}s {place}"
+            return Claim("sample", shares, units, shares.removesuffix(",")), noise
+        own = f"the density of these {self.unit}s"
+        return Claim("sample", f"{own} without noise and in fine cells", units, own, "releases"), noise
+
+    @property
+    def _sharp(self) -> bool:
+        """Whether its bands are of values, not of averages over cells of several."""
+        alone = self.step is not None and self.raw.cells.size == self.possible.size  # type: ignore[union-attr]
+        return alone or getattr(self.raw, "smoothing", None) != "monotone"
+
+    @property
+    def _of_sample(self) -> bool:
+        """Whether a band for the density of the sample can be stated."""
+        return isinstance(self.raw, ReleasedHistogram) and self.raw.smoothing in ADAPTIVE
 
     def _stated(self) -> Stated:
-        raw, edges = self.raw, list[str]()
+        raw, edges, looks = self.raw, list[str](), dict[str, str]()
         made = f"{raw.mechanism['name']} estimate, {raw.noise.describe()}"
         if isinstance(raw, ReleasedHistogram):
             made = f"{self._made_words(raw)}, {noise_words(raw.noise)}"
             edges = raw.edges_words()
+            if self.step is None:
+                looks = {"values": comb_words(raw), "peak": crowded_words(raw)}
+        looks = {name: words for name, words in looks.items() if words}
         return Stated(
-            f"A probability {self._subject} over {self._spoken_domain}: nowhere negative, with "
-            "integral one.",
+            self._kind_words,
             uses="be evaluated at any point, integrated, drawn, and used to draw synthetic data,",
             public=[domain_words(self)],
             noise=made,
             units=used_units(self),
+            first=[f"{words[:1].upper()}{words[1:]}." for words in looks.values()],
             remarks=edges,
             numbers=self._numbers(),
+            findings=looks,
         )
 
     def _numbers(self) -> dict[str, object]:
         domain = [list(ends) for ends in self.domain_range]
         return {"mechanism": dict(self.raw.mechanism), "domain_range": domain}
 
+    @property
+    def _kind_words(self) -> str:
+        if self.step is not None:
+            return f"Probabilities of {self._values_words}: none negative, of sum one."
+        where = self._spoken_domain
+        return f"A probability {self._subject} over {where}: nowhere negative, with integral one."
+
+    @property
+    def _values_words(self) -> str:
+        first, second, *_, last = (f"{value:g}" for value in self.possible)
+        return f"the values {first}, {second}, .., {last}"
+
     def _lines(self) -> dict[str, str]:
         lines = self.raw._lines()
+        if self.step is not None:
+            lines["values"] = self._values_words.removeprefix("the values ")
         if self.scale is not None and isinstance(self.raw, ReleasedHistogram):
             lines["cells"] = self._cells_words(self.raw)
         return lines
@@ -352,6 +457,14 @@ class ReleasedDensity(LinearDensity):
             return words
         chosen = f"first an interval where many {self.unit}s lie was chosen with noise, its width, then"
         return f"{chosen} its place unless it is wide; then {words}"
+
+
+def _masses_of(line: Line, step: float) -> Line:
+    """The line with probabilities of values in the place of a density."""
+    ends = (None if end is None else step * end for end in (line.lower, line.upper))
+    lower, upper = ends
+    label = "released probability of each value"
+    return replace(line, values=step * line.values, label=label, lower=lower, upper=upper, marked=True)
 
 
 def _on_grid(raw: RawDensity, domain: Domain, shape: tuple[int, ...]) -> Floats:

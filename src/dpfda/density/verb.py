@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpfda.command import options as o
-from dpfda.command.declared import Option
+from dpfda.command.declared import DOCSTRING, Option
 from dpfda.command.publishing import Publication
 from dpfda.density.options import Points
 
@@ -26,6 +26,10 @@ VERB = Publication(
             "axis, where these are spread widely). By default the last where n epsilon is at least "
             "500, else the axis.",
             o.DENSITY,
+        ),
+        Option(
+            "step", "--step", "D", f"{DOCSTRING} Example: --column age:0:105 --step 1",
+            o.DENSITY, float, None,
         ),
         Option(
             "bandwidth", "--bandwidth", "H",

@@ -19,9 +19,10 @@ effect, the curve to the middle of the bounds.
 
 **Noise in G.** It is a table of counts: negative ones are set to zero, their sum is the number of units
 where that is public, and no eigenvalue is taken for less than its noise. Curves that the coefficients
-may be are drawn as for a mean, for both of its mixtures, and each is multiplied by G*^-1 G, with G* made
+may be are drawn as for a mean, under its rich mixture, and each is multiplied by G*^-1 G, with G* made
 in the same way of the table less a draw of the noise. So a band has the noise of both parts in it, and
-is widest where few units tell the terms apart.
+is widest where few units tell the terms apart. What is not seen between cells is taken to be half of the
+largest change of the line over one.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ import numpy as np
 from dpfda.bases.corners import Corners
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.estimates.curves import LARGEST_GRID, CurveModel
+from dpfda.estimates.forms import Forms
 from dpfda.estimates.histospline import nearest_shares
-from dpfda.estimates.widths import FACTOR, Widths, check_offered, differences, spread
+from dpfda.estimates.widths import Widths, check_offered, differences, spread
 from dpfda.noise import NoiseLaw
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.one_thread import one_thread
@@ -47,40 +49,9 @@ CURVE, EFFECT = 2.0, 4.0
 KEY, DRAWN = 1000, 0.99
 # Draws of the counts alone.
 COUNTS = 1000
-# Where a coefficient is small the evidence for its size is weak, and now and then far off: on real
-# curves its band would hold in .88 of releases in the worst of six settings without this factor.
-WIDER = 1.4
-
-
-@dataclass(frozen=True, eq=False)
-class Forms:
-    """Noise of one linear form of the corners' sums, over cells.
-
-    Parameters
-    ----------
-    law : NoiseLaw
-        Of one corner's row; its last coordinates are those of the cells.
-    weights : array (R,)
-        Of the corners, in the units of what is estimated.
-    components : int
-        Number M of cells.
-    """
-
-    law: NoiseLaw
-    weights: Floats
-    components: int
-
-    def variances(self) -> Floats:
-        """Of each cell."""
-        return np.asarray(self.law.variances()[-self.components :] * np.sum(self.weights**2))
-
-    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
-        """Errors (draws, M)."""
-        total = np.zeros((draws, self.components))
-        for weight in self.weights:
-            if weight:
-                total += weight * self.law.simulate(generator, draws)[:, -self.components :]
-        return total
+# Factors of the half-width under rich components and of changes over a cell; and of both for
+# coefficients, which are small, so that the evidence for their size is weak.
+OF_RICH, OF_CHANGES, WIDER = 1.2, 0.5, 1.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +143,7 @@ class Effects:
         places = np.rint(np.linspace(0, self.grid.size - 1, min(self.grid.size, LARGEST_GRID)))
         places, made = places.astype(np.int64), []
         for row, weight, scale in zip(found, weights, self.scales, strict=True):
-            errors = Forms(self.law, weight / scale, len(self.cells))
+            errors = Forms(self.law, weight / scale, self._split)
             model = CurveModel(between, self.grid, places, averages, errors, self.unit)
             made.append(Widths(model.posterior(row / scale)))
         return tuple(made)
@@ -195,22 +166,26 @@ class Effects:
         return np.array([model.on_grid(row) for row in self._carried])
 
     @one_thread()
-    def half_widths(self, form: Floats, most: float, level: float, simultaneous: bool) -> Floats:
-        """Half-widths (m,) of the band around a combination (P,) of the coefficients, of size `most`."""
+    def half_widths(
+        self, form: Floats, most: float, level: float, simultaneous: bool, within: bool = True
+    ) -> Floats:
+        """Half-widths (m,) of the band around a combination (P,) of the coefficients, of size `most`.
+
+        With what happens `within` cells, or for the noise alone.
+        """
         check_offered(level)
         places, line = self.widths[0].looked_at, form @ self._carried
-        halves = []
-        for mixture in ("rich", "brownian"):
-            apart = np.clip(self._drawn(form, mixture), -most, most) - line[places]
-            halves.append(spread([apart], level, simultaneous))
-        half = FACTOR * (sum(halves) + differences(line, len(self.cells), 2)[places]) / 2
-        if not form[0]:
-            half *= WIDER
-        return np.interp(self.grid, self.widths[0].posterior.model.times[places], half)
+        apart = np.clip(self._drawn(form), -most, most) - line[places]
+        half = OF_RICH * spread([apart], level, simultaneous)
+        if within:
+            half = half + OF_CHANGES * differences(line, len(self.cells), 1)[places]
+        return np.interp(
+            self.grid, self.widths[0].posterior.model.times[places], half * (1 if form[0] else WIDER)
+        )
 
-    def _drawn(self, form: Floats, mixture: str) -> Floats:
+    def _drawn(self, form: Floats) -> Floats:
         """Combinations (draws, k) that there may be, at the places that are looked at."""
-        drawn = [each.drawn(mixture, DRAWN, key) for key, each in enumerate(self.widths, 1)]
+        drawn = [each.drawn("rich", DRAWN, key) for key, each in enumerate(self.widths, 1)]
         curves = (np.stack(drawn, axis=1) - 0.5) * self.scales[:, None]
         # form' G*^-1 G L, for every draw.
         weights = self._solved(form, len(curves)) @ self.gram @ self._turned[0]

@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Self
 
 import numpy as np
 
 from dpfda.bases import Basis
-from dpfda.bases.corners import Corners, Covariate
+from dpfda.bases.corners import Corners
 from dpfda.bounds import ValueBounds, read_bounds
 from dpfda.effects.plan import EffectsPlan, effects_plan
 from dpfda.effects.release import ReleasedFunctionalRegression
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Cells, Flags
 from dpfda.numerics.errors import DataError, ParameterError
-from dpfda.numerics.parameters import choice, entries, pair, plain_words, shown, whole
+from dpfda.numerics.parameters import choice, shown, whole
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared
 from dpfda.publication.tables import NOISES, VALUE, WEIGHT
 from dpfda.records import Curves, LongCurves
-from dpfda.records.cells import OUTSIDE
-from dpfda.records.containers import column_of
-from dpfda.records.covariates import columns_apart, columns_named, corner_weights, scaled, table_rows
+from dpfda.records.covariates import columns_apart, columns_named, corner_weights, table_rows
 from dpfda.records.dask_arrays import is_dask
 from dpfda.records.labels import unit_codes
 from dpfda.spine.arguments import Number
 from dpfda.spine.choices import check_choices
+from dpfda.spine.covariates import read_covariates, stated_covariates
 from dpfda.spine.curves import POINTS, public_basis, read_curves
 from dpfda.spine.estimator import Estimator
-from dpfda.spine.memberships import OTHER, members, none_of, public_labels
 from dpfda.spine.settings import Reading
 from dpfda.spine.sums import matrix_on, read_block
 
@@ -188,7 +184,10 @@ class PrivateFunctionalRegression(Estimator):
             raise DataError("X must be curves on a common grid; found irregular ones.")
         matrix = matrix_on(values, basis, reading)
         count = len(matrix)
-        covariates, usable = self._read(corners, columns, count)
+        assert self.covariates is not None  # noqa: S101
+        covariates, usable = read_covariates(
+            corners.covariates, self.covariates, columns, count, reading.invalid
+        )
         codes = np.arange(count)
         if groups is not None:
             codes = unit_codes(groups, count, reading.invalid)
@@ -220,37 +219,6 @@ class PrivateFunctionalRegression(Estimator):
             )  # fmt: skip
             total.add_totals((parts.T @ found).ravel(), len(found))
         return Prepared(plan, total)
-
-    def _read(self, corners: Corners, columns: list[object], count: int) -> tuple[list[Cells], Flags]:
-        """Scaled numbers, or places of levels, and which records have all of them."""
-        made, usable = [], np.ones(count, dtype=np.bool_)
-        refuse = self.settings.reading.invalid == "refuse"
-        assert self.covariates is not None  # noqa: S101
-        for each, column, given in zip(
-            corners.covariates, columns, self.covariates.values(), strict=True
-        ):
-            if each.bounds is not None:
-                numbers = column_of(column, each.name)[0]
-                fits, found = np.isfinite(numbers), scaled(numbers, each.bounds)
-            else:
-                places = members(column, [*given], each.name)
-                fits, found = places >= 0, np.maximum(places, 0)
-                if refuse and (places == OTHER).any():
-                    where = f" in row {int(np.argmax(places == OTHER))}"
-                    raise none_of(each.name, "levels", each.levels, where)
-            if len(found) != count:
-                raise DataError(
-                    f"{each.name} must have one entry a curve ({count}); found {len(found)}."
-                )
-            if refuse and not fits.all():
-                raise DataError(
-                    f"{each.name} must have a usable value for every curve; found one that is missing "
-                    f"or no finite number in row {int(np.argmin(fits))}. Use invalid='repair' to leave "
-                    f"such records out. {OUTSIDE}"
-                )
-            made.append(found)
-            usable &= fits
-        return made, usable
 
     def _plan(
         self, guarantee: Guarantee, basis: Basis, count: int, groups: object, planned: bool = False
@@ -284,19 +252,4 @@ class PrivateFunctionalRegression(Estimator):
         return guarantee
 
     def _corners(self) -> Corners:
-        given = self.covariates
-        if not isinstance(given, Mapping) or not given:
-            words = "be a mapping from names to (lower, upper), or to a list of levels"
-            raise ParameterError("covariates", words, shown(given))
-        return Corners(tuple(_covariate(name, known) for name, known in given.items()))
-
-
-def _covariate(name: object, known: object) -> Covariate:
-    """One covariate: two numbers are its bounds, anything else its levels."""
-    if not isinstance(name, str) or not name.strip():
-        raise ParameterError("covariates", "be named by words", shown(name))
-    plain_words(name, "covariates")
-    ends = entries(known) if isinstance(known, list | tuple | np.ndarray) else []
-    if len(ends) == 2 and all(isinstance(end, int | float | np.number | Fraction) for end in ends):
-        return Covariate(name, pair(tuple(ends), name))
-    return Covariate(name, None, tuple(str(level) for level in public_labels(known, name, 2)))
+        return Corners(stated_covariates(self.covariates))

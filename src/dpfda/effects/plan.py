@@ -17,7 +17,7 @@ from dpfda.bounds import ValueBounds
 from dpfda.effects.estimate import expected_table
 from dpfda.effects.release import ReleasedFunctionalRegression, bound_words
 from dpfda.mechanisms.cells import cell_labels
-from dpfda.mechanisms.design.lines import number_of_cells
+from dpfda.mechanisms.design.lines import growth, number_of_cells
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.parameters import whole
@@ -30,6 +30,10 @@ from dpfda.spine.choices import sizes_for, stated_size
 from dpfda.spine.settings import Settings, read_labels
 
 SUMMARY = "regression of curves on covariates"
+# Effects are smaller and smoother than means, and want the cells of means of so many times fewer units,
+# where units are few; but so many at least. Where a mean of EVERY times fewer units has every point as
+# a cell, short cycles may need them.
+FEWER, FEWEST, EVERY = 4.0, 6, 1.5
 # Columns of a trial table, and the deviation of its noise at epsilon 1 under replace-one neighbours.
 TRIAL, USUAL = 10, math.sqrt(4 * 11 * 12 / 3)
 
@@ -148,6 +152,21 @@ class EffectsPlan(TriedPlan, TablePlan):
         return self.table.described
 
 
+def cells_of_effects(points: int, strength: float) -> int:
+    """Number of cells for a grid of so many points; `strength` is n epsilon of a mean with such noise.
+
+    Examples
+    --------
+    >>> [cells_of_effects(100, strength) for strength in (1, 300, 1000, 2000, 5000)]
+    [3, 6, 10, 22, 100]
+    """
+    of_a_mean = number_of_cells(points, strength, grown=False)
+    if number_of_cells(points, strength / EVERY, grown=False) == points:
+        return points
+    fewer = number_of_cells(points, strength / FEWER ** (1 - growth(strength)), grown=False)
+    return max(fewer, min(of_a_mean, FEWEST))
+
+
 @planner
 def effects_plan(
     guarantee: Guarantee,
@@ -206,7 +225,7 @@ def effects_plan(
     if cells is None:
         noisier = table_of(TRIAL, TRIAL).deviation * math.sqrt(corners.size)
         strength = stated_size(designed, "cells") * USUAL / noisier
-        chosen = number_of_cells(grid.size, strength, grown=False)
+        chosen = cells_of_effects(grid.size, strength)
     else:
         chosen = whole(cells, "cells", 1, grid.size, f"be from 1 to {grid.size} grid points")
     about = {"summary": SUMMARY, **read_labels(settings.domain.labels)}

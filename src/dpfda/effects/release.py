@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpfda.bases.corners import BASELINE, Corners
+from dpfda.bases.corners import BASELINE, Corners, place_words
 from dpfda.bases.grids import check_domain, check_grid, frozen
 from dpfda.effects.estimate import Effects
 from dpfda.noise import AnyNorm, GaussianNoise, NoiseLaw, Width
@@ -29,6 +29,9 @@ from dpfda.releases.facts import BandFact, Claim, Stated
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import corner_noise_words
 from dpfda.views import Curve
+
+# How often the default band was seen to hold.
+HELD = ". On 13 sets of real curves with smooth and rough effects it held in 92 to 99 of 100"
 
 
 def bound_words(bounds: Floats, corners: Corners) -> str:
@@ -233,8 +236,9 @@ class ReleasedFunctionalRegression(Valued):
 
         Notes
         -----
-        Of the noise it is meant to hold what least squares on the same bounded records would have
-        given. It is about the privacy noise, in curves and in counts alike (`dpfda.effects.estimate`).
+        Of the sample it is meant to hold what least squares on the same bounded records would have
+        given, with the noise in curves and in counts alike, and what cells leave out
+        (`dpfda.effects.estimate`). Of the noise it is about averages over the cells of that.
 
         Of the population it is meant to hold that of the population of which the units are a sample,
         where its mean curves are linear in the covariates; the variance is that of a unit's residual,
@@ -246,7 +250,7 @@ class ReleasedFunctionalRegression(Valued):
         The level is at least .9; how often both hold was measured: docs/effects.md.
         """
         half = self._half * self._effects.half_widths(
-            self._form, self._most, asked.level, asked.simultaneous
+            self._form, self._most, asked.level, asked.simultaneous, asked.of != "noise"
         )
         values, reach = self._values(at), np.interp(at, self.grid_points, half)
         band = Band(at, values - reach, values + reach, asked.level, asked.simultaneous)
@@ -262,7 +266,7 @@ class ReleasedFunctionalRegression(Valued):
         if stated is not None:
             residual = np.minimum(residual, stated)
         deviation = np.sqrt(residual * self._effects.sampling(self._form, asked.level))
-        band = self._around(at, replace(asked, level=each_part(asked.level)))
+        band = self._around(at, replace(asked, level=each_part(asked.level), of="sample"))
         cut = None if self.is_effect else self._limits(at)
         places = self.grid_points.size
         widened = sampled(band, self._values(at), deviation, places, asked.level, cut)
@@ -275,7 +279,7 @@ class ReleasedFunctionalRegression(Valued):
             return {self.term or "mean": self}
         first = self.corners.covariates[0]
         ends = first.levels if first.bounds is None else first.bounds
-        return {_said({first.name: end}): self.at({first.name: end}) for end in ends}
+        return {place_words({first.name: end}): self.at({first.name: end}) for end in ends}
 
     @property
     def count(self) -> float:
@@ -326,7 +330,7 @@ class ReleasedFunctionalRegression(Valued):
         if self.term:
             return "baseline curve"
         if self.place:
-            return f"mean curve at {_said(self.place)}"
+            return f"mean curve at {place_words(self.place)}"
         return f"mean curve by {', '.join(each.name for each in self.corners.covariates)}"
 
     @property
@@ -343,8 +347,10 @@ class ReleasedFunctionalRegression(Valued):
 
     def _claims(self) -> tuple[Claim, ...]:
         same, people = "least squares on the same bounded records", "least squares of the population"
+        noise = Claim("noise", f"the average over each cell of {same}", self.value_label)
         among = Claim("population", people, self.value_label, people, among="samples")
-        return Claim("noise", same, self.value_label), among
+        often, seen = "releases of curves like ordinary ones", HELD
+        return Claim("sample", same, self.value_label, same, among=often, seen=seen), noise, among
 
     def _band_facts(self) -> Iterable[BandFact]:
         (own,) = super()._band_facts()
@@ -373,8 +379,3 @@ class ReleasedFunctionalRegression(Valued):
 
     def _lines(self) -> dict[str, str]:
         return {"covariates": self.corners.describe(), "cells": f"{len(self.cells)}"}
-
-
-def _said(place: Mapping[str, object]) -> str:
-    told = {key: value if isinstance(value, str) else f"{value:g}" for key, value in place.items()}
-    return ", ".join(f"{key} {value}" for key, value in told.items())

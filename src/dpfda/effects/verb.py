@@ -7,56 +7,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpfda.command import options as o
+from dpfda.command.covariates import COVARIATE, by_kind, read_covariates
 from dpfda.command.declared import REQUIRED, Given, Option
 from dpfda.command.publishing import TRIED_POINTS, TRIED_UNITS, Publication, picture_of
 from dpfda.command.reading import Curves
-from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:
     from dpfda.command.reading import Fitted, Summary
+    from dpfda.privacy.certificates import Certificate
     from dpfda.records.files import TableCurves
 
 # Of the grid for which a plan is tried.
 MOST_POINTS = 2000
-COVARIATE = Option(
-    "covariates", "--covariate", "NAME:LO:HI|NAME:A,B,..",
-    "A column that explains the curves, with its public bounds, or with its public levels, of which the "
-    "first is what others are compared with. Repeat it. Example: --covariate age:20:80 --covariate "
-    "case:control,MS",
-    o.MODEL, list[str], REQUIRED,
-)  # fmt: skip
-
-
-# Bounds, or levels.
-Known = tuple[float, float] | list[str]
-
-
-def read_covariates(texts: Sequence[str]) -> dict[str, Known]:
-    """Bounds or levels of covariates by name, from what was typed.
-
-    Raises
-    ------
-    ParameterError
-        If one has another form, or a name comes twice.
-    """
-    found: dict[str, Known] = {}
-    for text in texts:
-        name, _, rest = text.partition(":")
-        ends = rest.split(":")
-        if len(ends) > 2:
-            # The name itself has colons.
-            name, *ends = text.rsplit(":", 2)
-        try:
-            known: Known = (float(ends[0]), float(ends[1])) if len(ends) == 2 else rest.split(",")
-        except ValueError:
-            known = []
-        if not name or name in found or len(known) < 2:
-            remedy = "They are public and never read from the data. Example: --covariate age:20:80"
-            raise ParameterError(
-                "--covariate", "be NAME:LO:HI or NAME:A,B,.., each name once", repr(text), remedy
-            )
-        found[name] = known
-    return found
 
 
 @dataclass(frozen=True)
@@ -79,7 +41,7 @@ class ExplainedCurves(Curves):
         return super().settings(given) | {"covariates": named}
 
     def read(self, given: Given) -> TableCurves:
-        numbers, labels = _beside(given)
+        numbers, labels = by_kind(given.covariates)
         return self._read(
             given,
             given.groups,
@@ -88,7 +50,7 @@ class ExplainedCurves(Curves):
         )
 
     def fit(self, estimator: Summary, table: TableCurves, given: Given) -> Fitted:
-        numbers, labels = _beside(given)
+        numbers, labels = by_kind(given.covariates)
         beside = dict(zip([*numbers, *labels], table.beside, strict=True))
         return estimator.fit(table.data, beside, groups=table.groups)
 
@@ -96,17 +58,11 @@ class ExplainedCurves(Curves):
         return [*read_covariates(given.covariates)]
 
 
-def _beside(given: Given) -> tuple[list[str], list[str]]:
-    """Covariates with bounds, and those with levels."""
-    named = read_covariates(given.covariates)
-    numbers = [name for name, known in named.items() if isinstance(known, tuple)]
-    return numbers, [name for name in named if name not in numbers]
-
-
-def _try(estimator: Any) -> None:
+def _try(estimator: Any) -> Certificate:
     """Plan for a grid with room for the cells."""
     points = min(max(TRIED_POINTS, estimator.cells or 0), MOST_POINTS)
-    estimator.plan(TRIED_UNITS, columns=points).certified()
+    made: Certificate = estimator.plan(TRIED_UNITS, columns=points).certified()
+    return made
 
 
 EFFECT = "A picture of the first coefficient function with its band."

@@ -53,18 +53,11 @@ def as_normal(left: Floats, pulled: Floats, seen: Floats, scale: float, others: 
     m, then normal noise leads there from g0 + (I - R)^-1 (m - g0). From y the way to it is gone by the
     share tr(R) / M.
 
-    Parameters
-    ----------
-    left : array (M, M)
-        R, what the mean leaves of y: symmetric, with eigenvalues from 0 to 1.
-    pulled : array (M,)
-        R g0.
-    seen : array (M,)
-        y, in units of the noise's standard deviation.
-    scale : float
-        b in these units.
-    others : int
-        k.
+    left: array (M, M). R, what the mean leaves of y: symmetric, with eigenvalues from 0 to 1.
+    pulled: array (M,). R g0.
+    seen: array (M,). y, in units of the noise's standard deviation.
+    scale: b in these units.
+    others: k.
     """
     values, vectors = np.linalg.eigh(left)
     share = float(np.clip(values, 0.0, 1.0).mean())
@@ -86,12 +79,9 @@ def as_normal(left: Floats, pulled: Floats, seen: Floats, scale: float, others: 
 def standard_mean(root: Floats, seen: Floats, others: int = 0) -> Floats:
     """Mean (K,) of z ~ N(0, I) given `root` @ z + noise of a box of scale one.
 
-    Parameters
-    ----------
-    root : array (M, K)
-    seen : array (M,)
-    others : int
-        k above.
+    root: array (M, K).
+    seen: array (M,).
+    others: k above.
     """
     cells, functions = root.shape
     usual = cells + others + 1.0
@@ -127,12 +117,9 @@ def _stepped(
 ) -> tuple[Floats, Floats]:
     """Factors that give normal numbers the moments they have where they are kept above zero.
 
-    Parameters
-    ----------
-    means, variances : array (2, M)
-        With the factors there are, whose precisions are `factors`, and times their means `linear`.
-    width : float
-        Of the normal distribution function that smooths the step.
+    means, variances: array (2, M). With the factors there are, whose precisions are `factors`, and times
+        their means `linear`.
+    width: Of the normal distribution function that smooths the step.
     """
     rest = np.maximum(1 / variances - factors, LEAST / variances)
     centre = (means / variances - linear) / rest
@@ -146,14 +133,9 @@ def _stepped(
 def constant_evidence(levels: Floats, deviation: float, size: int) -> tuple[float, float]:
     """Log evidence of one level, and that level minus 1/2; see `dpfda.estimates.curves`.
 
-    Parameters
-    ----------
-    levels : array (M,)
-        What each cell shows of the mean minus 1/2.
-    deviation : float
-        Standard deviation of the noise in each.
-    size : int
-        Number of coordinates of the noise: M, or more that have been added up over.
+    levels: array (M,). What each cell shows of the mean minus 1/2.
+    deviation: Standard deviation of the noise in each.
+    size: Number of coordinates of the noise: M, or more that have been added up over.
     """
     cells, low, high = levels.size, float(levels.min()), float(levels.max())
     scale = scale_of(size) * deviation

@@ -37,17 +37,10 @@ NEGLIGIBLE = 1e-12
 class Part:
     """One component: curves `root` @ N(0, s I), seen through white noise of unit variance.
 
-    Parameters
-    ----------
-    kind : str
-    functions : array (N, K)
-        The root; or what the root is functions times `spread` of.
-    seen : array (M, K)
-        What is seen of the functions.
-    values, vectors : array (M,), array (M, M)
-        Eigenvalues and eigenvectors of `inside` @ `inside`'.
-    spread : array (K,), optional
-        Where several components share the functions: the deviations of this one.
+    functions: array (N, K). The root; or what the root is functions times `spread` of.
+    seen: array (M, K). What is seen of the functions.
+    values, vectors: array (M,), array (M, M). Eigenvalues and eigenvectors of `inside` @ `inside`'.
+    spread: array (K,). Where several components share the functions: the deviations of this one.
     """
 
     kind: str
@@ -103,12 +96,16 @@ class Part:
         loadings = (self.vectors @ rotated) @ self.seen
         return np.asarray(loadings if self.spread is None else loadings * self.spread**2)
 
-    def fit(self, center: Floats, public: bool, measured: Floats) -> Fit:
-        """The component given what was measured (M,), less what is seen of the centre."""
+    def fit(self, center: Floats, public: bool, measured: Floats, beside: Floats | float = 0.0) -> Fit:
+        """The component given what was measured (M,), less what is seen of the centre.
+
+        What else is known of its scales is log evidence (S,) `beside`.
+        """
         kept = SCALES.size if public or self.kind == "local" else KEPT
         rotated = measured @ self.vectors
         squares = (0.5 / self.power[:kept]) @ rotated**2
-        return Fit(self, center, public, rotated, SCALES[:kept], -self.logs[:kept] - squares)
+        evidence = beside - self.logs[:kept] - squares
+        return Fit(self, center, public, rotated, SCALES[:kept], evidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,10 +143,7 @@ def component_variances(functions: int) -> list[tuple[str, Floats]]:
 def with_levels(falling: Callable[[float, float], Floats]) -> Iterator[tuple[str, Floats]]:
     """Kinds and variances (K,) of components of every exponent and range, each at every level.
 
-    Parameters
-    ----------
-    falling : callable
-        How variances fall, from exponent and range; they are scaled to `MEAN_SQUARE`.
+    falling: How variances fall, from exponent and range; they are scaled to `MEAN_SQUARE`.
     """
     for exponent in (*SMOOTH, *ROUGH):
         kind = "smooth" if exponent in SMOOTH else f"rough{exponent:g}"
@@ -190,12 +184,8 @@ def eigenfunctions(written: bytes) -> tuple[Floats, Floats]:
 def cycle_roots(times: Floats, periods: Sequence[float]) -> list[Floats]:
     """Roots (N, K) of cycles of known lengths on smooth curves: one for each share of the variance.
 
-    Parameters
-    ----------
-    times : array (N,)
-        In [0, 1].
-    periods : sequence of float
-        Lengths of the cycles. Harmonics of two points and more have variances like h^-2.
+    times: array (N,). In [0, 1].
+    periods: Lengths of the cycles. Harmonics of two points and more have variances like h^-2.
     """
     functions, weights = eigenfunctions(times.tobytes())
     count = min(BESIDE, times.size // 2)

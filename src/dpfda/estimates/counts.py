@@ -14,14 +14,9 @@ from dpfda.numerics.arrays import Floats
 class CountNoise:
     """Noise of a count: of its own, or of its own and once more in one law with the sum.
 
-    Parameters
-    ----------
-    noise : NoiseLaw
-        On one component; with a rough count before, that of the sum, with the count as its last.
-    scale : int
-        Grid units per unit counted.
-    before : CountNoise, optional
-        Of the rough count that the sum was designed for. The two are averaged by their precision.
+    noise: On one component; with a rough count before, that of the sum, with the count as its last.
+    scale: Grid units per unit counted.
+    before: Of the rough count that the sum was designed for. The two are averaged by their precision.
     """
 
     noise: NoiseLaw
@@ -41,12 +36,8 @@ class CountNoise:
     def errors(self, generator: np.random.Generator, draws: int, beside: Floats) -> Floats:
         """Simulated errors (draws,) of the average.
 
-        Parameters
-        ----------
-        generator : numpy Generator
-        draws : int
-        beside : array (draws, 0 or 1)
-            Simulated last coordinate of the noise of the sum, where that is the count's.
+        beside: array (draws, 0 or 1). Simulated last coordinate of the noise of the sum, where that is
+            the count's.
         """
         if self.before is None:
             return np.asarray(self.noise.simulate(generator, draws)[:, 0] / self.scale)

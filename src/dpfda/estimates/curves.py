@@ -32,9 +32,10 @@ The line is the posterior mean, clipped to the bounds. Its band is `dpfda.estima
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 import scipy
@@ -96,19 +97,12 @@ class Errors(Protocol):
 class CurveModel:
     """What was measured of a mean between bounds, ready for any number of noisy outcomes.
 
-    Parameters
-    ----------
-    prior : CurvePrior
-    grid : array (m,)
-        Of the curves, scaled to [0, 1].
-    places : array (N,) of int
-        Grid points that carry the curve: all of them, but on long grids, where it is linear between.
-    forms : array (M, m)
-        What is measured of u - 1/2 on the grid, in units of the data.
-    noise : Errors
-        Of what is measured, and perhaps of the number of units after it: a law, mostly.
-    step : float
-        One unit of the noise, in units of what is measured.
+    grid: array (m,). Of the curves, scaled to [0, 1].
+    places: array (N,) of int. Grid points that carry the curve: all of them, but on long grids, where it
+        is linear between.
+    forms: array (M, m). What is measured of u - 1/2 on the grid, in units of the data.
+    noise: Of what is measured, and perhaps of the number of units after it: a law, mostly.
+    step: One unit of the noise, in units of what is measured.
     """
 
     prior: CurvePrior
@@ -117,6 +111,12 @@ class CurveModel:
     forms: Floats
     noise: Errors
     step: float
+    # Deviations from the line are looked at in so many points; widths are linear between them.
+    looks: ClassVar[int] = 200
+    # Half-widths where every unit was seen once: how much of each mixture's (`dpfda.estimates.widths`),
+    # and of the largest change over a cell.
+    alone: ClassVar[Mapping[str, float]] = {"rich": 0.525, "brownian": 0.525}
+    changing: ClassVar[float] = 0.33
 
     @classmethod
     def of(
@@ -130,23 +130,12 @@ class CurveModel:
     ) -> CurveModel:
         """Put the public parts together.
 
-        Parameters
-        ----------
-        prior : CurvePrior
-        grid : array (m,)
-        analysis : array (m, K)
-            Takes values on the grid to coefficients of the basis.
-        noise : NoiseLaw
-            Of what was measured, the sums over cells or the leading coefficients.
-        step : float
-            One unit of the noise, over the number of units.
-        counted : bool
-            Whether the noise has a coordinate more, that of the number of units.
-
-        Raises
-        ------
-        ParameterError
-            If they differ in size.
+        grid: array (m,).
+        analysis: array (m, K). Takes values on the grid to coefficients of the basis.
+        noise: Of what was measured, the sums over cells or the leading coefficients.
+        step: One unit of the noise, over the number of units.
+        counted: Whether the noise has a coordinate more, that of the number of units.
+        Raises ParameterError if they differ in size.
         """
         if grid.size != prior.lower.size or grid.size < 2:
             raise ParameterError("grid", f"have {prior.lower.size} points", f"{grid.size}")
@@ -220,6 +209,11 @@ class CurveModel:
         roots = cycle_roots(self.times, self.prior.periods) if self.prior.periods else []
         return tuple(Part.of("cycle", root, self.seen @ root) for root in roots)
 
+    def local(self, curve: Floats) -> list[Part]:
+        """Components that a first estimate (N,) makes: one that bends where it does."""
+        root = local_root(curve, self.times, self.resolution)
+        return [Part.of("local", root, self.seen @ root)]
+
     @property
     def identity(self) -> float | None:
         """Factor f where `seen` is f times the identity and all points weigh the same."""
@@ -272,11 +266,7 @@ class CurveModel:
 class CurvePosterior:
     """All that is said of a mean between bounds, given one noisy outcome. Deterministic.
 
-    Parameters
-    ----------
-    model : CurveModel
-    noisy : array (M,)
-        What was measured of u - 1/2, in noise deviations.
+    noisy: array (M,). What was measured of u - 1/2, in noise deviations.
     """
 
     model: CurveModel
@@ -285,19 +275,21 @@ class CurvePosterior:
     @cached_property
     def fits(self) -> list[Fit]:
         """Every component around every centre, the noise being taken as normal; the local one last."""
-        model = self.model
-        root = local_root(self._before[0], model.times, model.resolution)
-        local = Part.of("local", root, model.seen @ root)
-        return [*self._first, local.fit(model.centers[0], False, self._measured(model.centers[0]))]
+        center = self.model.centers[0]
+        local = self.model.local(self._before[0])
+        return self._first + [part.fit(center, False, self._measured(center)) for part in local]
 
     @cached_property
     def _first(self) -> list[Fit]:
         """Components that do not look at the release."""
         centers = [(center, self._measured(center)) for center in self.model.centers]
+        near = self.model.prior.near
+        shape = len(self.model.parts), near.shape[-1]
+        more = near if near.size and near.shape == shape else np.zeros((len(self.model.parts), 1))
         alike = [
-            part.fit(center, place > 0, measured)
+            part.fit(center, place > 0, measured, beside if place else 0.0)
             for place, (center, measured) in enumerate(centers)
-            for part in self.model.parts
+            for part, beside in zip(self.model.parts, more, strict=True)
         ]
         return alike + [part.fit(centers[0][0], False, centers[0][1]) for part in self.model.cycles]
 
@@ -315,6 +307,19 @@ class CurvePosterior:
         weights, evidence = normalised(log_weights(self._first, LINE, PUBLIC))
         return mixed_mean(self._first, weights), evidence
 
+    @property
+    def borrows(self) -> bool:
+        """Whether it is of a group whose line may be near to what all others show."""
+        return self.model.prior.near.size > 0
+
+    @property
+    def nearness(self) -> Floats:
+        """Log evidence (P, S) of components around the public curve, against all without one."""
+        alone = [fit for fit in self._first if not fit.public]
+        before = [replace(fit, evidence=np.zeros(fit.scales.size)) for fit in alone]
+        known, usual = (normalised(log_weights(each, LINE, PUBLIC))[1] for each in (alone, before))
+        return np.array([fit.evidence for fit in self._first if fit.public]) - known + usual
+
     @cached_property
     def _after(self) -> float:
         """Log evidence with the local one, which does not change what others weigh among each other."""
@@ -322,8 +327,14 @@ class CurvePosterior:
 
     @cached_property
     def _local(self) -> float:
-        """Log evidence of the local component."""
-        return normalised(log_weights(self.fits[-1:], LINE, PUBLIC))[1]
+        """Log evidence of the local component; where there is none it has none."""
+        own = self._own
+        return normalised(log_weights(own, LINE, PUBLIC))[1] if own else -math.inf
+
+    @property
+    def _own(self) -> list[Fit]:
+        """The local component."""
+        return self.fits[len(self._first) :]
 
     @cached_property
     def mean(self) -> Floats:
@@ -338,9 +349,11 @@ class CurvePosterior:
     @property
     def _mixed(self) -> Floats:
         """The same without a constant."""
-        noise, local = self.model.noise, self.fits[-1:]
+        noise, local = self.model.noise, self._own
         if self.model.prior.version >= 3 and isinstance(noise, InBox):
             return self._through_box(noise)
+        if not local:
+            return self._before[0]
         share = math.exp(self._local - self._after)
         return (1 - share) * self._before[0] + share * mixed_mean(local)
 
@@ -417,10 +430,7 @@ class CurvePosterior:
 def factorised(times: Floats, count: int, seen: Floats, ratio: float | None) -> tuple[Part, ...]:
     """Components on `count` functions at times (N,), of which `seen` (M, K) is seen.
 
-    Parameters
-    ----------
-    ratio : float, optional
-        As `CurveModel.identity`.
+    ratio: As `CurveModel.identity`.
     """
     functions = eigenfunctions(times.tobytes())[0][:, :count]
     made, vectors = [], functions / np.sqrt(times.size)

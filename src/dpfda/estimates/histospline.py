@@ -62,27 +62,22 @@ LARGEST_UNEQUAL = 256
 class Smoother:
     """A linear map from shares of cells to cosine coefficients; the first is one, known beforehand.
 
-    Parameters
-    ----------
-    cells : CellGrid
-    modes : tuple of d int
-        Number of cosine functions along each axis.
-    factors : array
-        On equal cells (d axes, in the shape of the modes) what each function takes of its family's
+    modes: Number of cosine functions along each axis.
+    factors: On equal cells (d axes, in the shape of the modes) what each function takes of its family's
         observation. On other cells the matrix (modes, cells) itself.
+    prior : array in the shape of the modes, optional
+        Variances of the coefficients, averaged over the mixture.
     """
 
     cells: CellGrid
     modes: tuple[int, ...]
     factors: Floats
+    prior: Floats | None = None
 
     def coefficients(self, shares: Floats) -> Floats:
         """Cosine coefficients on the unit box, in the shape of the modes.
 
-        Parameters
-        ----------
-        shares : array in the shape of the cells
-            What is smoothed: estimated probabilities.
+        shares: What is smoothed: estimated probabilities.
         """
         found = self._linear(shares)
         found.flat[0] = 1.0
@@ -107,6 +102,39 @@ class Smoother:
         if not self.cells.is_regular:
             return np.asarray(values @ self.factors)
         return np.asarray((values * self.factors) @ _observed(self.modes[0], self.cells.size))
+
+    def errors(
+        self, generator: np.random.Generator, draws: int, privacy: float, size: float
+    ) -> Iterator[Floats]:
+        """Draws of how far the coefficients are from those that an unlimited budget would give.
+
+        With theta from the prior, the units' own coefficients are x = theta + sampling, and an unlimited
+        budget would take of each the part p / (p + 1 / size). The privacy noise is taken as normal.
+
+        Parameters
+        ----------
+        generator : numpy Generator
+        draws : int
+        privacy, size : float
+            As in `adaptive_smoother`, which made this.
+        """
+        assert self.prior is not None  # noqa: S101
+        spread, deviation = np.sqrt(self.prior + 1 / size), math.sqrt(privacy)
+        part, regular = self.prior / spread**2, self.cells.is_regular
+        gains = (
+            _gains(self.cells, self.modes) if regular else self._averages * self.cells.shares[:, None]
+        )
+        for _ in range(draws):
+            own = generator.standard_normal(self.modes) * spread
+            own.flat[0] = 0.0
+            noise = deviation * generator.standard_normal(self.cells.shape)
+            if regular:
+                seen = over_families(gains * own, self.cells) + analyse(noise * noise.size)
+                found = self.factors * _spread(seen, self.modes)
+            else:
+                found = self.factors @ (gains @ own + noise)
+            found.flat[0] = 0.0
+            yield found - part * own
 
     @property
     def _averages(self) -> Floats:
@@ -136,20 +164,14 @@ class Smoother:
 def adaptive_smoother(cells: CellGrid, shares: Floats, privacy: float, size: float) -> Smoother:
     """The mixture of posterior means, for noisy shares.
 
-    Parameters
-    ----------
-    cells : CellGrid
-    shares : array in the shape of the cells
-        Noisy shares. Public.
-    privacy : float
-        Variance of the privacy noise in a share.
-    size : float
-        Number of units, public or noisy; 1/size is the variance of sampling in a coefficient.
+    shares: Noisy shares. Public.
+    privacy: Variance of the privacy noise in a share.
+    size: Number of units, public or noisy; 1/size is the variance of sampling in a coefficient.
     """
     modes = mode_counts(cells)
     if cells.is_regular:
-        return Smoother(cells, modes, _mixed_families(cells, modes, shares, privacy, size))
-    return Smoother(cells, modes, _mixed_dense(cells, modes[0], shares, privacy, size))
+        return Smoother(cells, modes, *_mixed_families(cells, modes, shares, privacy, size))
+    return Smoother(cells, modes, *_mixed_dense(cells, modes[0], shares, privacy, size))
 
 
 def bandwidth_smoother(cells: CellGrid, bandwidth: float, name: str = "smoothing") -> Smoother:
@@ -176,12 +198,7 @@ def bandwidth_smoother(cells: CellGrid, bandwidth: float, name: str = "smoothing
 
 
 def nearest_probabilities(values: Floats) -> Floats:
-    """Nearest non-negative numbers of sum one, in the Euclidean norm: max(values - c, 0).
-
-    Parameters
-    ----------
-    values : array of any shape
-    """
+    """Nearest non-negative numbers of sum one, in the Euclidean norm: max(values - c, 0)."""
     kept = nearest_shares(values.ravel()).reshape(values.shape)
     # What rounding left of the constraint.
     return np.asarray(kept / kept.sum())
@@ -202,9 +219,7 @@ def monotone_probabilities(values: Floats) -> Floats:
     The running sum, cut at zero and one, is levelled where it falls (isotonic regression): values below
     zero are made up for by their neighbours, and all others stay.
 
-    Parameters
-    ----------
-    values : array (m,)
+    values: array (m,).
     """
     reached = np.clip(np.concatenate([[0.0], np.cumsum(values)[:-1], [1.0]]), 0.0, 1.0)
     # A step up at either end belongs to the first or last value.
@@ -258,7 +273,7 @@ DESIGN_SIZE = 1.5
 
 def _mixed_families(
     cells: CellGrid, modes: tuple[int, ...], shares: Floats, privacy: float, size: float
-) -> Floats:
+) -> tuple[Floats, Floats]:
     squares = analyse(shares * shares.size) ** 2
     gains = _gains(cells, modes)
     noise = privacy * cells.size + 1 / size
@@ -273,36 +288,41 @@ def _mixed_families(
             terms += np.divide(squares, total, out=total)
             likelihoods.append(-0.5 * float(np.sum(terms) - terms.flat[0]))
     weights = _weights(likelihoods).reshape(len(shapes), len(SIZES))
-    factors = np.zeros(modes)
+    factors, variances = np.zeros(modes), np.zeros(modes)
     for shape, row in zip(shapes, weights, strict=True):
         if row.max() > NEGLIGIBLE:
-            prior = _prior_of(*shape, 1.0) * gains
+            variances += (row @ SIZES) * (unit := _prior_of(*shape, 1.0))
+            prior = unit * gains
             seen, mixed = over_families(prior * gains, cells), np.zeros(cells.shape)
             for scale, weight in zip(SIZES, row, strict=True):
                 if weight > NEGLIGIBLE:
                     mixed += weight * scale / (scale * seen + noise)
             factors += prior * _spread(mixed, modes)
-    return factors
+    return factors, variances
 
 
-def _mixed_dense(cells: CellGrid, modes: int, shares: Floats, privacy: float, size: float) -> Floats:
+def _mixed_dense(
+    cells: CellGrid, modes: int, shares: Floats, privacy: float, size: float
+) -> tuple[Floats, Floats]:
     # In units of the noise's deviations: eigenvalues are then at least one, whatever rounding does.
     deviations = np.sqrt(privacy + cells.shares / size)
     averages = cell_averages(modes, _unit(cells.edges[0])) * (cells.shares / deviations)[:, None]
     rest = (shares - cells.shares) / deviations
     likelihoods: list[float] = []
     found: list[Floats] = []
+    priors: list[Floats] = []
     for shape, total_size in itertools.product(_shapes(cells, (modes,)), SIZES):
-        weighted = averages * _prior_of(*shape, total_size)
+        priors.append(_prior_of(*shape, total_size))
+        weighted = averages * priors[-1]
         values, vectors = scipy.linalg.eigh(weighted @ averages.T, driver="evd")
         total = np.maximum(values, 0.0) + 1.0
         inverse = (vectors / total) @ vectors.T
         likelihoods.append(-0.5 * float(np.sum(np.log(total)) + rest @ inverse @ rest))
         found.append((inverse @ weighted).T / deviations)
-    mixed = np.zeros((modes, cells.size))
-    for matrix, weight in zip(found, _weights(likelihoods), strict=True):
+    mixed, weights = np.zeros((modes, cells.size)), _weights(likelihoods)
+    for matrix, weight in zip(found, weights, strict=True):
         mixed += weight * matrix
-    return mixed
+    return mixed, weights @ np.array(priors)
 
 
 def _shapes(cells: CellGrid, modes: tuple[int, ...]) -> Iterator[tuple[Floats, float]]:
@@ -368,9 +388,7 @@ def _unit(edges: Floats) -> Floats:
 def check_smoothing(smoothing: Any, cells: CellGrid, name: str = "smoothing") -> Any:
     """Refuse a smoothing that cells cannot have, by the parameter's name, before anything is charged.
 
-    Raises
-    ------
-    ParameterError
+    Raises ParameterError.
     """
     mode_counts(cells)
     if not isinstance(smoothing, str):

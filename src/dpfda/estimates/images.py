@@ -60,15 +60,9 @@ BOX_CELLS, FEWEST = 0.82, 4
 class ImageModel:
     """What was measured of a mean image, ready for any number of noisy outcomes.
 
-    Parameters
-    ----------
-    prior : ImagePrior
-    basis : BoxBasis
-        Of the release: K cosines.
-    step : float
-        Standard deviation of the noise, in units of what is measured: the means of sums over cells.
-    normal : bool
-        Whether it is taken as normal; else it is that of a box.
+    basis: Of the release: K cosines.
+    step: Standard deviation of the noise, in units of what is measured: the means of sums over cells.
+    normal: Whether it is taken as normal; else it is that of a box.
     """
 
     prior: ImagePrior
@@ -120,12 +114,9 @@ class ImageModel:
     def made_up(self, kind: int, scale: float, level: float, normals: Floats) -> tuple[Floats, Floats]:
         """A mean of the smooth kind of this number: its coefficients (K,) and coarse ones (M,), shares.
 
-        Parameters
-        ----------
-        kind, scale, level
-            Which component, its variance relative to the largest, and the mean's level minus 1/2.
-        normals : array (F,)
-            Standard normal numbers, one a frequency that the prior counts.
+        kind, scale, level: Which component, its variance relative to the largest, and the mean's level
+            minus 1/2.
+        normals: array (F,). Standard normal numbers, one a frequency that the prior counts.
         """
         smooth = [(e, r) for e in SMOOTH for r in RANGES]
         variances = scaled(self._falling(*smooth[kind % len(smooth)]))

@@ -28,6 +28,11 @@ that share, and the rest of the variance goes through its weights into the band.
 
 **The variance** s^2, from Q_c - 2 m_c S_c + m_c^2 A_c in the same way, between 0 and u (1 - u), which
 bounds it for values between 0 and 1 (Bhatia & Davis 2000).
+
+**Two inputs and classes.** Cells may be those of a rectangle: then curves are surfaces, of the prior
+that `SurfaceModel` says. Corners may be classes: then u is the share of one of them, whose corner has
+the value one, and its square as well. Where every unit has one observation, contrasts of cells are
+independent and the covariance above is no bound but exact: all of the sampling shows between cells.
 """
 
 from __future__ import annotations
@@ -39,9 +44,11 @@ import numpy as np
 
 from dpfda.bases.cells import CellGrid, cosines
 from dpfda.bases.curve_priors import CurvePrior
+from dpfda.bases.grids import product_points
 from dpfda.estimates.components import MEAN_SQUARE
 from dpfda.estimates.curves import CurveModel, CurvePosterior
 from dpfda.estimates.histospline import adaptive_smoother, nearest_probabilities
+from dpfda.estimates.surfaces import SurfaceModel
 from dpfda.estimates.widths import Widths
 from dpfda.noise import NoiseLaw
 from dpfda.numerics.arrays import Floats
@@ -50,6 +57,8 @@ from dpfda.numerics.arrays import Floats
 CORNERS = np.array([0.0, 0.5, 1.0])
 # Points that carry the curve; those in a cell where integrals are taken; rounds of the estimate.
 POINTS, INSIDE, ROUNDS = 101, 16, 5
+# The same of a rectangle, points along each side.
+SIDE_POINTS, SIDE_INSIDE, SIDE_ROUNDS = 25, 4, 3
 # A variance in shares of the bounds' distance is at most 1/4, and never taken for nothing at all.
 LARGEST, LEAST = 0.25, 1e-6
 # The density of times is nowhere taken for less than this share of a uniform one inside its cell.
@@ -57,6 +66,7 @@ FLOOR = 0.02
 # Shares of the sampling variance that may show between cells.
 SHOWN = (1.0, 0.1, 0.01)
 FEWEST_CELLS, MOST_CELLS = 4, 64
+FEWEST_SIDE, MOST_SIDE = 3, 16
 # What plans expect: a smooth component (exponent 6, range 1), its size, and the spread of values.
 EXPECTED_PART, EXPECTED_ROOT, EXPECTED_DEVIATION = 10, 0.15, 1 / 6
 
@@ -68,29 +78,38 @@ def cells_for(size: float, deviation: float) -> int:
     noise growing with it. For n = 5000 at epsilon = 1 this gives 12; from 8 to 16 the measured error of
     three means changed by less than a fifth but for one with a narrow peak.
 
-    Parameters
-    ----------
-    size : float
-        Public number of units.
-    deviation : float
-        Standard deviation of the noise in a cell, in units.
+    size: Public number of units.
+    deviation: Standard deviation of the noise in a cell, in units.
     """
     return int(np.clip(round((size / deviation) ** (1 / 3)), FEWEST_CELLS, MOST_CELLS))
+
+
+def table_cells(size: float, deviation: float, inputs: int) -> tuple[int, ...]:
+    """Numbers of cells along one or two inputs of a regression, from public numbers.
+
+    On even sets of curves with one record a unit, so many cells of one input had as little error as a
+    half or twice as many, and bands that hold more often than those of fewer.
+
+    Parameters
+    ----------
+    size, deviation : float
+        As of `cells_for`.
+    inputs : int
+    """
+    signal = size / deviation
+    if inputs == 1:
+        return (int(np.clip(round(0.57 * signal ** (1 / 2)), FEWEST_CELLS, MOST_CELLS)),)
+    return (int(np.clip(round(1.3 * signal ** (1 / 4)), FEWEST_SIDE, MOST_SIDE)),) * inputs
 
 
 @dataclass(frozen=True, eq=False)
 class Contrasts:
     """Noise of one contrast a cell: weighted sums of the corners' noise, and sampling.
 
-    Parameters
-    ----------
-    noise : NoiseLaw
-        Of one scale for all corners.
-    unit : float
-        One unit of it, in shares.
-    weights : array (C, 3)
-    sampling : array (C,)
-        Variances.
+    noise: Of one scale for all corners.
+    unit: One unit of it, in shares.
+    weights: array (C, 3).
+    sampling: array (C,). Variances.
     """
 
     noise: NoiseLaw
@@ -120,22 +139,22 @@ class Contrasts:
 class PooledMean:
     """The estimate from a noisy table; all in shares of the bounds' distance and of the domain.
 
-    Parameters
-    ----------
-    shares : array (C, 3)
-        Noisy shares of units.
-    noise : NoiseLaw
-        On the table.
-    unit : float
-        One unit of the noise, in shares.
-    size : float
-        Number of units.
+    shares: array (C, 3). Noisy shares of units.
+    noise: On the table.
+    unit: One unit of the noise, in shares.
+    size: Number of units.
+    sides: Numbers of cells along the sides of a rectangle; by default cells are of an interval.
+    label: Corners are classes, and the mean is the share of this one; by default they are 0, 1/2 and 1.
+    alone: Whether every unit has one observation.
     """
 
     shares: Floats
     noise: NoiseLaw
     unit: float
     size: float
+    sides: tuple[int, ...] = ()
+    label: int | None = None
+    alone: bool = False
 
     @property
     def cells(self) -> int:
@@ -143,52 +162,79 @@ class PooledMean:
         return len(self.shares)
 
     @property
+    def values(self) -> Floats:
+        """Values (J,) of the corners."""
+        return CORNERS if self.label is None else np.eye(self.shares.shape[1])[self.label]
+
+    @property
     def grid(self) -> Floats:
-        """Points (N,) of the unit interval that carry the curves."""
-        return np.linspace(0.0, 1.0, POINTS)
+        """Points (N,) of the unit interval, or along each side, that carry the curves."""
+        return np.linspace(0.0, 1.0, SIDE_POINTS if self.sides else POINTS)
 
     @property
     def inside(self) -> Floats:
-        """Points (C x 16,) inside the cells."""
+        """Points (C x 16,) inside the cells of an interval."""
         return (np.arange(self.cells * INSIDE) + 0.5) / (self.cells * INSIDE)
 
     @property
+    def places(self) -> Floats:
+        """Points (C x 16, d) inside the cells, cell by cell."""
+        if not self.sides:
+            return self.inside[:, None]
+        steps = product_points([(np.arange(SIDE_INSIDE) + 0.5) / SIDE_INSIDE] * 2)
+        corners = product_points([np.arange(float(count)) for count in self.sides])
+        return np.asarray((corners[:, None] + steps) / self.sides).reshape(-1, 2)
+
+    @property
     def near(self) -> Floats:
-        """Matrix (C x 16, N): curves on the grid, linear between its points, at `inside`."""
-        apart = np.abs(self.inside[:, None] - self.grid)
-        return np.asarray(np.maximum(1 - apart * (POINTS - 1), 0.0))
+        """Matrix (C x 16, N): curves on the grid, linear between its points, at `places`."""
+        found, grid = np.ones((self.cells * INSIDE, 1)), self.grid
+        for along in self.places.T:
+            hats = np.maximum(1 - np.abs(along[:, None] - grid) * (grid.size - 1), 0.0)
+            found = np.asarray(found[:, :, None] * hats[:, None]).reshape(len(found), -1)
+        return found
 
     @cached_property
     def times(self) -> Floats:
-        """Density (C x 16,) of the observation times at `inside`: not negative, of integral one."""
-        cells, seen = CellGrid.regular(self.cells, (0.0, 1.0)), self.shares.sum(axis=1)
+        """Density (C x 16,) of where observations are at `places`: not negative, of integral one."""
+        box = [(0.0, 1.0)] * (len(self.sides) or 1)
+        cells = CellGrid.regular(self.sides or (self.cells,), box)
         noise = self.shares.shape[1] * float(self.noise.variances()[0]) * self.unit**2
+        seen = self.shares.sum(axis=1).reshape(cells.shape)
         smoother = adaptive_smoother(cells, seen, noise, self.size)
         found = smoother.coefficients(seen)
-        values = np.maximum(cosines(found.size, self.inside) @ found, FLOOR).reshape(self.cells, INSIDE)
-        masses = nearest_probabilities(smoother.cell_shares(found))
+        functions = [cosines(*each) for each in zip(found.shape, self.places.T, strict=True)]
+        values = functions[0] @ found
+        if self.sides:
+            values = (values * functions[1]).sum(axis=1)
+        values = values.reshape(self.cells, INSIDE)
+        inside = values.mean(axis=1) / self.cells if self.sides else smoother.cell_shares(found)
+        values = np.maximum(values, FLOOR)
+        masses = nearest_probabilities(inside)
         return np.asarray(values * (masses * self.cells / values.mean(axis=1))[:, None]).ravel()
 
     @cached_property
     def forms(self) -> Floats:
         """Integrals (C, N) over cells, weighted by the density of times, of curves on the grid."""
         weighted = self.near * (self.times / self.times.size)[:, None]
-        return np.asarray(weighted.reshape(self.cells, INSIDE, POINTS).sum(axis=1))
+        return np.asarray(weighted.reshape(self.cells, INSIDE, -1).sum(axis=1))
 
     @cached_property
     def _settled(self) -> tuple[CurvePosterior, Floats, Floats]:
         """The posterior of the mean, variances (N,) of a value, and those (C,) of sampling."""
-        seen, first, second = self.shares.sum(axis=1), self.shares @ CORNERS, self.shares[:, -1]
+        seen, first, second = self.shares.sum(axis=1), self.shares @ self.values, self.shares[:, -1]
         masses = self.forms.sum(axis=1)
-        level, variance = np.full(self.cells, 0.5), np.full(POINTS, LARGEST)
-        for _ in range(ROUNDS):
+        level, variance = np.full(self.cells, 0.5), np.full(self.forms.shape[1], LARGEST)
+        for _ in range(SIDE_ROUNDS if self.sides else ROUNDS):
             sampling = self.forms @ variance / self.size + LEAST / self.size
             found = first - level * seen + masses * (level - 0.5)
-            posterior = self._posterior(found, CORNERS - level[:, None], sampling)
+            posterior = self._posterior(found, self.values - level[:, None], sampling)
             level = self.forms @ posterior.line / np.maximum(masses, 1e-12)
             level = np.where(masses > 1e-12, level, 0.5)
-            variance = self._variance(level, second - 2 * level * first + level**2 * seen, sampling)
-            most = posterior.line * (1 - posterior.line)
+            variance = most = posterior.line * (1 - posterior.line)
+            if self.label is None:
+                squares = second - 2 * level * first + level**2 * seen
+                variance = self._variance(level, squares, sampling)
             variance = np.clip(variance, LEAST, np.maximum(most, LEAST))
         return posterior, variance, sampling
 
@@ -196,7 +242,7 @@ class PooledMean:
         """The mean given contrasts (C,), under the share of sampling that makes these likeliest."""
         made = [
             self._model(self.forms, Contrasts(self.noise, self.unit, weights, share * sampling))
-            for share in SHOWN
+            for share in (SHOWN[:1] if self.alone else SHOWN)
         ]
         return max((model.posterior(found) for model in made), key=lambda each: each.evidence)
 
@@ -210,8 +256,10 @@ class PooledMean:
         return np.asarray(posterior.line * LARGEST)
 
     def _model(self, forms: Floats, errors: Contrasts) -> CurveModel:
-        between = CurvePrior(np.zeros(POINTS), np.ones(POINTS))
-        return CurveModel(between, self.grid, np.arange(POINTS), forms, errors, 1.0)
+        count = forms.shape[1]
+        between = CurvePrior(np.zeros(count), np.ones(count))
+        kind, grid = (SurfaceModel, np.linspace(0, 1, count)) if self.sides else (CurveModel, self.grid)
+        return kind(between, grid, np.arange(count), forms, errors, 1.0)
 
     @property
     def line(self) -> Floats:
@@ -229,6 +277,8 @@ class PooledMean:
 
     def half_widths(self, level: float, simultaneous: bool) -> Floats:
         """Half-widths (N,) of a band that is meant to hold the population's mean."""
+        if self.alone:
+            return self._widths.around_alone(level, simultaneous)
         posterior, _, sampling = self._settled
         errors = posterior.model.noise
         assert isinstance(errors, Contrasts)  # noqa: S101
@@ -236,23 +286,37 @@ class PooledMean:
         return self._widths.around_seen(level, simultaneous, root)
 
 
-def expected_table(cells: int, noise: NoiseLaw, unit: float, size: float) -> PooledMean:
+def expected_table(
+    noise: NoiseLaw,
+    unit: float,
+    size: float,
+    sides: tuple[int, ...],
+    classes: int = 0,
+    alone: bool = False,
+) -> PooledMean:
     """What plans expect to see: one wave over the domain, observations spread evenly, one a unit.
 
-    The wave is .15 of the bounds' distance in root mean square, values spread around it by a sixth.
-    Parameters are those of `PooledMean`.
+    The wave is .15 of the bounds' distance in root mean square, along the first of the `sides` of a
+    rectangle; values are spread around it by a sixth, or it is the share of the second of so many
+    classes. Other parameters are those of `PooledMean`.
     """
-    wave = 0.5 + EXPECTED_ROOT * np.sqrt(2) * np.sin(2 * np.pi * (np.arange(cells) + 0.5) / cells)
+    wave = 0.5 + EXPECTED_ROOT * np.sqrt(2) * np.sin(2 * np.pi * (np.arange(sides[0]) + 0.5) / sides[0])
+    wave = np.repeat(wave, sides[-1] if len(sides) > 1 else 1)
     last = wave**2 + EXPECTED_DEVIATION**2
     middle = 2 * (wave - last)
-    return PooledMean(np.stack([1 - middle - last, middle, last], axis=1) / cells, noise, unit, size)
+    shares = np.stack([1 - middle - last, middle, last], axis=1)
+    if classes:
+        others = [(1 - wave) / (classes - 1)] * (classes - 1)
+        shares = np.stack([others[0], wave, *others[1:]], axis=1)
+    box, label = sides if len(sides) > 1 else (), 1 if classes else None
+    return PooledMean(shares / wave.size, noise, unit, size, box, label, alone)
 
 
 def expected_error(table: PooledMean) -> float:
     """Expected error at a point, in shares of the bounds, of a mean as one smooth component has it."""
-    cells = table.cells
-    sampling = np.full(cells, EXPECTED_DEVIATION**2 / cells / table.size)
-    errors = Contrasts(table.noise, table.unit, np.tile(CORNERS - 0.5, (cells, 1)), sampling)
+    cells, power = table.cells, EXPECTED_DEVIATION**2 if table.label is None else LARGEST
+    sampling = np.full(cells, power / cells / table.size)
+    errors = Contrasts(table.noise, table.unit, np.tile(table.values - 0.5, (cells, 1)), sampling)
     even = np.repeat(np.eye(cells), INSIDE, axis=1) / (cells * INSIDE)
     part = table._model(even @ table.near, errors).parts[EXPECTED_PART]
     scale = EXPECTED_ROOT / np.sqrt(MEAN_SQUARE)

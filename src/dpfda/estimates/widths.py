@@ -8,16 +8,21 @@ half-width is k s(t): L under the line's mixture, R rich, B Brownian.
 
 **Where a cell holds several points** the half-width is
 
-    1.2 L + .8 q min(1, 40 / M)^(1/2) + .6 D.
+    (40 / M)^(1/2) (1 + .45 p) (.92 L + .71 q + .33 D).
 
 The noise of all M averages stays within q at the level: by the law of the box the quantile of Gamma(M).
 What a mean does within a cell is not measured: D(t) is the largest change of the line over one cell,
-within a cell of t.
+within a cell of t; and in the first and the last cell, beyond whose middle nothing is seen, five times
+the root mean square of these more. p is the share of rough components in the evidence. The first factor
+counts for M from 40 to 80, beyond which it stays, but for q.
 
-**Where every point is a cell** it is 1.15 (1 + p) (R + B) / 2, p being the share of rough components in
-the evidence; and the band is cut to what was measured, y(t) -+ q, which holds whatever the mean is, with
-two fifths of what the level leaves. Of other noise than a box's it is 1.05 (R + B + D2) / 2, with the
-largest second difference D2.
+**Where every point is a cell** it is 1.15 (1 + p) (R + B) / 2, and the band is cut to what was
+measured, y(t) -+ q, which holds whatever the mean is, with two fifths of what the level leaves. Of other
+noise than a box's it is 1.05 (R + B + D2) / 2, with the largest second difference D2; of sparse
+observations 1.5 R, twice R in the first and the last cell, and .3 D2.
+
+**A difference of groups that borrow** is seen with less noise than either, as their common line is not
+in it: R + .2 q and what changes within cells; where every point is a cell, 1.2 R + .35 q.
 
 **Where cells cannot follow**, the sums leave more than noise: the largest coordinate of what the line
 leaves is beyond the .95 quantile of Gamma(M). Then half-widths are 1.5 times as wide, and it is said.
@@ -28,6 +33,7 @@ band held is on the page on the default mean. What is narrower than a cell can b
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -43,7 +49,7 @@ from dpfda.estimates.components import LINE, PUBLIC, Fit, weights_of
 from dpfda.estimates.counts import CountNoise
 from dpfda.estimates.curves import CurveModel, CurvePosterior
 from dpfda.noise.bodies import InBox
-from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.arrays import Flags, Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
 from dpfda.numerics.parameters import probability
@@ -56,17 +62,20 @@ SMOOTHER: Mapping[str, float] = {"smooth": 1.0, "rough3": 1.0, "local": 1.0, "cy
 ROUGHEST: Mapping[str, float] = {"rough3": 1.0}
 FACTOR = 1.05
 # Factors of the line's and the noise's half-widths and of changes over a cell, where cells hold several
-# points; from so many cells on the noise counts less.
-OF_LINE, OF_NOISE, OF_CHANGES, MANY_CELLS = 1.2, 0.8, 0.6, 40
-# Of sparse observations: a factor.
-OF_SEEN = 1.26
+# points; of changes on average in the outer cells; and of roughness.
+OF_LINE, OF_NOISE, OF_CHANGES, OF_ENDS, OF_ROUGHNESS = 0.92, 0.71, 0.33, 1.65, 0.45
+# Between so many cells all count less, and the noise beyond too.
+MANY_CELLS, MOST_CELLS = 40, 80
+# Of sparse observations: factors, that in the outer cells, and that of second differences over cells.
+OF_SEEN, OF_SEEN_OUTSIDE, OF_BENDS = 1.5, 2.0, 0.3
+# Of rich components and of the noise in a difference of groups that borrow: in cells, and where each
+# point is one.
+OF_DIFFERENCE = ((1.0, 0.2), (1.2, 0.35))
 # Where each point is a cell: a factor, and the share of what the level leaves that the cut may take.
 OF_BOTH, CUT = 1.15, 0.4
 # What cells leave of the sums is beyond the noise at this level; then bands are so many times as wide.
 MISFIT, WIDENED = 0.95, 1.5
 FEWEST_DRAWS, MOST_DRAWS = 600, 4000
-# Deviations are looked at in so many points; widths are linear between them.
-POINTS = 200
 # So many normals at most are kept.
 MOST_KEPT = 2**20
 LEAST_LEVEL = 0.9
@@ -79,13 +88,8 @@ ROUGH_EVIDENCE, ROUGH_CHANGES = 0.75, 3.0
 class Widths:
     """Half-widths of bands around the line of a posterior, in shares of the distance between the bounds.
 
-    Parameters
-    ----------
-    posterior : CurvePosterior
-    count : CountNoise, optional
-        Where the number of units was released with noise, which scales the whole curve.
-    size : float
-        The released number of units.
+    count: Where the number of units was released with noise, which scales the whole curve.
+    size: The released number of units.
     """
 
     posterior: CurvePosterior
@@ -94,8 +98,9 @@ class Widths:
 
     @cached_property
     def looked_at(self) -> Integers:
-        size = self.posterior.model.places.size
-        return np.rint(np.linspace(0, size - 1, min(size, POINTS))).astype(np.int64)
+        model = self.posterior.model
+        size = model.places.size
+        return np.rint(np.linspace(0, size - 1, min(size, model.looks))).astype(np.int64)
 
     def around_line(self, level: float, simultaneous: bool = True) -> Floats:
         """Half-widths (m,) on the grid of the band around the clipped line; read-only."""
@@ -111,19 +116,26 @@ class Widths:
     def around_seen(self, level: float, simultaneous: bool, root: Floats) -> Floats:
         """Half-widths (N,) where every place was seen in the mean of its cell: rich components.
 
-        Parameters
-        ----------
-        level : float
-        simultaneous : bool
-        root : array (N, r)
-            The line has normal errors root @ z beside, with z standard normal.
+        root: array (N, r). The line has normal errors root @ z beside, with z standard normal.
         """
         apart = self._from_line(RICH, PUBLIC, level, 0)
         generator = np.random.Generator(np.random.Philox(key=1))
         apart = apart + generator.standard_normal((len(apart), root.shape[1])) @ root[self.looked_at].T
-        half = OF_SEEN * spread([apart], level, simultaneous)
-        times = self.posterior.model.times
-        return np.interp(times, times[self.looked_at], half)
+        half, line = spread([apart], level, simultaneous), self.posterior.line
+        times, cells = self.posterior.model.times, self.posterior.model.resolution
+        factors = np.where(_outside(line.size, cells), OF_SEEN_OUTSIDE, OF_SEEN)
+        half = factors * np.interp(times, times[self.looked_at], half)
+        return np.asarray(half + OF_BENDS * differences(line, cells, 2))
+
+    def around_alone(self, level: float, simultaneous: bool) -> Floats:
+        """The same where every unit was seen once: then all of sampling is in the noise."""
+        model = self.posterior.model
+        halves = [
+            factor * spread([self._from_line(*MIXTURES[name], level, 0)], level, simultaneous)
+            for name, factor in model.alone.items()
+        ]
+        changes = model.changing * differences(self.posterior.line, model.resolution, 1)
+        return np.asarray(np.interp(model.times, model.times[self.looked_at], sum(halves)) + changes)
 
     @cached_property
     def typical_error(self) -> float:
@@ -241,12 +253,7 @@ class Widths:
 def around_lines(lines: Sequence[Widths], level: float, simultaneous: bool = True) -> Floats:
     """Half-widths (m,) on the grid of the band around a clipped line, or the first less the second.
 
-    Parameters
-    ----------
-    lines : (Widths,) or (Widths, Widths)
-        On one grid; two of independent releases.
-    level : float
-    simultaneous : bool
+    lines: (Widths,) or (Widths, Widths). On one grid; two of independent releases.
     """
     check_offered(level)
     model, places = lines[0].posterior.model, lines[0].looked_at
@@ -258,13 +265,18 @@ def around_lines(lines: Sequence[Widths], level: float, simultaneous: bool = Tru
 
     line = lines[0].posterior.line - sum(other.posterior.line for other in lines[1:])
     cells = min(each.posterior.model.resolution for each in lines)
-    if all(each.whole for each in lines):
-        rough = max(each.roughness for each in lines)
+    rough = max(each.roughness for each in lines)
+    if len(lines) > 1 and all(each.in_cells and each.posterior.borrows for each in lines):
+        noise = np.sqrt(sum(_noise(each, level, simultaneous) ** 2 for each in lines))[places]
+        of_both, of_noise = OF_DIFFERENCE[all(each.whole for each in lines)]
+        half = of_both * within("rich") + _changes(line, cells)[places]
+        half += of_noise * _less(min(cells, MOST_CELLS)) * noise
+    elif all(each.whole for each in lines):
         half = OF_BOTH * (1 + rough) * (within("rich") + within("brownian")) / 2
     elif all(each.in_cells for each in lines):
         noise = np.sqrt(sum(_noise(each, level, simultaneous) ** 2 for each in lines))[places]
-        changes = differences(line, cells, 1)[places]
-        half = OF_LINE * within("line") + OF_NOISE * noise + OF_CHANGES * changes
+        half = OF_LINE * within("line") + OF_NOISE * noise + _changes(line, cells)[places]
+        half *= _less(min(cells, MOST_CELLS)) * (1 + OF_ROUGHNESS * rough)
     else:
         half = FACTOR * (within("rich") + within("brownian") + differences(line, cells, 2)[places]) / 2
     if any(each.misfit for each in lines):
@@ -273,11 +285,29 @@ def around_lines(lines: Sequence[Widths], level: float, simultaneous: bool = Tru
 
 
 def _noise(line: Widths, level: float, simultaneous: bool) -> Floats:
-    """What noise counts for (N,) at the carrying points."""
+    """What noise counts for (N,) at the carrying points, before all counts less."""
     model = line.posterior.model
     reach = line.noise_reach(level, simultaneous)
-    few = min(1.0, MANY_CELLS / reach.size) ** 0.5
-    return np.asarray(few * reach[model.prior.labels[model.places]])
+    beyond = _less(reach.size) / _less(min(reach.size, MOST_CELLS))
+    return np.asarray(beyond * reach[model.prior.labels[model.places]])
+
+
+def _less(cells: int) -> float:
+    """How much less half-widths count for many cells."""
+    return math.sqrt(min(1.0, MANY_CELLS / cells))
+
+
+def _changes(line: Floats, cells: int) -> Floats:
+    """What changes of a line (N,) over a cell count for: more in the outer cells."""
+    changes = differences(line, cells, 1)
+    average = np.sqrt(np.mean(changes**2))
+    return np.asarray(OF_CHANGES * changes + OF_ENDS * average * _outside(line.size, cells))
+
+
+def _outside(points: int, cells: int) -> Flags:
+    """Which points (N,) are in the first and the last cell."""
+    place, end = np.arange(points), round(points / cells)
+    return np.asarray(np.minimum(place, place[::-1]) < end)
 
 
 @one_thread()
@@ -303,10 +333,7 @@ def around_slopes(
 def check_offered(level: float) -> None:
     """Refuse levels for which the band is not meant.
 
-    Raises
-    ------
-    ParameterError
-        If the level is below .9, or not below 1.
+    Raises ParameterError if the level is below .9, or not below 1.
     """
     if probability(level, "level") < LEAST_LEVEL:
         raise ParameterError(

@@ -12,5 +12,7 @@ def main() -> None:
         print("error: the command needs its extra: pip install 'dpfda[cli]'", file=sys.stderr)
         raise SystemExit(1)
     from dpfda.front.app import app
+    from dpfda.spine import base
 
+    base.COMMAND = True
     app(prog_name="dpfda")

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, ClassVar
 
 import typer
 from typer.core import TyperGroup
 
-from dpfda.command.declared import Declared, Given
+from dpfda.command.declared import Declared
 from dpfda.command.functions import Group
-from dpfda.command.running import EXIT_CODES, epilog, flowing, guarded
+from dpfda.command.made import CONTEXT, add_command, command_of, examples_below
+from dpfda.command.running import EXIT_CODES, epilog
 from dpfda.front.verbs import scanned
 from dpfda.numerics.words import visible
-
-CONTEXT = {"help_option_names": ["--help", "-h"]}
 
 
 def _print_version(wanted: bool) -> None:
@@ -73,7 +71,7 @@ class Verbs(TyperGroup):
         found = super().shell_complete(ctx, incomplete)
         if self.default is None or incomplete[:1] != "-":
             return found
-        meant = _with_options(self.declared[self.default])
+        meant = command_of(self.declared[self.default])
         known = {item.value for item in found}
         more = meant.shell_complete(ctx, incomplete)
         return [*found, *(item for item in more if item.value not in known)]
@@ -83,36 +81,7 @@ class Verbs(TyperGroup):
         name, command, rest = super().resolve_command(ctx, args)
         if command is None or command.name not in self.declared:
             return name, command, rest
-        return name, _with_options(self.declared[command.name]), rest
-
-
-def _with_options(verb: Declared) -> Any:
-    """The command of a verb: the parameters of the function that it calls are the options."""
-    options = verb.told()
-
-    def run(**given: object) -> None:
-        guarded(verb.run, options)(Given(**given))
-
-    parameters = [option.parameter() for option in options]
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    alone = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
-    _add(alone, verb, run)
-    return typer.main.get_command(alone)
-
-
-def _nothing() -> None:
-    """Stands for a verb in the list of them."""
-
-
-def _add(home: typer.Typer, verb: Declared, run: Callable[..., None] = _nothing) -> None:
-    home.command(
-        verb.name,
-        help=flowing(verb.help),
-        epilog=_examples(verb.examples),
-        rich_help_panel=verb.panel,
-        context_settings=CONTEXT,
-    )(run)
+        return name, command_of(self.declared[command.name]), rest
 
 
 def _group(
@@ -130,19 +99,8 @@ def _group(
         **words,
     )
     for verb in verbs:
-        _add(made, verb)
+        add_command(made, verb)
     return made
-
-
-def _examples(lines: Sequence[str]) -> str:
-    return epilog("Example" if len(lines) == 1 else "Examples", *lines, EXIT_CODES)
-
-
-def declared_verbs() -> dict[str, Declared]:
-    """All verbs by what is typed for them, such as "ledger show"."""
-    alone = {verb.name: verb for verb in scanned() if not isinstance(verb, Group)}
-    groups = [group for group in scanned() if isinstance(group, Group)]
-    return alone | {f"{group.name} {verb.name}": verb for group in groups for verb in group.verbs}
 
 
 def build() -> typer.Typer:
@@ -166,7 +124,7 @@ def build() -> typer.Typer:
     made.callback()(_options)
     for group in found:
         if isinstance(group, Group):
-            words: dict[str, Any] = {"help": group.help, "epilog": _examples(group.examples)}
+            words: dict[str, Any] = {"help": group.help, "epilog": examples_below(group.examples)}
             made.add_typer(
                 _group(group.verbs, group.default, **words), name=group.name, rich_help_panel=group.panel
             )

@@ -110,21 +110,11 @@ class LatticeRelease(Banded):
     def __call__(self, points: ArrayLike, order: int | Sequence[int] = 0) -> Any:
         """Values of the function, or of a partial derivative.
 
-        Parameters
-        ----------
-        points : array (q, d) or (d,)
-            Points of the domain; for one variable also a number or an array (q,).
-        order : int or sequence of d int
-            Order of the derivative in each variable.
-
-        Returns
-        -------
-        float or array (q,)
-
-        Raises
-        ------
-        ParameterError
-            If a point is outside the domain, or has another number of coordinates.
+        points: array (q, d) or (d,). Points of the domain; for one variable also a number or an array
+            (q,).
+        order: Order of the derivative in each variable.
+        Returns float or array (q,).
+        Raises ParameterError if a point is outside the domain, or has another number of coordinates.
         """
         at, single = check_box_points(points, self.domain_range)
         values: Floats | None = None

@@ -14,7 +14,7 @@ from dpfda.machines.defaults import descends
 from dpfda.machines.estimator import KernelMachine, column
 from dpfda.machines.minimiser import Loss, read_loss
 from dpfda.machines.plan import Features, Solving
-from dpfda.machines.release import deciding
+from dpfda.machines.predictor import deciding
 from dpfda.numerics.arrays import Cells, Floats, Integers
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import entries, plain_words, shown
@@ -45,7 +45,7 @@ def _descends(machine: KernelMachine) -> bool:
         return False
 
 
-def _has_probabilities(machine: KernelMachine) -> bool:
+def _is_logistic(machine: KernelMachine) -> bool:
     try:
         name = read_loss(machine.loss, machine.losses).name
     except ParameterError:
@@ -53,11 +53,22 @@ def _has_probabilities(machine: KernelMachine) -> bool:
     return name == "logistic" or (name == "auto" and _descends(machine))
 
 
-class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
-    """Classifier under differential privacy: support vector machine and relatives.
+def _has_probabilities(machine: KernelMachine) -> bool:
+    """Whether what was released has them; before a fit whether it will, by the bounds."""
+    if hasattr(machine, "release_"):
+        return machine.release_.has_probabilities
+    try:
+        return machine.tabled(machine.stated_inputs()) or _is_logistic(machine)
+    except ParameterError:
+        return False
 
-    The decision function f(x) = b . phi(x), in public features phi, minimises the average loss plus
-    penalty |b|^2, and is released whole; of more than two classes each has one, and the largest decides.
+
+class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
+    """Classifier under differential privacy: probabilities in cells, support vector machines.
+
+    By default probabilities of one or two inputs come from one noisy table of cells, with a band. Of
+    more inputs, or where a solver, a loss or features are named, the decision function f(x) = b . phi(x)
+    minimises the average loss plus penalty |b|^2; of several classes the largest decides.
 
     Parameters
     ----------
@@ -71,36 +82,34 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
     loss : "auto", "hinge", "logistic", "squared", "hinge:0.5" or Loss
         The hinge's corner is rounded by an arc, whose length may follow. "auto" is logistic where there
         is a delta, else the hinge; for more than two classes the square where n epsilon is large.
-    solver : {"auto", "objective", "output", "sums", "means", "gradient"} or Solving
-        Where the noise goes: `dpfda.machines.solvers` says what each guarantees, the page on kernel
-        machines what "auto" takes. With a penalty, in a `dpfda.machines.plan.Solving`.
+    solver : {"auto", "table", "objective", "output", "sums", "means", "gradient"} or Solving
+        Where the noise goes: `dpfda.machines.table` and `dpfda.machines.solvers` say what each
+        guarantees, the page what "auto" takes. With a penalty, in a `dpfda.machines.plan.Solving`.
     features : {"auto", "linear", "quadratic", "fourier", "grid"}, Features or a feature map
-        "auto" is "grid" on one or two inputs; on more "quadratic" where n epsilon is large for their
-        number, else "linear". With a kernel, number and seed in `dpfda.machines.plan.Features`;
-        a map of `dpfda.records.features`: `LinearFeatures.of_curves` takes curves and images.
+        "auto" is "grid" on one or two inputs; on more "quadratic" where n epsilon is large, else
+        "linear". With a kernel, number and seed in `dpfda.machines.plan.Features`; a map of
+        `dpfda.records.features`: `LinearFeatures.of_curves` takes curves and images.
     domain : Domain, optional
         Its labels: public words for plots, "domain" and "value", with units.
     unit : str or PrivacyUnit, optional
         Who is protected. One unit may be replaced by another; added or removed with a `public_size`.
     reading : Reading, optional
-        Whether unusable records are refused, or count as a record without features and with target 0.
+        Whether unusable records are refused, or left out, or count as without features and target 0.
     ledger : ledger.of(dataset), optional
         Charged before noise is drawn.
 
     Attributes
     ----------
-    release_ : ReleasedPredictor
-        The published decision function.
-    classes_ : array (2,) or (C,)
-        The public classes.
-    n_features_in_, feature_names_in_
-        As in scikit-learn: the number of input columns, and their labels. Public.
+    release_ : TablePredictor or ReleasedPredictor
+        The published function.
+    classes_, n_features_in_, feature_names_in_
+        As in scikit-learn. Public.
 
     Notes
     -----
     **Guarantee.** Pure epsilon (delta = 0), (epsilon, delta) or rho, for data sets that differ in one
-    unit (a record, or all of one label of `groups`, whose losses are averaged). Proofs, with inexact
-    minimisation and all rounding, are in `dpfda.machines.solvers`. `X`, `y`, `groups` are private.
+    unit (a record, or all of one label of `groups`). Proofs, with all rounding, are in
+    `dpfda.machines.table` and `dpfda.machines.solvers`. `X`, `y`, `groups` are private.
 
     References
     ----------
@@ -161,7 +170,7 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
     def decision_function(self, X: Records) -> Floats:
         """Values (q,), positive for the second class; for more than two (q, C), one a class."""
         points, usable = self.decision_points(X)
-        values = self.release_(points)
+        values = self.release_.decisions(points)
         return np.where(usable if values.ndim == 1 else usable[:, None], values, 0.0)
 
     def predict(self, X: Records) -> Cells:
@@ -170,10 +179,10 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Records) -> Floats:
-        """Probabilities (q, 2) or (q, C) of the classes; there is such a method for the logistic loss.
+        """Probabilities (q, 2) or (q, C) of the classes, from a table or for the logistic loss.
 
-        That is the loss where there is a delta and no other is named. A descent calibrates them, within
-        its budget: docs/kernel_machines.md says how well on public data.
+        That is the loss of many inputs where there is a delta and no other is named. A descent
+        calibrates them, within its budget: docs/kernel_machines.md says how well on public data.
         """
         points, usable = self.decision_points(X)
         return np.where(
@@ -183,7 +192,7 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
     def _targets(self, y: object, count: int) -> tuple[Floats, tuple[object, ...]]:
         labels = column(y, count)
         classes = self._public_classes(labels)
-        if len(classes) > 2 and _has_probabilities(self) and not _descends(self):
+        if len(classes) > 2 and _is_logistic(self) and not _descends(self):
             raise ParameterError(
                 "loss",
                 "be 'auto', 'hinge' or 'squared' for more than two classes without a delta",
@@ -237,7 +246,7 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         """With the few records of a check, the score is that of the noise."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
-        tags.classifier_tags.multi_class = not _has_probabilities(self) or _descends(self)
+        tags.classifier_tags.multi_class = not _is_logistic(self) or _descends(self)
         return tags
 
 

@@ -14,13 +14,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpfda.machines.minimiser import Loss, read_loss
 from dpfda.machines.plan import Features, MachinePlan, Solving, machine_plan
-from dpfda.machines.release import ReleasedPredictor
+from dpfda.machines.predictor import Predictor
 from dpfda.machines.solvers import Budget, Labelled
+from dpfda.machines.table import NAME, PredictorPlan, predictor_plan
+from dpfda.machines.table_release import MOST_INPUTS
+from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Flags, Floats, Numbers
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import whole
-from dpfda.privacy.certificates import Certificate
-from dpfda.publication import NAMED, Paying, Prepared
+from dpfda.publication import Prepared
 from dpfda.records import Curves, curves_from_array
 from dpfda.records.arrow import arrow_table
 from dpfda.records.cells import OUTSIDE
@@ -44,7 +46,7 @@ class KernelMachine(Estimator):
 
     gathered: ClassVar = {**Estimator.gathered, "features": (Features,), "solver": (Solving,)}
 
-    release_: ReleasedPredictor
+    release_: Predictor
     bounds: Bounds
     loss: str | Loss
     solver: str | Solving
@@ -57,11 +59,11 @@ class KernelMachine(Estimator):
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
         with np.errstate(all="ignore"):
             prepared = self.prepare(X, y, groups)
-            self.release_ = prepared.plan.assemble(*publish_machine(prepared, self.paying()))
-        self.n_features_in_ = prepared.plan.features.inputs
+            self.release_ = prepared.plan.released(prepared.total, self.paying())  # type: ignore[arg-type]
+        self.n_features_in_ = self.release_.dimensions
         self._set_feature_names(X, groups)
 
-    def plan(self, n: int, inputs: int | None = None) -> MachinePlan:
+    def plan(self, n: int, inputs: int | None = None) -> MachinePlan | PredictorPlan:
         """What `fit` would publish of n units, from public numbers alone. No data are read.
 
         Parameters
@@ -78,14 +80,18 @@ class KernelMachine(Estimator):
         """
         whole(n, "n", 2)
         n = public_size(self.settings.unit, n) or n
-        if inputs is None:
-            ends = self.bounds if isinstance(self.bounds, Sequence | np.ndarray) else ()
-            inputs = max((np.size(end) for end in ends), default=1)
-        whole(inputs, "inputs", 1)
+        inputs = self.stated_inputs() if inputs is None else whole(inputs, "inputs", 1)
         guarantee, loss = self._checked()
         return self._plan(guarantee, n, loss, InputBox.of(self.bounds, inputs), None, ())
 
-    def prepare(self, X: Records, y: Labels, groups: Labels = None) -> Prepared[MachinePlan, Labelled]:
+    def stated_inputs(self) -> int:
+        """Number of inputs, as far as the bounds say it."""
+        ends = self.bounds if isinstance(self.bounds, Sequence | np.ndarray) else ()
+        return max((np.size(end) for end in ends), default=1)
+
+    def prepare(
+        self, X: Records, y: Labels, groups: Labels = None
+    ) -> Prepared[MachinePlan, Labelled] | Prepared[PredictorPlan, IntegerSum]:
         """Everything before the noise: check, embed, clip, round. The result is private.
 
         Parameters
@@ -111,8 +117,10 @@ class KernelMachine(Estimator):
         # Under add/remove neighbours another number stands for the units, which are not counted.
         known = public_size(self.settings.unit, units, invalid) or units
         plan = self._plan(guarantee, known, loss, inputs, groups, classes)
-        rows = _rows(plan, curves.values, usable)
         targets[~usable] = 0.0
+        if isinstance(plan, PredictorPlan):
+            return Prepared(plan, plan.total(curves.values, targets, usable, codes, units))
+        rows = _rows(plan, curves.values, usable)
         return Prepared(plan, Labelled(rows, targets, codes, units))
 
     def _checked(self) -> tuple[Budget, Loss]:
@@ -140,12 +148,34 @@ class KernelMachine(Estimator):
         inputs: InputBox,
         groups: object,
         classes: tuple[object, ...],
-    ) -> MachinePlan:
+    ) -> MachinePlan | PredictorPlan:
+        given: dict[str, Any] = {
+            "settings": self.settings, "inputs": inputs, "grouped": groups is not None,
+            "classes": classes, "functions": self._functions(classes), "target": self._target(),
+        }  # fmt: skip
+        if self.tabled(inputs.lower.size):
+            return predictor_plan(guarantee, units, **given)
+        solving = Solving.of(self.solver)
         return machine_plan(
-            guarantee, units, settings=self.settings, loss=loss, inputs=inputs, features=self.features,
-            solving=Solving.of(self.solver), grouped=groups is not None, classes=classes,
-            functions=self._functions(classes), target=self._target(),
-        )  # fmt: skip
+            guarantee, units, loss=loss, features=self.features, solving=solving, **given
+        )
+
+    def tabled(self, inputs: int) -> bool:
+        """Whether a table is released, by what was asked for: never by data.
+
+        Raises
+        ------
+        ParameterError
+            If it is asked for together with what it has no use for.
+        """
+        whole(inputs, "inputs", 1)
+        solving, features = Solving.of(self.solver), Features.of(self.features)
+        solver, loss = (each if isinstance(each, str) else "" for each in (solving.solver, self.loss))
+        plain = features == Features() and solving.penalty is None and loss == "auto"
+        if solver == NAME and not plain:
+            words = "go without loss, features and penalty, which a table has no use for"
+            raise ParameterError("solver", words, repr(NAME))
+        return solver == NAME or (solver == "auto" and plain and inputs <= MOST_INPUTS)
 
     def _target(self) -> tuple[float, float] | None:
         """Middle of the bounds of the target, and half of their distance; None for classes."""
@@ -182,14 +212,6 @@ class KernelMachine(Estimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.settings.reading.invalid == "repair"
         return tags
-
-
-def publish_machine(
-    prepared: Prepared[MachinePlan, Labelled], paying: Paying = NAMED
-) -> tuple[tuple[int, ...], Certificate]:
-    """Charge, draw and release the integers behind a machine's coefficients."""
-    plan = prepared.plan
-    return plan.solver.publish(prepared.total, plan.entry(), plan.tuning, paying)
 
 
 def _rows(plan: MachinePlan, values: Floats, usable: Flags) -> Numbers:

@@ -16,6 +16,7 @@ from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:
     from dpfda.command.reading import Fitted, Summary
+    from dpfda.privacy.certificates import Certificate
     from dpfda.records.columns import TableExamples
 
 
@@ -131,7 +132,7 @@ def _features(given: Given, inputs: int) -> dict[str, object]:
     return {"features": LinearFeatures.of_columns(inputs, given.norm_bound)}
 
 
-def _try(estimator: Any) -> None:
+def _try(estimator: Any) -> Certificate:
     """Prepare a release of made-up records, so that most refusals come before the file is read.
 
     The penalty is too large to be refused, since which ones are depends on the number of units.
@@ -146,5 +147,9 @@ def _try(estimator: Any) -> None:
         check_penalty(penalty)
     ends = estimator.classes if hasattr(estimator, "classes") else estimator.target_bounds
     targets = np.array([*ends] * 2)
-    trial = copy.copy(estimator).set_params(solver__penalty=1e9)
-    trial.prepare(np.zeros((targets.size, len(estimator.bounds[0]))), targets)
+    inputs, trial = len(estimator.bounds[0]), copy.copy(estimator)
+    if not estimator.tabled(inputs):
+        trial.set_params(solver__penalty=1e9)
+    prepared = trial.prepare(np.zeros((targets.size, inputs)), targets)
+    made: Certificate = prepared.plan.certified()
+    return made

@@ -27,7 +27,7 @@ from dpfda.machines.defaults import (
 from dpfda.machines.errors import noise_at_inputs
 from dpfda.machines.minimiser import Loss, read_loss
 from dpfda.machines.release import BOUND, ReleasedPredictor
-from dpfda.machines.solvers import Budget, Solver, Terms, check_penalty
+from dpfda.machines.solvers import Budget, Labelled, Solver, Terms, check_penalty
 from dpfda.machines.weights import factor
 from dpfda.noise import KNormNoise, NoiseLaw
 from dpfda.noise.symmetric import SymmetricNoise
@@ -37,7 +37,7 @@ from dpfda.numerics.parameters import choice, whole
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
-from dpfda.publication import PlanAgain, planner, stamp
+from dpfda.publication import NAMED, Paying, PlanAgain, planner, stamp
 from dpfda.records.features import (
     FeatureMap,
     FourierFeatures,
@@ -113,8 +113,8 @@ class Solving(Gathered):
 
     Parameters
     ----------
-    solver : {"auto", "objective", "output", "sums", "means", "gradient"}
-        See `dpfda.machines.solvers`.
+    solver : {"auto", "table", "objective", "output", "sums", "means", "gradient"}
+        See `dpfda.machines.table` and `dpfda.machines.solvers`.
     penalty : float, optional
         On the squared norm of the coefficients; by default from public numbers.
 
@@ -245,6 +245,14 @@ class MachinePlan(PlanAgain):
     def noise_words(self) -> str:
         return f"{self.solver.name}: {self.noise.describe()}"
 
+    def published(self, data: Labelled, paying: Paying = NAMED) -> tuple[tuple[int, ...], Certificate]:
+        """Charge, draw and release the integers behind the coefficients."""
+        return self.solver.publish(data, self.entry(), self.tuning, paying)
+
+    def released(self, data: Labelled, paying: Paying = NAMED) -> ReleasedPredictor:
+        """Charge, draw and release the function."""
+        return self.assemble(*self.published(data, paying))
+
     def assemble(self, noisy: tuple[int, ...], certificate: Certificate) -> ReleasedPredictor:
         """The release around the mechanism's output: post-processing."""
         center, half = self.target or (0.0, 1.0)
@@ -306,6 +314,8 @@ def machine_plan(
         If features, solver or penalty are unusable.
     """
     solver = solving.solver
+    if loss.name == "auto" and functions is None:
+        loss = read_loss("squared" if solver == "sums" else "huber", ("squared", "huber"))
     descent = descends(solver, loss, guarantee, functions)
     if descent:
         solver = "gradient"

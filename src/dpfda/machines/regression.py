@@ -12,7 +12,6 @@ from sklearn.utils import Tags
 from dpfda.machines.estimator import KernelMachine, column, numbers
 from dpfda.machines.minimiser import Loss
 from dpfda.machines.plan import Features, Solving
-from dpfda.machines.release import ReleasedPredictor
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import pair, shown
@@ -20,15 +19,16 @@ from dpfda.records.features.inputs import FeatureMap
 from dpfda.spine.arguments import Bounds, Labels, Number, Payer, Place, Protected, Records
 from dpfda.spine.settings import Reading
 
-LOSSES = ("squared", "huber")
+LOSSES = ("auto", "squared", "huber")
 
 
 class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
-    """Kernel ridge and Huber regression under differential privacy.
+    """Regression under differential privacy: a table of cells, kernel ridge and Huber regression.
 
-    The function f(x) = b . phi(x), in public features phi, minimises the average loss of targets, scaled
-    from their public bounds to [-1, 1], plus penalty |b|^2. It is released as a whole function of the
-    inputs, with noise by one of four solvers.
+    By default a function of one or two inputs is found from one noisy table of counts and sums in cells,
+    with a band. Of more inputs, or where a solver, a loss or features are named, the function
+    f(x) = b . phi(x), in public features phi, minimises the average loss of targets, scaled from their
+    public bounds to [-1, 1], plus penalty |b|^2. It is released as a whole function of the inputs.
 
     Parameters
     ----------
@@ -36,13 +36,15 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         As in `dpfda.PrivateKernelClassifier`.
     target_bounds : (lower, upper)
         Public bounds of the target, in its units; targets are clipped to them. No default.
-    loss : "huber", "squared", "huber:0.5" or Loss
-        At the same budget huber needs far less noise, since its slope is bounded. Where the square turns
+    loss : "auto", "huber", "squared", "huber:0.5" or Loss
+        "auto" is huber, or squared for the sums. At the same budget huber needs far less noise, since
+        its slope is bounded. Where the square turns
         into a line may follow the word, on the scale of targets in [-1, 1].
-    solver : {"auto", "objective", "output", "sums", "gradient"} or Solving
-        Noise in the objective (huber), on the minimiser (both losses), on the sums of phi phi^T and
-        y phi (squared), or in each step of a descent (both, with a delta). "auto"
-        is "sums" for the square loss; for huber "objective", or "output" where
+    solver : {"auto", "table", "objective", "output", "sums", "gradient"} or Solving
+        Noise on a table of cells of one or two inputs; in the objective (huber), on the minimiser (both
+        losses), on the sums of phi phi^T and y phi (squared), or in each step of a descent (both, with a
+        delta). "auto" is "table" for one or two inputs where neither loss nor features are named; else
+        "sums" for the square loss; for huber "objective", or "output" where
         there is a delta and many features. See `dpfda.machines.solvers` for what each guarantees.
         With a penalty, in a `dpfda.machines.plan.Solving`.
     features : {"auto", "linear", "quadratic", "fourier", "grid"}, Features or a feature map
@@ -54,7 +56,7 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
 
     Attributes
     ----------
-    release_ : ReleasedPredictor
+    release_ : TablePredictor or ReleasedPredictor
         The published function.
     n_features_in_, feature_names_in_
         As in `PrivateKernelClassifier`.
@@ -87,7 +89,7 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         rho: Number = None,
         bounds: Bounds = None,
         target_bounds: Bounds = None,
-        loss: str | Loss = "huber",
+        loss: str | Loss = "auto",
         solver: str | Solving = "auto",
         features: str | Features | FeatureMap = "auto",
         domain: Place = None,
@@ -121,8 +123,7 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
     def predict(self, X: Records) -> Floats:
         """Values (q,) of the released function, inside the target bounds."""
         points, usable = self.decision_points(X)
-        release: ReleasedPredictor = self.release_
-        return np.where(usable, release.predict(points), release.center)
+        return np.where(usable, self.release_.predict(points), self.release_.center)
 
     def __sklearn_tags__(self) -> Tags:
         """With the few records of a check, the score is that of the noise."""

@@ -3,45 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from dpfda.bases.grids import frozen, product_points
+from dpfda.bases.grids import frozen
 from dpfda.bounds import IntegerBall
 from dpfda.machines.weights import deviations, factor
 from dpfda.machines.words import WordedPredictor
 from dpfda.noise import KNormNoise, law_from_json
 from dpfda.noise.protocol import Law
-from dpfda.numerics.arrays import Cells, Flags, Floats
-from dpfda.numerics.encoding import Json, mapping, sequence
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.encoding import mapping, sequence
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import reals
 from dpfda.privacy.certificates import Certificate
 from dpfda.records.features import InputBox, embedded, feature_ball, features_from_json
 from dpfda.releases import entries as file
-from dpfda.releases.bands import Asked, Band
-from dpfda.releases.base import LEVEL, Column
-from dpfda.releases.boxes import check_drawn
+from dpfda.releases.bands import Asked, Band, check_level
 from dpfda.releases.costs import certified, one_cost, sum_costs
 from dpfda.releases.published import as_given
-from dpfda.views import Line, View
 
-# Points of a table of one or two inputs; cells of a picture along each of two.
-CURVE_POINTS, FIELD_POINTS, CELLS = 401, 81, 121
 # What holds every example in bounds.
 BOUND = "inputs and targets clipped to public bounds, features to length one"
-
-
-def deciding(values: Floats) -> NDArray[np.intp]:
-    """Places (q,) of the classes that are predicted, from decision functions (q,) or (q, C)."""
-    if values.ndim == 2:
-        return np.asarray(values.argmax(axis=1))
-    return (values > 0).astype(np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,11 +105,6 @@ class ReleasedPredictor(WordedPredictor):
         pairs = several + shape[:1] * 2
         if self.spread is not None and self.spread.shape not in ((), pairs):
             raise ParameterError("spread", "be a number or one a pair of features", "others")
-
-    @property
-    def domain_range(self) -> tuple[tuple[float, float], ...]:
-        """Bounds of each input."""
-        return tuple(zip(self.inputs.lower.tolist(), self.inputs.upper.tolist(), strict=True))
 
     @cached_property
     def _ball(self) -> IntegerBall:
@@ -201,17 +183,10 @@ class ReleasedPredictor(WordedPredictor):
             lower, upper = np.clip(lower, *ends), np.clip(upper, *ends)
         return Band(as_given(at), lower, upper, level, simultaneous, "what noise did to the function")
 
-    def predict(self, points: ArrayLike) -> Cells:
-        """Predicted targets, which are the values; or predicted classes.
-
-        Parameters
-        ----------
-        points : array (q, d)
-        """
-        values = self(points)
-        if self.task == "classification":
-            return np.asarray(np.array(self.classes)[deciding(values)])
-        return values
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether the loss was the logistic one."""
+        return self.loss == "logistic" and self.task == "classification"
 
     def predict_proba(self, points: ArrayLike) -> Floats:
         """Probabilities (q, 2) or (q, C) of the classes, for the logistic loss.
@@ -221,7 +196,7 @@ class ReleasedPredictor(WordedPredictor):
         ParameterError
             For another loss, which has no probabilities.
         """
-        if self.loss != "logistic" or self.task != "classification":
+        if not self.has_probabilities:
             raise ParameterError("loss", "be 'logistic' for probabilities", repr(self.loss))
         values = self(points)
         if self._several:
@@ -229,15 +204,9 @@ class ReleasedPredictor(WordedPredictor):
         second = scipy.special.expit(values)
         return np.column_stack([1.0 - second, second])
 
-    def _points(self, points: ArrayLike) -> Floats:
-        at = reals(points, "points")
-        if at.ndim <= 1 and self.dimensions == 1:
-            at = np.atleast_1d(at)[:, None]
-        if at.ndim != 2 or at.shape[1] != self.dimensions:
-            raise ParameterError("points", f"have shape (q, {self.dimensions})", f"{at.shape}")
-        if not np.all(np.isfinite(at)):
-            raise ParameterError("points", "be finite", "NaN or infinity")
-        return at
+    def _safe_band(self, at: Floats, level: float) -> Band:
+        # Else noise alone would stand out somewhere: it has about as many places as there are functions.
+        return self.band(check_level(level) ** (1 / self.features.components), False, at)
 
     # Its file.
 
@@ -263,109 +232,6 @@ class ReleasedPredictor(WordedPredictor):
     def _checked(self) -> None:
         _ = self.penalty  # A file without one is refused when it is read.
 
-    # Tables, pictures and words.
-
-    @property
-    def axes(self) -> dict[str, tuple[float, float]]:
-        # Inputs outside their bounds are moved to them, so that any will do.
-        return dict.fromkeys(super().axes, (-np.inf, np.inf))
-
-    def _axis_label(self, axis: int) -> str:
-        return self._names[axis]
-
-    def _default_points(self) -> Floats:
-        check_drawn(self.dimensions, "Name points.")
-        if self.dimensions == 1:
-            return np.linspace(*self.domain_range[0], CURVE_POINTS)[:, None]
-        return product_points([np.linspace(*ends, FIELD_POINTS) for ends in self.domain_range])
-
-    def _band_points(self) -> Floats:
-        # How wide a band is does not depend on where else it is asked for.
-        return self._default_points() if self.dimensions <= 2 else np.empty((0, self.dimensions))
-
-    def view(self, level: float | None = LEVEL) -> View:
-        check_drawn(self.dimensions, "Draw its values along two inputs.")
-        if self._several:
-            return self._view_of_classes(level)
-        decision = self.task == "classification"
-        if self.dimensions == 1:
-            at = self._default_points()[:, 0]
-            lines = (
-                self._with_noise_marked(at, level)
-                if self._followed
-                else [Line(at, self(at), "released function")]
-            )
-            return self._curve(lines, 0.0 if decision else None)
-        values = self(self._cells).reshape(CELLS, CELLS)
-        drawn: Json = {"signed": True, "contour": 0.0} if decision else {}
-        if self._followed and level is not None:
-            drawn["faded"] = self._lost(self._cells, level).reshape(CELLS, CELLS)
-        first, second = self.domain_range
-        return replace(self._image(values, **drawn), extent=(first, second))
-
-    def _lost(self, at: Floats, level: float) -> Flags:
-        """Where noise may have made all of it: a band at a point that is wider than the bounds."""
-        band = self.band(level, False, at)
-        if self.task == "classification":
-            return np.asarray((band.lower < 0) & (band.upper > 0))
-        return np.asarray(band.upper - band.lower > self.half_width)
-
-    def _with_noise_marked(self, at: Floats, level: float | None) -> list[Line]:
-        """The line with its band, and dotted where noise may have made all of it."""
-        values = self(at)
-        if level is None:
-            return [Line(at, values, "released function")]
-        band, lost = self.band(level, False, at), self._lost(at[:, None], level)
-        words = self._drawn_band(level)
-        known = np.where(lost, np.nan, values)
-        lines = [Line(at, known, "released function", band.lower, band.upper, words)]
-        if lost.any():
-            lines.append(Line(at, values, "mostly noise", stroke="dotted"))
-        return lines
-
-    @staticmethod
-    def _drawn_band(level: float) -> str:
-        return f"{100 * level:.4g}% band for the privacy noise, at each point"
-
-    @property
-    def _cells(self) -> Floats:
-        """Middles (cells, 2) of the cells of a picture."""
-        return product_points(
-            [a + (b - a) * (np.arange(CELLS) + 0.5) / CELLS for a, b in self.domain_range]
-        )
-
-    def _view_of_classes(self, level: float | None) -> View:
-        """The decision function of each class over one input; the class that is predicted over two."""
-        if self.dimensions == 1:
-            at = self._default_points()[:, 0]
-            lines = [
-                Line(at, values, str(label))
-                for label, values in zip(self.classes, self(at).T, strict=True)
-            ]
-            if self._followed and level is not None:
-                ends, words = self.band(level, False, at), self._drawn_band(level)
-                lines = [
-                    replace(line, lower=low, upper=high, band=words)
-                    for line, low, high in zip(lines, ends.lower.T, ends.upper.T, strict=True)
-                ]
-            return self._curve(lines)
-        values = deciding(self(self._cells)).reshape(CELLS, CELLS).astype(np.float64)
-        first, second = self.domain_range
-        names = tuple(map(str, self.classes))
-        return replace(self._image(values, names=names), extent=(first, second))
-
-    def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
-        banded = self.spread is not None
-        if not self._several:
-            value = {"value": (self(at), self.value_label)}
-            return value | (self._band_columns(at, asked) if banded else {})
-        ends = self._band_columns(at, asked) if banded else {}
-        found = {}
-        for place, (own, values) in enumerate(self._functions(at).items()):
-            found[own] = values, self._decision
-            found |= {f"{own}, {end}": (v[:, place], words) for end, (v, words) in ends.items()}
-        return found
-
     @property
     def _bandless(self) -> str:
         if self.spread is not None:
@@ -376,8 +242,3 @@ class ReleasedPredictor(WordedPredictor):
                 "classes, whose slopes are clipped together"
             )
         return "how far noise moved the function is not in this release"
-
-    def _functions(self, at: Floats) -> dict[str, Floats]:
-        if not self._several:
-            return super()._functions(at)
-        return {f"class {label}": v for label, v in zip(self.classes, self(at).T, strict=True)}

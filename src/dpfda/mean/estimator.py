@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from dpfda.mean.sparse_release import ReleasedPooledMean
 from dpfda.mean.spread import both_plans, check_share, publish_both
 from dpfda.mean.spread_release import MeanAndVariance
 from dpfda.mean.streams import InBlocks, counted, open_summation, refuse_irregular
-from dpfda.mean.two_stage import StagedPlan, TwoStages, fit_stages, staged_plan
+from dpfda.mean.two_looks import LooksPlan, TwoLooks, fit_looks
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Integers
 from dpfda.numerics.errors import ParameterError
@@ -56,7 +56,7 @@ from dpfda.spine.curves import POINTS, public_basis, read_curves, unit_curves
 from dpfda.spine.embedding import own_fit
 from dpfda.spine.estimator import warn_of_labels
 from dpfda.spine.settings import Reading, Settings
-from dpfda.spine.sums import Summation, Summed, matrix_on
+from dpfda.spine.sums import Readable, Summation, Summed, matrix_on
 
 if TYPE_CHECKING:
     from dpfda.publication.session import Session
@@ -83,9 +83,9 @@ class PrivateMean(InBlocks):
     basis : kernel, text such as "matern:10%:1.5", or Basis, optional
         Public covariance kernel (of scikit-learn, or a callable k(s, t), in units of the domain): how
         rough the mean may be; by default a mixture. Or a basis made beforehand, with grid and ends.
-    mechanism : "auto", name, mechanism object or TwoStages
-        "auto" is that of least expected error; see `dpfda.mechanisms`. `TwoStages` of
-        `dpfda.mean.two_stage` releases a rough mean first, then the difference from it.
+    mechanism : "auto", name, mechanism object or TwoLooks
+        "auto" is that of least expected error; see `dpfda.mechanisms`. `TwoLooks()` of
+        `dpfda.mean.two_looks` finds out first how near the records are to a rough line.
     prior : array (m,) or (C, m), callable, release, or a list of them
         Public curves that the mean may be near to, never made from these data; with bounds on values.
     variance : float, optional
@@ -124,8 +124,6 @@ class PrivateMean(InBlocks):
     >>> mean.release_([0.5, 1.5]).shape
     (2,)
     """
-
-    gathered: ClassVar = {**InBlocks.gathered, "mechanism": (TwoStages,)}
 
     def __init__(
         self,
@@ -177,9 +175,9 @@ class PrivateMean(InBlocks):
         """
         warn_of_labels(y, groups)
         made: ReleasedMean | ReleasedPooledMean
-        if isinstance(self.mechanism, TwoStages):
-            staged = self.prepare_stages(X, groups)
-            made, self.plan_ = fit_stages(staged, self.paying()), staged.plan
+        if isinstance(self.mechanism, TwoLooks):
+            with np.errstate(all="ignore"):
+                made = fit_looks(self.prepare_looks(X, groups), self.paying())
         elif self.variance is not None:
             made = self._fit_with_variance(X, groups)
         elif is_pooled(self, X):
@@ -237,7 +235,7 @@ class PrivateMean(InBlocks):
 
         return Session.open(self, X, path, groups, questions)
 
-    def plan(self, n: int, columns: Columns = POINTS) -> MeanPlan | StagedPlan | PooledPlan:
+    def plan(self, n: int, columns: Columns = POINTS) -> MeanPlan | LooksPlan | PooledPlan:
         """What `fit` would publish of n units, from public numbers alone. No data are read.
 
         Parameters
@@ -264,17 +262,23 @@ class PrivateMean(InBlocks):
         if self.variance is not None:
             # Of the mean, with what the variance leaves.
             return both_plans(plan, self.variance)[0]
-        return staged_plan(plan, self.mechanism) if isinstance(self.mechanism, TwoStages) else plan
+        return LooksPlan.of(plan, self.mechanism) if isinstance(self.mechanism, TwoLooks) else plan
 
-    def prepare_stages(self, X: Records, groups: Labels = None) -> Prepared[StagedPlan, Curves]:
-        """Check, plan and read the records, for two stages: what is summed follows from the first."""
-        with np.errstate(all="ignore"):
-            check_choices(self)
-            strategy = TwoStages.of(self.mechanism)
-            if is_dask(X):
-                raise strategy.refusal("Dask arrays")
-            single, curves = self._read(X, groups)
-            return Prepared(staged_plan(single, strategy), curves)
+    def prepare_looks(self, X: Records, groups: Labels = None) -> Prepared[LooksPlan, Readable]:
+        """Check, plan and read the records, for two looks: what is summed follows from the first."""
+        check_choices(self)
+        strategy = self.mechanism
+        assert isinstance(strategy, TwoLooks)  # noqa: S101
+        if self.variance is not None:
+            raise ParameterError("variance", "be None for two looks", shown(self.variance))
+        if is_dask(X) or isinstance(X, LongCurves):
+            raise strategy.refusal("Dask arrays and irregular curves")
+        settings = self.settings_for(X, groups)
+        values, basis, labels = read_curves(settings, self.basis, X, groups)
+        if isinstance(values, LongCurves):
+            raise strategy.refusal("irregular curves")
+        summation, matrix, codes = self._opened(settings, values, basis, labels)
+        return Prepared(LooksPlan.of(summation.plan, strategy), Readable(matrix, codes))
 
     def prepare(
         self,
@@ -300,7 +304,7 @@ class PrivateMean(InBlocks):
         progress: Callable[[Iterator[object]], Iterator[object]] = iter,
     ) -> Summed:
         """The same before it is said what of the sum gets noise; parameters as of `prepare`."""
-        self._refuse_stages()
+        self._refuse_looks()
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
         check_choices(self)
         refuse_pooled(self, X)
@@ -311,8 +315,8 @@ class PrivateMean(InBlocks):
                 return counted(pool.summation, total_on_cluster(pool, X, groups))
             return self._prepare(X, groups, progress)
 
-    def _refuse_stages(self) -> None:
-        if isinstance(self.mechanism, TwoStages):
+    def _refuse_looks(self) -> None:
+        if isinstance(self.mechanism, TwoLooks):
             raise self.mechanism.refusal("one sum, as for streams, blocks, Dask and sessions")
         if self.variance is not None:
             words = "be None where one sum is wanted, as for streams, blocks, Dask and sessions"
@@ -329,7 +333,7 @@ class PrivateMean(InBlocks):
         if isinstance(plan, PooledPlan):
             words = "be 'refuse' or 'complete' for one sum of several holders"
             raise ParameterError("missing", words, "'pooled'")
-        if isinstance(plan, StagedPlan):
+        if isinstance(plan, LooksPlan):
             raise plan.strategy.refusal("one sum of several holders")
         return PooledMean(self.settings, Summation.of(plan))
 
@@ -344,7 +348,7 @@ class PrivateMean(InBlocks):
     def _planned_on(self, X: object, groups: object = None) -> MeanPlan:
         """The plan on the columns of X, where the number of records is not known yet."""
         check_choices(self)
-        self._refuse_stages()
+        self._refuse_looks()
         refuse_irregular(X)
         values, basis, _ = read_curves(self.settings, self.basis, X, boxes=True)
         refuse_irregular(values)
@@ -379,7 +383,7 @@ class PrivateMean(InBlocks):
     def opened(self, X: Records) -> Summation:
         """How the records of a matrix will be added up; of the matrix its shape alone is looked at."""
         check_choices(self)
-        self._refuse_stages()
+        self._refuse_looks()
         settings = self.settings_for(X, None)
         values, basis, _ = read_curves(settings, self.basis, X, boxes=True)
         return self._opened(settings, values, basis, None)[0]
@@ -400,7 +404,7 @@ class PrivateMean(InBlocks):
             read_bounds(self.bounds, settings.reading.standardize),
             public_size(settings.unit, count, settings.reading.invalid),
             settings.unit.called(groups),
-            "auto" if isinstance(self.mechanism, TwoStages) else self.mechanism,
+            "auto" if isinstance(self.mechanism, TwoLooks) else self.mechanism,
             None if self.prior is None else read_public_curves(self.prior, flat_grid(basis)),
             expected_size,
         )

@@ -103,20 +103,20 @@ def prepare_pooled(estimator: InBlocks, X: object, groups: object) -> Prepared[P
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PooledPlan(TablePlan):
-    """Plan of a pooled mean.
+class CornersPlan(TablePlan):
+    """Plan of a function that is pooled over observations: a table of shares of cells and corners.
 
     Parameters
     ----------
     table : ShareTable
-    ends, bounds : (float, float)
+    bounds : (float, float)
+        Of values.
     about : mapping
     designed : int
         Number of units that the cells are for, and that errors are expected for.
     """
 
     table: ShareTable
-    ends: tuple[float, float]
     bounds: tuple[float, float]
     about: Mapping[str, object]
     designed: int
@@ -151,12 +151,29 @@ class PooledPlan(TablePlan):
 
     @property
     def _expected(self) -> PooledMean:
-        law, cells = self.table.law, self.table.cells // CORNERS
-        return expected_table(cells, law, 1 / UNIT / self.designed, float(self.designed))
+        return self._seen((self.table.cells // CORNERS,))
+
+    def _seen(self, sides: tuple[int, ...], classes: int = 0, alone: bool = False) -> PooledMean:
+        """What is expected to be seen, in so many cells along each side."""
+        unit, size = 1 / UNIT / self.designed, float(self.designed)
+        return expected_table(self.table.law, unit, size, sides, classes, alone)
 
     @property
     def noise_words(self) -> str:
         return self.table.described
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PooledPlan(CornersPlan):
+    """Plan of a pooled mean.
+
+    Parameters
+    ----------
+    ends : (float, float)
+        Of the domain.
+    """
+
+    ends: tuple[float, float] = (0.0, 1.0)
 
 
 def plan_pooled(estimator: InBlocks, n: int) -> PooledPlan:
@@ -201,7 +218,7 @@ def pooled_plan(
     tuning = {"name": "pooled", "cells": cells}
     table = ShareTable(cells * CORNERS, guarantee, neighbours, unit, size, noise, words, tuning)
     about = {"summary": "mean curve", **read_labels(settings.domain.labels)}
-    return PooledPlan(table, ends, bounds, about, designed)
+    return PooledPlan(table, bounds, about, designed, ends)
 
 
 def _asked(estimator: InBlocks) -> tuple[tuple[float, float], str]:

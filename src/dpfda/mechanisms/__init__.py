@@ -29,10 +29,7 @@ def mechanisms() -> dict[str, type[Any]]:
 def read_mechanism(mechanism: object) -> Mechanism:
     """Read a mechanism from its name or take it as it is.
 
-    Raises
-    ------
-    ParameterError
-        If the name is unknown or the object has no `design` method.
+    Raises ParameterError if the name is unknown or the object has no `design` method.
     """
     known = mechanisms()
     if isinstance(mechanism, str):

@@ -35,29 +35,18 @@ COUNT_SCALE = 2**20
 class Problem:
     """Public numbers from which a mechanism designs its noise. No data, ever.
 
-    Parameters
-    ----------
-    variances : array (K,)
-        Relative prior variances of the coefficients, decreasing.
-    decay : float or None
-        Exponent a in variances ~ j^-a, where known.
-    ball : IntegerBall or IntegerBody
-        Where every record's integer coefficients lie.
-    size : int
-        Number of privacy units: public, or already released with noise.
-    guarantee : Guarantee
-        What the noise must give.
-    neighbours : Neighbours
-        For which pairs of data sets.
-    cube : Cube, optional
-        For bounds on values, a smaller body: every record's coefficients are B x for integers x on the
+    variances: array (K,). Relative prior variances of the coefficients, decreasing.
+    decay: Exponent a in variances ~ j^-a, where known.
+    ball: Where every record's integer coefficients lie.
+    size: Number of privacy units: public, or already released with noise.
+    guarantee: What the noise must give.
+    neighbours: For which pairs of data sets.
+    cube: For bounds on values, a smaller body: every record's coefficients are B x for integers x on the
         grid with |x_k| <= h_k. None where no more is known than the ball.
-    mixture : Prior, optional
-        What is believed of the mean, in units of the squared radius; None takes `prior` at its word.
-    curves : CurvePrior, optional
-        For the default mean of curves between bounds: what it is estimated from.
-    images : ImagePrior, optional
-        The same for functions of several variables.
+    mixture: What is believed of the mean, in units of the squared radius; None takes `prior` at its
+        word.
+    curves: For the default mean of curves between bounds: what it is estimated from.
+    images: The same for functions of several variables.
     """
 
     variances: Floats
@@ -110,10 +99,7 @@ class Problem:
     def differences(self, design: Design) -> tuple[Norm | BodyNorm, int | tuple[int, ...]]:
         """Set in which the integers that a design adds noise to differ between neighbours.
 
-        Returns
-        -------
-        str, int or tuple of int
-            Kind of the set and its radius; for a box or an ellipsoid its size in each coordinate.
+        Returns the kind of the set and its radius; for a box or an ellipsoid its size along each axis.
             Measured integers A x with |x_k| <= h_k lie in the box of half-widths sum_k |A_jk| h_k. The
             number of units, where it is one coordinate more, moves by one: a box with one side more.
         """
@@ -180,17 +166,12 @@ class Problem:
 class Measurement:
     """Integers that get noise in place of coefficients: linear forms of the exact sum on the grid.
 
-    Parameters
-    ----------
-    matrix : array (M, m) of int64, or sparse array
-        Public. Takes the sum of the records' integers on the grid to what gets noise.
-    exponent : int
-        The integers are in units of 2^-exponent of a value.
-    synthesis : array (K, M), optional
-        Public. Takes noisy integers, in those units and over the number of units, to coefficients. None
-        where the prior of the design says how, by transforms.
-    released : int
-        Number K of functions, where there is no synthesis.
+    matrix: array (M, m) of int64, or sparse array. Public. Takes the sum of the records' integers on the
+        grid to what gets noise.
+    exponent: The integers are in units of 2^-exponent of a value.
+    synthesis: array (K, M). Public. Takes noisy integers, in those units and over the number of units,
+        to coefficients. None where the prior of the design says how, by transforms.
+    released: Number K of functions, where there is no synthesis.
     """
 
     matrix: Any
@@ -225,24 +206,15 @@ class Measurement:
 class Design:
     """What a mechanism chose: noise on the integer sum, then public shrinkage.
 
-    Parameters
-    ----------
-    mechanism : str
-        Name of the mechanism.
-    parameters : mapping
-        Its public tuning, as numbers and words.
-    noise : NoiseLaw
-        Calibrated law, on the leading components.
-    shrinkage : array (M,)
-        Factors in [0, 1] applied to the noisy coefficients: post-processing.
-    thresholds : tuple of int
-        Soft thresholds of the exact sum before the noise, in grid units; empty for none.
-    measurement : Measurement, optional
-        What gets noise, where that is not the leading coefficients. Factors are then ones.
-    hierarchy : Hierarchy, CurvePrior or ImagePrior, optional
-        Public prior under which the release is shrunk to its posterior mean, in place of the factors.
-    counts : int
-        Grid units per unit of a private number of units that gets the last coordinate of the noise,
+    mechanism: Name of the mechanism.
+    parameters: Its public tuning, as numbers and words.
+    noise: Calibrated law, on the leading components.
+    shrinkage: array (M,). Factors in [0, 1] applied to the noisy coefficients: post-processing.
+    thresholds: Soft thresholds of the exact sum before the noise, in grid units; empty for none.
+    measurement: What gets noise, where that is not the leading coefficients. Factors are then ones.
+    hierarchy: Public prior under which the release is shrunk to its posterior mean, in place of the
+        factors.
+    counts: Grid units per unit of a private number of units that gets the last coordinate of the noise,
         after sums over cells; 0 where the number is public, or has noise of its own alone.
     """
 
@@ -329,10 +301,7 @@ class Mechanism(Protocol):
     def design(self, problem: Problem) -> Design:
         """Calibrated noise and shrinkage.
 
-        Raises
-        ------
-        RefusedMechanismError
-            If the mechanism cannot give the guarantee asked for.
+        Raises RefusedMechanismError if the mechanism cannot give the guarantee asked for.
         """
 
 
@@ -353,10 +322,7 @@ class AdaptingMechanism(Mechanism, Protocol):
         It leaves what it has adapted as it is, and keeps the grid, its weights and the domain. `size` is
         None where the number of units is private.
 
-        Raises
-        ------
-        ParameterError
-            If the bound does not suit the mechanism.
+        Raises ParameterError if the bound does not suit the mechanism.
         """
 
 
@@ -377,12 +343,7 @@ def wiener(prior: Floats, power: Floats) -> Floats:
 
 
 def check_penalty(eta: float, penalty: float, positive: bool = False) -> None:
-    """Refuse exponents and penalties that smooth nothing.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse exponents and penalties that smooth nothing. Raises ParameterError."""
     if not (
         math.isfinite(eta) and math.isfinite(penalty) and penalty >= 0 and (penalty or not positive)
     ):

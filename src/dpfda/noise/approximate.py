@@ -30,18 +30,9 @@ FIRST_STEP = 34
 def block_scale(dimension: int, length: Fraction, guarantee: ApproximateDP) -> int:
     """Smallest integer scale of a block that keeps the guarantee.
 
-    Parameters
-    ----------
-    dimension : int
-        Number M of coordinates.
-    length : Fraction
-        Longest shift, in grid units.
-    guarantee : ApproximateDP
-
-    Returns
-    -------
-    int
-        The profile at this scale is at most delta, decided in ball arithmetic.
+    dimension: Number M of coordinates.
+    length: Longest shift, in grid units.
+    Returns a scale at which the profile is at most delta, decided in ball arithmetic.
     """
     epsilon, delta = guarantee.epsilon, guarantee.delta
 

@@ -257,21 +257,11 @@ def knorm_loss(
 ) -> Fraction:
     """Privacy loss of independent K-norm blocks, rounded up.
 
-    Parameters
-    ----------
-    scales : sequence of int
-        Block scales c_B, in grid units.
-    norm : {"l1", "l2", "linf"}
-        Norm in which neighbouring sums differ by at most `width`.
-    width : int
-        That distance, in grid units.
-    block_sizes : sequence of int, optional
-        Sizes M_B of the blocks. The linf norm needs them; the others do not depend on them.
-
-    Raises
-    ------
-    ParameterError
-        If the sizes are needed and missing.
+    scales: Block scales c_B, in grid units.
+    norm: {"l1", "l2", "linf"}. Norm in which neighbouring sums differ by at most `width`.
+    width: That distance, in grid units.
+    block_sizes: Sizes M_B of the blocks. The linf norm needs them; the others do not depend on them.
+    Raises ParameterError if the sizes are needed and missing.
     """
     if norm == "l1":
         return Fraction(width, min(scales))
@@ -307,22 +297,13 @@ def knorm_noise(
 ) -> KNormNoise:
     """Scale K-norm blocks of given relative scales to a guarantee.
 
-    Parameters
-    ----------
-    block_sizes : sequence of int
-        Sizes of consecutive blocks.
-    relative : array (blocks,)
-        Relative scales, positive.
-    norm, width
-        As in `knorm_loss`.
-    guarantee : Guarantee
-        What the noise must give. A rho-zCDP request is met by the largest epsilon that costs rho. An
-        approximate one is for one block, whose exact profile meets it with the smallest integer scale.
-
-    Raises
-    ------
-    RefusedMechanismError
-        If several blocks are to use a delta.
+    block_sizes: Sizes of consecutive blocks.
+    relative: array (blocks,). Relative scales, positive.
+    norm, width: As in `knorm_loss`.
+    guarantee: What the noise must give. A rho-zCDP request is met by the largest epsilon that costs rho.
+        An approximate one is for one block, whose exact profile meets it with the smallest integer
+        scale.
+    Raises RefusedMechanismError if several blocks are to use a delta.
     """
     if isinstance(guarantee, ApproximateDP) and len(block_sizes) == 1:
         size = int(block_sizes[0])
@@ -357,15 +338,8 @@ def block_lengths(guarantee: Guarantee, count: int) -> Floats:
     To compare designs. Under a pure guarantee it is epsilon whatever the size; a delta lets larger
     blocks have less noise.
 
-    Parameters
-    ----------
-    guarantee : Guarantee
-    count : int
-        Largest number of coordinates.
-
-    Returns
-    -------
-    array (count,)
+    count: Largest number of coordinates.
+    Returns array (count,).
     """
     if isinstance(guarantee, ApproximateDP):
         lengths = estimated_ratios(np.arange(1, count + 1), guarantee)
@@ -380,16 +354,9 @@ def block_lengths(guarantee: Guarantee, count: int) -> Floats:
 def pure_budget(guarantee: Guarantee, block_sizes: Sequence[int] = ANY_SHAPE) -> Fraction:
     """Epsilon that K-norm noise may spend to stay within the guarantee.
 
-    Parameters
-    ----------
-    guarantee : Guarantee
-    block_sizes : sequence of int
-        Of noise in blocks of the l2 norm; by default noise of any symmetric shape.
-
-    Raises
-    ------
-    RefusedMechanismError
-        For an approximate guarantee, whose delta noise without an exact profile would not use.
+    block_sizes: Of noise in blocks of the l2 norm; by default noise of any symmetric shape.
+    Raises RefusedMechanismError for an approximate guarantee, whose delta noise without an exact
+    profile would not use.
     """
     if isinstance(guarantee, PureDP):
         return guarantee.epsilon

@@ -96,10 +96,7 @@ class InBox(ScaledLaw):
 class BoxNoise(InBox):
     """K-norm noise of a box on all of its coordinates; see `InBox`.
 
-    Parameters
-    ----------
-    scales : tuple of int
-        Half-widths b_j of the box, in grid units.
+    scales: Half-widths b_j of the box, in grid units.
     """
 
     law: ClassVar[str] = "k-norm-box"
@@ -170,19 +167,11 @@ class EllipsoidNoise(ScaledLaw):
 def body_noise(norm: BodyNorm, width: Sequence[int], guarantee: Guarantee) -> BoxNoise | EllipsoidNoise:
     """K-norm noise of the body of differences itself: sizes w_j over its longest shift, rounded up.
 
-    Parameters
-    ----------
-    norm : {"box", "ellipsoid"}
-    width : sequence of int
-        Sizes w_j of the differences in the coordinates that get noise, in grid units.
-    guarantee : Guarantee
-        A rho-zCDP request is met by the largest epsilon that costs rho. An approximate one is for the
-        ellipsoid, the image of one block: its exact profile allows differences longer than epsilon.
-
-    Raises
-    ------
-    RefusedMechanismError
-        For a box under an approximate guarantee.
+    norm: {"box", "ellipsoid"}.
+    width: Sizes w_j of the differences in the coordinates that get noise, in grid units.
+    guarantee: A rho-zCDP request is met by the largest epsilon that costs rho. An approximate one is for
+        the ellipsoid, the image of one block: its exact profile allows differences longer than epsilon.
+    Raises RefusedMechanismError for a box under an approximate guarantee.
     """
     if norm == "ellipsoid" and isinstance(guarantee, ApproximateDP):
         length = block_ratio(len(width), guarantee)
@@ -198,13 +187,9 @@ def tail_logs(at: Floats, others: int, integrals: int = 0) -> Floats:
     With k other coordinates the density at a is the upper incomplete gamma function of k + 1,
     k! e^-a sum_(j <= k) a^j / j!. Its integral has the factors k + 1 - j in that sum.
 
-    Parameters
-    ----------
-    at : array
-        Distances a, nonnegative, in half-widths of the box.
-    others : int
-        Number k of coordinates of the box that are not of the part.
-    integrals : {0, 1}
+    at: Distances a, nonnegative, in half-widths of the box.
+    others: Number k of coordinates of the box that are not of the part.
+    integrals: {0, 1}.
     """
     j = np.arange(others + 1.0)
     logs = scipy.special.xlogy(j, np.asarray(at)[..., None]) - scipy.special.gammaln(j + 1)

@@ -71,10 +71,7 @@ class BoxPartNoise(InBox):
 def parts_of(box: BoxNoise, sizes: tuple[int, ...]) -> tuple[BoxPartNoise, ...]:
     """The laws of consecutive coordinates of a box, so many in each.
 
-    Raises
-    ------
-    ParameterError
-        If the sizes do not add up to the box's.
+    Raises ParameterError if the sizes do not add up to the box's.
     """
     total = len(box.scales)
     if sum(sizes) != total:

@@ -10,21 +10,12 @@ from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP
 def achieved_guarantee(noise: NoiseLaw, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
     """Recompute, from the integer scales in force, what a noise law gives; rounded outward.
 
-    Parameters
-    ----------
-    noise : NoiseLaw
-        In force.
-    norm : {"l1", "l2", "linf", "box", "ellipsoid"}
-        Kind of the set in which neighbouring sums differ.
-    width : int or tuple of int
-        Its radius; for a box or an ellipsoid its size in each coordinate, in grid units.
-    requested : Guarantee
-        Of the kind that is wanted: a pure epsilon, the delta at the requested epsilon, or rho.
-
-    Raises
-    ------
-    RefusedMechanismError
-        If the law cannot give a guarantee of this kind, or has its loss from another law.
+    noise: In force.
+    norm: {"l1", "l2", "linf", "box", "ellipsoid"}. Kind of the set in which neighbouring sums differ.
+    width: Its radius; for a box or an ellipsoid its size in each coordinate, in grid units.
+    requested: Of the kind that is wanted: a pure epsilon, the delta at the requested epsilon, or rho.
+    Raises RefusedMechanismError if the law cannot give a guarantee of this kind, or has its loss from
+    another law.
     """
     check_own(noise, requested)
     return noise.achieved(norm, width, requested)
@@ -33,9 +24,7 @@ def achieved_guarantee(noise: NoiseLaw, norm: AnyNorm, width: Width, requested: 
 def check_own(noise: AnyLaw, requested: Guarantee) -> None:
     """Refuse a law that inherits what it draws or what it promises: a subclass may draw another law.
 
-    Raises
-    ------
-    RefusedMechanismError
+    Raises RefusedMechanismError.
     """
     if not {"draw", "achieved"} <= vars(type(noise)).keys():
         raise unsuited(noise, requested)
@@ -49,14 +38,9 @@ def cost_of(noise: AnyLaw, achieved: Guarantee, requested: Guarantee) -> Cost:
     was chosen for an approximate guarantee costs no delta. A law that does not say its loss is known by
     its guarantee alone.
 
-    Parameters
-    ----------
-    noise : NoiseLaw or SymmetricNoise
-        In force.
-    achieved : Guarantee
-        What it gives, recomputed; within the requested guarantee.
-    requested : Guarantee
-        What it was scaled to.
+    noise: In force.
+    achieved: What it gives, recomputed; within the requested guarantee.
+    requested: What it was scaled to.
     """
     if isinstance(achieved, PureDP) and isinstance(requested, ApproximateDP):
         requested = PureDP(requested.epsilon)

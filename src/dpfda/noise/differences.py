@@ -54,10 +54,7 @@ def squares(ratios: Sequence[Fraction]) -> Fraction:
 def checked_shape(relative: ArrayLike) -> Floats:
     """Relative scales with a smallest one of 1.
 
-    Raises
-    ------
-    ParameterError
-        If they are not positive and finite, or too far apart for floats.
+    Raises ParameterError if they are not positive and finite, or too far apart for floats.
     """
     shape = np.asarray(relative, dtype=np.float64)
     sound = shape.size > 0 and bool(np.all(np.isfinite(shape) & (shape > 0)))

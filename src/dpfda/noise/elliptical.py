@@ -55,16 +55,10 @@ STEP = Fraction(1, 10_000)
 class EllipticalNoise(VectorLaw):
     """Normal noise times one independent factor V: multivariate t or multivariate Laplace.
 
-    Parameters
-    ----------
-    size : int
-        Number of coefficients.
-    scale : int
-        Scale s of s V Z, in grid units.
-    mixing : {"student-t", "laplace"}
-        V^2 is nu / chi^2_nu, or standard exponential.
-    degrees : int
-        Degrees of freedom nu of the t law, at least 3 so that it has a variance; 0 for Laplace.
+    size: Number of coefficients.
+    scale: Scale s of s V Z, in grid units.
+    mixing: {"student-t", "laplace"}. V^2 is nu / chi^2_nu, or standard exponential.
+    degrees: Degrees of freedom nu of the t law, at least 3 so that it has a variance; 0 for Laplace.
     """
 
     size: int
@@ -138,14 +132,9 @@ class EllipticalNoise(VectorLaw):
 def t_loss(degrees: int, components: int, ratio: Fraction) -> Fraction:
     """Privacy loss of multivariate t noise, rounded up.
 
-    Parameters
-    ----------
-    degrees : int
-        Degrees of freedom nu.
-    components : int
-        Dimension M.
-    ratio : Fraction
-        Length of the shift over the scale.
+    degrees: Degrees of freedom nu.
+    components: Dimension M.
+    ratio: Length of the shift over the scale.
     """
     with precision(PRECISION):
         delta, nu = enclosed(ratio), arb(degrees)
@@ -158,15 +147,9 @@ def t_loss(degrees: int, components: int, ratio: Fraction) -> Fraction:
 def mixture_delta(mixing: str, degrees: int, epsilon: Fraction, ratio: Fraction) -> Fraction:
     """Delta at epsilon of the whole path of elliptical noise, rounded up.
 
-    Parameters
-    ----------
-    mixing : {"student-t", "laplace"}
-        Law of the factor V.
-    degrees : int
-        Degrees of freedom, for student-t.
-    epsilon : Fraction
-    ratio : Fraction
-        Width over scale: the Cameron-Martin length mu at V = 1.
+    mixing: {"student-t", "laplace"}. Law of the factor V.
+    degrees: Degrees of freedom, for student-t.
+    ratio: Width over scale: the Cameron-Martin length mu at V = 1.
     """
     below = _cumulative(mixing, degrees)
 
@@ -222,21 +205,11 @@ def elliptical_noise(
 ) -> EllipticalNoise:
     """Scale spherical elliptical noise to a guarantee.
 
-    Parameters
-    ----------
-    components : int
-        Number of coefficients.
-    width : int
-        Distance in the l1 or l2 norm, in grid units, by which neighbouring sums differ.
-    guarantee : PureDP or ApproximateDP
-    mixing : {"student-t", "laplace"}
-    degrees : int
-        Degrees of freedom, for student-t.
-
-    Raises
-    ------
-    RefusedMechanismError
-        For a guarantee that the law cannot give.
+    components: Number of coefficients.
+    width: Distance in the l1 or l2 norm, in grid units, by which neighbouring sums differ.
+    mixing: {"student-t", "laplace"}.
+    degrees: Degrees of freedom, for student-t.
+    Raises RefusedMechanismError for a guarantee that the law cannot give.
     """
     ratio = _largest_ratio(components, guarantee, mixing, degrees)
     scale = math.ceil(Fraction(width) / ratio)

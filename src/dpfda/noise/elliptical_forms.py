@@ -32,16 +32,10 @@ from dpfda.privacy.guarantees import Guarantee, PureDP
 class StudentForms(VectorLaw):
     """t noise s V Z on coefficients, for a number of linear forms that is fixed in advance.
 
-    Parameters
-    ----------
-    size : int
-        Number K of coefficients.
-    scale : int
-        Scale s, in grid units.
-    degrees : int
-        Degrees of freedom nu, at least 3.
-    forms : int
-        Number d of linearly independent forms that may be told, at most K.
+    size: Number K of coefficients.
+    scale: Scale s, in grid units.
+    degrees: Degrees of freedom nu, at least 3.
+    forms: Number d of linearly independent forms that may be told, at most K.
     """
 
     size: int
@@ -114,18 +108,11 @@ def student_forms(
 ) -> StudentForms:
     """Scale t noise for a number of linear forms.
 
-    Parameters
-    ----------
-    size : int
-        Number of coefficients.
-    forms : int
-        Number of forms; all of them count as `size`.
-    width : int
-        Distance in the l1 or l2 norm, in grid units, by which neighbouring sums differ.
-    guarantee : PureDP
-    degrees : int, optional
-        Degrees of freedom; by default forms + 4, about the best: the deviation of a form is then about
-        width (forms + 2)^(1/2) / epsilon.
+    size: Number of coefficients.
+    forms: Number of forms; all of them count as `size`.
+    width: Distance in the l1 or l2 norm, in grid units, by which neighbouring sums differ.
+    degrees: Degrees of freedom; by default forms + 4, about the best: the deviation of a form is then
+        about width (forms + 2)^(1/2) / epsilon.
     """
     forms = min(forms, size)
     noise = elliptical_noise(forms, width, guarantee, "student-t", degrees or forms + 4)

@@ -50,10 +50,7 @@ SMALLEST_DELTA = Fraction(1, 10**300)
 class GaussianNoise(ScaledLaw):
     """Independent normal noise with one standard deviation a component.
 
-    Parameters
-    ----------
-    scales : tuple of int
-        Standard deviations, in grid units.
+    scales: Standard deviations, in grid units.
     """
 
     law: ClassVar[str] = "gaussian"
@@ -116,18 +113,10 @@ def gaussian_loss(requested: Guarantee) -> Loss | None:
 def gaussian_ratio(guarantee: Guarantee, calibration: str = "exact") -> Fraction:
     """Largest mu = width / scale that keeps the guarantee, rounded down.
 
-    Parameters
-    ----------
-    guarantee : ApproximateDP or ZeroConcentratedDP
-        Target.
-    calibration : {"exact", "classical"}
-        Balle & Wang's profile, or scale = width sqrt(2 log(2/delta)) / epsilon
-        (Hall, Rinaldo & Wasserman 2013, Proposition 3), which is proved for epsilon <= 1 only.
-
-    Raises
-    ------
-    RefusedMechanismError
-        For a pure guarantee, and for the classical rule beyond epsilon = 1.
+    guarantee: Target.
+    calibration: {"exact", "classical"}. Balle & Wang's profile, or scale = width sqrt(2 log(2/delta)) /
+        epsilon (Hall, Rinaldo & Wasserman 2013, Proposition 3), which is proved for epsilon <= 1 only.
+    Raises RefusedMechanismError for a pure guarantee, and for the classical rule beyond epsilon = 1.
     """
     if calibration not in ("exact", "classical"):
         raise ParameterError("calibration", "be 'exact' or 'classical'", repr(calibration))
@@ -175,14 +164,9 @@ def gaussian_noise(
 ) -> GaussianNoise:
     """Scale Gaussian noise of given relative deviations to a guarantee.
 
-    Parameters
-    ----------
-    relative : array (components,)
-        Relative standard deviations, positive.
-    width : int
-        Distance, in the l1 or l2 norm and in grid units, by which neighbouring sums differ.
-    guarantee : ApproximateDP or ZeroConcentratedDP
-    calibration : {"exact", "classical"}
+    relative: array (components,). Relative standard deviations, positive.
+    width: Distance, in the l1 or l2 norm and in grid units, by which neighbouring sums differ.
+    calibration: {"exact", "classical"}.
     """
     ratio = gaussian_ratio(guarantee, calibration)
     shape = checked_shape(relative)

@@ -29,14 +29,9 @@ SMALL = 6
 class Block:
     """Consecutive coordinates with a common factor.
 
-    Parameters
-    ----------
-    start, stop : int
-        Which coordinates.
-    factors : array (Q,)
-        Values of the factor T.
-    logs : array (Q,)
-        Logarithms of their weights, which add up to about one.
+    start, stop: Which coordinates.
+    factors: array (Q,). Values of the factor T.
+    logs: array (Q,). Logarithms of their weights, which add up to about one.
     """
 
     start: int
@@ -49,11 +44,7 @@ class Block:
 class NoiseMixture:
     """Noise that is normal with variances T d_j^2 given one factor T a block.
 
-    Parameters
-    ----------
-    deviations : array (M,)
-        The d_j, in the units of the law.
-    blocks : tuple of Block
+    deviations: array (M,). The d_j, in the units of the law.
     """
 
     deviations: Floats
@@ -95,14 +86,10 @@ class Scaled(Protocol):
 def drawn_mixture(size: int, degrees: int, scaled: Scaled) -> list[int]:
     """One exact draw, rounded, of normal variables times numbers that depend on a chi-square one.
 
-    Parameters
-    ----------
-    size : int
-        Number of standard normal variables.
-    degrees : int
-        Of freedom of the chi-square variable: pairs of them from uniforms, an odd one from a normal.
-    scaled : callable
-        Takes an arithmetic and the chi-square variable to a function of places: what the normal
+    size: Number of standard normal variables.
+    degrees: Of freedom of the chi-square variable: pairs of them from uniforms, an odd one from a
+        normal.
+    scaled: Takes an arithmetic and the chi-square variable to a function of places: what the normal
         variables there are multiplied with.
     """
     pairs, odd = divmod(degrees, 2)

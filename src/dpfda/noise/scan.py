@@ -16,12 +16,6 @@ def laws_of(kind: type[Law] = VectorLaw) -> dict[str, type[Any]]:
 
 
 def law_from_json(written: object, kind: type[Law] = VectorLaw) -> Any:
-    """The law that `Law.to_json` wrote.
-
-    Raises
-    ------
-    KeyError
-        If no law of this kind has the name.
-    """
+    """The law that `Law.to_json` wrote. Raises KeyError if no law of this kind has the name."""
     entries = mapping(written)
     return laws_of(kind)[text(entries["law"])].from_json(entries)

@@ -1,25 +1,14 @@
 """The exponential mechanism over directions, a Bingham law, sampled exactly.
 
-For a positive semidefinite matrix S of size M the law on unit vectors v is
-
-    p(v)  proportional to  exp(rate v' S v).
-
-It is sampled by rejection: with Omega = t I - 2 rate S positive definite, z a standard normal vector and
-y = Omega^(-1/2) z, the direction v = y / |y| has density proportional to w^(-M/2), w = v' Omega v
-(angular central Gaussian; Tyler 1987). The ratio of the two densities is, up to a constant,
-e^(-w/2) w^(M/2), largest at w = M, so a draw is accepted with probability
+For a positive semidefinite matrix S of size M the law on unit vectors v is proportional to exp(rate v' S
+v). With Omega = t I - 2 rate S positive definite, z standard normal and y = Omega^(-1/2) z, the
+direction y / |y| is accepted with probability
 
     e^((M - w) / 2) (w / M)^(M/2),     w = z'z / y'y
 
-(Kent, Ganeiber & Mardia 2013). That is the exact law for every admissible t, which decides only how many
-draws it takes; it is chosen in floats to make them few (about two).
-
-Normal variables and the acceptance are functions of uniform variables that are known by their leading
-bits, as in `dpfda.numerics.exactness`. Whether a draw is accepted, and to which integers it is rounded,
-is read
-off only where the enclosures determine it; else more bits are appended to the same uniforms. What is
-returned is thus the rounding of an exact draw. The number of rejected draws depends on S: time is not
-protected.
+(Kent, Ganeiber & Mardia 2013): the exact law for every admissible t. Acceptance and rounding are decided
+in enclosures, with more bits appended to the same uniforms where they are not yet decided. The number of
+rejected draws depends on S: time is not protected.
 """
 
 from __future__ import annotations
@@ -57,21 +46,11 @@ def draw_direction(
 ) -> list[int]:
     """Draw a direction from the Bingham law, exactly.
 
-    Parameters
-    ----------
-    matrix : M rows of M int
-        Positive semidefinite and symmetric. Private.
-    rate : Fraction
-        Positive.
-    source : callable, optional
-        Gives fair bits; the operating system's except in tests of this function.
-    initial_bits : int
-        Leading bits that each uniform starts with.
-
-    Returns
-    -------
-    list of M int
-        The unit vector times 2^30, rounded.
+    matrix: Positive semidefinite and symmetric. Private.
+    rate: Positive.
+    source: Gives fair bits; the operating system's except in tests of this function.
+    initial_bits: Leading bits that each uniform starts with.
+    Returns the unit vector times 2^30, rounded.
     """
     proposal = _Proposal(matrix, rate)
     while True:

@@ -2,30 +2,17 @@
 
 A symmetric matrix of size M is written as its lower triangle, row by row, so that a leading block is a
 leading part: (0,0), (1,0), (1,1), (2,0), ... In the orthonormal coordinates of symmetric matrices, in
-which an entry off the diagonal counts sqrt(2) times, all entries have one variance. They hide sums of
-outer products and are calibrated to exactly how far one record moves them.
+which an entry off the diagonal counts sqrt(2) times, all entries have one variance.
 
-A record is an integer vector c with |c|_2 <= R, verified in integers, and adds the integer matrix
-c c^T to the sum. Between neighbours the sum moves by D, and exactly, in integers:
+A record is an integer vector c with |c|_2 <= R, verified in integers, and adds c c^T. How far one record
+moves the sum, D, and the losses of the laws, are proved in docs/covariance.md:
 
-- *replace-one*, D = c c^T - c'c'^T. |D|_F^2 = |c|^4 + |c'|^4 - 2 (c.c')^2 <= 2 R^4, attained by
-  orthogonal vectors of length R. D has at most two eigenvalues other than zero and is a difference of
-  positive matrices of trace at most R^2: so are its positive and its negative part, D = P - N with
-  max(tr P, tr N) <= R^2 and the nuclear norm tr|D| = tr P + tr N <= 2 R^2, all attained likewise.
-  For M = 1 there are no orthogonal vectors: |D| = |c^2 - c'^2| <= R^2.
-- *add/remove*, D = c c^T: |D|_F = tr|D| = |c|^2 <= R^2.
+- *replace-one*: |D|_F^2 <= 2 R^4 (R^4 for M = 1), tr|D| <= 2 R^2, positive and negative part at most
+  R^2;
+- *add/remove*: |D|_F = tr|D| = |c|^2 <= R^2.
 
-Losses, each an upper end of an enclosure or exact:
-
-- K-norm, density exp(-|X|_F / c): at most |D|_F / c, by the triangle inequality.
-- Gaussian: the exact profile at mu = |D|_F / s, since in orthonormal coordinates the deviations are all
-  s and |D|_F is the length of D.
-- Differences of positive matrices: by the nuclear norm, or by the larger of tr P and tr N, see
-  `dpfda.noise.wishart`.
-
-The expected square of the noise, |.|_F^2, is M (M + 1) / 2 times the power: for K-norm noise it grows
-like M^4, for differences of positive matrices like M^3, because those laws fit how records differ.
-(Adding one Wishart matrix is not private at all: X >= S is then certain, and a neighbour may break it.)
+K-norm noise loses at most |D|_F / c; Gaussian noise has the exact profile at mu = |D|_F / s; differences
+of positive matrices: `dpfda.noise.wishart`. Adding one Wishart matrix is not private at all.
 """
 
 from __future__ import annotations
@@ -55,14 +42,9 @@ from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureD
 class OuterDifference:
     """How far one record moves a sum of outer products, in squared grid units.
 
-    Parameters
-    ----------
-    frobenius_square : int
-        Largest |D|_F^2.
-    trace : int
-        Largest tr|D|.
-    part : int
-        Largest trace of the positive or of the negative part of D.
+    frobenius_square: Largest |D|_F^2.
+    trace: Largest tr|D|.
+    part: Largest trace of the positive or of the negative part of D.
     """
 
     frobenius_square: int
@@ -207,12 +189,8 @@ class SymmetricKNormNoise(MatrixLaw):
 class SymmetricGaussianNoise(MatrixLaw):
     """Normal entries, of deviation s on the diagonal and s / sqrt(2) off it.
 
-    Parameters
-    ----------
-    size : int
-        Number M of rows.
-    scale : int
-        The deviation s, in grid units.
+    size: Number M of rows.
+    scale: The deviation s, in grid units.
     """
 
     law: ClassVar[str] = "symmetric-gaussian"
@@ -264,23 +242,13 @@ def symmetric_noise(
 ) -> SymmetricNoise:
     """Scale a law on symmetric matrices to a guarantee.
 
-    Parameters
-    ----------
-    name : {"wishart", "coupled", "knorm", "gaussian"}
-    size : int
-        Number of rows.
-    difference : OuterDifference
-        How far neighbouring sums are apart.
-    guarantee : Guarantee
-        What the noise must give. Pure noise under an approximate guarantee uses its epsilon alone; a
-        zero-concentrated one needs Gaussian noise.
-
-    Raises
-    ------
-    RefusedMechanismError
-        If the law cannot give the guarantee.
-    ParameterError
-        If the name is unknown.
+    name: {"wishart", "coupled", "knorm", "gaussian"}.
+    size: Number of rows.
+    difference: How far neighbouring sums are apart.
+    guarantee: What the noise must give. Pure noise under an approximate guarantee uses its epsilon
+        alone; a zero-concentrated one needs Gaussian noise.
+    Raises RefusedMechanismError if the law cannot give the guarantee. Raises ParameterError if the name
+    is unknown.
     """
     laws = symmetric_mechanisms()
     if name not in laws:
@@ -296,14 +264,9 @@ def symmetric_noise(
 def quietest_symmetric(size: int, difference: OuterDifference, guarantee: Guarantee) -> SymmetricNoise:
     """The law of least power that gives a guarantee: what to add to a sum of outer products.
 
-    Parameters
-    ----------
-    size : int
-        Number of rows.
-    difference : OuterDifference
-        How far neighbouring sums are apart.
-    guarantee : Guarantee
-        What the noise must give.
+    size: Number of rows.
+    difference: How far neighbouring sums are apart.
+    guarantee: What the noise must give.
     """
     names = [name for name in symmetric_mechanisms() if suits(name, guarantee)]
     laws = [symmetric_noise(name, size, difference, guarantee) for name in names]
@@ -329,10 +292,7 @@ def achieved_symmetric(
 ) -> Guarantee:
     """Recompute, from the integer scale in force, what a law gives; rounded outward.
 
-    Raises
-    ------
-    RefusedMechanismError
-        If the law inherits its loss, or cannot give a guarantee of this kind.
+    Raises RefusedMechanismError if the law inherits its loss, or cannot give a guarantee of this kind.
     """
     check_own(noise, requested)
     return noise.achieved(difference, requested)

@@ -1,25 +1,12 @@
 """Differences of positive matrices as noise on sums of outer products: pure, and without axes.
 
 X = A - B for positive semidefinite A and B of size M whose joint density depends on their traces alone,
-g(tr A, tr B) = exp(-s(tr A, tr B) / c). Up to a constant the density of X is
-
-    f(X) = integral over A >= 0, A >= X of g(tr A, tr A - tr X) dA.
-
-Let neighbouring sums differ by D = P - N, its positive and negative parts. In f(X + D) put A = A' + P,
-B = B' + N. The region, A' + P >= 0 and A' >= X - N, contains A' >= 0, A' >= X, and if s is a norm that
-grows with both arguments, s(tr A, tr B) <= s(tr A', tr B') + s(tr P, tr N). So, for all X and D,
-
-    f(X + D) >= exp(-s(tr P, tr N) / c) f(X),
-
-which is pure differential privacy. Two norms are used:
+g(tr A, tr B) = exp(-s(tr A, tr B) / c), s a norm that grows with both. Where neighbouring sums differ by
+D = P - N, its positive and negative parts, the loss is at most s(tr P, tr N) / c (docs/covariance.md):
 
 - half of the sum: A and B are independent Wishart matrices of M + 1 degrees of freedom and covariance
   c I, and the loss is at most tr|D| / (2c);
-- the maximum: the loss is at most max(tr P, tr N) / c. Where one record may add and take away an outer
-  product this is the norm of the difference set, its loss that of the law before, and the traces of A
-  and B vary together: less noise, much less for small M.
-
-Either is approached in the tails: v'Xv falls like the exponential function that the loss allows.
+- the maximum: the loss is at most max(tr P, tr N) / c, and the traces of A and B vary together.
 """
 
 from __future__ import annotations
@@ -47,12 +34,8 @@ class WishartDifferenceNoise(MatrixLaw):
     Each is a sum of M + 1 outer products of normal vectors of variance c, with density proportional to
     exp(-tr A / (2c)) on the positive semidefinite matrices. For M = 1 it is Laplace noise of scale 2c.
 
-    Parameters
-    ----------
-    size : int
-        Number M of rows.
-    scale : int
-        The variance c, in grid units of the matrix.
+    size: Number M of rows.
+    scale: The variance c, in grid units of the matrix.
     """
 
     law: ClassVar[str] = "wishart-difference"

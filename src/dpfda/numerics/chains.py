@@ -67,14 +67,9 @@ def _exponential(x: Fraction, bits: int, guard: int) -> int:
 class Window:
     """Neighbouring runs of places, and the integer that each carries. Private.
 
-    Parameters
-    ----------
-    starts : sequence of int
-        First place of each run, increasing.
-    lengths : sequence of int
-        Number of its places.
-    numbers : sequence of int
-        The integer of each run; they do not fall.
+    starts: First place of each run, increasing.
+    lengths: Number of its places.
+    numbers: The integer of each run; they do not fall.
     """
 
     starts: Sequence[int]
@@ -114,16 +109,9 @@ class _Level:
 class Chain:
     """The law of ordered places. Private, as the windows are.
 
-    Parameters
-    ----------
-    windows : sequence of m Window
-    places : int
-        Number C of places.
-    rate : Fraction
-    bits : int
-        K above.
-    floor : int
-        Added to the weight of all.
+    places: Number C of places.
+    bits: K above.
+    floor: Added to the weight of all.
     """
 
     def __init__(

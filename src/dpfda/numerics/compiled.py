@@ -1,4 +1,4 @@
-"""The compiled clip-round-sum, where numba is installed (extra `fast`): rows shared out to threads.
+"""The compiled clip-round-sum: rows shared out to threads.
 
 Sums of integers do not depend on how many threads there are.
 """
@@ -9,8 +9,6 @@ import math
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
-from importlib.util import find_spec
 from typing import Protocol
 
 import numpy as np
@@ -56,15 +54,9 @@ class Rule(Protocol):
         """Largest weighted length, or infinity."""
 
 
-@cache
-def available() -> bool:
-    """Whether numba is installed."""
-    return find_spec("numba") is not None
-
-
 def worthwhile(numbers: int) -> bool:
-    """Whether the loops are there, and the data large enough to load numba for them."""
-    return numbers >= WORTHWHILE and available()
+    """Whether the data are large enough to load numba for them."""
+    return numbers >= WORTHWHILE
 
 
 def clip_round_sum(values: Numbers, rule: Rule) -> tuple[Floats, int]:

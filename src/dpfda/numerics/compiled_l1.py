@@ -1,4 +1,4 @@
-"""Sums of records in an l1 ball, compiled, where numba is installed: rows shared out to threads.
+"""Sums of records in an l1 ball, compiled: rows shared out to threads.
 
 What is summed, and why it is bounded, is said in `dpfda.bounds.l1sums`.
 """

@@ -204,26 +204,14 @@ def draw_array(
 ) -> list[int]:
     """Round functions of independent uniform variables to integers, exactly.
 
-    Parameters
-    ----------
-    values : callable
-        Takes an `Arithmetic`; gives a function of places that encloses the values that are rounded
+    values: Takes an `Arithmetic`; gives a function of places that encloses the values that are rounded
         there. What all values share is computed once, before that function is returned.
-    uniforms : int
-        How many uniforms there are.
-    outputs : int
-        How many values.
-    source : callable, optional
-        Gives fair bits for some of the uniforms; the operating system's except in tests.
-    initial_bits : int
-        Leading bits that each uniform starts with; at most 64 of them make floats come first.
-    at_once : int
-        How many values are computed together in floats.
-
-    Returns
-    -------
-    list of int
-        Nearest integers of the values at the uniforms.
+    uniforms: How many uniforms there are.
+    outputs: How many values.
+    source: Gives fair bits for some of the uniforms; the operating system's except in tests.
+    initial_bits: Leading bits that each uniform starts with; at most 64 of them make floats come first.
+    at_once: How many values are computed together in floats.
+    Returns the nearest integers of the values at the uniforms.
     """
     if initial_bits is None:
         initial_bits = WORD if outputs >= FEWEST_IN_FLOATS else INITIAL_BITS

@@ -39,17 +39,9 @@ def row_exponents(values: Floats) -> Integers:
 def project(values: Floats, analysis: Floats) -> Rows:
     """Multiply records by a public matrix, exactly in integers.
 
-    Parameters
-    ----------
-    values : array (n, m)
-        Finite values of n records on the grid. Private.
-    analysis : array (m, K)
-        Public matrix.
-
-    Returns
-    -------
-    Rows
-        Mantissas (n, K) and exponents (n,); row i is a function of ``values[i]`` alone.
+    values: array (n, m). Finite values of n records on the grid. Private.
+    analysis: array (m, K). Public matrix.
+    Returns mantissas (n, K) and exponents (n,); row i is a function of ``values[i]`` alone.
     """
     return product(values, *quantised(analysis))
 
@@ -91,17 +83,9 @@ def transform(values: Floats, basis: OwnTransform) -> Rows:
     A transform of many records at once would treat them in groups, and the last bits of one could change
     with its place in a group.
 
-    Parameters
-    ----------
-    values : array (n, m)
-        Finite values of n records on the grid. Private.
-    basis : OwnTransform
-        Public.
-
-    Returns
-    -------
-    Rows
-        Coefficients (n, K) and exponents (n,); row i is a function of ``values[i]`` alone.
+    values: array (n, m). Finite values of n records on the grid. Private.
+    basis: Public.
+    Returns coefficients (n, K) and exponents (n,); row i is a function of ``values[i]`` alone.
     """
     made = [basis.scaled_transform(row) for row in values]
     return Rows(np.array([c for c, _ in made]), np.array([e for _, e in made], dtype=np.int64))

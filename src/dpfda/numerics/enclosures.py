@@ -107,10 +107,7 @@ Real = TypeVar("Real", bound=Enclosed)
 class Enclosures(Enclosed):
     """Real numbers x_j with |x_j - middle_j| <= radius_j; radius infinite or NaN where nothing is known.
 
-    Parameters
-    ----------
-    middle, radius : array
-        Of one shape.
+    middle, radius: Of one shape.
     """
 
     middle: Floats

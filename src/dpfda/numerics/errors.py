@@ -12,10 +12,7 @@ from dpfda.numerics.words import visible
 class DpfdaError(Exception):
     """Base of everything that dpfda raises on purpose.
 
-    Attributes
-    ----------
-    parameter : str
-        The argument that the message begins with, where the error knows it; else empty.
+    parameter: The argument that the message begins with, where the error knows it; else empty.
     """
 
     parameter = ""
@@ -45,11 +42,8 @@ def worded(parameter: str, constraint: str, found: object, remedy: str = "") -> 
 class ParameterError(DpfdaError, ValueError):
     """A public argument breaks its constraint.
 
-    Attributes
-    ----------
-    parameter, constraint, found, remedy
-        The parts of the message, for programs. `found` is the argument that the caller passed,
-        never a value of the private data.
+    parameter, constraint, found, remedy: The parts of the message, for programs. `found` is the argument
+        that the caller passed, never a value of the private data.
     """
 
     def __init__(self, parameter: str, constraint: str, found: object, remedy: str = "") -> None:
@@ -80,10 +74,7 @@ class OrientationError(DataError):
 class RefusedMechanismError(ParameterError):
     """A mechanism that cannot give the guarantee asked for.
 
-    Attributes
-    ----------
-    theorem : str
-        Where the impossibility is proved.
+    theorem: Where the impossibility is proved.
     """
 
     def __init__(
@@ -100,10 +91,7 @@ class InfiniteSensitivityError(RefusedMechanismError):
 class ConversionError(DpfdaError, ValueError):
     """No valid conversion leads from one privacy guarantee to the other.
 
-    Attributes
-    ----------
-    guarantee : Guarantee
-        What was to be converted.
+    guarantee: What was to be converted.
     """
 
     def __init__(self, message: str, guarantee: object = None) -> None:
@@ -114,10 +102,7 @@ class ConversionError(DpfdaError, ValueError):
 class NotCoveredError(DpfdaError, ValueError):
     """A release is more than its guarantee covers: it cannot be counted as one release.
 
-    Attributes
-    ----------
-    caveats : tuple of dpfda.privacy.caveats.Caveat
-        What is not covered.
+    caveats: What is not covered.
     """
 
     def __init__(self, message: str, caveats: tuple[object, ...]) -> None:
@@ -128,12 +113,8 @@ class NotCoveredError(DpfdaError, ValueError):
 class BudgetError(DpfdaError):
     """A ledger refuses a charge; nothing was charged and no noise drawn.
 
-    Attributes
-    ----------
-    dataset : str or None
-        Name of the data set.
-    asked, remaining
-        What the release would have cost, and what is left of the budget.
+    dataset: Name of the data set.
+    asked, remaining: What the release would have cost, and what is left of the budget.
     """
 
     def __init__(
@@ -185,9 +166,7 @@ class MissingExtraError(DpfdaError, ImportError):
 def needed(package: str, extra: str, purpose: str) -> Iterator[None]:
     """Around the imports of an optional package: says which extra has it, where it is not there.
 
-    Raises
-    ------
-    MissingExtraError
+    Raises MissingExtraError.
     """
     try:
         yield

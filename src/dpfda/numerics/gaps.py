@@ -13,12 +13,8 @@ def fill_gaps(rows: Floats, grid: Floats) -> None:
     Each gap is filled from the two values beside it alone, operation by operation, so that compiled code
     can do the same to the last bit. A row without any number stays as it is.
 
-    Parameters
-    ----------
-    rows : array (n, m), contiguous
-        Private. Gaps are NaN.
-    grid : array (m,)
-        Public.
+    rows: array (n, m), contiguous. Private. Gaps are NaN.
+    grid: array (m,). Public.
     """
     flat, points = rows.reshape(-1), grid.size
     places = np.flatnonzero(np.isnan(flat))

@@ -1,7 +1,4 @@
-"""What processors do and Python has no word for: fetch ahead, the place of a bit, sums by lanes.
-
-Imported only where numba is installed.
-"""
+"""What processors do and Python has no word for: fetch ahead, the place of a bit, sums by lanes."""
 
 from __future__ import annotations
 
@@ -50,7 +47,7 @@ def _fetch(context: object, array: Type, place: Type) -> Instruction:
 def _lowest(context: object, word: Type) -> Instruction:
     """The place of the lowest bit of a 64-bit integer; 64 for zero."""
 
-    def write(context: Any, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> Value:
+    def write(context: object, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> Value:
         return builder.cttz(arguments[0], ir.IntType(1)(0))
 
     return types.int64(types.int64), write

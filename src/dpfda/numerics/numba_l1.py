@@ -1,4 +1,4 @@
-"""The loops of sums of records in an l1 ball, compiled by numba; imported only where that is installed.
+"""The loops of sums of records in an l1 ball, compiled by numba; imported only for large data.
 
 `dpfda.numerics.compiled_l1` calls them; `dpfda.bounds.l1sums` says what they make, and why.
 """

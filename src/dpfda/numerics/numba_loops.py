@@ -1,4 +1,4 @@
-"""The clip-round-sum loops, compiled by numba; imported only where that is installed."""
+"""The clip-round-sum loops, compiled by numba; imported only for large data."""
 
 from __future__ import annotations
 

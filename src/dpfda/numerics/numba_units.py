@@ -1,7 +1,6 @@
 """From records to units to integers, compiled: fill gaps, standardise, average, then the other loops.
 
-Step by step what `dpfda.records.curves` does block by block, so that the integers are the same. Imported
-only where numba is installed.
+Step by step what `dpfda.records.curves` does block by block, so that the integers are the same.
 """
 
 from __future__ import annotations
@@ -125,22 +124,12 @@ def standardize(
 ) -> int:
     """Each record minus its own mean, over its own norm; those without a shape become NaN.
 
-    Parameters
-    ----------
-    records : array (n, m)
-    rows : array (n, m)
-        Where they are put; not the records themselves.
-    usable : array (n,) of bool
-        Those that have a shape.
-    weights, whole : array (m,) and float
-        Quadrature weights and their sum.
-    flat : float
-        Norms up to this, for a mean of one, are no shape.
-
-    Returns
-    -------
-    int
-        Number of records that are not finite.
+    records: array (n, m).
+    rows: array (n, m). Where they are put; not the records themselves.
+    usable: array (n,) of bool. Those that have a shape.
+    weights, whole: array (m,) and float. Quadrature weights and their sum.
+    flat: Norms up to this, for a mean of one, are no shape.
+    Returns the number of records that are not finite.
     """
     terms, copy, refused = room_for_lanes(weights.size), np.empty((1, weights.size)), 0
     means, squares = np.empty(rows.shape[0]), np.empty(rows.shape[0])
@@ -182,19 +171,11 @@ def sorted_order(codes: Integers, starts: Integers) -> Integers:
 def fill(records: Numbers, grid: Floats, rows: Floats, usable: Flags) -> int:
     """Copy records, fill their gaps and mark those that are finite then.
 
-    Parameters
-    ----------
-    records : array (n, m)
-    grid : array (m,)
-    rows : array (n, m)
-        Where they are put.
-    usable : array (n,) of bool
-        Those that are finite, before and afterwards.
-
-    Returns
-    -------
-    int
-        Number of records that are not finite.
+    records: array (n, m).
+    grid: array (m,).
+    rows: array (n, m). Where they are put.
+    usable: array (n,) of bool. Those that are finite, before and afterwards.
+    Returns the number of records that are not finite.
     """
     refused = 0
     for n in range(usable.size):
@@ -247,23 +228,14 @@ def average(
 ) -> int:
     """Add records, each times one over the number of usable ones of its unit, to the averages of units.
 
-    Parameters
-    ----------
-    rows, usable
-        Records and which of them count.
-    first : int
-        Place of the first of them, in the order in which the units follow each other.
-    starts, sizes : array (units + 1,) and (units,) of int
-        Where each unit starts in that order, and how many of its records count.
-    unit : int
-        Of the first row. ``units[0]`` holds what it has so far.
-    units : array (rows + 1, m)
-        Averages. Those without a usable record become NaN; the next one is zero, or has begun.
-
-    Returns
-    -------
-    int
-        How many units are complete; the next one has perhaps begun.
+    rows, usable: Records and which of them count.
+    first: Place of the first of them, in the order in which the units follow each other.
+    starts, sizes: array (units + 1,) and (units,) of int. Where each unit starts in that order, and how
+        many of its records count.
+    unit: Of the first row. ``units[0]`` holds what it has so far.
+    units: array (rows + 1, m). Averages. Those without a usable record become NaN; the next one is zero,
+        or has begun.
+    Returns how many units are complete; the next one has perhaps begun.
     """
     made, points = 0, units.shape[1]
     share = 1.0 / sizes[unit]
@@ -315,23 +287,13 @@ def average_where_they_lie(
 ) -> int:
     """Averages of the usable records of units, read wherever they are in memory.
 
-    Parameters
-    ----------
-    values : array (n, m)
-        Records.
-    order : array of int
-        Their places, unit by unit; empty if they follow each other so.
-    starts, sizes : array (units + 1,) and (units,) of int
-        Where each unit starts in that order, and how many of its records count.
-    unusable : array (n,) of bool
-        Records that are left out; those that are not finite are marked too.
-    units : array (units, m)
-        Where the averages are put; NaN for units without a usable record.
-
-    Returns
-    -------
-    int
-        How many records were found not to be finite and had not been marked.
+    values: array (n, m). Records.
+    order: Their places, unit by unit; empty if they follow each other so.
+    starts, sizes: array (units + 1,) and (units,) of int. Where each unit starts in that order, and how
+        many of its records count.
+    unusable: array (n,) of bool. Records that are left out; those that are not finite are marked too.
+    units: array (units, m). Where the averages are put; NaN for units without a usable record.
+    Returns how many records were found not to be finite and had not been marked.
     """
     found, points, last = 0, values.shape[1], starts[-1] - 1
     for unit in range(sizes.size):

@@ -44,10 +44,7 @@ def shown(value: object) -> str:
 def real(value: object, name: str, low: float, high: float, words: str = "") -> float:
     """A real number between two ends, which may be infinite.
 
-    Raises
-    ------
-    ParameterError
-        If it is text, no number or outside.
+    Raises ParameterError if it is text, no number or outside.
     """
     constraint = words or f"be a number from {low:g} to {high:g}"
     if isinstance(value, str | bytes) or (isinstance(value, np.ndarray) and value.ndim):
@@ -137,10 +134,7 @@ def entries(value: object) -> list[object]:
 def pair(value: object, name: str) -> tuple[float, float]:
     """Two finite numbers (a, b) of size at most 1e100.
 
-    Raises
-    ------
-    ParameterError
-        If they are something else.
+    Raises ParameterError if they are something else.
     """
     try:
         first, second = entries(value)
@@ -153,10 +147,7 @@ def pair(value: object, name: str) -> tuple[float, float]:
 def reals(value: object, name: str) -> Floats:
     """Real numbers in an array of any shape, NaN and infinity among them.
 
-    Raises
-    ------
-    ParameterError
-        If it holds text, complex or masked entries, or rows of several lengths.
+    Raises ParameterError if it holds text, complex or masked entries, or rows of several lengths.
     """
     try:
         given = np.asanyarray(value)
@@ -172,10 +163,7 @@ def reals(value: object, name: str) -> Floats:
 def curve(value: object, name: str) -> float | Floats:
     """A number, or numbers (m,), of size at most 1e100; read-only.
 
-    Raises
-    ------
-    ParameterError
-        If it is something else.
+    Raises ParameterError if it is something else.
     """
     try:
         array = reals(value, name)
@@ -208,10 +196,7 @@ def wholes(
 ) -> tuple[int, ...]:
     """So many integers, one a variable, of a product of at most 10^8.
 
-    Raises
-    ------
-    ParameterError
-        If they are something else.
+    Raises ParameterError if they are something else.
     """
     words = words or f"be {count} integers from {low} to {high}"
     try:
@@ -245,10 +230,7 @@ def draws(value: object) -> int:
 def randomness(value: object, name: str) -> np.random.Generator:
     """A numpy generator, of the caller's own: for what protects nobody.
 
-    Raises
-    ------
-    ParameterError
-        If it is something else.
+    Raises ParameterError if it is something else.
     """
     if not isinstance(value, np.random.Generator):
         remedy = "Make one with numpy.random.default_rng(seed)."
@@ -265,13 +247,7 @@ def seeded(value: object, name: str) -> np.random.Generator:
 
 
 def path(value: object, name: str = "path") -> Path:
-    """The name of a file, as any file system takes it.
-
-    Raises
-    ------
-    ParameterError
-        If it is something else.
-    """
+    """The name of a file, as any file system takes it. Raises ParameterError if it is something else."""
     text = os.fspath(value) if isinstance(value, os.PathLike) else value
     try:
         if not isinstance(text, str) or not text or "\0" in text:
@@ -285,10 +261,7 @@ def path(value: object, name: str = "path") -> Path:
 def values_at(function: object, name: str, points: Floats) -> Floats:
     """Values (k,) of a public function that takes an array of points (k,); finite.
 
-    Raises
-    ------
-    ParameterError
-        If it cannot be called, fails, or returns something else.
+    Raises ParameterError if it cannot be called, fails, or returns something else.
     """
     words = "take an array of points and return their values"
     if not callable(function):

@@ -72,10 +72,8 @@ def root_at_most(value: Fraction, bits: int) -> Fraction:
 def rational(written: object) -> Fraction:
     """An exact number from 'p' or 'p/q' as files hold it, with at most as many digits as Python reads.
 
-    Raises
-    ------
-    ValueError
-        If it is anything else. A text from a file may name a number that takes for ever to make.
+    Raises ValueError if it is anything else. A text from a file may name a number that takes for ever to
+    make.
     """
     match = _RATIONAL.fullmatch(written) if isinstance(written, str) else None
     if match is None or max(len(part or "") for part in match.groups()) > _LONGEST:

@@ -12,12 +12,8 @@ from typing import Any
 def classes_in(package: str, attribute: str) -> tuple[type[Any], ...]:
     """Classes of the files in a package's folders that say an attribute of their own.
 
-    Parameters
-    ----------
-    package : str
-        Its name; packages within are left out.
-    attribute : str
-        By which the classes are known.
+    package: Its name; packages within are left out.
+    attribute: By which the classes are known.
     """
     return _scanned(package, tuple(importlib.import_module(package).__path__), attribute)
 

@@ -35,10 +35,7 @@ _UNDERFLOW: Final = 2.0**-799
 class Twofold(Enclosed):
     """Real numbers x_j with |x_j - high_j - low_j| <= radius_j; infinite or NaN where nothing is known.
 
-    Parameters
-    ----------
-    high, low, radius : array
-        Of one shape, or such that they can be broadcast to one.
+    high, low, radius: Of one shape, or such that they can be broadcast to one.
     """
 
     high: Floats

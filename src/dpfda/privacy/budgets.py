@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
@@ -22,17 +21,9 @@ def budget(epsilon: object, delta: object = 0) -> PureDP | ApproximateDP:
     Numbers are read by `dpfda.numerics.rationals.exact`, as everywhere: int, float, Fraction, Decimal,
     numpy's scalars, and text such as "0.1" or "1/10", which is exactly that number.
 
-    Parameters
-    ----------
-    epsilon : number or text
-        From 1e-9 to 1e9, or to 1e6 where delta is positive.
-    delta : number or text
-        0, or from 1e-100 to below 1.
-
-    Raises
-    ------
-    ParameterError
-        If either is no number or out of range.
+    epsilon: From 1e-9 to 1e9, or to 1e6 where delta is positive.
+    delta: 0, or from 1e-100 to below 1.
+    Raises ParameterError if either is no number or out of range.
     """
     found = guarantee_for(_read(epsilon, "epsilon"), _read(delta, "delta"))
     approximate = isinstance(found, ApproximateDP)
@@ -45,20 +36,13 @@ def budget(epsilon: object, delta: object = 0) -> PureDP | ApproximateDP:
     return found
 
 
-def asked(epsilon: object, delta: object = 0, rho: Any = None) -> Guarantee:
+def asked(epsilon: object, delta: object = 0, rho: object = None) -> Guarantee:
     """The guarantee that an estimator is asked for: by epsilon and delta, or by rho.
 
-    Parameters
-    ----------
-    epsilon, delta
-        As in `budget`.
-    rho : number or text, optional
-        From 1e-18 to 1e9, in the place of epsilon.
-
-    Raises
-    ------
-    ParameterError
-        If both or neither of epsilon and rho are given, or one is no number or out of range.
+    epsilon, delta: As in `budget`.
+    rho: From 1e-18 to 1e9, in the place of epsilon.
+    Raises ParameterError if both or neither of epsilon and rho are given, or one is no number or out of
+    range.
     """
     if rho is None:
         if epsilon is None:

@@ -42,18 +42,11 @@ _MOST = 10**9
 class Caveat:
     """One thing that a guarantee does not cover.
 
-    Parameters
-    ----------
-    kind : {"search", "ensemble", "fitted-steps"}
-        A search or cross-validation by scikit-learn, a meta-estimator of it that fits several times, or
-        steps before the estimator that were fitted on the same data.
-    count : int
-        Fits of the estimator so far, as far as they are known, with this one; or the number of steps.
-
-    Raises
-    ------
-    ParameterError
-        If the kind is not known, or the count not positive.
+    kind: {"search", "ensemble", "fitted-steps"}. A search or cross-validation by scikit-learn, a
+        meta-estimator of it that fits several times, or steps before the estimator that were fitted on
+        the same data.
+    count: Fits of the estimator so far, as far as they are known, with this one; or the number of steps.
+    Raises ParameterError if the kind is not known, or the count not positive.
     """
 
     kind: str
@@ -97,10 +90,7 @@ class HasCaveats(Protocol):
 def caveats_from_json(written: Mapping[str, object]) -> tuple[Caveat, ...]:
     """The caveats beside other entries; none in files that were written before there were any.
 
-    Raises
-    ------
-    ValueError
-        If they are not kinds and counts.
+    Raises ValueError if they are not kinds and counts.
     """
     parts = map(mapping, sequence(written.get("caveats", [])))
     return tuple(Caveat(text(part["kind"]), integer(part["count"], 1, _MOST)) for part in parts)
@@ -116,10 +106,7 @@ def joined(caveats: Iterable[Caveat]) -> tuple[Caveat, ...]:
 def check_covered(listed: Sequence[HasCaveats]) -> None:
     """Refuse to add up what is more than its guarantee says.
 
-    Raises
-    ------
-    NotCoveredError
-        If one has caveats.
+    Raises NotCoveredError if one has caveats.
     """
     for place, made in enumerate(listed, start=1):
         if made.caveats:

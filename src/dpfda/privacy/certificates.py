@@ -28,35 +28,20 @@ WHOLE = "release"
 class Certificate:
     """What was promised and charged for one release.
 
-    Parameters
-    ----------
-    guarantee : Guarantee
-        What was asked for and charged. It is the claim: words, ledger and composition state this one.
-    achieved : Guarantee
-        The achieved guarantee: what the noise in force gives, recomputed from its integer scales and
-        rounded outward. At most the guarantee, a little smaller where scales were rounded up.
-    neighbours : Neighbours
-        Which data sets are hard to tell apart.
-    unit : str
-        Who is protected, in the singular.
-    bound : mapping
-        The public bound on one unit: its description and its numbers.
-    mechanism : mapping
-        Name and public tuning.
-    stages : tuple of str
-        What was paid for, in the order in which noise is drawn.
-    costs : tuple of Cost
-        What each stage costs, as it was charged. They add up to no more than the guarantee.
-    identity : str
-        Drawn at random where the release is charged. Its derivatives, its parts and copies of its file
-        keep it, and are thereby known to be one release.
-    caveats : tuple of Caveat
-        What the guarantee does not cover, as far as it was known when the release was charged.
-
-    Raises
-    ------
-    ParameterError
-        If stages and costs do not fit each other, or cost more than is claimed.
+    guarantee: What was asked for and charged. It is the claim: words, ledger and composition state this
+        one.
+    achieved: The achieved guarantee: what the noise in force gives, recomputed from its integer scales
+        and rounded outward. At most the guarantee, a little smaller where scales were rounded up.
+    neighbours: Which data sets are hard to tell apart.
+    unit: Who is protected, in the singular.
+    bound: The public bound on one unit: its description and its numbers.
+    mechanism: Name and public tuning.
+    stages: What was paid for, in the order in which noise is drawn.
+    costs: What each stage costs, as it was charged. They add up to no more than the guarantee.
+    identity: Drawn at random where the release is charged. Its derivatives, its parts and copies of its
+        file keep it, and are thereby known to be one release.
+    caveats: What the guarantee does not cover, as far as it was known when the release was charged.
+    Raises ParameterError if stages and costs do not fit each other, or cost more than is claimed.
     """
 
     guarantee: Guarantee
@@ -98,17 +83,9 @@ class Certificate:
 
         It says what the callers tell of what is not covered; see `dpfda.privacy.callers`.
 
-        Parameters
-        ----------
-        costs : mapping from str to Cost
-            By stage. Their sum, by basic composition, is the guarantee.
-        neighbours, unit, bound, mechanism
-            As in the class.
-
-        Raises
-        ------
-        ParameterError
-            If the unit or a stage has characters that do not show.
+        costs: By stage. Their sum, by basic composition, is the guarantee.
+        neighbours, unit, bound, mechanism: As in the class.
+        Raises ParameterError if the unit or a stage has characters that do not show.
         """
         plain_words(unit, "unit")
         for stage in costs:
@@ -135,17 +112,9 @@ class Certificate:
     ) -> Certificate:
         """The same certificate with what is known once the noise is fixed.
 
-        Parameters
-        ----------
-        achieved, mechanism, bound
-            As in the class.
-        drawn : mapping from str to Cost, optional
-            By stage, the costs of laws that followed from numbers released before.
-
-        Raises
-        ------
-        ParameterError
-            If one is not covered by what was charged.
+        achieved, mechanism, bound: As in the class.
+        drawn: By stage, the costs of laws that followed from numbers released before.
+        Raises ParameterError if one is not covered by what was charged.
         """
         charged, laws = zip(self.stages, self.costs, strict=True), drawn or {}
         return replace(
@@ -161,10 +130,7 @@ class Certificate:
     def part(self, *stages: str) -> Certificate:
         """Of some stages by themselves; it stays one release with the whole.
 
-        Parameters
-        ----------
-        *stages : str
-            Names among `stages`.
+        *stages: Names among `stages`.
         """
         named = dict(zip(self.stages, self.costs, strict=True))
         costs = tuple(named[stage] for stage in stages)

@@ -62,16 +62,8 @@ def first_up(text: str) -> str:
 def cautions(guarantee: Guarantee, size: int | None = None) -> tuple[str, ...]:
     """What a careful data officer would object to in a guarantee.
 
-    Parameters
-    ----------
-    guarantee : Guarantee
-    size : int, optional
-        Number of privacy units, only where it is public.
-
-    Returns
-    -------
-    tuple of str
-        One sentence or two each; empty where there is nothing to object to.
+    size: Number of privacy units, only where it is public.
+    Returns one sentence or two each, none where there is nothing to object to.
     """
     found = []
     epsilon = worded_epsilon(guarantee)

@@ -82,10 +82,7 @@ def certificate_from_json(written: Mapping[str, object]) -> Certificate:
     Parts that were changed apart from each other are refused: costs below the claim, losses below their
     cost. Whoever changes all of them alike is not found out.
 
-    Raises
-    ------
-    ValueError
-        If its parts contradict each other.
+    Raises ValueError if its parts contradict each other.
     """
     costs = [mapping(cost) for cost in sequence(written["costs"])]
     made = Certificate(

@@ -21,12 +21,8 @@ Made = TypeVar("Made", bound="PlanAgain")
 class PlanAgain(Plan):
     """A plan that a function marked by `planner` made, and can make for other public numbers.
 
-    Parameters
-    ----------
-    again : callable, optional
-        Makes the plan for another guarantee and number of units; set by `planner`.
-    expected_size : int, optional
-        Number of units to expect, where it is private.
+    again: Makes the plan for another guarantee and number of units; set by `planner`.
+    expected_size: Number of units to expect, where it is private.
     """
 
     again: Callable[[Guarantee, int], Plan] | None = field(default=None, kw_only=True)

@@ -31,13 +31,9 @@ TRIED_SIZES = (100, 10_000)
 class Paid:
     """A release that is charged and designed, before any noise on the function is drawn.
 
-    Parameters
-    ----------
-    design : Design
-        Its noise law has been checked against the guarantee.
-    public : mapping
-        All that the released function will hold beside the mechanism's output, made beforehand so that
-        nothing can fail between the noise and the release: its certificate, too.
+    design: Its noise law has been checked against the guarantee.
+    public: All that the released function will hold beside the mechanism's output, made beforehand so
+        that nothing can fail between the noise and the release: its certificate, too.
     """
 
     design: Design
@@ -59,22 +55,12 @@ def publish(
 ) -> ReleasedMean:
     """Charge, draw, add: turn a private sum into a released function.
 
-    Parameters
-    ----------
-    total : IntegerSum
-        Private sum of clipped integer coefficients.
-    plan : MeanPlan
-        Public side of the release.
-    paying : Paying, optional
-        The ledger that is charged before any noise is drawn, and the data set in it.
-    certificate : Certificate, optional
-        Where the caller has charged the release, as a stage of another or in parallel: what was
+    total: Private sum of clipped integer coefficients.
+    plan: Public side of the release.
+    paying: The ledger that is charged before any noise is drawn, and the data set in it.
+    certificate: Where the caller has charged the release, as a stage of another or in parallel: what was
         charged. Nothing is charged then.
-
-    Raises
-    ------
-    BudgetError
-        If the ledger refuses; no noise was drawn.
+    Raises BudgetError if the ledger refuses; no noise was drawn.
     """
     paid = pay(total, plan, paying, certificate)
     design = paid.design
@@ -118,21 +104,10 @@ def pay(
 def check(plan: MeanPlan, certificate: Certificate | None = None) -> Paid | KNormNoise:
     """Design, calibrate and recompute, so that what can be refused is refused before the charge.
 
-    Parameters
-    ----------
-    plan : MeanPlan
-    certificate : Certificate, optional
-        What the release will carry; by default one of its own.
-
-    Returns
-    -------
-    Paid or KNormNoise
-        All but the output where the number of units is public; else the law of the count's noise.
-
-    Raises
-    ------
-    ParameterError, RefusedMechanismError, DpfdaError
-        If the mechanism cannot give the guarantee, or measures what depends on a private number.
+    certificate: What the release will carry; by default one of its own.
+    Returns all but the output where the number of units is public; else the law of the count's noise.
+    Raises ParameterError, RefusedMechanismError or DpfdaError if the mechanism cannot give the
+    guarantee, or measures what depends on a private number.
     """
     design, size = plan.public_design, plan.size
     certificate = plan.certified() if certificate is None else certificate
@@ -180,22 +155,12 @@ def publish_parallel(
     the parts' and not their sum (McSherry 2009, Theorem 4). All parts must have one guarantee, one
     relation and one unit, so the largest is this guarantee.
 
-    Parameters
-    ----------
-    parts : sequence of (IntegerSum, MeanPlan)
-        Private sums and the public sides of their releases. The caller has made sure that no unit is
-        in two of them, in either of two neighbouring data sets.
-    entry : mapping
-        Public description for the ledger's history.
-    paying
-        As in `publish`. Charged once.
-
-    Raises
-    ------
-    ParameterError
-        If the parts differ in guarantee, neighbours or unit, or are of functions on boxes.
-    BudgetError
-        If the ledger refuses; no noise was drawn.
+    parts: sequence of (IntegerSum, MeanPlan). Private sums and the public sides of their releases. The
+        caller has made sure that no unit is in two of them, in either of two neighbouring data sets.
+    entry: Public description for the ledger's history.
+    paying: As in `publish`. Charged once.
+    Raises ParameterError if the parts differ in guarantee, neighbours or unit, or are of functions on
+    boxes. Raises BudgetError if the ledger refuses; no noise was drawn.
     """
     terms = {(plan.guarantee, plan.neighbours, plan.unit) for _, plan in parts}
     if len(terms) != 1:

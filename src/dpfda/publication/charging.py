@@ -52,10 +52,7 @@ def recomputed(
 
     Laws on matrices are held to an `OuterDifference`, which says all norms.
 
-    Raises
-    ------
-    DpfdaError
-        If it does.
+    Raises DpfdaError if it does.
     """
     if isinstance(width, OuterDifference):
         achieved = achieved_symmetric(cast("SymmetricNoise", noise), width, part)
@@ -86,12 +83,8 @@ def _versions() -> dict[str, str]:
 class Paying(NamedTuple):
     """What a release is charged to.
 
-    Parameters
-    ----------
-    ledger : Ledger or Reservation, optional
-        By default the one that the environment names, if it does.
-    dataset : str, optional
-        Name of the data set in it.
+    ledger: By default the one that the environment names, if it does.
+    dataset: Name of the data set in it.
     """
 
     ledger: Chargeable | Reservation | None = None
@@ -107,14 +100,8 @@ def charge(paying: Paying, certificate: Certificate, entry: Mapping[str, object]
     A fit that scikit-learn repeats (a fold, a candidate) must draw on a reservation: only then is the
     whole search refused before its first charge.
 
-    Raises
-    ------
-    ParameterError
-        If there is a ledger and the data set has no name.
-    BudgetError
-        If the ledger refuses.
-    LedgerError
-        If the fit is one of many and its ledger is no reservation.
+    Raises ParameterError if there is a ledger and the data set has no name. Raises BudgetError if the
+    ledger refuses. Raises LedgerError if the fit is one of many and its ledger is no reservation.
     """
     account, dataset = paying
     if account is None and is_charged():

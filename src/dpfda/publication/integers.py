@@ -39,28 +39,15 @@ def publish_integers(
 ) -> tuple[tuple[int, ...], Certificate]:
     """Charge, draw, add, for integers whose sensitivity somebody else has proved.
 
-    Parameters
-    ----------
-    total : IntegerSum
-        Private integers.
-    noise : NoiseLaw
-        Calibrated law on all of them.
-    norm, width
-        Neighbouring data sets move the integers by at most `width` in this norm; sums of outer products
-        by an `OuterDifference`, whatever the norm.
-    guarantee : Guarantee
-        What is charged, and what the noise must give.
-    entry : mapping
-        Public description for the ledger's history and the certificate.
-    paying
-        As in `publish`.
-    mechanism : mapping, optional
-        Its name and public tuning for the certificate; by default the name in `entry`.
-
-    Returns
-    -------
-    tuple of int, Certificate
-        Noisy integers, public; and what was promised and charged.
+    total: Private integers.
+    noise: Calibrated law on all of them.
+    norm, width: Neighbouring data sets move the integers by at most `width` in this norm; sums of outer
+        products by an `OuterDifference`, whatever the norm.
+    guarantee: What is charged, and what the noise must give.
+    entry: Public description for the ledger's history and the certificate.
+    paying: As in `publish`.
+    mechanism: Its name and public tuning for the certificate; by default the name in `entry`.
+    Returns the noisy integers, public; and what was promised and charged.
     """
     achieved = recomputed(noise, norm, width, guarantee)
     costs = {WHOLE: cost_of(noise, achieved, guarantee)}
@@ -83,31 +70,15 @@ def publish_perturbed(
 ) -> tuple[tuple[int, ...], Certificate]:
     """Charge, draw the perturbation, solve, then draw and add the noise that hides inexactness.
 
-    Parameters
-    ----------
-    solve : callable
-        Takes the rounded perturbation (secret) and returns private integers.
-    perturbation : NoiseLaw
-        Law of the perturbation, in grid units of the gradient.
-    loss : PureDP
-        What the exact minimiser of the perturbed objective costs, as the caller has proved.
-    noise, norm, width
-        Law of the noise on the integers, given that for one exact minimiser two neighbouring data sets
-        give integers at most `width` apart in this norm.
-    shares : (PureDP, PureDP)
-        Budgets of the two steps.
-    entry, paying, mechanism
-        As in `dpfda.publication.publish_integers`.
-
-    Returns
-    -------
-    tuple of int, Certificate
-        Noisy integers, public; and what was promised and charged for both steps.
-
-    Raises
-    ------
-    DpfdaError
-        If a step costs more than its budget.
+    solve: Takes the rounded perturbation (secret) and returns private integers.
+    perturbation: Law of the perturbation, in grid units of the gradient.
+    loss: What the exact minimiser of the perturbed objective costs, as the caller has proved.
+    noise, norm, width: Law of the noise on the integers, given that for one exact minimiser two
+        neighbouring data sets give integers at most `width` apart in this norm.
+    shares: (PureDP, PureDP). Budgets of the two steps.
+    entry, paying, mechanism: As in `dpfda.publication.publish_integers`.
+    Returns the noisy integers, public; and what was promised and charged for both steps.
+    Raises DpfdaError if a step costs more than its budget.
     """
     first, second = shares
     if not within(loss, first):
@@ -131,32 +102,16 @@ def publish_steps(
 ) -> tuple[tuple[int, ...], Certificate]:
     """Charge once for all steps, then sum up, draw and add, step by step.
 
-    Parameters
-    ----------
-    summed : callable
-        Takes what the step before released, nothing at first, and returns the private integers of the
-        next.
-    steps : int
-        How many there are.
-    noise : GaussianNoise
-        Law of the noise of each step. Only of normal noise it is known what its steps cost together.
-    width : int
-        Whatever was released before, neighbouring data sets move the integers of a step by at most this
-        length.
-    guarantee : ApproximateDP or ZeroConcentratedDP
-        Of all steps together.
-    entry, paying, mechanism
-        As in `dpfda.publication.publish_integers`.
-
-    Returns
-    -------
-    tuple of int, Certificate
-        Noisy integers of all steps, one after another, public; and what was promised and charged.
-
-    Raises
-    ------
-    DpfdaError
-        If all steps together cost more than the guarantee.
+    summed: Takes what the step before released, nothing at first, and returns the private integers of
+        the next.
+    steps: How many there are.
+    noise: Law of the noise of each step. Only of normal noise it is known what its steps cost together.
+    width: Whatever was released before, neighbouring data sets move the integers of a step by at most
+        this length.
+    guarantee: Of all steps together.
+    entry, paying, mechanism: As in `dpfda.publication.publish_integers`.
+    Returns the noisy integers of all steps, one after another; and what was promised and charged.
+    Raises DpfdaError if all steps together cost more than the guarantee.
     """
     achieved = recomputed(noise, "l2", repeated_width(width, steps), guarantee)
     costs = {WHOLE: cost_of(noise, achieved, guarantee)}
@@ -173,9 +128,6 @@ def publish_steps(
 def statistic_noise(guarantee: Guarantee) -> tuple[NoiseLaw, Guarantee, Norm, int]:
     """Noise on a statistic that moves by at most 2^20, the units of a table of one cell.
 
-    Returns
-    -------
-    NoiseLaw, Guarantee, norm, width
-        As `share_noise`: what is added or removed there is one unit, of one share.
+    Returns, as `share_noise`: what is added or removed there is one unit, of one share.
     """
     return share_noise(1, guarantee, Neighbours.ADD_REMOVE)

@@ -62,35 +62,19 @@ class MeanDesign(Plan):
 
     Make one with `of`, where a mechanism may put another basis or form of bound in their place.
 
-    Parameters
-    ----------
-    basis : Basis
-    bound : Bound
-    guarantee : Guarantee
-        For the whole release.
-    neighbours : Neighbours
-    mechanism : "auto", name or Mechanism
-    size : int or None
-        Under replace-one neighbours the number of units; under add/remove a public divisor, or None
-        to release the count with a share of the budget.
-    unit : str
-        Who is protected.
-    about : mapping
-        Labels and units of the axes.
-    line : bool
-        Whether "auto" may answer bounds on values with the line of `dpfda.mechanisms.design.lines`.
-    centers : array (C, m), optional
-        Public curves that the mean may be near to; for the line alone.
-    reading : ReadingRule, optional
-        How records are read; None where they have been read.
-    stated : (Basis, Bound), optional
-        What was stated, where the mechanism has put something else in its place.
-    expected_size : int, optional
-        Number of units to expect, where it is private.
-    finest, periods : float and tuple of float, optional
-        The finest detail that matters and known cycles, in units of the domain; for the line alone.
-    drawn : Design, optional
-        Where one draw of noise hides several sums: the design, with what this one sees of that noise.
+    guarantee: For the whole release.
+    size: Under replace-one neighbours the number of units; under add/remove a public divisor, or None to
+        release the count with a share of the budget.
+    unit: Who is protected.
+    about: Labels and units of the axes.
+    line: Whether "auto" may answer bounds on values with the line of `dpfda.mechanisms.design.lines`.
+    centers: array (C, m). Public curves that the mean may be near to; for the line alone.
+    reading: How records are read; None where they have been read.
+    stated: (Basis, Bound). What was stated, where the mechanism has put something else in its place.
+    expected_size: Number of units to expect, where it is private.
+    finest, periods: The finest detail that matters and known cycles, in units of the domain; for the
+        line alone.
+    drawn: Where one draw of noise hides several sums: the design, with what this one sees of that noise.
     """
 
     basis: Basis
@@ -326,10 +310,7 @@ class MeanDesign(Plan):
     def counted_design(self, units: int) -> Design:
         """The design for a released number of units, which must measure what was summed before.
 
-        Raises
-        ------
-        ParameterError
-            If it measures something else: its noise would not fit the sums.
+        Raises ParameterError if it measures something else: its noise would not fit the sums.
         """
         design = self.design(units)
         if self.joins_count:

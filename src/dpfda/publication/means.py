@@ -56,10 +56,7 @@ class MeanPlan(MeanDesign):
     ) -> Json:
         """All that the released function holds beside the mechanism's output, made before the noise.
 
-        Raises
-        ------
-        DpfdaError
-            If the noise gives more than its part of the budget.
+        Raises DpfdaError if the noise gives more than its part of the budget.
         """
         problem = self.problem(size)
         achieved = recomputed(design.noise, *problem.differences(design), problem.guarantee)
@@ -91,10 +88,7 @@ class MeanPlan(MeanDesign):
     def expected_error(self, draws: int = DRAWS) -> ExpectedError | None:
         """Bias, noise and sampling that are to be expected; None without a number of units.
 
-        Parameters
-        ----------
-        draws : int
-            Means that are simulated where the error has no closed form.
+        draws: Means that are simulated where the error has no closed form.
         """
         if self.planned is None or self.n is None:
             return None
@@ -231,14 +225,8 @@ def released_mean(
 ) -> ReleasedMean:
     """The released function around a mechanism's output: on an interval or on a box.
 
-    Parameters
-    ----------
-    public : mapping
-        Of `MeanPlan.around`.
-    design : Design
-    noisy_sum : tuple of int
-    noisy_count : int, optional
-        The number of units, where it has the last coordinate of the noise.
+    public: Of `MeanPlan.around`.
+    noisy_count: The number of units, where it has the last coordinate of the noise.
     """
     made = ReleasedField if isinstance(public["basis"], BoxFunctions) else ReleasedFunction
     public = dict(public)

@@ -53,19 +53,10 @@ class Remade(Protocol):
 def ratio_of(plan: Remade, error: float | None, band: float | None, level: float) -> Ratio:
     """What plans give over what is wanted; infinite where there is no such plan.
 
-    Parameters
-    ----------
-    plan : Remade
-        Others are made from it.
-    error, band : float
-        Exactly one of them.
-    level : float
-        Of the band.
-
-    Raises
-    ------
-    ParameterError
-        If they are unusable. The ratio raises where none can be stated.
+    plan: Others are made from it.
+    error, band: Exactly one of them.
+    level: Of the band.
+    Raises ParameterError if they are unusable. The ratio raises where none can be stated.
     """
     if (error is None) == (band is None):
         found = "none" if error is None else "both"
@@ -154,19 +145,10 @@ def least(
     None where there is none within the limits. It is looked for by the quick ratio, times what the full
     one is of it near there; the answer is one where the full one is at most one.
 
-    Parameters
-    ----------
-    ratio : callable
-        Takes a value and whether to be quick.
-    start : float
-    limits : (float, float)
-    close : float
-        How closely it is looked for.
-
-    Returns
-    -------
-    (float, float)
-        The value, and the full ratio over the quick one there.
+    ratio: Takes a value and whether to be quick.
+    limits: (float, float).
+    close: How closely it is looked for.
+    Returns (float, float): The value, and the full ratio over the quick one there.
     """
     known, factor, at = cache(ratio), 1.0, start
     for _ in range(ROUNDS):
@@ -190,13 +172,8 @@ def crossing(ratio: Falling, start: float, limits: tuple[float, float], close: f
     None where there is none within the limits. Steps go by the slope between the last two values, and
     where values on both sides of one are known, between these.
 
-    Parameters
-    ----------
-    ratio : callable
-    start : float
-    limits : (float, float)
-    close : float
-        So little more than the value sought is close enough.
+    limits: (float, float).
+    close: So little more than the value sought is close enough.
     """
     lowest, highest = (math.log(limit) for limit in limits)
     at, slope = min(max(math.log(start), lowest), highest), -1.0

@@ -416,12 +416,8 @@ class Plan(ABC):
 class Prepared(Generic[PlanType, Total]):
     """A plan and the private side that answers it, before anything is charged or drawn.
 
-    Parameters
-    ----------
-    plan : Plan
-        Public.
-    total : IntegerSum, or what it will be made of
-        Private: the exact sum; the records, where what is summed follows from an earlier stage.
+    plan: Public.
+    total: Private: the exact sum; the records, where what is summed follows from an earlier stage.
     """
 
     plan: PlanType

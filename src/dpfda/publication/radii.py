@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpfda.mechanisms.design.two_stage import candidate_radii, choose_radius
+from dpfda.mechanisms.design.radii import candidate_radii, choose_radius
 from dpfda.noise import KNormNoise, knorm_noise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
@@ -29,13 +29,8 @@ class RadiusChoice:
     move by two in l1 under replace-one neighbours, by one under add/remove, and get Laplace noise of
     that scale over epsilon. The radius is computed from the noisy counts alone.
 
-    Parameters
-    ----------
-    largest : float
-        Largest candidate, which no length exceeds but by repair.
-    part : PureDP
-        Share of the budget.
-    neighbours : Neighbours
+    largest: Largest candidate, which no length exceeds but by repair.
+    part: Share of the budget.
     """
 
     largest: float
@@ -82,13 +77,8 @@ class RadiusChoice:
         then stops early by two deviations or more. Else sums of counts say little: the candidate of
         least expected error, when lengths are log-normal as in `choose_radius`.
 
-        Parameters
-        ----------
-        selection : Selection
-        units : int
-            How many there are, or were released.
-        square : float
-            Expected squared error of the second moments without clipping, relative to radius^4.
+        units: How many there are, or were released.
+        square: Expected squared error of the second moments without clipping, relative to radius^4.
         """
         counts = np.array([float(count) / COUNT_SCALE for count in selection.noisy_counts])
         deviation = float(np.sqrt(self.noise.variances()[0])) / COUNT_SCALE
@@ -100,7 +90,7 @@ class RadiusChoice:
             # Relative to the largest, so that no power overflows.
             radii = self.radii / self.radii[0]
             errors = square * radii**4
-            index = choose_radius(radii, counts, deviation, units, 0.0, errors, 2, SHORTER)
+            index = choose_radius(radii, counts, deviation, units, errors, SHORTER)
         return float(selection.radii[index])
 
 

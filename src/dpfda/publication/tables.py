@@ -174,10 +174,7 @@ class ShareTable(Table):
     def publish(self, total: IntegerSum, paying: Paying = NAMED) -> tuple[NoisyShares, Certificate]:
         """Charge the ledger, draw the noise, add it to the private sum of all units' shares.
 
-        Raises
-        ------
-        BudgetError
-            If the ledger refuses; no noise was drawn.
+        Raises BudgetError if the ledger refuses; no noise was drawn.
         """
         law, charged, norm, width = self.calibrated
         entry = {
@@ -244,10 +241,7 @@ class CornerTable(Table):
     def publish(self, total: IntegerSum, paying: Paying = NAMED) -> tuple[tuple[int, ...], Certificate]:
         """Charge the ledger, draw the noise of every row, add it to the private sum (rows x columns).
 
-        Raises
-        ------
-        BudgetError
-            If the ledger refuses; no noise was drawn.
+        Raises BudgetError if the ledger refuses; no noise was drawn.
         """
         law, charged, norm, width = self.calibrated
         entry, tuning = self.entry(), {**self.tuning, "noise": self.described}

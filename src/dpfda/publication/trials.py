@@ -40,14 +40,10 @@ def large(guarantee: Guarantee) -> Guarantee:
 class Trial:
     """A simulated release, and what its error is the distance from.
 
-    Parameters
-    ----------
-    release : Banded
-        A function with a band; it is made while its values are asked for.
-    points, truth : array (q,)
-        Points spread evenly, and values (q,) there of the function that it is to be near.
-    places : array, optional
-        Where its band is looked at; by default where it is drawn.
+    release: A function with a band; it is made while its values are asked for.
+    points, truth: array (q,). Points spread evenly, and values (q,) there of the function that it is to
+        be near.
+    places: Where its band is looked at; by default where it is drawn.
     """
 
     release: Any

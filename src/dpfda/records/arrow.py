@@ -79,7 +79,7 @@ def arrow_cells(column: Any) -> list[Any]:
     return cells
 
 
-def _decoded(column: Any) -> Any:
+def _decoded(column: object) -> Any:
     """A column that numbers its categories as one of their type: much faster to take apart."""
     return column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
 
@@ -119,18 +119,13 @@ def is_tabular(values: object) -> bool:
     return hasattr(values, "columns") and hasattr(values, "__arrow_c_stream__")
 
 
-def arrow_table(values: Any) -> Any:
+def arrow_table(values: object) -> Any:
     """The table that something tabular holds; other things as they are.
 
     A query is run, and a stream is read, here and once.
 
-    Raises
-    ------
-    DataError
-        If it cannot be read, or holds fewer rows than it states; the other library's message may hold
-        cells and is not shown.
-    MissingExtraError
-        Without pyarrow.
+    Raises DataError if it cannot be read, or holds fewer rows than it states; the other library's
+    message may hold cells and is not shown. Raises MissingExtraError without pyarrow.
     """
     table = _table(values)
     if is_arrow_table(table) and not isinstance(table, NamedRows):
@@ -154,7 +149,7 @@ def _table(values: Any) -> Any:
     return _guarded(next(reader for reader in readers if reader is not None))
 
 
-def _check_parquet(values: Any) -> None:
+def _check_parquet(values: object) -> None:
     if hasattr(values, "iter_batches") and hasattr(values, "metadata"):
         check_footer(values.metadata)
 
@@ -170,7 +165,7 @@ def arrow_array(values: object) -> Any:
     return values
 
 
-def _beyond_arrow(values: Any) -> bool:
+def _beyond_arrow(values: object) -> bool:
     """Whether a frame or a column has a type that Arrow has not, as its own schema says."""
     schema = getattr(values, "schema", None)
     kinds = schema.values() if isinstance(schema, Mapping) else [getattr(values, "dtype", None)]
@@ -201,10 +196,7 @@ def names_in(values: object) -> Sequence[object] | None:
 def blocks_of(source: object) -> Iterator[Any]:
     """The blocks of a source, one at a time: batches of a stream, a file or a query, or what it yields.
 
-    Raises
-    ------
-    DataError
-        If it is a container of all records already, or cannot be read.
+    Raises DataError if it is a container of all records already, or cannot be read.
     """
     _check_parquet(source)
     blocks = _guarded(lambda: _blocks(source))

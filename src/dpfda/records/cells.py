@@ -62,10 +62,8 @@ class UnreadableCellError(Exception):
 def cell_number(cell: object) -> float:
     """Read one cell as a number; NaN where it is missing.
 
-    Raises
-    ------
-    UnreadableCellError
-        With the kind of offence, never the content. Nothing else, whatever the cell is.
+    Raises UnreadableCellError with the kind of offence, never the content. Nothing else, whatever the
+    cell is.
     """
     number, offence = read_cell(cell)
     if offence:
@@ -132,10 +130,7 @@ def _exact_number(cell: Decimal | Fraction) -> float:
 def text_number(text: str) -> float:
     """Read text as a number; NaN where it is one of the words for a missing value.
 
-    Raises
-    ------
-    UnreadableCellError
-        With the kind of offence.
+    Raises UnreadableCellError with the kind of offence.
     """
     text = text.strip()
     if NUMBER.fullmatch(text):

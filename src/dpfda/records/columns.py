@@ -18,12 +18,8 @@ from dpfda.records.headers import find_column
 class TableColumns(InFile):
     """Columns as a file holds them.
 
-    Parameters
-    ----------
-    numbers : array (n, d)
-        Private. NaN where a value is missing.
-    labels : mapping of str to array (n,) of objects
-        Private. Columns of labels by what they are for.
+    numbers: array (n, d). Private. NaN where a value is missing.
+    labels: mapping of str to array (n,) of objects. Private. Columns of labels by what they are for.
     """
 
     numbers: Floats
@@ -40,13 +36,9 @@ def read_columns(
 ) -> TableColumns:
     """Read columns from a file, in the order in which they are named.
 
-    Parameters
-    ----------
-    numbers, labels : sequence of (str, str)
-        What a column is for, and its label.
-    path, stated
-        As in `dpfda.records.files.opened`, whose errors it raises; a `ParameterError` also where a
-        column has two uses.
+    numbers, labels: sequence of (str, str). What a column is for, and its label.
+    path, stated: As in `dpfda.records.files.opened`, whose errors it raises; a `ParameterError` also
+        where a column has two uses.
     """
     source = opened(path, stated or Stated())
     named = [label for _, label in (*numbers, *labels)]
@@ -68,16 +60,10 @@ def read_columns(
 class TableExamples(InFile):
     """Examples as a file holds them.
 
-    Parameters
-    ----------
-    inputs : array (n, d)
-        Private. NaN where a value is missing. Columns are in the order of the file.
-    target : array (n,)
-        Private. Numbers, or labels as text.
-    groups : array (n,) of objects, or None
-        Private. Label of each record's privacy unit.
-    matched : tuple of int
-        Which of the patterns each input matched first.
+    inputs: array (n, d). Private. NaN where a value is missing. Columns are in the order of the file.
+    target: array (n,). Private. Numbers, or labels as text.
+    groups: array (n,) of objects, or None. Private. Label of each record's privacy unit.
+    matched: Which of the patterns each input matched first.
     """
 
     inputs: Floats
@@ -97,16 +83,10 @@ def read_examples(
 ) -> TableExamples:
     """Read inputs, a target and privacy units from a file, one record a row.
 
-    Parameters
-    ----------
-    patterns : sequence of str
-        Labels or globs ('px_*') of the columns of inputs; columns come in the order of the file.
-    target : str
-        Label of the target's column.
-    labels : bool
-        Read the target as labels (text) and not as numbers.
-    path, groups, stated
-        As in `read_columns`, whose errors it raises.
+    patterns: Labels or globs ('px_*') of the columns of inputs; columns come in the order of the file.
+    target: Label of the target's column.
+    labels: Read the target as labels (text) and not as numbers.
+    path, groups, stated: As in `read_columns`, whose errors it raises.
     """
     source = opened(path, stated or Stated())
     (place,) = source.places([("target", target)])

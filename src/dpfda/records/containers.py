@@ -104,11 +104,8 @@ def _converted(values: Any) -> Any:
 def refuse_kinds(values: object, name: str = "X") -> None:
     """Refuse types of containers that hold no real numbers of at most 64 bits, by their type alone.
 
-    Raises
-    ------
-    DataError
-        If the type says complex numbers, dates, spans of time, extended precision, records or bytes, or
-        the container is a sparse matrix.
+    Raises DataError if the type says complex numbers, dates, spans of time, extended precision, records
+    or bytes, or the container is a sparse matrix.
     """
     if hasattr(values, "tocsr"):
         raise DataError(f"{name} must be dense; found a sparse matrix. Use {name}.toarray().")
@@ -170,11 +167,8 @@ def matrix_of(values: object, invalid: str = "refuse", name: str = "X") -> Cells
     What cannot be read is infinite under ``invalid="repair"``, so that its record is not usable; what
     is missing is NaN.
 
-    Raises
-    ------
-    DataError
-        If there is no such matrix, which is public; or, unless repairing, with row and column of the
-        first cell that cannot be read, never its content.
+    Raises DataError if there is no such matrix, which is public; or, unless repairing, with row and
+    column of the first cell that cannot be read, never its content.
     """
     values = opened(values)
     refuse_kinds(values, name)
@@ -230,12 +224,8 @@ def _without_masked(values: Any, out: Floats | None = None) -> Floats:
 def rows_of(rows: Any, shape: tuple[int, ...] | None, invalid: str, name: str = "X") -> Floats:
     """Rows as a matrix, each read by itself, and cell by cell unless it is a native array.
 
-    Parameters
-    ----------
-    rows : sequence
-        Of sequences of cells, nested as `shape` says.
-    shape : tuple of int, optional
-        Public shape of a record; its cells become one row. By default that of the first row.
+    rows: Of sequences of cells, nested as `shape` says.
+    shape: Public shape of a record; its cells become one row. By default that of the first row.
     """
     if shape is None:
         first = cells_of(rows[0])
@@ -347,13 +337,7 @@ def cells_of(values: Any) -> Any:  # noqa: PLR0911 - a table of types
 
 
 def cells_in(values: object, name: str) -> Any:
-    """A column of cells, one a record: an array (n,) or a list.
-
-    Raises
-    ------
-    DataError
-        If it is no column.
-    """
+    """A column of cells, one a record: an array (n,) or a list. Raises DataError if it is no column."""
     cells = cells_of(opened(values)) if not isinstance(values, str | bytes) else None
     if cells is None or (isinstance(cells, np.ndarray) and cells.ndim != 1):
         shape = () if cells is None else cells.shape
@@ -364,10 +348,7 @@ def cells_in(values: object, name: str) -> Any:
 def column_of(values: object, name: str) -> tuple[Floats, Offence | None]:
     """A column of numbers, each cell by itself, infinite where it is none; and the first that is none.
 
-    Raises
-    ------
-    DataError
-        If it is no column, or its type says that it holds no real numbers.
+    Raises DataError if it is no column, or its type says that it holds no real numbers.
     """
     values = opened(values)
     refuse_kinds(values, name)

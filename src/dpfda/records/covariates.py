@@ -18,10 +18,7 @@ from dpfda.records.headers import find_column
 def columns_named(Z: Any, names: Sequence[str]) -> list[object]:
     """The columns of covariates: of a frame or mapping by name, of an array (n, q) in order.
 
-    Raises
-    ------
-    DataError, ParameterError
-        If there are others than these.
+    Raises DataError or ParameterError if there are others than these.
     """
     if isinstance(Z, Mapping):
         if {*Z} != {*names}:
@@ -50,12 +47,7 @@ def columns_named(Z: Any, names: Sequence[str]) -> list[object]:
 def columns_apart(X: object, names: Sequence[str]) -> tuple[object, list[object]]:
     """A frame without the columns of these names, and these columns.
 
-    Raises
-    ------
-    DataError
-        If it is no frame with labels.
-    ParameterError
-        If it has no column of a name.
+    Raises DataError if it is no frame with labels. Raises ParameterError if it has no column of a name.
     """
     X = arrow_table(X)
     labels = column_labels(X)
@@ -102,26 +94,16 @@ def table_rows(
 ) -> tuple[Integers, Integers]:  # fmt: skip
     """What records add to a table: integers whose outer products are added up.
 
-    Parameters
-    ----------
-    weights : array (n, R)
-        Of the corners: not negative, of sum one up to rounding.
-    squares : array (n, q)
-        Scaled numbers among the covariates; 2 u^2 - 1 is what is added up.
-    shares : array (n, m)
-        Values of curves, in half-distances from the middle of the bounds.
-    cells : sequence of int
-        Numbers of grid points in the cells.
-    sizes : array (n,)
-        Number of usable records of each record's unit.
-    usable : array (n,) of bool
-    exponents : (int, int)
-        Weights are in units of 2^-w, of sum at most 2^w a unit; numbers in units of 2^-v, within 2^v.
-
-    Returns
-    -------
-    array (n, R), array (n, 1 + q + M) of int64
-        Row i depends on record i, and the number of records of its unit, alone.
+    weights: array (n, R). Of the corners: not negative, of sum one up to rounding.
+    squares: array (n, q). Scaled numbers among the covariates; 2 u^2 - 1 is what is added up.
+    shares: array (n, m). Values of curves, in half-distances from the middle of the bounds.
+    cells: Numbers of grid points in the cells.
+    sizes: array (n,). Number of usable records of each record's unit.
+    usable: array (n,) of bool.
+    exponents: (int, int). Weights are in units of 2^-w, of sum at most 2^w a unit; numbers in units of
+        2^-v, within 2^v.
+    Returns array (n, R), array (n, 1 + q + M) of int64: Row i depends on record i, and the number of
+        records of its unit, alone.
     """
     weight, value = exponents
     parts = np.floor(np.ldexp(np.where(usable[:, None], weights, 0.0), weight)).astype(np.int64)

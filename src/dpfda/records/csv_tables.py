@@ -51,15 +51,10 @@ COMMAS = " If commas are decimal signs, use decimal=',' (--decimal ','); thousan
 class Table(NamedTuple):
     """What was read.
 
-    Parameters
-    ----------
-    numbers : array (n, k)
-        NaN where missing.
-    labels : list of lists
-        Columns of labels, None where missing.
-    lines : array (n,) of int, or None
-        The line of the file on which each record stands, the first being 1; None for a file without
-        lines, whose rows are counted from 1.
+    numbers: array (n, k). NaN where missing.
+    labels: Columns of labels, None where missing.
+    lines: array (n,) of int, or None. The line of the file on which each record stands, the first being
+        1; None for a file without lines, whose rows are counted from 1.
     """
 
     numbers: Floats
@@ -74,16 +69,10 @@ class Table(NamedTuple):
 class Stated(NamedTuple):
     """What is stated of a file beyond the names of its columns.
 
-    Parameters
-    ----------
-    notation : Notation
-        How numbers are written.
-    dates : Dates or None
-        How dates are written.
-    invalid : {"refuse", "repair"}
-        What to do with rows that cannot be read.
-    progress : callable or None
-        Called with what is read and the whole.
+    notation: How numbers are written.
+    dates: How dates are written.
+    invalid: {"refuse", "repair"}. What to do with rows that cannot be read.
+    progress: Called with what is read and the whole.
     """
 
     notation: Notation = Notation()
@@ -96,18 +85,11 @@ class Stated(NamedTuple):
 class TextFile:
     """A text table whose header is known.
 
-    Parameters
-    ----------
-    path : Path or StandardInput
-        The file; one that ends in .gz is decompressed while it is read.
-    header : tuple of str
-        Column labels. Numbers with the decimal comma that is stated are labels with a point.
-    delimiter : str
-        Comma, semicolon or tab.
-    first : int
-        The line after the header.
-    notation : Notation
-        How numbers are written.
+    path: The file; one that ends in .gz is decompressed while it is read.
+    header: Column labels. Numbers with the decimal comma that is stated are labels with a point.
+    delimiter: Comma, semicolon or tab.
+    first: The line after the header.
+    notation: How numbers are written.
     """
 
     path: Path | StandardInput
@@ -123,12 +105,8 @@ class TextFile:
         The delimiter is the one of comma, semicolon and tab that is in the header, outside quotes. A
         comma is none where it is the decimal sign.
 
-        Raises
-        ------
-        DataError
-            If the file is empty, broken or not in UTF-8.
-        OrientationError
-            If the header holds two of the delimiters (a tab decides for itself in a .tsv file).
+        Raises DataError if the file is empty, broken or not in UTF-8. Raises OrientationError if the
+        header holds two of the delimiters (a tab decides for itself in a .tsv file).
         """
         notation = notation or Notation()
         try:
@@ -159,19 +137,11 @@ class TextFile:
     ) -> Table:
         """Read the columns at these positions.
 
-        Parameters
-        ----------
-        numbers, labels : sequences of int
-            Positions of the columns to read as numbers and as labels.
-        dated : sequence of int
-            Columns of numbers that hold dates.
-        stated : Stated
-            Rows that cannot be read are kept with all their numbers infinite, unless they are refused.
-
-        Raises
-        ------
-        DataError
-            With the line of the file and the column's label, never the cell.
+        numbers, labels: Positions of the columns to read as numbers and as labels.
+        dated: Columns of numbers that hold dates.
+        stated: Rows that cannot be read are kept with all their numbers infinite, unless they are
+            refused.
+        Raises DataError with the line of the file and the column's label, never the cell.
         """
         with_dates = frozenset(() if stated.dates is None else dated)
         columns = Columns(self, tuple(numbers), tuple(labels), stated.invalid, with_dates, stated.dates)
@@ -201,17 +171,10 @@ class TextFile:
 class Columns:
     """What to read.
 
-    Parameters
-    ----------
-    source : TextFile
-    numbers, labels : tuple of int
-        Positions of the columns of numbers and of labels.
-    invalid : {"refuse", "repair"}
-        What to do with unusable rows.
-    dated : frozenset of int
-        Which columns of numbers hold dates.
-    dates : Dates or None
-        How they are written.
+    numbers, labels: Positions of the columns of numbers and of labels.
+    invalid: {"refuse", "repair"}. What to do with unusable rows.
+    dated: Which columns of numbers hold dates.
+    dates: How they are written.
     """
 
     source: TextFile
@@ -261,13 +224,7 @@ def _header_line(stream: IO[bytes]) -> tuple[bytes, int]:
 
 
 def _delimiter(line: str, tabs: bool, notation: Notation) -> str:
-    """The delimiter that is in the header, outside quotes.
-
-    Raises
-    ------
-    OrientationError
-        If there are two.
-    """
+    """The delimiter that is in the header, outside quotes. Raises OrientationError if there are two."""
     bare = re.sub('"[^"]*"', "", line)
     candidates = ",;\t".replace(notation.decimal, "")
     found = [delimiter for delimiter in candidates if delimiter in bare]
@@ -367,10 +324,7 @@ def _date_or_infinity(text: str, columns: Columns, position: int) -> float:
 def read_line(line: bytes, columns: Columns, number: int = 2) -> tuple[list[float], list[str | None]]:
     """Read one line that is not empty: its numbers and its labels.
 
-    Raises
-    ------
-    DataError
-        Unless repairing, with the line's number and the column's label.
+    Raises DataError unless repairing, with the line's number and the column's label.
     """
     text = decoded(line)
     try:

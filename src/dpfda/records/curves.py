@@ -15,7 +15,7 @@ import scipy
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
 from dpfda.numerics.errors import DataError, OrientationError
 from dpfda.numerics.gaps import fill_gaps
-from dpfda.numerics.gridsums import NUMBERS_AT_ONCE, lane_sums, sums_by_lanes
+from dpfda.numerics.gridsums import NUMBERS_AT_ONCE, lane_sums, square_lengths
 from dpfda.numerics.native_arrays import doubles
 from dpfda.numerics.parameters import choice
 from dpfda.numerics.private import Kept
@@ -95,10 +95,8 @@ def curves_from_array(
 def check_orientation(shape: tuple[int, ...], points: int) -> None:
     """Refuse a matrix whose rows do not fit the grid.
 
-    Raises
-    ------
-    OrientationError
-        If the columns do not match the grid; the message says whether the rows would.
+    Raises OrientationError if the columns do not match the grid; the message says whether the rows
+    would.
     """
     if shape[1] == points:
         return
@@ -138,10 +136,7 @@ REPLACE = (
 def refuse_unusable(matrix: Cells, first_row: int = 0, fills: bool = True) -> None:
     """Refuse a matrix in which some record is not finite; `fills` where gaps can be filled.
 
-    Raises
-    ------
-    DataError
-        With row and column of the first such value; rows are counted from `first_row`.
+    Raises DataError with row and column of the first such value; rows are counted from `first_row`.
     """
     step = max(1, 2**20 // matrix.shape[1])
     for start in range(0, matrix.shape[0], step):
@@ -167,58 +162,27 @@ def standardized(curves: Curves, weights: Floats) -> Curves:
     The result has norm one by construction, so the l2 bound 1 is public. A curve without shape (flat
     to rounding) becomes unusable, that is, the fixed public element.
     """
-    columns = np.array(curves.values.T, order="C")
-    shaped = standardize(columns, np.empty((2, columns.size)), weights, shape_limits(weights))
-    shaped &= curves.usable
-    return Curves(np.where(shaped[:, None], columns.T, 0.0), shaped)
-
-
-def standardize(columns: Floats, spare: Floats, weights: Floats, limits: tuple[float, float]) -> Flags:
-    """Each record minus its own mean, over its own norm, in place.
-
-    Parameters
-    ----------
-    columns : array (m, n), contiguous
-        Private. Records that have no shape become NaN.
-    spare : array (2, m n or more)
-        Memory that is overwritten.
-    weights, limits : array (m,) and (float, float)
-        Public; see `shape_limits`.
-
-    Returns
-    -------
-    array (n,) of bool
-        Which records have a shape.
-    """
-    whole, flat = limits
+    rows, (whole, flat) = curves.values, shape_limits(weights)
     with np.errstate(all="ignore"):
-        centered, means, squares = _centered(columns, spare, weights, whole)
+        centered, means, squares = _centered(rows, weights, whole)
         extreme = np.flatnonzero(~((squares > LEAST_SQUARE) & (squares < LARGEST_SQUARE)))
         if extreme.size:
             # Divided by the record's power of two, the squares of any numbers are finite and not lost.
-            some = columns[:, extreme]
-            scaled = np.ldexp(some, -np.frexp(np.max(np.abs(some), axis=0))[1])
-            room = np.empty((2, scaled.size))
-            centered[:, extreme], means[extreme], squares[extreme] = _centered(
-                scaled, room, weights, whole
-            )
+            some = rows[extreme]
+            scaled = np.ldexp(some, -np.frexp(np.max(np.abs(some), axis=1))[1][:, None])
+            centered[extreme], means[extreme], squares[extreme] = _centered(scaled, weights, whole)
         norms = np.sqrt(squares)
         shaped = np.asarray(norms > flat * np.abs(means))
-        np.multiply(centered, np.where(shaped, 1.0 / norms, np.nan), out=columns)
-    return shaped
+        made = centered * np.where(shaped, 1.0 / norms, np.nan)[:, None]
+    shaped &= curves.usable
+    return Curves(np.where(shaped[:, None], made, 0.0), shaped)
 
 
-def _centered(
-    columns: Floats, spare: Floats, weights: Floats, whole: float
-) -> tuple[Floats, Floats, Floats]:
+def _centered(rows: Floats, weights: Floats, whole: float) -> tuple[Floats, Floats, Floats]:
     """Records minus their means, these means, and the squares of the norms of what is left."""
-    centered, squares = (each[: columns.size].reshape(columns.shape) for each in spare)
-    np.multiply(columns, weights[:, None], out=squares)
-    means = sums_by_lanes(squares) / whole
-    np.subtract(columns, means, out=centered)
-    np.multiply(centered, centered, out=squares)
-    squares *= weights[:, None]
-    return centered, means, sums_by_lanes(squares)
+    means = lane_sums(rows * weights) / whole
+    centered = rows - means[:, None]
+    return centered, means, square_lengths(centered, weights)
 
 
 def units(curves: Curves, codes: Integers | None) -> Curves:
@@ -245,11 +209,8 @@ def units(curves: Curves, codes: Integers | None) -> Curves:
 def sums_in_order(rows: Floats, starts: Integers) -> Floats:
     """Sums (units, m) of the rows from each start to the next, each added up from its first row on.
 
-    Parameters
-    ----------
-    rows : array (n, m)
-    starts : array (units + 1,) of int
-        Increasing, from 0 to n.
+    rows: array (n, m).
+    starts: array (units + 1,) of int. Increasing, from 0 to n.
     """
     ones, places = np.ones(len(rows)), np.arange(len(rows))
     # A sparse matrix takes the rows of a sum one after another; times one nothing is rounded.

@@ -72,16 +72,9 @@ def deal_and_join(
 ) -> Part:
     """Deal every block into buckets, apply `work` to each bucket's pieces, and `join` in a tree.
 
-    Parameters
-    ----------
-    blocks, beside
-        Delayed blocks, and what belongs to their rows.
-    buckets : int
-    deal : callable
-        Takes a block, what is beside it and its number; returns a piece for each bucket.
-    work : callable
-        Takes the pieces of one bucket, in the order of the blocks, and its number.
-    join : callable
+    blocks, beside: Delayed blocks, and what belongs to their rows.
+    deal: Takes a block, what is beside it and its number; returns a piece for each bucket.
+    work: Takes the pieces of one bucket, in the order of the blocks, and its number.
     """
     from dask.delayed import delayed
 
@@ -94,10 +87,7 @@ def deal_and_join(
 def along(data: Any, labels: Any, name: str) -> list[object]:
     """Delayed blocks of labels, one for each block of the data.
 
-    Raises
-    ------
-    DataError
-        If their partitions cannot be those of the data.
+    Raises DataError if their partitions cannot be those of the data.
     """
     import dask.array as da
 

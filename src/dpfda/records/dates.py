@@ -39,13 +39,9 @@ def moments(labels: Sequence[str]) -> tuple[Floats, str] | None:
 class Dates:
     """A way to write dates, and the day from which days are counted.
 
-    Parameters
-    ----------
-    form : str
-        "iso" for 2024-03-01, with or without a time of day, or a format of `datetime.strptime` such as
+    form: "iso" for 2024-03-01, with or without a time of day, or a format of `datetime.strptime` such as
         "%d.%m.%Y". A date with a time zone counts as the same moment in UTC.
-    origin : datetime
-        Public; day 0.
+    origin: Public; day 0.
     """
 
     form: str
@@ -58,30 +54,18 @@ class Dates:
     def since(self, text: str, parameter: str = "since") -> Dates:
         """These dates, counted from another day, which is public.
 
-        Raises
-        ------
-        ParameterError
-            If the text is no date.
+        Raises ParameterError if the text is no date.
         """
         return Dates(self.form, self._public(text, parameter))
 
     def until(self, text: str, parameter: str) -> float:
-        """Days from the origin to another public date.
-
-        Raises
-        ------
-        ParameterError
-            If the text is no date.
-        """
+        """Days from the origin to another public date. Raises ParameterError if the text is no date."""
         return (self._public(text, parameter) - self.origin) / DAY
 
     def number(self, text: str) -> float:
         """Days since the origin; NaN where the cell is missing.
 
-        Raises
-        ------
-        UnreadableCellError
-            If the text is no date of this form.
+        Raises UnreadableCellError if the text is no date of this form.
         """
         if text.strip() in MISSING:
             return float("nan")

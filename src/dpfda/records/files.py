@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -46,25 +48,32 @@ HEADER = (
     "Add a header line; or say that it is one, by columns='*' (--columns '*'), by the columns' labels "
     "one by one, or by stating the grid (--grid)."
 )
+# Whether a file is opened for the names of its columns alone: no record is read, as if it had none.
+HEADER_ALONE: ContextVar[bool] = ContextVar("header alone", default=False)
 # What columns are for, and their labels.
 Uses = Sequence[tuple[str, str]]
 COUNTED_FROM_0 = re.compile(r"\b(?:[Rr]ow (\d+)(?:, column (\d+))?)")
+
+
+@contextmanager
+def header_alone() -> Iterator[None]:
+    """Within it files have columns and no records: nothing private is read."""
+    before = HEADER_ALONE.set(True)
+    try:
+        yield
+    finally:
+        HEADER_ALONE.reset(before)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class InFile(Private):
     """Records as a file holds them, which know where in it they stand.
 
-    Parameters
-    ----------
-    lines : array (n,) of int, or None
-        Private. The line of the file on which each record or observation stands, the first being 1; None
-        for a file without lines.
-    header : tuple of str
-        Public. Labels of all columns.
-    columns : tuple of str
-        Public. Labels of the columns of numbers: of the curve, of inputs; of id, time and value in the
-        long layout.
+    lines: array (n,) of int, or None. Private. The line of the file on which each record or observation
+        stands, the first being 1; None for a file without lines.
+    header: Public. Labels of all columns.
+    columns: Public. Labels of the columns of numbers: of the curve, of inputs; of id, time and value in
+        the long layout.
     """
 
     lines: Integers | None
@@ -89,19 +98,16 @@ class InFile(Private):
 class TableCurves(InFile):
     """Curves as a file holds them.
 
-    Parameters
-    ----------
-    data : array (n, m) or LongCurves
-        Private. A row a curve, NaN where a value is missing; or observations.
-    grid_points : array (m,) or None
-        Public points of the grid; None where the labels are no numbers, and for observations.
-    groups : array (n,) of objects, or None
-        Private. Label of each record's privacy unit; `LongCurves` carries its own.
-    axis : str
-        Public. Where the grid came from: "header", "stated", "words" (it is to be equally spaced), or
+    data: array (n, m) or LongCurves. Private. A row a curve, NaN where a value is missing; or
+        observations.
+    grid_points: array (m,) or None. Public points of the grid; None where the labels are no numbers, and
+        for observations.
+    groups: array (n,) of objects, or None. Private. Label of each record's privacy unit; `LongCurves`
+        carries its own.
+    axis: Public. Where the grid came from: "header", "stated", "words" (it is to be equally spaced), or
         "time"; with dates, also the day from which days are counted.
-    beside : sequence of array (n,)
-        Private. Further columns that were asked for, of numbers and then of labels.
+    beside: sequence of array (n,). Private. Further columns that were asked for, of numbers and then of
+        labels.
     """
 
     data: Floats | LongCurves
@@ -142,6 +148,8 @@ class Source(NamedTuple):
         if set(numbers) & set(labels):
             named = [self.labels[place] for place in (*numbers, *labels)]
             raise ParameterError("Columns", "be of numbers or of labels, and not both", repr(named))
+        if HEADER_ALONE.get():
+            return Table(np.zeros((0, len(numbers))), [[] for _ in labels])
         table = self.content.read(numbers, labels, dated, self.stated)
         if len(table.numbers) == 0:
             raise DataError(
@@ -258,10 +266,7 @@ def read_curves(
 def opened(path: str | os.PathLike[str], stated: Stated) -> Source:
     """Open a file and check its labels.
 
-    Raises
-    ------
-    ParameterError, OrientationError, DataError, MissingExtraError
-        As in `read_curves`.
+    Raises ParameterError, OrientationError, DataError or MissingExtraError as in `read_curves`.
     """
     choice(stated.invalid, "invalid", ("refuse", "repair"))
     file = _checked_path(path)
@@ -347,7 +352,8 @@ def _read_wide(
     numbers, labels = beside
     table = source.read([*chosen, *numbers], [*group, *labels])
     values = np.ascontiguousarray(table.numbers[:, : len(chosen)])
-    if source.stated.invalid == "refuse" and not says_header(columns) and axis == "header":
+    looked = source.stated.invalid == "refuse" and len(values) > 0
+    if looked and not says_header(columns) and axis == "header":
         refuse_record_as_grid(grid, values[:INSPECTED], HEADER)
     named = [objects(column) for column in table.labels]
     return TableCurves(

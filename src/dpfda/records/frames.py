@@ -50,27 +50,15 @@ def curves_handed(
 ) -> Handed:
     """Curves, their privacy units, and the grid that they are labelled with.
 
-    Parameters
-    ----------
-    X : container
-        Private.
-    groups : column, or str for the label of a column of a frame
-    stated : array (m,), tuple of d arrays, or None
-        The grid, where it is stated elsewhere. It then goes before labels, and all columns but the
-        unit's are taken to be the curve.
-    invalid : {"refuse", "repair"}
-        Whether labels of text that look like one of the increasing curves below them are refused. Under
-        "repair" nothing depends on values.
-
-    Raises
-    ------
-    DataError
-        If the type of a column but the unit's, which may be of any, holds no numbers.
-    OrientationError
-        If it cannot be told from the labels which columns are the curve, or which way it lies; or if
-        they look like a record.
-    ParameterError
-        If there is no column called `groups`.
+    X: Private.
+    stated: array (m,), tuple of d arrays, or None. The grid, where it is stated elsewhere. It then goes
+        before labels, and all columns but the unit's are taken to be the curve.
+    invalid: {"refuse", "repair"}. Whether labels of text that look like one of the increasing curves
+        below them are refused. Under "repair" nothing depends on values.
+    Raises DataError if the type of a column but the unit's, which may be of any, holds no numbers.
+    Raises OrientationError if it cannot be told from the labels which columns are the curve, or which
+    way it lies; or if they look like a record. Raises ParameterError if there is no column called
+    `groups`.
     """
     X, door = arrow_table(X), door_of(X)
     labels = None if door is not None else column_labels(X)
@@ -105,7 +93,7 @@ def curves_handed(
     )
 
 
-def _first_rows(values: Any) -> Floats:
+def _first_rows(values: object) -> Floats:
     """The first records; what cannot be read is not finite. Private."""
     count = min(INSPECTED, shape_of(values)[0])
     return doubles(matrix_of(first_rows(values, count), "repair"))
@@ -114,10 +102,7 @@ def _first_rows(values: Any) -> Floats:
 def cells_handed(X: object, groups: object = None) -> Handed:
     """Points or inputs, one a row, and their privacy units; columns may have any labels.
 
-    Raises
-    ------
-    ParameterError
-        If there is no column called `groups`.
+    Raises ParameterError if there is no column called `groups`.
     """
     X, door = arrow_table(X), door_of(X)
     if door is not None:
@@ -130,13 +115,10 @@ def cells_handed(X: object, groups: object = None) -> Handed:
     return Handed(*_split(X, words, groups))
 
 
-def units_apart(X: Any, groups: object) -> tuple[Any, Any]:
+def units_apart(X: object, groups: object) -> tuple[Any, Any]:
     """The columns of a frame but the unit's, and the unit's, where `groups` is its label.
 
-    Raises
-    ------
-    ParameterError
-        If there is no column called `groups`.
+    Raises ParameterError if there is no column called `groups`.
     """
     return _split(X, [_word(label) for label in column_labels(X) or ()], groups)
 

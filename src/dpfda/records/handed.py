@@ -10,16 +10,11 @@ from dpfda.numerics.arrays import Floats
 class Handed(NamedTuple):
     """Records as they were handed over, taken apart by their public side.
 
-    Parameters
-    ----------
-    values : container or LongCurves
-        The records' cells alone. Private.
-    groups : column or None
-        Label of each record's privacy unit. Private.
-    grid : array (m,), tuple of d arrays, or None
-        The points that labels or coordinates spell; along each variable for functions on a box.
-    domain_range : (float, float) or None
-        The domain, where the container says one.
+    values: The records' cells alone. Private.
+    groups: Label of each record's privacy unit. Private.
+    grid: array (m,), tuple of d arrays, or None. The points that labels or coordinates spell; along each
+        variable for functions on a box.
+    domain_range: (float, float) or None. The domain, where the container says one.
     """
 
     values: Any

@@ -56,10 +56,8 @@ def as_number(label: str | float) -> float | None:
 def check_labels(labels: Sequence[str]) -> None:
     """Refuse a header that cannot name columns: labels twice, or numbers with a decimal comma.
 
-    Raises
-    ------
-    OrientationError
-        With positions, never labels: where the header line is missing, they are somebody's values.
+    Raises OrientationError with positions, never labels: where the header line is missing, they are
+    somebody's values.
     """
     first: dict[str, int] = {}
     for position, label in enumerate(labels, start=1):
@@ -79,10 +77,7 @@ def check_labels(labels: Sequence[str]) -> None:
 def find_column(labels: Sequence[str], name: str, parameter: str) -> int:
     """Position of the column called `name`.
 
-    Raises
-    ------
-    ParameterError
-        If there is none; the message lists labels that are near.
+    Raises ParameterError if there is none; the message lists labels that are near.
     """
     if not isinstance(name, str):
         raise ParameterError(parameter, "be a column label", repr(name))
@@ -105,21 +100,11 @@ def curve_columns(
 ) -> list[int]:
     """Positions of the columns that hold the curve, in the order of the file.
 
-    Parameters
-    ----------
-    labels : sequence of str
-        The header.
-    columns : str or sequence of str, optional
-        Labels or globs. Without it all columns other than `groups`, if they are of one kind.
-    groups : str, optional
-        Label of the privacy unit's column, which is never part of the curve.
-
-    Raises
-    ------
-    ParameterError
-        If a label is not there or a glob matches nothing.
-    OrientationError
-        If it cannot be told which columns hold the curve, or whether curves are columns.
+    labels: The header.
+    columns: Labels or globs. Without it all columns other than `groups`, if they are of one kind.
+    groups: Label of the privacy unit's column, which is never part of the curve.
+    Raises ParameterError if a label is not there or a glob matches nothing. Raises OrientationError if
+    it cannot be told which columns hold the curve, or whether curves are columns.
     """
     others = [i for i, label in enumerate(labels) if label != groups]
     chosen = others if columns is None else _selected(labels, columns, groups)
@@ -133,10 +118,8 @@ def curve_columns(
 def grid_points(labels: Sequence[str], positions: Sequence[int]) -> Floats | None:
     """The grid that the labels of the curve's columns spell, None where they are words.
 
-    Raises
-    ------
-    OrientationError
-        If they are partly numbers, or numbers (or numbered words) that do not increase.
+    Raises OrientationError if they are partly numbers, or numbers (or numbered words) that do not
+    increase.
     """
     chosen = [labels[i] for i in positions]
     numbers = [number for number in map(as_number, chosen) if number is not None]
@@ -169,19 +152,10 @@ def refuse_record_as_grid(grid: Floats | None, rows: Floats, remedy: str) -> Non
 
     Points with equal distances do not, unless half of the curves have equal distances too.
 
-    Parameters
-    ----------
-    grid : array (m,) or None
-        The numbers in the header, if it holds numbers.
-    rows : array (n, m)
-        The first records, at most `INSPECTED`. Private.
-    remedy : str
-        How to say that the header is one.
-
-    Raises
-    ------
-    OrientationError
-        Outside the privacy guarantee.
+    grid: array (m,) or None. The numbers in the header, if it holds numbers.
+    rows: array (n, m). The first records, at most `INSPECTED`. Private.
+    remedy: How to say that the header is one.
+    Raises OrientationError: Outside the privacy guarantee.
     """
     finite = rows[np.isfinite(rows).all(axis=1)]
     if grid is None or len(finite) < 2:
@@ -208,10 +182,7 @@ def _is_even(rows: Floats) -> Flags:
 def date_grid(labels: Sequence[str], dates: Dates) -> Floats:
     """The grid that labels which are dates spell, in days.
 
-    Raises
-    ------
-    OrientationError
-        If one is no date as stated, or they do not increase.
+    Raises OrientationError if one is no date as stated, or they do not increase.
     """
     grid = np.empty(len(labels))
     for place, label in enumerate(labels):
@@ -229,13 +200,7 @@ def date_grid(labels: Sequence[str], dates: Dates) -> Floats:
 
 
 def increasing_dates(grid: Floats) -> Floats:
-    """The grid that dates spell.
-
-    Raises
-    ------
-    OrientationError
-        If they do not increase.
-    """
+    """The grid that dates spell. Raises OrientationError if they do not increase."""
     if not (np.diff(grid) > 0).all():
         raise OrientationError(
             "Labels that are dates are the grid and must strictly increase; found some that do not. "
@@ -247,10 +212,8 @@ def increasing_dates(grid: Floats) -> Floats:
 def same_grid(stated: Floats, found: Floats | None, columns: int) -> Floats:
     """The grid that is stated for these columns, where the labels do not speak against it.
 
-    Raises
-    ------
-    ParameterError
-        If it has another number of points, or the labels are numbers and differ from it.
+    Raises ParameterError if it has another number of points, or the labels are numbers and differ from
+    it.
     """
     if stated.size != columns:
         raise ParameterError(
@@ -268,12 +231,8 @@ def same_grid(stated: Floats, found: Floats | None, columns: int) -> Floats:
 def identifiers(labels: Sequence[str], used: Sequence[str] = ()) -> list[str]:
     """Labels that look like names of persons and are not used. From the labels alone.
 
-    Parameters
-    ----------
-    labels : sequence of str
-        The header.
-    used : sequence of str
-        Labels that have a use.
+    labels: The header.
+    used: Labels that have a use.
     """
     return [label for label in labels if label not in used and IDENTIFIER.fullmatch(label.strip())]
 

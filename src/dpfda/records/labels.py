@@ -159,10 +159,7 @@ def key_order(key: Key) -> tuple[str, str]:
 def read_keys(labels: object, name: str, invalid: str = "refuse", of: str = "record") -> list[Key]:
     """The keys of a column of labels, None where one is missing or, repairing, cannot be read.
 
-    Raises
-    ------
-    DataError
-        If this is no column, or (unless repairing) a label is missing or cannot be read.
+    Raises DataError if this is no column, or (unless repairing) a label is missing or cannot be read.
     """
     cells = cells_in(labels, name)
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "biu":
@@ -201,10 +198,8 @@ def unit_codes(groups: object, records: int, invalid: str = "refuse", in_order: 
 
     The numbers are in the order in which labels first appear, or, where that is of no interest, in any.
 
-    Raises
-    ------
-    DataError
-        If there is not one label a record, or (unless repairing) a label is missing or cannot be read.
+    Raises DataError if there is not one label a record, or (unless repairing) a label is missing or
+    cannot be read.
     """
     cells = cells_in(groups, "groups")
     if len(cells) != records:

@@ -35,10 +35,7 @@ class UnreadableLineError(Exception):
 class Notation:
     """How numbers are written, as stated.
 
-    Parameters
-    ----------
-    decimal : {".", ","}
-        The decimal sign.
+    decimal: {".", ","}. The decimal sign.
     """
 
     decimal: str = "."
@@ -50,10 +47,7 @@ class Notation:
     def number(self, text: str) -> float:
         """Read a cell as a number; NaN where it is missing.
 
-        Raises
-        ------
-        UnreadableCellError
-            With the kind of offence, never the text.
+        Raises UnreadableCellError with the kind of offence, never the text.
         """
         pointed = text
         if self.decimal == ",":
@@ -92,13 +86,7 @@ def undecodable(text: str) -> bool:
 
 
 def split_cells(line: str, delimiter: str) -> list[str]:
-    """The cells of a line without its end.
-
-    Raises
-    ------
-    UnreadableLineError
-        If it has none.
-    """
+    """The cells of a line without its end. Raises UnreadableLineError if it has none."""
     if "\r" in line:
         raise UnreadableLineError("a CR inside the line")
     quotes = line.count('"')

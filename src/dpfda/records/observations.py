@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,16 +28,11 @@ BLOCK = 2**18
 class Observations(Private):
     """Values of units at times, one a row. Private.
 
-    Parameters
-    ----------
-    codes : array (n,) of int
-        Number of each observation's unit.
-    times, values : array (n,)
-        Finite where usable.
-    usable : array (n,) of bool
-        The others are left out; a unit without any usable one is all zeros.
-    units : int
-        Number of units.
+    codes: array (n,) of int. Number of each observation's unit.
+    times: array (n,) or (n, d). Points of the domain. Finite where usable.
+    values: array (n,). Finite where usable.
+    usable: array (n,) of bool. The others are left out; a unit without any usable one is all zeros.
+    units: Number of units.
     """
 
     codes: Integers
@@ -45,40 +41,47 @@ class Observations(Private):
     usable: Flags
     units: int
 
-    def shares(self, cells: CellGrid, bounds: tuple[float, float], unit: int) -> list[int]:
-        """Sums over units of their shares (cells x 3, the corners running fastest), exactly.
+    def shares(
+        self, cells: CellGrid, bounds: tuple[float, float] | None, unit: int, corners: int = CORNERS
+    ) -> list[int]:
+        """Sums over units of their shares (cells x corners, the corners running fastest), exactly.
 
         A unit with k usable observations gives each of them q = floor(unit / k). An observation in cell
         c of value v, clipped to the bounds and scaled to [0, 1], adds floor(q v^2) to the last corner of
         the cell, floor(2 q v (1 - v)) to the middle one, but no more than is left, and what is left of q
         to the first: integers >= 0 of sum q. So a unit's shares are not negative and add up to at most
         `unit`, whatever its observations are, and follow from these alone. The corners' values 0, 1/2, 1
-        give back v on average, and the last one v^2.
+        give back v on average, and the last one v^2. Where values are numbers of classes, an observation
+        adds all of q to the corner of its class.
 
-        Parameters
-        ----------
-        cells : CellGrid
-            Of an interval of times. Public.
-        bounds : (float, float)
-            Public.
-        unit : int
-            At most 2^20; sums stay below 2^53, where sums in doubles are exact in any order.
+        cells: Of the domain. Public.
+        bounds: (float, float) or None. Public; None for classes.
+        unit: At most 2^20; sums stay below 2^53, where sums in doubles are exact in any order.
+        corners: Three, or the number of classes.
         """
-        lower, upper = bounds
         sizes = np.bincount(self.codes[self.usable], minlength=self.units)
-        total = np.zeros(cells.size * CORNERS)
+        total = np.zeros(cells.size * corners)
         for start in range(0, self.codes.size, BLOCK):
             rows = slice(start, start + BLOCK)
             kept = self.usable[rows]
             value, time = self.values[rows][kept], self.times[rows][kept]
-            scaled = np.clip((np.clip(value, lower, upper) - lower) / (upper - lower), 0.0, 1.0)
             whole = (unit // sizes[self.codes[rows][kept]]).astype(np.float64)
-            last = np.floor(whole * (scaled * scaled))
-            middle = np.minimum(np.floor(whole * (2 * scaled * (1 - scaled))), whole - last)
-            place = cells.index(time[:, None]) * CORNERS
-            for corner, part in enumerate((whole - last - middle, middle, last)):
+            place = cells.index(time.reshape(value.size, cells.dimensions)) * corners
+            parts = (
+                [(value.astype(np.int64), whole)] if bounds is None else _spread(value, whole, bounds)
+            )
+            for corner, part in parts:
                 total += np.bincount(place + corner, part, total.size)
         return [int(share) for share in total]
+
+
+def _spread(value: Floats, whole: Floats, bounds: tuple[float, float]) -> Iterable[tuple[int, Floats]]:
+    """The three corners, and what each gets of shares (n,): whole numbers that add up to them."""
+    lower, upper = bounds
+    scaled = np.clip((np.clip(value, lower, upper) - lower) / (upper - lower), 0.0, 1.0)
+    last = np.floor(whole * (scaled * scaled))
+    middle = np.minimum(np.floor(whole * (2 * scaled * (1 - scaled))), whole - last)
+    return enumerate((whole - last - middle, middle, last))
 
 
 def observations_from_long(
@@ -86,21 +89,11 @@ def observations_from_long(
 ) -> Observations:
     """Observations of a long table; the unit of each is its group, or its record where there are none.
 
-    Parameters
-    ----------
-    long : LongCurves
-    groups : array (n,), optional
-        Instead of those of `long`.
-    ends : (float, float)
-        Public ends of the domain.
-    invalid : {"refuse", "repair"}
-        Raise on observations without a unit, unusable or outside the domain; or leave them out, and
-        count all of the first kind as one unit's.
-
-    Raises
-    ------
-    DataError
-        With the row of the first offence, never its value.
+    groups: array (n,). Instead of those of `long`.
+    ends: (float, float). Public ends of the domain.
+    invalid: {"refuse", "repair"}. Raise on observations without a unit, unusable or outside the domain;
+        or leave them out, and count all of the first kind as one unit's.
+    Raises DataError with the row of the first offence, never its value.
     """
     groups = long.groups if groups is None else groups
     name, labels = ("ids", long.ids) if groups is None else ("groups", groups)
@@ -118,20 +111,12 @@ def observations_from_long(
 def observations_from_array(values: object, grid: Floats, groups: object, invalid: str) -> Observations:
     """Observations of a matrix with gaps: one curve a row, NaN where it was not observed.
 
-    Parameters
-    ----------
-    values : array (n, m)
-    grid : array (m,)
-        Public times of the columns.
-    groups : array (n,), optional
-        Unit of each row; by default each is one.
-    invalid : {"refuse", "repair"}
-        Raise on infinite values and rows without any value, or leave them out.
-
-    Raises
-    ------
-    DataError, OrientationError
-        With row and column of the first offence, never its value.
+    values: array (n, m).
+    grid: array (m,). Public times of the columns.
+    groups: array (n,). Unit of each row; by default each is one.
+    invalid: {"refuse", "repair"}. Raise on infinite values and rows without any value, or leave them
+        out.
+    Raises DataError or OrientationError with row and column of the first offence, never its value.
     """
     given = matrix_of(values, invalid)
     check_orientation(given.shape, grid.size)

@@ -48,13 +48,8 @@ TICKS_A_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 class TypedFile:
     """An opened file whose columns have types. Private but for its schema.
 
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-    rows : int
-        As the file states it. No memory is taken by it: how many there are is seen when they are read.
-    batches : callable
-        Blocks of these columns.
+    rows: As the file states it. No memory is taken by it: how many there are is seen when they are read.
+    batches: Blocks of these columns.
     """
 
     schema: Schema
@@ -71,18 +66,11 @@ class TypedFile:
     ) -> Table:
         """Read the columns at these positions; nulls are missing values.
 
-        Parameters
-        ----------
-        numbers, labels, dated, stated
-            As in `dpfda.records.csv_tables.TextFile.read`; a row with a cell that is no number counts as
-            one that cannot be read.
-
-        Raises
-        ------
-        DataError
-            If a column has a type that holds no numbers or no labels (with its label), a cell is no
-            number (with its row, counted from 1, and the column), or the file holds another number of
-            rows than it states.
+        numbers, labels, dated, stated: As in `dpfda.records.csv_tables.TextFile.read`; a row with a cell
+            that is no number counts as one that cannot be read.
+        Raises DataError if a column has a type that holds no numbers or no labels (with its label), a
+        cell is no number (with its row, counted from 1, and the column), or the file holds another
+        number of rows than it states.
         """
         import pyarrow as pa
 
@@ -118,10 +106,7 @@ class TypedFile:
 def open_parquet(path: Path | StandardInput) -> TypedFile:
     """Open a Parquet file and read its schema.
 
-    Raises
-    ------
-    DataError
-        If it is no Parquet file, a damaged one, or one whose footer contradicts itself.
+    Raises DataError if it is no Parquet file, a damaged one, or one whose footer contradicts itself.
     """
     import pyarrow as pa
     from pyarrow import parquet
@@ -141,10 +126,7 @@ def open_parquet(path: Path | StandardInput) -> TypedFile:
 def open_arrow(path: Path | StandardInput) -> TypedFile:
     """Open a file of Arrow, without reading columns where it is not compressed.
 
-    Raises
-    ------
-    DataError
-        If it is no file of Arrow, or a damaged one.
+    Raises DataError if it is no file of Arrow, or a damaged one.
     """
     import pyarrow as pa
 

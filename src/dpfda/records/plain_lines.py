@@ -35,14 +35,8 @@ MOST_COUNTED = 400
 class Layout:
     """What a line of a file must hold; public.
 
-    Parameters
-    ----------
-    width : int
-        Number of cells.
-    delimiter : str
-    decimal : str
-    numbers, texts : tuple of int
-        Positions of the columns to read as numbers and as text.
+    width: Number of cells.
+    numbers, texts: Positions of the columns to read as numbers and as text.
     """
 
     width: int

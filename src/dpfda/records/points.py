@@ -91,16 +91,10 @@ def cell_weights(
     A unit's shares are floor(2^exponent k_c / k), with k_c of its k usable points in cell c: integers
     from integers, not negative, of sum at most 2^exponent; all zero for a unit without a usable point.
 
-    Parameters
-    ----------
-    index : array (n,) of int
-        Cell of each point.
-    usable : array (n,) of bool
-    codes : array (n,) of int, or None
-        Number of each point's unit; None where each point is a unit.
-    cells : int
-    exponent : int
-        At most 31.
+    index: array (n,) of int. Cell of each point.
+    usable: array (n,) of bool.
+    codes: array (n,) of int, or None. Number of each point's unit; None where each point is a unit.
+    exponent: At most 31.
     """
     if codes is None:
         counts = np.bincount(index[usable], minlength=cells)
@@ -145,12 +139,8 @@ def ranked(
 class PlacedPoints(Kept):
     """Points whose cells are chosen later: their units' shares of any cells. Private.
 
-    Parameters
-    ----------
-    points, usable
-        As `points_from_array` gives them.
-    codes, exponent
-        As in `cell_weights`.
+    points, usable: As `points_from_array` gives them.
+    codes, exponent: As in `cell_weights`.
     """
 
     points: Floats
@@ -169,10 +159,7 @@ class PlacedPoints(Kept):
     def ranked(self, places: Callable[[Floats], Integers]) -> tuple[Integers, Integers]:
         """Places where there are points of an interval, and the shares of all units up to them.
 
-        Parameters
-        ----------
-        places : callable
-            Each point's place, a number, from it alone.
+        places: Each point's place, a number, from it alone.
         """
         return ranked(places(self.points[:, 0]), self.usable, self.codes, self.exponent)
 
@@ -182,21 +169,12 @@ def whole_counts(
 ) -> list[int]:
     """Numbers of units in cells, exactly: each number as its decimal digits, times the multiplier.
 
-    Parameters
-    ----------
-    counts : array in the shape of the cells
-        Private.
-    shape : tuple of int
-    multiplier : int
-        What one in the table stands for: 1000 for thousands.
-    invalid : {"refuse", "repair"}
-        Raise on a number that is negative, not finite or, times the multiplier, not whole; or take it as
-        zero where it is negative or not finite, and round it to the nearest where it is not whole.
-
-    Raises
-    ------
-    DataError
-        With the position, never the number.
+    counts: Private.
+    multiplier: What one in the table stands for: 1000 for thousands.
+    invalid: {"refuse", "repair"}. Raise on a number that is negative, not finite or, times the
+        multiplier, not whole; or take it as zero where it is negative or not finite, and round it to the
+        nearest where it is not whole.
+    Raises DataError with the position, never the number.
     """
     choice(invalid, "invalid", ("refuse", "repair"))
     counts = opened(counts)

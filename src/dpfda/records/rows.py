@@ -16,12 +16,8 @@ from dpfda.numerics.private import Private
 class NamedRows(Private):
     """Rows of cells under labels; it answers as a table of Arrow does.
 
-    Parameters
-    ----------
-    column_names : sequence of str
-        Public.
-    rows : sequence of sequences
-        Private.
+    column_names: Public.
+    rows: Private.
     """
 
     column_names: Sequence[str]

@@ -28,10 +28,7 @@ Drawn = TypeVar("Drawn")
 def outer_ball(radius: float) -> IntegerBall:
     """The l2 ball of integer rows whose outer products are summed: a radius of at most 2^24.
 
-    Parameters
-    ----------
-    radius : float
-        Public radius of a record's coefficients, in their units.
+    radius: Public radius of a record's coefficients, in their units.
     """
     exact = Fraction(radius)
     ratio = LARGEST / exact
@@ -50,10 +47,7 @@ class OuterSum(Kept):
     It does not print, pickle or copy. It leaves with noise (`with_noise`), or through a mechanism that
     is handed the whole sum (`through`).
 
-    Parameters
-    ----------
-    size : int
-        Number M of entries of a row.
+    size: Number M of entries of a row.
     """
 
     __slots__ = ("_count", "_matrix", "size")
@@ -66,10 +60,8 @@ class OuterSum(Kept):
     def add(self, rows: Integers) -> OuterSum:
         """Add the outer products of integer rows (n, M), n at most 2^14; returns self.
 
-        Raises
-        ------
-        DpfdaError
-            If a block is too long or a row could overflow: a mistake of the program, not of the data.
+        Raises DpfdaError if a block is too long or a row could overflow: a mistake of the program, not
+        of the data.
         """
         if rows.shape[0] > BLOCK or (rows.size and (rows.max() > LARGEST or rows.min() < -LARGEST)):
             raise DpfdaError("Rows must be clipped to the ball and come in blocks.")

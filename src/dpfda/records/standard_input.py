@@ -52,10 +52,7 @@ class StandardInput(Private):
 def standard_input() -> StandardInput:
     """What is on standard input, however often it is asked for.
 
-    Raises
-    ------
-    ParameterError
-        If nothing was piped into it.
+    Raises ParameterError if nothing was piped into it.
     """
     if sys.stdin is None or sys.stdin.isatty():
         raise ParameterError("FILE", "be '-' only where a table is piped in", "a terminal")

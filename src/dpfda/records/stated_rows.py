@@ -26,10 +26,7 @@ def contradiction() -> DataError:
 def check_footer(stated: FileMetaData) -> None:
     """Check that the numbers of rows in a footer are one: of the file, its groups and their columns.
 
-    Raises
-    ------
-    DataError
-        If they are not.
+    Raises DataError if they are not.
     """
     groups = [stated.row_group(place) for place in range(stated.num_row_groups)]
     # Where a cell holds several values there are more of these than rows.
@@ -47,10 +44,8 @@ def check_footer(stated: FileMetaData) -> None:
 def check_buffers(table: Table | RecordBatch) -> None:
     """Check that no column's buffers end before its rows do.
 
-    Raises
-    ------
-    pyarrow.ArrowInvalid
-        If one's do. Nothing is said of how text is written: that is a matter of its row alone.
+    Raises pyarrow.ArrowInvalid if one's do. Nothing is said of how text is written: that is a matter of
+    its row alone.
     """
     for column in table.columns:
         for part in getattr(column, "chunks", [column]):

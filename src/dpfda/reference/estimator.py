@@ -207,13 +207,8 @@ class PrivateReferenceBand(Estimator):
 class UnitCurves:
     """Curves within the bounds, the units they are of, and the average of each unit. Private.
 
-    Parameters
-    ----------
-    records : Curves
-    codes : array (n,) of int or None
-        Number of each record's unit.
-    averages : Curves
-        One a unit.
+    codes: array (n,) of int or None. Number of each record's unit.
+    averages: One a unit.
     """
 
     def __init__(self, records: Curves, codes: Integers | None, averages: Curves) -> None:

@@ -33,12 +33,8 @@ SLACK = 1e-3
 class FirstAbove:
     """The law of a choice among candidates. Public.
 
-    Parameters
-    ----------
-    candidates : int
-        How many there are, at least two.
-    part : PureDP
-        What the choice may cost, where one unit moves all counts up, or all down, by one at most.
+    candidates: How many there are, at least two.
+    part: What the choice may cost, where one unit moves all counts up, or all down, by one at most.
     """
 
     candidates: int
@@ -70,14 +66,9 @@ class FirstAbove:
     def choose(self, numbers: Floats, candidates: Floats, threshold: float) -> int:
         """Which candidate is published; the ledger has been charged.
 
-        Parameters
-        ----------
-        numbers : array (n,)
-            One a unit, infinite where a unit lies below no candidate. Private.
-        candidates : array (candidates,)
-            Increasing. Public, or released.
-        threshold : float
-            In units. Public.
+        numbers: array (n,). One a unit, infinite where a unit lies below no candidate. Private.
+        candidates: array (candidates,). Increasing. Public, or released.
+        threshold: In units. Public.
         """
         counts = np.searchsorted(np.sort(numbers), candidates[:-1], side="right")
         exact = IntegerSum(counts.size).add_totals((counts * COUNT_SCALE).tolist(), numbers.size)

@@ -28,10 +28,7 @@ UNKNOWN = {
 def checked(release: Published, level: float, simultaneous: bool, of: Of | None, exact: bool) -> Asked:
     """Which band of a release is asked for; the first that it states by default.
 
-    Raises
-    ------
-    ParameterError
-        If the level is none, or the release states no such band.
+    Raises ParameterError if the level is none, or the release states no such band.
     """
     level, stated = check_level(level, simultaneous), [claim.of for claim in release._claims()]
     if check_of(of) not in (None, *stated):

@@ -94,13 +94,9 @@ class Band:
 def settled(band: Band, values: Floats, limits: Limits | None = None) -> Band:
     """A band that holds the line: widened where the line leaves it, then cut at public bounds.
 
-    Parameters
-    ----------
-    band : Band
-    values : array (k,)
-        The line at the band's points.
-    limits : (array, array), optional
-        Ends, () or (k,), that the line was cut at. What lay in the band and between them still does.
+    values: array (k,). The line at the band's points.
+    limits: (array, array). Ends, () or (k,), that the line was cut at. What lay in the band and between
+        them still does.
     """
     lower, upper = np.minimum(band.lower, values), np.maximum(band.upper, values)
     if limits is not None:
@@ -199,22 +195,13 @@ def simulated_widths(
 ) -> Floats:
     """Half-widths (q,) of a band for linear forms of coordinates, by draws of their noise.
 
-    Parameters
-    ----------
-    functions : array (q, N)
-        The linear forms.
-    noise : array (draws, N)
-        Draws of the noise in the coordinates.
-    power : array (N,)
-        Variances of that noise.
-    level : float
-        Probability of the band.
-    simultaneous : bool
-        Whether all forms are held at once, by one multiple of their deviations, or each by itself.
-
-    Returns
-    -------
-    array (q,)
+    functions: array (q, N). The linear forms.
+    noise: array (draws, N). Draws of the noise in the coordinates.
+    power: array (N,). Variances of that noise.
+    level: Probability of the band.
+    simultaneous: Whether all forms are held at once, by one multiple of their deviations, or each by
+        itself.
+    Returns array (q,).
     """
     if not simultaneous:
         widths = [

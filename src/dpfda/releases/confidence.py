@@ -50,27 +50,15 @@ def for_population(
 ) -> Band:
     """Widen a band around the mean of the units at hand to one around the population's.
 
-    Parameters
-    ----------
-    band : Band
-        For the mean of the units at hand, at the level `each_part(level)`.
-    values : array (k,)
-        The line at its points.
-    limits : (array, array), optional
-        Public bounds (k,) or () on values.
-    variance : float, callable, optional
-        Of a unit's value, public; without it the bounds say how large it is at most.
-    size : float
-        Number of units, as far as it is known.
-    places : int
-        Number of grid points.
-    level : float
-        Of the band that is made.
-
-    Raises
-    ------
-    ParameterError
-        If neither a variance nor bounds on values are known, or the variance is unusable.
+    band: For the mean of the units at hand, at the level `each_part(level)`.
+    values: array (k,). The line at its points.
+    limits: (array, array). Public bounds (k,) or () on values.
+    variance: Of a unit's value, public; without it the bounds say how large it is at most.
+    size: Number of units, as far as it is known.
+    places: Number of grid points.
+    level: Of the band that is made.
+    Raises ParameterError if neither a variance nor bounds on values are known, or the variance is
+    unusable.
     """
     largest = stated_variance(variance, band.points)
     if largest is None and limits is None:
@@ -100,12 +88,8 @@ def sampled(
 ) -> Band:
     """Widen a band by sampling.
 
-    Parameters
-    ----------
-    band, values, places, level, limits
-        As in `for_population`.
-    deviation : array (k,)
-        At most that of the sampling error at the points.
+    band, values, places, level, limits: As in `for_population`.
+    deviation: array (k,). At most that of the sampling error at the points.
     """
     from scipy.special import ndtri
 

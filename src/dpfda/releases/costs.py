@@ -46,22 +46,13 @@ def certified(
 ) -> Certificate:
     """The certificate in a release's file of any version.
 
-    Parameters
-    ----------
-    written : mapping
-        The file, or the part of it that holds a release.
-    earlier : callable
-        Costs by stage in a file of version 1, from its guarantee and what its noise achieved. They
+    written: The file, or the part of it that holds a release.
+    earlier: Costs by stage in a file of version 1, from its guarantee and what its noise achieved. They
         claim a law only where the file leaves no doubt.
-    described : callable, optional
-        Bound and mechanism for files of version 1 that do not hold them.
-    laws : sequence of laws, optional
-        All noise that the release holds, where it holds all that was drawn.
-
-    Raises
-    ------
-    ValueError
-        If its parts contradict each other, or a loss is of a law that the release does not hold.
+    described: Bound and mechanism for files of version 1 that do not hold them.
+    laws: All noise that the release holds, where it holds all that was drawn.
+    Raises ValueError if its parts contradict each other, or a loss is of a law that the release does not
+    hold.
     """
     if written.get("schema_version", 1) != 1:
         certificate = certificate_from_json(written)

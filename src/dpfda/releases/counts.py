@@ -13,16 +13,11 @@ from dpfda.numerics.encoding import integer, mapping, number
 class NoisyCount:
     """The number of privacy units, released with noise of its own, or in one with the sum.
 
-    Parameters
-    ----------
-    noisy : int
-        Count times `scale`, plus noise.
-    scale : int
-        Grid units per unit counted.
-    noise : NoiseLaw
-        Law of the noise: on one component, or that of the sum with the count as its last.
-    before : NoisyCount, optional
-        The first count, with noise of its own, where this one is the last component of a law on more.
+    noisy: Count times `scale`, plus noise.
+    scale: Grid units per unit counted.
+    noise: Law of the noise: on one component, or that of the sum with the count as its last.
+    before: The first count, with noise of its own, where this one is the last component of a law on
+        more.
     """
 
     noisy: int

@@ -24,17 +24,11 @@ _TO_JSON = methodcaller("to_json")
 class Entry:
     """How an attribute of a release stands in its file.
 
-    Parameters
-    ----------
-    read : callable
-        Takes what is written, all that stands beside it and the caller's kernel, and gives the value;
+    read: Takes what is written, all that stands beside it and the caller's kernel, and gives the value;
         whatever does not fit raises a `ValueError`.
-    write : callable
-        Gives the value as JSON types.
-    name : str
-        In the file; by default that of the attribute.
-    nothing : {"refused", "null", "absent"}
-        How None is written, where it may be the value.
+    write: Gives the value as JSON types.
+    name: In the file; by default that of the attribute.
+    nothing: {"refused", "null", "absent"}. How None is written, where it may be the value.
     """
 
     read: Callable[[object, Mapping[str, object], object], Any]

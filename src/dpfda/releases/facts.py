@@ -33,23 +33,14 @@ class Banded(Protocol):
 class Claim:
     """What the band of a release is for.
 
-    Parameters
-    ----------
-    of : {"noise", "sample", "population"}
-    holds : str
-        What lies in the band, in words.
-    unit : str
-        Unit of its width, in words.
-    legend : str
-        The same in two words, for a picture; not needed for the noise.
-    among : str
-        In what it is meant to hold so often; "" where that follows from a known law.
-    seen : str
-        How often it held where that was measured; a part of a sentence.
-    name : str
-        Of the function, where there are several.
-    over : str
-        Of what the band is, where it is not of the values at points.
+    of: {"noise", "sample", "population"}.
+    holds: What lies in the band, in words.
+    unit: Unit of its width, in words.
+    legend: The same in two words, for a picture; not needed for the noise.
+    among: In what it is meant to hold so often; "" where that follows from a known law.
+    seen: How often it held where that was measured; a part of a sentence.
+    name: Of the function, where there are several.
+    over: Of what the band is, where it is not of the values at points.
     """
 
     of: Of
@@ -253,7 +244,7 @@ class Facts:
 
     def accurate(self) -> list[str]:
         """Paragraphs on accuracy."""
-        alone = any(not band.claim.among for band in self.bands)
+        alone = any(band.claim.of == "noise" and not band.claim.among for band in self.bands)
         none = f"There is no band: {self.bandless}." if self.bandless else ""
         said = [band.paragraph() for band in self.bands]
         return [*self.stated.first, *said, none, *self.stated.remarks, NOISE_ALONE if alone else ""]

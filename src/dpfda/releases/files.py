@@ -28,10 +28,8 @@ LARGEST_COUNT = 2**23
 def check_writable(path: str | Path) -> Path:
     """Make sure that a file can be written there, before anything is charged or drawn.
 
-    Raises
-    ------
-    StorageError
-        If its folder does not exist or cannot be written to, or the path is a folder, device or pipe.
+    Raises StorageError if its folder does not exist or cannot be written to, or the path is a folder,
+    device or pipe.
     """
     target = parameters.path(path)
     folder = target.parent
@@ -86,10 +84,7 @@ def read_json(path: str | Path) -> Any:
 
     Texts in it are `dpfda.numerics.words.visible`.
 
-    Raises
-    ------
-    StorageError
-        If it cannot be read, is too large, or is not JSON with finite numbers.
+    Raises StorageError if it cannot be read, is too large, or is not JSON with finite numbers.
     """
     content = _read_bytes(parameters.path(path))
     if sum(map(content.count, (b",", b"[", b"{"))) > LARGEST_COUNT:

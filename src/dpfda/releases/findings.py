@@ -14,12 +14,8 @@ from dpfda.privacy.words import number
 class Estimate:
     """A number with an interval around it.
 
-    Parameters
-    ----------
-    value, lower, upper : float
-        Infinite where it was not reached.
-    level : float
-        Probability of the interval.
+    value, lower, upper: Infinite where it was not reached.
+    level: Probability of the interval.
     """
 
     value: float
@@ -48,17 +44,10 @@ class Estimate:
 class EqualityTest:
     """What a test of equality found.
 
-    Parameters
-    ----------
-    statistic : float
-    p_value : float
-        Probability of a statistic as large where the hypothesis is true.
-    level : float
-        Probability of finding a difference where there is none.
-    names : tuple of str
-        What was compared.
-    null : str
-        The hypothesis, in words.
+    p_value: Probability of a statistic as large where the hypothesis is true.
+    level: Probability of finding a difference where there is none.
+    names: What was compared.
+    null: The hypothesis, in words.
     """
 
     statistic: float

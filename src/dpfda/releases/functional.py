@@ -70,10 +70,8 @@ def to_basis(release: Published, basis: Any) -> FDataBasis:
 def scikit_fda() -> ModuleType:
     """The package.
 
-    Raises
-    ------
-    MissingExtraError
-        If it is not installed, or cannot be imported beside a package that it needs.
+    Raises MissingExtraError if it is not installed, or cannot be imported beside a package that it
+    needs.
     """
     try:
         import skfda

@@ -38,17 +38,9 @@ WIGGLES = (
 def limits_of(bound: Mapping[str, object], points: int) -> Limits | None:
     """Public bounds on values, () or (m,), that were stated for a grid of m points; None for others.
 
-    Parameters
-    ----------
-    bound : mapping
-        Of a certificate; it may come from a file.
-    points : int
-        Number m of points of the grid.
-
-    Raises
-    ------
-    ParameterError
-        If they are not finite numbers in order, one or one a point.
+    bound: Of a certificate; it may come from a file.
+    points: Number m of points of the grid.
+    Raises ParameterError if they are not finite numbers in order, one or one a point.
     """
     if bound.get("kind") != "values":
         return None

@@ -30,17 +30,10 @@ def report_page(
 ) -> Page:
     """The report of one or several releases of one data set.
 
-    Parameters
-    ----------
-    releases : mapping from str to Release
-        By the name of the file, or another name to call it.
-    hashes : mapping from str to str, optional
-        SHA-256 of each file, by the same names.
-    charged : mapping from str to str, optional
-        Where the ledger has it, by the same names, in words; None without a ledger.
-    delta : number or decimal string, optional
-        Of the total, as in `dpfda.privacy.composition.compose`.
-    title : str, optional
+    releases: By the name of the file, or another name to call it.
+    hashes: SHA-256 of each file, by the same names.
+    charged: Where the ledger has it, by the same names, in words; None without a ledger.
+    delta: Of the total, as in `dpfda.privacy.composition.compose`.
     """
     covered = not any(each.certificate.caveats for each in releases.values())
     whole = account(list(releases.values()), delta=delta) if covered else None

@@ -41,16 +41,10 @@ ALL = "all together"
 class AddedNoise(NamedTuple):
     """Noise that a release holds, and how far one unit moves what it was added to.
 
-    Parameters
-    ----------
-    noise : NoiseLaw or SymmetricNoise
-        In force.
-    norm : str
-        As in `dpfda.noise.achieved_guarantee`.
-    width : int, tuple of int or OuterDifference
-        In grid units: by how much sums of neighbouring data sets differ.
-    cost : int
-        Which of the certificate's costs paid for it.
+    noise: In force.
+    norm: As in `dpfda.noise.achieved_guarantee`.
+    width: In grid units: by how much sums of neighbouring data sets differ.
+    cost: Which of the certificate's costs paid for it.
     """
 
     noise: Any
@@ -100,13 +94,8 @@ def moved_by(
 ) -> tuple[AnyNorm, Width]:
     """Norm and size by which one unit in a bound moves a sum of coefficients, up to rounding.
 
-    Parameters
-    ----------
-    bound : Bound
-    grid_points, weights : array (m,)
-    exponent : int
-        The sum is in units of 2^-exponent of a coefficient.
-    neighbours : Neighbours
+    grid_points, weights: array (m,).
+    exponent: The sum is in units of 2^-exponent of a coefficient.
     """
     unit = Fraction(2) ** exponent
     if isinstance(bound, BoxBound | Ellipsoid):
@@ -145,22 +134,12 @@ def checked_promise(
     What was achieved can be recomputed where the file holds the noise of every stage. Where it does not,
     no more is believed than what was charged.
 
-    Parameters
-    ----------
-    certificate : Certificate
-    noises : sequence of AddedNoise
-        In the order in which they were paid for; empty where the release does not say how far a unit
+    noises: In the order in which they were paid for; empty where the release does not say how far a unit
         moves it.
-    parts : sequence of Certificate
-        Of releases inside this one.
-    held : NoiseLaw, optional
-        Noise in the file, where how far a unit moves its numbers is not.
-
-    Raises
-    ------
-    ValueError
-        If noise is too small for what it cost, a part was charged elsewhere, or noise and parts give
-        more or less than was achieved as the certificate says.
+    parts: Of releases inside this one.
+    held: Noise in the file, where how far a unit moves its numbers is not.
+    Raises ValueError if noise is too small for what it cost, a part was charged elsewhere, or noise and
+    parts give more or less than was achieved as the certificate says.
     """
     terms = {(each.neighbours, each.unit) for each in (certificate, *parts)}
     charged = [charge for part in parts for charge in part.charges]
@@ -190,10 +169,7 @@ def given(
 ) -> tuple[list[Guarantee], dict[int, list[Guarantee]]]:
     """What noise gives, in the order in which it was paid for, and by the cost that paid for it.
 
-    Raises
-    ------
-    ValueError
-        If it is too small for what it cost.
+    Raises ValueError if it is too small for what it cost.
     """
     costs, paid = certificate.costs, dict[int, list[Guarantee]]()
     for each in noises:
@@ -243,10 +219,7 @@ def check_agreement(written: object, release: object) -> None:
 
     Entries that only one of them has are left alone, as are words and what is recomputed.
 
-    Raises
-    ------
-    ValueError
-        If an entry says something else.
+    Raises ValueError if an entry says something else.
     """
     if isinstance(written, Mapping) and isinstance(release, Mapping):
         for name in written.keys() & release.keys() - {"schema_version", "achieved_guarantee", *WORDS}:

@@ -32,16 +32,10 @@ def noise_on_shares(noise: NoiseLaw, exponent: int, neighbours: Neighbours) -> l
 class NoisyShares(file.Written):
     """Sums of all units' shares of public cells, with noise. Public.
 
-    Parameters
-    ----------
-    noisy : tuple of int
-        The mechanism's output.
-    noise : NoiseLaw
-        Its noise: independent, of one scale.
-    public_size : int or None
-        Number of units; None where the sum of the noisy shares stands for it.
-    exponent : int
-        The integers are in units of 2^-exponent of a unit.
+    noisy: The mechanism's output.
+    noise: Its noise: independent, of one scale.
+    public_size: Number of units; None where the sum of the noisy shares stands for it.
+    exponent: The integers are in units of 2^-exponent of a unit.
     """
 
     noisy: tuple[int, ...]

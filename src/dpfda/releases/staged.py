@@ -32,18 +32,11 @@ FIRST, RADIUS, LAST = "rough mean", "choice of the radius", "difference"
 class Selection(file.Written):
     """How the clipping radius was chosen; public.
 
-    Parameters
-    ----------
-    radii : tuple of float
-        Candidates, decreasing, in the units of the radius.
-    noisy_counts : tuple of int
-        Units in each candidate's bin times `scale`, plus noise.
-    scale : int
-        Grid units per unit counted.
-    noise : NoiseLaw
-        Law of the noise in the counts.
-    achieved : Guarantee
-        What that noise gives.
+    radii: Candidates, decreasing, in the units of the radius.
+    noisy_counts: Units in each candidate's bin times `scale`, plus noise.
+    scale: Grid units per unit counted.
+    noise: Law of the noise in the counts.
+    achieved: What that noise gives.
     """
 
     radii: tuple[float, ...]

@@ -22,15 +22,8 @@ _BASIS = ("weights", "eigenvalues", "evaluate", "truncate", "describe", "to_json
 def check_choices(estimator: Estimator) -> Guarantee:
     """Check what an estimator was given of epsilon, delta, unit and the like.
 
-    Returns
-    -------
-    Guarantee
-        The one that is asked for.
-
-    Raises
-    ------
-    ParameterError
-        If one cannot be used. Nothing was read, charged or drawn.
+    Returns the one that is asked for.
+    Raises ParameterError if one cannot be used. Nothing was read, charged or drawn.
     """
     guarantee = estimator.asked()
     settings, _ = estimator.settings, estimator.paying()
@@ -39,6 +32,9 @@ def check_choices(estimator: Estimator) -> Guarantee:
             "embed", "be that of the summary, which is no mean of what is embedded",
             f"one of {type(estimator).__name__}", "Derive from PrivateMean or another mean of curves.",
         )  # fmt: skip
+    if settings.domain.step is not None and not estimator.stepped:
+        words = "be None but for densities, quantiles and survival"
+        raise ParameterError("step", words, shown(settings.domain.step))
     check_basis(getattr(estimator, "basis", None))
     return guarantee
 
@@ -46,10 +42,7 @@ def check_choices(estimator: Estimator) -> Guarantee:
 def check_basis(basis: object) -> None:
     """Check that a basis is one, or a kernel or the words for one.
 
-    Raises
-    ------
-    ParameterError
-        If it is something else.
+    Raises ParameterError if it is something else.
     """
     if not (basis is None or is_basis(basis) or isinstance(basis, str) or callable(basis)):
         raise ParameterError(
@@ -61,13 +54,7 @@ def check_basis(basis: object) -> None:
 
 
 def check_interval(basis: object, summary: str, remedy: str) -> None:
-    """Refuse functions on boxes, for a summary of curves.
-
-    Raises
-    ------
-    ParameterError
-        If they are.
-    """
+    """Refuse functions on boxes, for a summary of curves. Raises ParameterError if they are."""
     if isinstance(basis, BoxFunctions):
         words = f"be of curves on an interval, for {summary}"
         raise ParameterError("basis", words, type(basis).__name__, remedy)
@@ -76,20 +63,10 @@ def check_interval(basis: object, summary: str, remedy: str) -> None:
 def public_size(unit: PrivacyUnit, count: int, invalid: str = "refuse") -> int | None:
     """The public number of units, or divisor; None where there is none.
 
-    Parameters
-    ----------
-    unit : PrivacyUnit
-    count : int
-        How many there are: public under replace-one neighbours, else private.
-    invalid : str
-        As in `dpfda.Reading`.
-
-    Raises
-    ------
-    ParameterError
-        If a public size is given where the number of units is public anyway.
-    DataError
-        If there are fewer than two.
+    count: How many there are: public under replace-one neighbours, else private.
+    invalid: As in `dpfda.Reading`.
+    Raises ParameterError if a public size is given where the number of units is public anyway. Raises
+    DataError if there are fewer than two.
     """
     given = unit.public_size
     neighbours = unit.relation
@@ -111,18 +88,9 @@ def sizes_for(settings: Settings, count: int, planned: bool) -> tuple[int | None
     Where records may be left out it is private how many count, whatever their number: a sum that is
     taken to be of all of them would spread what is missing over the others.
 
-    Parameters
-    ----------
-    settings : Settings
-    count : int
-        How many units there are, or are planned.
-    planned : bool
-        Whether `count` is a plan's, public wherever a size was stated.
-
-    Raises
-    ------
-    ParameterError, DataError
-        As `public_size` does.
+    count: How many units there are, or are planned.
+    planned: Whether `count` is a plan's, public wherever a size was stated.
+    Raises ParameterError or DataError as `public_size` does.
     """
     designed = public_size(settings.unit, count, settings.reading.invalid)
     designed = count if planned and designed is not None else designed
@@ -137,10 +105,7 @@ def all_count(settings: Settings) -> bool:
 def stated_size(designed: int | None, parameter: str) -> int:
     """The public size that a parameter, such as a number of cells, is chosen for.
 
-    Raises
-    ------
-    ParameterError
-        If there is none.
+    Raises ParameterError if there is none.
     """
     if designed is None:
         words = "be given under add/remove neighbours, where the number of units is private"
@@ -152,10 +117,7 @@ def stated_size(designed: int | None, parameter: str) -> int:
 def check_count(neighbours: Neighbours, count: int, invalid: str = "refuse") -> None:
     """Refuse fewer than two units, but where that is private and errors are not to tell it.
 
-    Raises
-    ------
-    DataError
-        If there are fewer.
+    Raises DataError if there are fewer.
     """
     if neighbours is Neighbours.REPLACE_ONE and count < 2:
         raise DataError(

@@ -42,16 +42,10 @@ class PrivateSum:
 
     Unlike `IntegerSum` it can be pickled, for Dask or Spark to carry it. It is made for that way alone.
 
-    Parameters
-    ----------
-    totals : tuple of int
-        Exact sums.
-    count : int
-        Number of privacy units.
-    refusal : str
-        Why the records cannot be used, with the place of the first that cannot; empty if they can.
-    parts : frozenset of int
-        Numbers of the partitions, or buckets, that are in it.
+    totals: Exact sums.
+    count: Number of privacy units.
+    refusal: Why the records cannot be used, with the place of the first that cannot; empty if they can.
+    parts: Numbers of the partitions, or buckets, that are in it.
     """
 
     totals: tuple[int, ...]
@@ -66,21 +60,13 @@ class PrivateSum:
 def total_on_cluster(pool: PooledSum, X: object, groups: object = None, y: object = None) -> IntegerSum:
     """The exact sum over a Dask array or data frame. The result is private.
 
-    Parameters
-    ----------
-    pool : PooledSum
-        What is added up, on the columns of X.
-    X : dask array or data frame
-        One record a row; chunks of any number of rows. Private.
-    groups : dask array or series, or array (n,), optional
-        Whose each record is, in partitions like those of X. Private.
-    y : as groups, optional
-        What else the sum takes of each record, such as its group in a comparison.
-
-    Raises
-    ------
-    DataError
-        With partition, row within it and column of a value that cannot be used, unless repairing.
+    pool: What is added up, on the columns of X.
+    X: One record a row; chunks of any number of rows. Private.
+    groups: dask array or series, or array (n,). Whose each record is, in partitions like those of X.
+        Private.
+    y: What else the sum takes of each record, such as its group in a comparison.
+    Raises DataError with partition, row within it and column of a value that cannot be used, unless
+    repairing.
     """
     blocks = partitions(X)
     if not blocks:
@@ -97,10 +83,7 @@ def total_on_cluster(pool: PooledSum, X: object, groups: object = None, y: objec
 def summed(part: PrivateSum) -> IntegerSum:
     """What arrived, as a sum that leaves with noise only.
 
-    Raises
-    ------
-    DataError
-        If a worker could not use a record.
+    Raises DataError if a worker could not use a record.
     """
     if part.refusal:
         raise DataError(part.refusal)

@@ -36,20 +36,10 @@ def read_curves(
 ) -> tuple[object, Basis, object]:
     """The values as they are, the public basis for them, and the units' labels.
 
-    Parameters
-    ----------
-    settings : Settings
-    basis : Basis, kernel, text or None
-        As an estimator takes it.
-    X, groups
-        As in `PrivateMean.fit`. Private.
-    boxes : bool
-        Whether functions of several variables may be read.
-
-    Raises
-    ------
-    DataError, OrientationError, ParameterError
-        If the public side of the data does not fit.
+    basis: As an estimator takes it.
+    X, groups: As in `PrivateMean.fit`. Private.
+    boxes: Whether functions of several variables may be read.
+    Raises DataError, OrientationError or ParameterError if the public side of the data does not fit.
     """
     first = settings.domain.grid_points
     known = basis.grid_points if is_basis(basis) else first
@@ -74,14 +64,9 @@ def handed_curves(
 ) -> Handed:
     """The values with the grid, the domain and the units' labels that come with them.
 
-    Parameters
-    ----------
-    X, groups
-        As in `PrivateMean.fit`. Private.
-    stated : array (m,), or several, optional
-        The grid, where it is known without them.
-    invalid : {"refuse", "repair"}
-        As of `Reading`.
+    X, groups: As in `PrivateMean.fit`. Private.
+    stated: array (m,), or several. The grid, where it is known without them.
+    invalid: {"refuse", "repair"}. As of `Reading`.
     """
     if isinstance(X, LongCurves):
         return Handed(X, groups)
@@ -91,10 +76,7 @@ def handed_curves(
 def check_same_grid(basis: Basis, handed: Handed, reading: object = None) -> None:
     """Refuse functions on another grid than that of the basis, unless they are moved to it.
 
-    Raises
-    ------
-    ParameterError
-        If the grid that the data came with is another; grids are public.
+    Raises ParameterError if the grid that the data came with is another; grids are public.
     """
     embedding = embedding_of(reading)
     if handed.grid is None or (embedding is not None and embedding.moved):
@@ -137,12 +119,9 @@ def _box(settings: Settings, kernel: object, axes: tuple[Floats, ...]) -> Any:
 def public_basis(settings: Settings, basis: Functions, columns: object = POINTS) -> Basis:
     """The basis that `read_curves` would make for records with these columns.
 
-    Parameters
-    ----------
-    settings, basis
-        As in `read_curves`.
-    columns : int or array (m,)
-        Number of equally spaced points, or the points, where the domain has no grid.
+    settings, basis: As in `read_curves`.
+    columns: int or array (m,). Number of equally spaced points, or the points, where the domain has no
+        grid.
     """
     if is_basis(basis):
         return basis
@@ -192,13 +171,7 @@ def _moves(settings: Settings) -> bool:
 
 
 def stated_ends(ends: object) -> object:
-    """The public ends of the domain of irregular curves.
-
-    Raises
-    ------
-    ParameterError
-        If there are none.
-    """
+    """The public ends of the domain of irregular curves. Raises ParameterError if there are none."""
     if ends is None:
         raise ParameterError(
             "domain_range", "be given for irregular curves", "None",
@@ -230,14 +203,9 @@ def unit_curves(
 ) -> tuple[Curves, object]:
     """One curve a privacy unit, on the grid of the basis, and the units' labels. Private.
 
-    Parameters
-    ----------
-    settings, basis
-        Public.
-    values, groups
-        As `read_curves` returned them.
-    progress : callable
-        Wraps the iterator over records of irregular curves.
+    settings, basis: Public.
+    values, groups: As `read_curves` returned them.
+    progress: Wraps the iterator over records of irregular curves.
     """
     reading = settings.reading
     if isinstance(values, LongCurves):

@@ -22,16 +22,10 @@ from dpfda.spine.settings import Reading
 class Embedding:
     """The `embed` of a class of one's own, with its parameters. Public.
 
-    Parameters
-    ----------
-    of : callable
-        Takes values (k, m) and gives values (k, q), row by row.
-    points_of : callable
-        The public points of these, from those of the records.
-    moved : bool
-        Whether the points are others.
-    identity : tuple of str
-        Class, parameters and source: two embeddings with one identity are one.
+    of: Takes values (k, m) and gives values (k, q), row by row.
+    points_of: The public points of these, from those of the records.
+    moved: Whether the points are others.
+    identity: Class, parameters and source: two embeddings with one identity are one.
     """
 
     of: Callable[[Floats], object]
@@ -59,11 +53,8 @@ class Embedding:
     def curves(self, curves: Curves, columns: int) -> Curves:
         """What becomes of curves that have been read; one that is not finite is unusable.
 
-        Raises
-        ------
-        ParameterError
-            If it gives something else than a row of so many numbers for each record. Its own errors
-            are raised without their words, which may tell of a value.
+        Raises ParameterError if it gives something else than a row of so many numbers for each record.
+        Its own errors are raised without their words, which may tell of a value.
         """
         try:
             made = np.array(self.of(curves.values.copy()), dtype=np.float64)
@@ -88,10 +79,7 @@ class Embedding:
 class EmbeddedReading(Reading):
     """How records are read where a class embeds them.
 
-    Parameters
-    ----------
-    embedding : Embedding
-        The others: see `Reading`.
+    embedding: The others: see `Reading`.
     """
 
     embedding: Embedding | None = None

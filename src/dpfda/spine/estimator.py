@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from difflib import get_close_matches
 from inspect import Signature, signature
@@ -25,6 +22,7 @@ from dpfda.privacy.ledger import DatasetLedger, Reservation, named_ledger
 from dpfda.publication import NAMED, Paying
 from dpfda.records.containers import column_labels
 from dpfda.records.frames import names_of, words_of
+from dpfda.spine.base import base
 from dpfda.spine.embedding import embedded
 from dpfda.spine.settings import Domain, Gathered, PrivacyUnit, Reading, Settings
 
@@ -38,22 +36,7 @@ if TYPE_CHECKING:
 
     from dpfda.spine.arguments import Number
 else:
-
-    class _Base:
-        """In the place of scikit-learn's `BaseEstimator`, slow to load, until an estimator is made."""
-
-        @classmethod
-        def _get_param_names(cls) -> list[str]:
-            return sorted(cls.__signature__.parameters)
-
-        def set_params(self, **params: object) -> Self:
-            for name, value in params.items():
-                setattr(self, name, value)
-            return self
-
-
-# Whether an estimator is made that scikit-learn will never see.
-_ALONE = ContextVar("_ALONE", default=False)
+    _Base = base()
 
 
 def warn_of_labels(y: object, groups: object = None) -> None:
@@ -87,6 +70,8 @@ class Estimator(_Base):  # type: ignore[misc]
     takes_labels: ClassVar[bool] = False
     # Whether all of its roads go through `embed`.
     embeds: ClassVar[bool] = False
+    # Whether it asks how far apart values are.
+    stepped: ClassVar[bool] = False
 
     epsilon: Number
     delta: Number
@@ -147,12 +132,6 @@ class Estimator(_Base):  # type: ignore[misc]
         """
         return asked(self.epsilon, self.delta, self.rho)
 
-    def __new__(cls, *_: object, **__: object) -> Self:
-        if Estimator.__bases__ == (_Base,) and ("sklearn.base" in sys.modules or not _ALONE.get()):
-            _load_base()
-        made: Self = super().__new__(cls)
-        return made
-
     def __init_subclass__(cls, **settings: object) -> None:
         super().__init_subclass__(**settings)
         # Fields by their own names are shorthands and no parameters.
@@ -206,8 +185,6 @@ class Estimator(_Base):  # type: ignore[misc]
 
     def __sklearn_clone__(self) -> Self:
         """A copy that is not fitted; those that a search makes are counted."""
-        if Estimator.__bases__ == (_Base,):
-            _load_base()
         copied: Self = super().__sklearn_clone__()
         count_copy(self, copied)
         return copied
@@ -271,7 +248,7 @@ class Estimator(_Base):  # type: ignore[misc]
         names = names_of(X, groups)
         if names is not None:
             self.feature_names_in_ = names
-        elif hasattr(self, "feature_names_in_"):
+        elif "feature_names_in_" in vars(self):
             del self.feature_names_in_
 
     def _check_feature_names(self, X: object) -> None:
@@ -280,31 +257,6 @@ class Estimator(_Base):  # type: ignore[misc]
             raise ParameterError(
                 "X", "have the columns of fit, in their order: feature names should match", "others"
             )
-
-
-@contextmanager
-def alone() -> Iterator[None]:
-    """For programs that hand an estimator to nobody: it is made without waiting for scikit-learn."""
-    token = _ALONE.set(True)
-    try:
-        yield
-    finally:
-        _ALONE.reset(token)
-
-
-def _load_base() -> None:
-    """Give the estimators scikit-learn's base: parameters, clones, tags, requests for metadata."""
-    from sklearn.base import BaseEstimator
-
-    Estimator.__bases__ = (BaseEstimator,)
-    made = [Estimator]
-    for kind in made:
-        super(Estimator, kind).__init_subclass__()
-        made += kind.__subclasses__()
-
-
-if "sklearn.base" in sys.modules:
-    _load_base()
 
 
 def read_ledger(ledger: object) -> Paying:
@@ -375,4 +327,4 @@ def _meant(name: str, known: list[str]) -> str:
     return f"Did you mean {close[0]}?" if close else ""
 
 
-__all__ = ["Estimator", "addressed", "alone", "read_ledger"]
+__all__ = ["Estimator", "addressed", "read_ledger"]

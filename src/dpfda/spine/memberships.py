@@ -45,10 +45,7 @@ def read_memberships(
     And which records are of another group than the first of their unit: none of them may count. Where
     the groups are stated, labels are compared as `level_key` says.
 
-    Raises
-    ------
-    DataError
-        If labels are missing, or a unit is in two groups and nothing is to be repaired.
+    Raises DataError if labels are missing, or a unit is in two groups and nothing is to be repaired.
     """
     if y is None:
         raise DataError(
@@ -187,7 +184,13 @@ def by_value(key: Key) -> Key:
 def members(
     by: object, levels: Sequence[object], name: str, key_of: Callable[[object], Key] = level_key
 ) -> Integers:
-    """Number of each person's group; `OTHER` where it is none of the levels, `NONE` where missing."""
+    """Number of each person's group; `OTHER` where it is none of the levels, `NONE` where missing.
+
+    Arrays of bytes or complex numbers are refused by their type: in a list a label is read by itself.
+    """
+    if getattr(getattr(by, "dtype", None), "kind", "") in ("S", "c"):
+        words = "hold text or numbers; found bytes or complex numbers. One such label changes all others"
+        raise DataError(f"{name} must {words}: correct it, or pass a list.", name)
     places = {key_of(level): place for place, level in enumerate(levels)}
     cells, rows = cells_in(by, name), None
     if isinstance(cells, np.ndarray) and is_native(cells.dtype):

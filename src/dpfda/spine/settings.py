@@ -17,7 +17,17 @@ from dpfda.bases.cells import box_domain
 from dpfda.bases.grids import check_domain, check_grid, frozen, quadrature_weights
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import choice, entries, flag, plain_words, real, reals, shown, whole
+from dpfda.numerics.parameters import (
+    choice,
+    entries,
+    flag,
+    length,
+    plain_words,
+    real,
+    reals,
+    shown,
+    whole,
+)
 from dpfda.privacy.guarantees import Neighbours
 
 
@@ -110,6 +120,10 @@ class Domain(Gathered):
     periods : list of float, optional
         Lengths of known cycles, in units of the axis, such as [7] for a week in daily data: public, for
         means of curves between bounds. Cells are a quarter as long at most, and the mean may repeat.
+    step : float, optional
+        What values are apart, from one end of the domain to the other: 1 for ages in whole years or
+        times in whole days, say. Public; for densities, quantiles and survival, whose cells and points
+        then lie as the values do. A density is then of probabilities of values.
 
     Examples
     --------
@@ -123,6 +137,7 @@ class Domain(Gathered):
     labels: Mapping[str, str] | None = None
     finest: float | None = None
     periods: Sequence[float] | None = None
+    step: float | None = None
     shorthand: ClassVar[str] = "domain_range"
 
     def __post_init__(self) -> None:
@@ -135,7 +150,8 @@ class Domain(Gathered):
         finest = None if self.finest is None else _length(self.finest, "finest")
         periods = None if self.periods is None else _lengths(self.periods)
         self._set(grid_points=grid, domain_range=ends, quadrature=rule, labels=labels)
-        self._set(finest=finest, periods=periods)
+        step = None if self.step is None else length(self.step, "step")
+        self._set(finest=finest, periods=periods, step=step)
 
     @classmethod
     def short(cls, value: object) -> dict[str, object]:

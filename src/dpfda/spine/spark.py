@@ -42,33 +42,18 @@ def fit_on_spark(
 ) -> Summed:  # fmt: skip
     """Release a mean, a comparison, a density or a covariance of the rows of a Spark data frame.
 
-    Parameters
-    ----------
-    estimator : PrivateMean, PrivateComparison, PrivateDensity or PrivateCovariance
-        A density must have its cells given, a covariance a public center, a comparison its levels.
-    frame : pyspark data frame
-        One record a row. Private.
-    columns : sequence of str, optional
-        Columns of numbers, in order; numbers as names are the grid. By default all but the next three.
-    groups, order : str, optional
-        Column with the label of each record's person, and one whose values put a person's records in
-        order, such as the visit. Both or neither.
-    y : str, optional
-        Column with the group of each record, for a comparison.
-
-    Returns
-    -------
-    estimator
-        With `release_`.
-
-    Raises
-    ------
-    ParameterError
-        If a public parameter is unusable. Nothing was charged and no noise was drawn.
-    DataError
-        If the data cannot be used, with partition and row.
-    BudgetError
-        If the ledger refuses.
+    estimator: A density must have its cells given, a covariance a public center, a comparison its
+        levels.
+    frame: One record a row. Private.
+    columns: Columns of numbers, in order; numbers as names are the grid. By default all but the next
+        three.
+    groups, order: Column with the label of each record's person, and one whose values put a person's
+        records in order, such as the visit. Both or neither.
+    y: Column with the group of each record, for a comparison.
+    Returns the estimator, with `release_`.
+    Raises ParameterError if a public parameter is unusable. Nothing was charged and no noise was drawn.
+    Raises DataError if the data cannot be used, with partition and row. Raises BudgetError if the ledger
+    refuses.
     """
     if (groups is None) != (order is None):
         remedy = "Rounding of a person's average depends on the order of its records."
@@ -122,16 +107,10 @@ def _arrived(row: Any) -> PrivateSum:
 class Adder:
     """What runs on an executor: Arrow batches of one partition to one row.
 
-    Parameters
-    ----------
-    pool : PooledSum
-        Public.
-    columns : int
-        How many columns of numbers come first.
-    grouped : bool
-        Whether labels of persons come after them.
-    labelled : bool
-        Whether a label of each record comes last.
+    pool: Public.
+    columns: How many columns of numbers come first.
+    grouped: Whether labels of persons come after them.
+    labelled: Whether a label of each record comes last.
     """
 
     pool: PooledSum

@@ -17,8 +17,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
 from dpfda.numerics.embedding import Rows, product, quantised, transform, transform_matrix
 from dpfda.numerics.errors import DataError, ParameterError
-from dpfda.numerics.gaps import fill_gaps
-from dpfda.numerics.gridsums import BlockSum, GridRule, grid_sum
+from dpfda.numerics.gridsums import GridRule, grid_sum
 from dpfda.numerics.native_arrays import doubles, is_direct
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.publication.mean_designs import ReadingRule
@@ -30,21 +29,17 @@ from dpfda.records.curves import (
     order_by_unit,
     refuse_unusable,
     shape_limits,
-    standardize,
-    sums_in_order,
+    units,
 )
 from dpfda.spine.embedding import Embedding, embedding_of
 from dpfda.spine.settings import Reading
 
 # Numbers that are worked on at a time: public, so that memory does not depend on the data.
 NUMBERS_AT_ONCE = 2**16
-# And so many times as many where records are averaged, for fewer and larger sparse matrices.
-BLOCKS_AVERAGED = 2
 # Of another type than the compiled loops read, made doubles in the processor's cache.
 CONVERTED_AT_ONCE = 2**17
 # Entries of a matrix up to which products with it are faster than a transform of each record by itself.
 LARGEST_MATRIX = 2**18
-LARGEST = np.finfo(np.float64).max
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,12 +49,8 @@ class Summation:
     Where a bound is enforced on the grid, the integers are those of the grid, and the exact sum is taken
     to coefficients once, at the end. Otherwise each record is embedded and clipped by itself.
 
-    Parameters
-    ----------
-    plan : MeanPlan
-        Basis, bound and reading are used; of the number of units only what `components` says.
-    components : int
-        How many coefficients are needed.
+    plan: Basis, bound and reading are used; of the number of units only what `components` says.
+    components: How many coefficients are needed.
     """
 
     plan: MeanPlan
@@ -118,16 +109,10 @@ class Summation:
     def add(self, total: IntegerSum, matrix: Cells, first_row: int = 0) -> None:
         """Add the records of a matrix (n, m) of any real type; `first_row` numbers them in errors.
 
-        Raises
-        ------
-        DataError
-            With the place of a value that is not finite, unless repairing. The sum is then useless.
+        Raises DataError with the place of a value that is not finite, unless repairing. The sum is then
+        useless.
         """
         placed = self.plan.on_grid
-        if self.embedding is not None:
-            for rows in self._blocks(matrix.shape[0]):
-                self.add_curves(total, self._curves(matrix[rows], first_row + rows.start))
-            return
         if placed is not None and self._plain:
             totals, unusable = grid_sum(matrix, placed.rule)
             total.add_totals(totals, matrix.shape[0])
@@ -144,17 +129,6 @@ class Summation:
                 block = matrix[start : start + step]
                 self._add_read(total, block if is_direct(block) else doubles(block), first_row + start)
             return
-        if placed is not None:
-            weights, mend, shape = self.plan.basis.weights, None, None
-            if self.reading.missing == "complete":
-                mend = partial(fill_gaps, grid=flat_grid(self.plan.basis))
-            if self.reading.standardize:
-                shape = partial(standardize, weights=weights, limits=shape_limits(weights))
-            totals, unusable = grid_sum(matrix, placed.rule, mend=mend, shape=shape)
-            if unusable and self.reading.invalid == "refuse":
-                self.refuse(matrix, first_row)
-            total.add_totals(totals, matrix.shape[0])
-            return
         for rows in self._blocks(matrix.shape[0]):
             self.add_curves(total, self._curves(matrix[rows], first_row + rows.start))
 
@@ -170,89 +144,40 @@ class Summation:
     def add_units(self, total: IntegerSum, matrix: Cells, codes: Integers) -> None:
         """Add privacy units, each the average of its usable records in the order of the rows.
 
-        Parameters
-        ----------
-        total : IntegerSum
-        matrix : array (n, m)
-            Records of any real type.
-        codes : array (n,) of int
-            Number of each record's unit: from 0 on, none left out.
-
-        Raises
-        ------
-        DataError
-            As `add` does.
+        matrix: array (n, m). Records of any real type.
+        codes: array (n,) of int. Number of each record's unit: from 0 on, none left out.
+        Raises DataError as `add` does.
         """
         sizes = np.bincount(codes)
         if self._compiled(matrix) and is_direct(matrix):
             totals = self._sum_of_units(matrix, codes, sizes)
             total.add_totals(totals, sizes.size)
             return
-        usable = np.concatenate(
-            [self._usable(matrix[rows], rows.start) for rows in self._blocks(len(codes))]
-        )
-        averages = self._averages(matrix, codes, usable)
-        if self.plan.on_grid is None:
-            for values in averages:
-                self.add_curves(total, Curves(values, np.ones(len(values), dtype=np.bool_)))
-            # Those without a record that counts stand for a fixed element.
-            empty = sizes.size - np.unique(codes[usable]).size
-            points = self.plan.basis.weights.size
-            self.add_curves(total, Curves(np.zeros((empty, points)), np.zeros(empty, dtype=np.bool_)))
+        for curves in self._averaged(matrix, codes):
+            self.add_curves(total, curves)
+
+    def units(self, matrix: Cells, codes: Integers | None) -> Iterator[Curves]:
+        """One curve a unit, block by block, for what is no sum of them; parameters as of `add_units`."""
+        if codes is not None:
+            yield from self._averaged(matrix, codes)
             return
-        step = self._step()
-        made = BlockSum(self.plan.on_grid.rule, sizes.size, step)
-        for values in averages:
-            for start in range(0, len(values), step):
-                made.add(values[start : start + step])
-        total.add_totals(made.totals, sizes.size)
+        for rows in self._blocks(matrix.shape[0]):
+            yield self._curves(matrix[rows], rows.start)
 
-    def _usable(self, block: Cells, first_row: int) -> Flags:
-        """Which records of a block count, where none has to be refused."""
-        if self._plain and block.dtype == np.float64:
-            # A sum is finite only if all of its terms are.
-            with np.errstate(all="ignore"):
-                finite = np.isfinite(block.sum())
-            if finite:
-                return np.ones(len(block), dtype=np.bool_)
-        return self._curves(block, first_row).usable
-
-    def _averages(self, matrix: Cells, codes: Integers, usable: Flags) -> Iterator[Floats]:
-        """Averages of units, as many at a time as end in a block of records sorted by unit."""
-        sizes = np.bincount(codes[usable], minlength=int(codes.max()) + 1)
-        order = order_by_unit(codes)
-        order = order[usable[order]]
-        step, points = BLOCKS_AVERAGED * self._step(), self.plan.basis.weights.size
-        spare, begun = np.empty((min(step, order.size) + 1, points)), 0
-        for start in range(0, order.size, step):
-            rows = slice(start, min(start + step, order.size))
-            block, units = order[rows], codes[order[rows]]
-            parts = spare[begun : begun + block.size]
-            with np.errstate(all="ignore"):
-                records = self._records(matrix, block, parts)
-                np.multiply(records, (1.0 / sizes[units])[:, None], out=parts)
-                starts = np.append(0, np.flatnonzero(np.diff(units)) + 1)
-                # What a unit had in the block before comes first, as its first record would.
-                starts[1:] += begun
-                sums = sums_in_order(spare[: begun + block.size], np.append(starts, begun + block.size))
-            ended = rows.stop == order.size or codes[order[rows.stop]] != units[-1]
-            begun = 0 if ended else 1
-            spare[:begun] = sums[-1]
-            # Rounding can carry an average of the largest doubles to infinity.
-            yield np.clip(sums[: len(sums) - begun], -LARGEST, LARGEST)
-
-    def _records(self, matrix: Cells, places: Integers, room: Floats) -> Floats:
-        """Records that count, as they are read: where they lie, or in the room for them."""
-        if places[-1] - places[0] == places.size - 1 and np.all(places[1:] > places[:-1]):
-            block = matrix[places[0] : places[-1] + 1]
-        elif matrix.dtype == np.float64 and self.embedding is None:
-            # Clipping places, none of which is outside, lets it copy to where it is told.
-            block = np.take(matrix, places, axis=0, out=room, mode="clip")
-        else:
-            block = matrix[places]
-        if not self._plain:
-            return self._curves(block, 0).values
-        return block if block.dtype == np.float64 else doubles(block, room)
+    def _averaged(self, matrix: Cells, codes: Integers) -> Iterator[Curves]:
+        if self.reading.invalid == "refuse":
+            self.refuse(matrix)
+        sizes = np.bincount(codes)
+        order, starts = order_by_unit(codes), np.append(0, np.cumsum(sizes))
+        first = 0
+        while first < sizes.size:
+            # Whole units, as many as are a block, and one at least.
+            last = max(
+                first + 1, int(np.searchsorted(starts, starts[first] + self._step(), "right")) - 1
+            )
+            rows = order[starts[first] : starts[last]]
+            yield units(self._curves(matrix[rows], 0), codes[rows] - first)
+            first = last
 
     def _step(self) -> int:
         return max(1, NUMBERS_AT_ONCE // self.plan.basis.weights.size)
@@ -381,15 +306,35 @@ class Summation:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Readable:
+    """Records that can be read more than once. Private.
+
+    matrix: array (n, m).
+    codes: array (n,) of int, or None. Number of each record's unit.
+    """
+
+    matrix: Cells
+    codes: Integers | None
+
+    def total(self, plan: MeanPlan) -> IntegerSum:
+        """The integers that get noise under a plan."""
+        summation = Summation.of(plan)
+        return summation.finish(summation.of_records(self.matrix, self.codes), plan)
+
+    def units(self, plan: MeanPlan) -> Iterator[Curves]:
+        """One curve a unit, as a plan reads it, block by block."""
+        return Summation.of(plan).units(self.matrix, self.codes)
+
+    def __repr__(self) -> str:
+        return "Readable(content private)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Summed:
     """Records that were added up, before it is said what of their sum gets noise.
 
-    Parameters
-    ----------
-    summation : Summation
-        Public: how.
-    total : IntegerSum
-        Private.
+    summation: Public: how.
+    total: Private.
     """
 
     summation: Summation
@@ -409,10 +354,7 @@ def read_block(
 ) -> Curves:
     """Records, checked, filled, standardised and embedded: each by itself. Private.
 
-    Raises
-    ------
-    DataError
-        With the place of the first that cannot be used, unless repairing.
+    Raises DataError with the place of the first that cannot be used, unless repairing.
     """
     embedding, fills = embedding_of(reading), _fills(basis)
     if embedding is None:
@@ -438,12 +380,8 @@ def _fills(basis: Basis | BoxFunctions) -> bool:
 def matrix_on(values: object, basis: Basis | BoxFunctions, reading: ReadingRule) -> Cells:
     """Records as a matrix (n, m) that fits the basis; on a box also images (n, m_1, ..., m_d).
 
-    Raises
-    ------
-    DataError, OrientationError
-        If the shape or type of the data does not fit.
-    ParameterError
-        If gaps are to be filled on a box.
+    Raises DataError or OrientationError if the shape or type of the data does not fit. Raises
+    ParameterError if gaps are to be filled on a box.
     """
     if isinstance(basis, BoxFunctions):
         if reading.missing == "complete":

@@ -51,8 +51,6 @@ class PrivateSurvival(Estimator):
         Public names of the groups in `by`; needed with it, because who is in which group is private.
     cells : int, optional
         Number of cells of time, of equal width. By default from public numbers, and narrower at first.
-    step : float, optional
-        What all times are multiples of, from the first on: 1 for whole days. Public.
     noise : {"auto", "laplace", "gaussian"}
         On the counts, as in `dpfda.PrivateDensity`.
     unit : str or PrivacyUnit, optional
@@ -90,6 +88,8 @@ class PrivateSurvival(Estimator):
     True
     """
 
+    stepped = True
+
     def __init__(
         self,
         epsilon: Number = None,
@@ -100,7 +100,6 @@ class PrivateSurvival(Estimator):
         censored: Sequence[object] | None = None,
         levels: Sequence[object] | None = None,
         cells: int | None = None,
-        step: Number = None,
         noise: str = "auto",
         domain: Place = None,
         unit: Protected = None,
@@ -184,8 +183,8 @@ class PrivateSurvival(Estimator):
         """Causes and levels by their names; refused before anything is read."""
         levels = self._levels(by)
         named = {"causes": self._coding().names, "levels": tuple(map(str, levels)), "late": late}
-        if self.step is not None:
-            named["step"] = self.step
+        if self.settings.domain.step is not None:
+            named["step"] = self.settings.domain.step
         LifeCells.of(self.settings.domain.domain_range, 2 if self.cells is None else self.cells, **named)
         return named
 

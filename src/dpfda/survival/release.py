@@ -197,7 +197,7 @@ class ReleasedSurvival(Valued):
     def _positive(self, function: Callable[[Floats], Floats], points: ArrayLike) -> Any:
         return self._at(lambda at: np.maximum(function(at), 0.0), points)
 
-    def quantile(self, share: float = 0.5, level: float = LEVEL, of: Of = "noise") -> Estimate:
+    def quantile(self, share: float = 0.5, level: float = LEVEL, of: Of = "sample") -> Estimate:
         """Time by which a share of persons had an event; infinite where the last time comes first.
 
         Parameters
@@ -205,21 +205,35 @@ class ReleasedSurvival(Valued):
         share : float
         level : float
             Probability of the interval.
-        of : {"noise", "population"}
-            What the interval is for, as in `band`.
+        of : {"sample", "noise", "population"}
+            What the interval is for, as in `band`. That of the sample is read off its pointwise band;
+            that of the population is wider by what sampling adds.
         """
-        wanted = 1 - probability(share, "share")
-        drawn = self._times(self._life(of).survival, wanted)
+        wanted, level = 1 - probability(share, "share"), check_level(level)
         line = self._without_noise.survival.mean(axis=0)[None]
-        return Estimate.around(float(self._times(line, wanted)[0]), drawn, check_level(level))
+        value = float(self._times(line, wanted)[0])
+        noise, drawn = (
+            Estimate.around(value, self._times(self._life(each).survival, wanted), level)
+            for each in ("noise", of)
+        )
+        if of == "noise":
+            return noise
+        at = np.unique(self.cells.settled(self._band_points()[:, 0]))
+        band = self.band(level, False, at)
+        first, last = (int(np.argmax(np.append(end, 0.0) <= wanted)) for end in (band.lower, band.upper))
+        # Of the population as far again as sampling reaches beyond the noise.
+        lower = min(float(at[max(first - 1, 0)]), noise.lower) - np.fmax(noise.lower - drawn.lower, 0)
+        upper = max(float(np.append(at, np.inf)[last]), noise.upper)
+        upper += np.fmax(drawn.upper - noise.upper, 0)
+        return Estimate(value, max(float(lower), self.domain_range[0]), float(upper), level)
 
-    def median(self, level: float = LEVEL, of: Of = "noise") -> Estimate:
+    def median(self, level: float = LEVEL, of: Of = "sample") -> Estimate:
         """Median survival time; see `quantile`."""
         return self.quantile(0.5, level, of)
 
     def _times(self, survival: Floats, wanted: float) -> Floats:
         """First times (q,) at which curves (q, count + 1) are at or below a height."""
-        fine = np.linspace(*self.domain_range, 2001)
+        fine = np.unique(self.cells.settled(np.linspace(*self.domain_range, 2001)))
         curves = np.exp(-self._interpolated(survival.T)(fine))
         reached = curves <= wanted
         return np.where(reached.any(axis=0), fine[np.argmax(reached, axis=0)], np.inf)
@@ -391,11 +405,10 @@ class ReleasedSurvival(Valued):
         return str(self.about.get("domain", "time"))
 
     def _claims(self) -> tuple[Claim, ...]:
-        units = "in shares of persons"
+        units = f"in shares of {self.unit}s"
         population = Claim(
             "population",
-            f"the curve of a population of which these {self.unit}s are a sample, whatever happened "
-            "within cells",
+            f"the curve of a population of which these {self.unit}s are a sample",
             units,
             legend="the population's curve",
             among="samples",
@@ -420,11 +433,11 @@ class ReleasedSurvival(Valued):
             noise=f"{self.cells.describe()}; {self.shares.noise.describe()}",
             units=used_units(self),
             remarks=[
-                f"With sampling, and whatever happened within cells, the curve of a population of which "
-                f"these {self.unit}s are a sample lies within {far} (typically; everywhere at once, "
-                f"{wide.level:.0%}).",
-                f"Median time: {self.median()} for the noise alone; {self.median(of='population')} with "
-                "sampling.",
+                f"These {self.unit}s are a sample of more like them. The curve of all of those is "
+                f"meant to lie, everywhere at once, in a wider band in {100 * wide.level:.4g} of 100 "
+                f"samples: on average it reaches {far} from this curve.",
+                f"By the median time half of the {self.unit}s had an event: {self.median()} of these "
+                f"{self.unit}s, {self.median(of='population')} of all like them.",
                 *(f"Groups: {text}." for text in tested.values()),
             ],
             numbers={"cells": self.cells.to_json(), "median": self.median().to_json()},

@@ -62,12 +62,17 @@ class FollowUps(Reader["TableColumns"]):
 
     def read(self, given: Given) -> TableColumns:
         from dpfda.records.columns import read_columns
+
+        self._check_coding(given)
+        with as_stated(given.file, given.decimal, given.invalid) as stated:
+            return read_columns(given.file, _named(given, NUMBERS), _named(given, LABELS), stated)
+
+    @staticmethod
+    def _check_coding(given: Given) -> None:
         from dpfda.survival.endings import Coding
 
         coding = Coding.of(given.causes or None, given.censored or None)
         coding.check(given.event is not None, given.invalid)
-        with as_stated(given.file, given.decimal, given.invalid) as stated:
-            return read_columns(given.file, _named(given, NUMBERS), _named(given, LABELS), stated)
 
     def fit(self, estimator: Summary, table: TableColumns, given: Given) -> Fitted:
         uses = [use for use, _ in _named(given, NUMBERS)]
@@ -82,6 +87,14 @@ def _named(given: Given, uses: Sequence[str]) -> list[tuple[str, str]]:
     return [(use, getattr(given, use)) for use in uses if getattr(given, use) is not None]
 
 
+CODES = (
+    Option("causes", "--cause", "CODE", "Public code in --event of what ends a follow-up; 1 by "
+           "default. Repeat it where causes compete. Example: --cause 2", o.READING, list[str],
+           None),
+    Option("censored", "--censored", "CODE", "Public code in --event of censoring; 0 by default. "
+           "Follow-ups of any other code are refused; --invalid repair needs both --cause and "
+           "--censored, and leaves them out. Example: --censored 1", o.READING, list[str], None),
+)  # fmt: skip
 VERB = Publication(
     name="survival",
     words="Publish the survival curve of follow-ups that may be censored, with bands, median, numbers "
@@ -90,12 +103,7 @@ VERB = Publication(
     reader=FollowUps(),
     without=("missing", "standardize"),
     options=(
-        Option("causes", "--cause", "CODE", "Public code in --event of what ends a follow-up; 1 by "
-               "default. Repeat it where causes compete. Example: --cause 2", o.READING, list[str],
-               None),
-        Option("censored", "--censored", "CODE", "Public code in --event of censoring; 0 by default. "
-               "Follow-ups of any other code are refused; --invalid repair needs both --cause and "
-               "--censored, and leaves them out. Example: --censored 1", o.READING, list[str], None),
+        *CODES,
         Option("cells", "--cells", "M", panel=o.CURVE, type=int),
         Option("step", "--step", "D", panel=o.CURVE, type=float, default=None),
     ),

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from dpfda.mean.estimator import PrivateMean
-from dpfda.mean.two_stage import TwoStages
+from dpfda.mean.two_looks import TwoLooks
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.gridsums import SideBySide, grid_sum
@@ -209,7 +209,7 @@ class PrivateVectorMean(Estimator):
     def _means(self, count: int) -> list[PrivateMean]:
         """The mean of each channel, with its share of the budget."""
         reading = self.settings.reading
-        if isinstance(self.mechanism, TwoStages):
+        if isinstance(self.mechanism, TwoLooks):
             raise self.mechanism.refusal("several channels")
         if reading.missing == "pooled":
             words = "be 'refuse' or 'complete' for several channels"
@@ -298,7 +298,7 @@ def _bounds(bounds: Any, count: int) -> list[Any]:
     return list(bounds)
 
 
-def _is_several(bounds: Any) -> bool:
+def _is_several(bounds: object) -> bool:
     """Whether there is a bound for each channel."""
     return isinstance(bounds, list | tuple) and any(not np.isscalar(bound) for bound in bounds)
 
@@ -309,17 +309,9 @@ def summed_together(means: Sequence[PrivateMean], X: Any) -> list[Summed] | None
     Each value goes through the same operations as if its channel were read by itself, and integers are
     added up exactly, so the sums are the same.
 
-    Parameters
-    ----------
-    means : d PrivateMean
-        One a channel.
-    X : array (n, m, d)
-        Private.
-
-    Returns
-    -------
-    list of d Summed, or None
-        None where each channel must be read by itself: where the values do not lie side by side, a
+    means: One a channel.
+    X: array (n, m, d). Private.
+    Returns None where each channel must be read by itself: where the values do not lie side by side, a
         channel is not bounded value by value, or some value is not finite.
     """
     if any(mean.settings.reading.missing != "refuse" for mean in means):

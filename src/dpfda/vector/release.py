@@ -24,10 +24,7 @@ from dpfda.views import Curve
 def own_level(level: float, channels: int) -> float:
     """Level of each channel's band where all are to hold together with a probability.
 
-    Raises
-    ------
-    ParameterError
-        If the level is none.
+    Raises ParameterError if the level is none.
     """
     return 1.0 - (1.0 - check_level(level)) / channels
 

@@ -88,28 +88,13 @@ def publish_together(
 ) -> tuple[Json, Certificate]:
     """Release several sums over the same privacy units; the ledger is charged once, before any noise.
 
-    Parameters
-    ----------
-    totals : mapping from str to IntegerSum
-        Private sums, by name.
-    plans : mapping from str to MeanPlan
-        Public sides of their releases.
-    whole : Certificate
-        Of all together, with the costs of `costs_together`.
-    entry : mapping
-        Public description for the ledger's history.
-    paying
-        As in `publish`.
-
-    Returns
-    -------
-    dict from str to release, Certificate
-        Each carries its own part of the certificate of all.
-
-    Raises
-    ------
-    BudgetError
-        If the ledger refuses; no noise was drawn.
+    totals: Private sums, by name.
+    plans: Public sides of their releases.
+    whole: Of all together, with the costs of `costs_together`.
+    entry: Public description for the ledger's history.
+    paying: As in `publish`.
+    Returns releases, each with its own part of the certificate of all.
+    Raises BudgetError if the ledger refuses; no noise was drawn.
     """
     own = {name: whole.part(*_stages(name, plan)) for name, plan in plans.items()}
     for name, plan in plans.items():
@@ -123,14 +108,9 @@ def publish_together(
 class OneDraw:
     """Noise that one draw puts on all that several plans measure. Public.
 
-    Parameters
-    ----------
-    plans : mapping from str to MeanPlan
-        In the order of the coordinates; their designs say what is measured.
-    noise : BoxNoise or GaussianNoise
-        On all coordinates.
-    guarantee : PureDP or ApproximateDP
-        For all together.
+    plans: In the order of the coordinates; their designs say what is measured.
+    noise: On all coordinates.
+    guarantee: For all together.
     """
 
     plans: Mapping[str, MeanPlan]
@@ -144,12 +124,8 @@ class OneDraw:
         Compared are products over the plans of `counted_power`, under one box and, with a delta, one
         Gaussian. Plans whose records are not clipped on the grid have shares.
 
-        Parameters
-        ----------
-        plans : mapping from str to MeanPlan
-            As they were designed for equal shares of the budget.
-        guarantee : Guarantee
-            For all together.
+        plans: As they were designed for equal shares of the budget.
+        guarantee: For all together.
         """
         on_grid = all(plan.size and plan.on_grid and plan.images is None for plan in plans.values())
         if len(plans) < 2 or not on_grid or isinstance(guarantee, ZeroConcentratedDP):
@@ -215,10 +191,7 @@ class OneDraw:
     def achieved(self) -> Guarantee:
         """What the scales in force give for all together, recomputed and rounded outward.
 
-        Raises
-        ------
-        DpfdaError
-            If it is more than the guarantee.
+        Raises DpfdaError if it is more than the guarantee.
         """
         if isinstance(self.noise, BoxNoise):
             sides = tuple(side for plan in self.plans.values() for side in _sides(plan))
@@ -261,27 +234,12 @@ def publish_in_one_draw(
 ) -> tuple[Json, Certificate]:
     """Release several sums over the same units with one draw of noise, at one charge.
 
-    Parameters
-    ----------
-    totals : mapping from str to IntegerSum
-        Private sums of what the plans of the draw measure.
-    draw : OneDraw
-    whole : Certificate
-        Of all together, with the costs of the draw.
-    entry, paying
-        As in `publish_together`.
-
-    Returns
-    -------
-    dict from str to release, Certificate
-        Each carries the certificate of all: one draw paid for them.
-
-    Raises
-    ------
-    DpfdaError
-        If the noise gives more than the guarantee; nothing was charged.
-    BudgetError
-        If the ledger refuses; no noise was drawn.
+    totals: Private sums of what the plans of the draw measure.
+    whole: Of all together, with the costs of the draw.
+    entry, paying: As in `publish_together`.
+    Returns releases, each with the certificate of all: one draw paid for them.
+    Raises DpfdaError if the noise gives more than the guarantee; nothing was charged. Raises BudgetError
+    if the ledger refuses; no noise was drawn.
     """
     achieved, paid = draw.achieved(), draw.paid(whole)
     charge(paying, whole, entry)

@@ -25,11 +25,7 @@ HERE = "dpfda.views"
 class Picture:
     """A view on a page.
 
-    Parameters
-    ----------
-    view : Curve or Image
-    caption : str
-        What is seen; also what is read out to those who do not see it.
+    caption: What is seen; also what is read out to those who do not see it.
     """
 
     view: View
@@ -40,18 +36,10 @@ class Picture:
 class Section:
     """A part of a page.
 
-    Parameters
-    ----------
-    title : str
-    paragraphs : sequence of str
-        Those that begin with "- " are items of a list.
-    facts : mapping of str to str
-        Names and what they are, shown as a table with two columns.
-    table : sequence of sequences of str
-        Rows of a table; the first one is its header.
-    picture : Picture, optional
-    parts : sequence of Section
-        One level down.
+    paragraphs: Those that begin with "- " are items of a list.
+    facts: Names and what they are, shown as a table with two columns.
+    table: Rows of a table; the first one is its header.
+    parts: One level down.
     """
 
     title: str
@@ -66,12 +54,7 @@ class Section:
 class Page:
     """What is put on paper.
 
-    Parameters
-    ----------
-    title, lead : str
-    sections : sequence of Section
-    signatures : sequence of str
-        Who signs; a line is left for each.
+    signatures: Who signs; a line is left for each.
     """
 
     title: str
@@ -83,10 +66,7 @@ class Page:
 def to_html(page: Page) -> str:
     """The page as one file of HTML, with pictures in it, no scripts and no outside address.
 
-    Raises
-    ------
-    MissingExtraError
-        If jinja2 or matplotlib is not installed.
+    Raises MissingExtraError if jinja2 or matplotlib is not installed.
     """
     return rendered("page.html", page=page)
 
@@ -94,10 +74,7 @@ def to_html(page: Page) -> str:
 def to_fragment(section: Section) -> str:
     """A section as HTML for a notebook's cell; without its picture where matplotlib is missing.
 
-    Raises
-    ------
-    MissingExtraError
-        If jinja2 is not installed.
+    Raises MissingExtraError if jinja2 is not installed.
     """
     if find_spec("matplotlib") is None:
         section = replace(section, picture=None)
@@ -107,20 +84,10 @@ def to_fragment(section: Section) -> str:
 def rendered(template: str, room: str = HERE, what: str = "A report", **shown: object) -> str:
     """A template filled in; `svg` in it draws a view.
 
-    Parameters
-    ----------
-    template : str
-    room : str
-        Package that has it in its folder `templates`; those of this one can be included.
-    what : str
-        What needs it, for the error.
-    **shown
-        What it shows.
-
-    Raises
-    ------
-    MissingExtraError
-        If jinja2 is not installed.
+    room: Package that has it in its folder `templates`; those of this one can be included.
+    what: What needs it, for the error.
+    **shown: What it shows.
+    Raises MissingExtraError if jinja2 is not installed.
     """
     with needed("jinja2", "report", what):
         from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined

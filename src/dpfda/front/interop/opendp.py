@@ -142,7 +142,7 @@ def make_components(input_domain: Domain, input_metric: Metric, estimator: Priva
 def make_regression(
     input_domain: Domain, input_metric: Metric, estimator: PrivateKernelRegressor
 ) -> Measurement:
-    """A regression function as a measurement of OpenDP, whose output is a `ReleasedPredictor`.
+    """A regression function as a measurement of OpenDP, whose output is a released predictor.
 
     Parameters as in `make_mean`; the last column of the data is the target.
     """
@@ -152,7 +152,7 @@ def make_regression(
 def make_classification(
     input_domain: Domain, input_metric: Metric, estimator: PrivateKernelClassifier
 ) -> Measurement:
-    """A classification function as a measurement of OpenDP, whose output is a `ReleasedPredictor`.
+    """A classification function as a measurement of OpenDP, whose output is a released predictor.
 
     Parameters as in `make_mean`; the last column of the data is the class, one of two numbers.
     """

@@ -6,6 +6,8 @@ import pkgutil
 from importlib import import_module
 from typing import Any
 
+from dpfda.command.declared import Declared
+from dpfda.command.functions import Group
 from dpfda.numerics.scan import files_named
 
 
@@ -20,3 +22,10 @@ def scanned(without: tuple[str, ...] = ()) -> list[Any]:
     own = [module.name for module in pkgutil.iter_modules(__path__) if module.name not in without]
     names = [*(f"{__name__}.{name}" for name in own), *files_named("verb")]
     return sorted((import_module(name).VERB for name in names), key=lambda verb: str(verb.name))
+
+
+def declared_verbs() -> dict[str, Declared]:
+    """All verbs by what is typed for them, such as "ledger show"."""
+    alone = {verb.name: verb for verb in scanned() if not isinstance(verb, Group)}
+    groups = [group for group in scanned() if isinstance(group, Group)]
+    return alone | {f"{group.name} {verb.name}": verb for group in groups for verb in group.verbs}

@@ -155,10 +155,10 @@ def _with_labels(release: Release, table: Table) -> Table:
     """A table of decision functions with a column for the class that is predicted."""
     import numpy as np
 
-    from dpfda.machines.release import ReleasedPredictor
+    from dpfda.machines.predictor import Predictor
     from dpfda.views import Table
 
-    if not isinstance(release, ReleasedPredictor) or not release.classes:
+    if not isinstance(release, Predictor) or not release.classes:
         return table
     at = np.column_stack([table.columns[name] for name in release.axes])
     columns = {**table.columns, "predicted": release.predict(at)}

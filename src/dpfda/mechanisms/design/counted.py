@@ -25,11 +25,7 @@ from dpfda.noise import BoxNoise, pure_budget
 def with_count(problem: Problem, design: Design) -> Design:
     """The design with the number of units as the last coordinate of its noise, if that is of a box.
 
-    Parameters
-    ----------
-    problem : Problem
-        Under add/remove neighbours.
-    design : Design
+    problem: Under add/remove neighbours.
     """
     if design.measurement is None or not isinstance(design.noise, BoxNoise):
         return design

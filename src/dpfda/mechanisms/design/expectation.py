@@ -38,16 +38,10 @@ CURVES, WHOLE = 48, 12
 class ExpectedError:
     """Expected squared L2 distance over the domain, in squared units of the data times the domain's.
 
-    Parameters
-    ----------
-    bias : float
-        Of shrinkage, truncation and the basis, under what is believed of the mean.
-    noise : float
-        Of the privacy noise: how far two releases of the same data are apart, halved.
-    sampling : float
-        Upper bound for the distance between the sample mean and the population's.
-    most : float
-        For the line of curves between bounds, what nine of ten releases keep to, where the others are
+    bias: Of shrinkage, truncation and the basis, under what is believed of the mean.
+    noise: Of the privacy noise: how far two releases of the same data are apart, halved.
+    sampling: Upper bound for the distance between the sample mean and the population's.
+    most: For the line of curves between bounds, what nine of ten releases keep to, where the others are
         geometric means; else the total.
     """
 
@@ -83,16 +77,9 @@ def expected_error(
     releases, from a fixed key: the same numbers give the same answer. For the line of curves between
     bounds the means are ordinary curves between them, whatever `problem.belief` is.
 
-    Parameters
-    ----------
-    problem : Problem
-        Public numbers, with what is believed of the mean.
-    design : Design
-    basis : Basis
-    draws : int
-        Means that are simulated where shrinkage is not linear.
-    rough : CountNoise, optional
-        Noise of the count before, for a design that a private number of units is a part of.
+    problem: Public numbers, with what is believed of the mean.
+    draws: Means that are simulated where shrinkage is not linear.
+    rough: Noise of the count before, for a design that a private number of units is a part of.
     """
     scale = problem.radius**2
     norms = basis.square_norms[: design.functions]

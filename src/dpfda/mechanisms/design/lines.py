@@ -73,8 +73,19 @@ def number_of_cells(points: int, strength: float, grown: bool = True) -> int:
     count = max(FEWEST, count)
     if short and count >= FULL * points:
         return points
-    growth = min(1.0, max(0.0, math.log(strength / FEW) / math.log(MANY / FEW))) if grown else 0.0
-    return max(count, min(int(TIMES**growth * count), (points - 1) // 2 if short else MOST_CELLS))
+    more = TIMES ** growth(strength) if grown else 1.0
+    return max(count, min(int(more * count), (points - 1) // 2 if short else MOST_CELLS))
+
+
+def growth(strength: float) -> float:
+    """From 0 where n epsilon is small to 1 where it is large, by its logarithm.
+
+    Examples
+    --------
+    >>> [round(growth(strength), 2) for strength in (300, 2000, 5000)]
+    [0.0, 0.43, 1.0]
+    """
+    return min(1.0, max(0.0, math.log(strength / FEW) / math.log(MANY / FEW)))
 
 
 def cells_of_detail(points: int, share: float) -> tuple[int, ...]:
@@ -90,6 +101,11 @@ def cells_of_detail(points: int, share: float) -> tuple[int, ...]:
         count = min(count, MOST_CELLS)
     elif count >= FULL * points:
         count = points
+    return equal_cells(points, count)
+
+
+def equal_cells(points: int, count: int) -> tuple[int, ...]:
+    """Sizes of so many cells of neighbouring points, as even as they go."""
     return tuple(np.bincount(cell_labels(points, count)).tolist())
 
 
@@ -121,11 +137,7 @@ def weighed(problem: Problem) -> Iterator[tuple[Design, float]]:
 def line_power(problem: Problem, design: Design) -> float:
     """Noise variance per function of a design for a line, in squared bounds, as it is compared.
 
-    Parameters
-    ----------
-    problem : Problem
-    design : Design
-        Sums over cells, or coefficients of functions of mean square one over the domain.
+    design: Sums over cells, or coefficients of functions of mean square one over the domain.
     """
     assert problem.curves is not None and problem.cube is not None  # noqa: S101, PT018
     variances = design.noise.variances()

@@ -69,11 +69,7 @@ def public_mixture(basis: Basis, norm: str) -> Prior | None:
 
     Whoever names a kernel says how rough the mean may be; whoever does not says nothing.
 
-    Parameters
-    ----------
-    basis : Basis
-    norm : str
-        Of the ball that records lie in; shapes fill a ball of radius one.
+    norm: Of the ball that records lie in; shapes fill a ball of radius one.
     """
     inner = basis.inner if isinstance(basis, CentredBasis) else basis
     if norm not in ("l1", "l2") or not _of_default_kernel(inner):
@@ -97,11 +93,8 @@ def adapted(
 ) -> tuple[Basis, Bound]:
     """The basis and the bound that a mechanism works with: the given ones, unless it replaces them.
 
-    Raises
-    ------
-    ParameterError
-        If the mechanism cannot use them: coefficients that are lattice values are for those alone that
-        ask for them.
+    Raises ParameterError if the mechanism cannot use them: coefficients that are lattice values are for
+    those alone that ask for them.
     """
     if isinstance(bound, BoxBound | Ellipsoid):
         bound = bound.on_basis(basis.eigenvalues)

@@ -23,13 +23,8 @@ UNIT = 1 << EXPONENT
 def share_differences(gaussian: bool, neighbours: Neighbours, unit: int = UNIT) -> tuple[Norm, int]:
     """By how much neighbours' sums of shares differ, in the norm that the noise needs.
 
-    Parameters
-    ----------
-    gaussian : bool
-        Whether the noise is normal.
-    neighbours : Neighbours
-    unit : int
-        All shares of a unit together, at most.
+    gaussian: Whether the noise is normal.
+    unit: All shares of a unit together, at most.
     """
     if not gaussian:
         return "l1", neighbours.differences(unit)

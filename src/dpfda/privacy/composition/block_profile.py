@@ -1,61 +1,22 @@
 """The exact privacy profile of one K-norm block: a single integral, enclosed and rounded up.
 
-The block has the density C exp(-|x|_2) on R^M, in units of its scale. A shift by d, |d|_2 = r, has the
-privacy loss L = |x| - |x - d| at a point x drawn around d, and
-
-    delta(epsilon) = E(1 - e^(epsilon - L))_+  =  sup over events of P_d - e^epsilon P_0.
-
-**One integral.** Take the distances to both centres as coordinates: xi = (|x| + |x - d|) / r >= 1 and
-eta = (|x| - |x - d|) / r = cos psi, confocal ellipsoids and hyperboloids. With rho = r / 2 the volume
-element is, S being the area of the unit sphere in R^(M-1),
-
-    S rho^M (xi^2 - eta^2) ((xi^2 - 1) (1 - eta^2))^((M-3)/2) dxi deta,
-
-the loss is r eta, and the densities around d and 0 are C exp(rho (+-eta - xi)). In xi^2 - eta^2 =
-(xi^2 - 1) + (1 - eta^2) the integrals over xi are Bessel functions (DLMF 10.32.8),
-
-    integral over xi > 1 of e^(-rho xi) (xi^2 - 1)^(nu - 1/2)
-        = Gamma(nu + 1/2) (2/rho)^nu K_nu(rho) / pi^(1/2),
-
-at nu = M/2 and M/2 - 1. What is left is the law of the loss itself: L = r cos psi, psi in [0, pi], with
-the density exp(rho cos psi) w(psi),
+The block has the density C exp(-|x|_2) on R^M, in units of its scale. A shift of length r has the loss
+r cos psi, psi in [0, pi], of density exp(rho cos psi) w(psi), rho = r / 2,
 
     w(psi) = sin^(M-2) psi (a + b sin^2 psi),
     a = A (M - 1)/2 K_(M/2)(rho),    b = A rho/2 K_(M/2-1)(rho),
-    A = 2^(1-M/2) rho^(M/2) / (pi^(1/2) Gamma((M+1)/2)).
+    A = 2^(1-M/2) rho^(M/2) / (pi^(1/2) Gamma((M+1)/2)),
 
-The event L > epsilon is psi < psi_0, cos psi_0 = epsilon / r, and since e^(rho cos psi) - e^epsilon
-e^(-rho cos psi) = 2 e^(epsilon/2) sinh(rho cos psi - epsilon/2), for 0 <= epsilon < r and M >= 2
+and with cos psi_0 = epsilon / r, for 0 <= epsilon < r and M >= 2,
 
     delta(epsilon) = 2 e^(epsilon/2) integral from 0 to psi_0 of
                      sinh((r - epsilon)/2 - r sin^2(psi/2)) w(psi) dpsi.
 
-The integrand is entire and positive inside; Arb's integrator (Johansson 2018) encloses the integral,
-and the upper end is what is used. For M = 1, Laplace noise, delta = 1 - exp(-(r - epsilon)/2). From
-epsilon = r on delta is 0. The pair (P_d, P_0) is its own mirror image, so below 0
-delta(-epsilon) = 1 - e^(-epsilon) (1 - delta(epsilon)).
+For M = 1, Laplace noise, delta = 1 - exp(-(r - epsilon)/2); below 0, delta(-epsilon) = 1 - e^(-epsilon)
+(1 - delta(epsilon)). The longest shift is the worst at every epsilon. Proofs: docs/composition.md.
 
-**The longest shift is the worst.** Let r' <= r. Take d along the first axis and condition on the other
-coordinates s, whose law no shift along this axis changes. Given s the first coordinate t has a density
-proportional to exp(-(t^2 + |s|^2)^(1/2)), which is log-concave. So log f(t - r) - log f(t) grows with t,
-the events that matter are {t > u}, and with the tail F(u) = P(t > u)
-
-    delta_r(epsilon | s) = max over u of F(u - r) - e^epsilon F(u),
-
-in which F(u - r) >= F(u - r') for every u. Averaging over s gives delta_r' <= delta_r at every real
-epsilon. By Blackwell's theorem the pair at r' is then a randomised image of the one at r: whoever adds
-up losses may take every shorter shift for the longest one. The same holds for the linear image of a
-block, the K-norm law of an ellipsoid, with the length measured in its norm, and for symmetric matrices
-of size N under the Frobenius norm, a block of M = N(N+1)/2.
-
-Beyond 2^15 coordinates rho = r^2 / (2M) is converted instead (docs/composition.md).
-
-`estimated_delta` is in floats, for design; no guarantee rests on it.
-
-References
-----------
-DLMF, 10.32.8; Johansson (2018), Numerical integration in arbitrary-precision ball arithmetic; Blackwell
-(1953), Equivalent comparisons of experiments.
+Beyond 2^15 coordinates rho = r^2 / (2M) is converted instead. `estimated_delta` is in floats, for
+design; no guarantee rests on it.
 """
 
 from __future__ import annotations
@@ -206,13 +167,7 @@ def loss_weights(dimension: int, length: Fraction, bits: int) -> tuple[arb, arb]
 
 
 def estimated_gaps(dimensions: ArrayLike, epsilon: float, delta: float) -> Floats:
-    """In floats, by how much the longest shift that (epsilon, delta) allows exceeds epsilon.
-
-    Parameters
-    ----------
-    dimensions : array
-    epsilon, delta : float
-    """
+    """In floats, by how much the longest shift that (epsilon, delta) allows exceeds epsilon."""
     sizes = np.asarray(dimensions, dtype=float)
     low, high = np.full(sizes.shape, SHORTEST), np.log(LONGEST * np.sqrt(sizes))
     for _ in range(HALVINGS):
@@ -225,13 +180,9 @@ def estimated_gaps(dimensions: ArrayLike, epsilon: float, delta: float) -> Float
 def estimated_delta(dimension: ArrayLike, gap: ArrayLike, epsilon: float) -> Floats:
     """Delta in floats, to about ten digits: to choose among designs, never to state a guarantee.
 
-    Parameters
-    ----------
-    dimension, gap : array
-        Number of coordinates and r - epsilon, positive: how far the largest loss exceeds epsilon. They
-        are broadcast against each other.
-    epsilon : float
-        Not negative.
+    dimension, gap: Number of coordinates and r - epsilon, positive: how far the largest loss exceeds
+        epsilon. They are broadcast against each other.
+    epsilon: Not negative.
     """
     size, over = np.broadcast_arrays(np.asarray(dimension, float), np.asarray(gap, float))
     size, height = size[..., None], over[..., None] / 2

@@ -1,32 +1,8 @@
 """Zero-concentrated differential privacy: what noise costs in it, and the tight way out of it.
 
-**Laplace.** A product of independent Laplace variables whose total privacy loss is at most epsilon
-is rho-zCDP with rho = epsilon + exp(-epsilon) - 1. One variable alone attains it; a loss that is shared
-out over several coordinates costs less, the sum of that function over the shares.
-
-*One variable, shifted by e.* With t = 2 alpha - 1 and x = e/2, integrating the two exponentials gives
-
-    exp((alpha - 1) D_alpha) = exp(-x) [cosh(t x) + sinh(t x) / t].
-
-As a function of s = t^2 the bracket u(x; s) solves u'' = s u with u = u' = 1 at 0. Where it vanishes
-at x, s is an eigenvalue of a self-adjoint problem and so real, and it is negative because all terms
-are positive for s >= 0. The bracket is entire in s of order 1/2, hence a constant times a product of
-(1 + s/a_k) with a_k > 0 (Hadamard), and its logarithm is concave in s. A concave function lies below
-its tangent at s = 1, that is at alpha = 1; there the logarithm is x and, since alpha (alpha - 1) =
-(s - 1)/4, the slope in alpha (alpha - 1) is the Kullback-Leibler divergence e + exp(-e) - 1. So
-
-    (alpha - 1) D_alpha <= alpha (alpha - 1) (e + exp(-e) - 1)      for every alpha > 1,
-
-with equality in the limit alpha -> 1. (The value is that of Harrison & Manurangsi, arXiv
-2510.25746.)
-
-*The product.* Divergences of independent coordinates add, and f(e) = e + exp(-e) - 1 is convex with
-f(0) = 0, so f(e_1) + f(e_2) + ... <= f(e_1 + e_2 + ...) <= f(epsilon).
-
-**Any pure mechanism.** Every pair of laws within pure epsilon is an image of a coin that tells one
-bit with odds exp(epsilon) (Kairouz, Oh & Viswanath 2015), and for the coin exp((alpha - 1) D_alpha)
-= cosh(t epsilon/2) / cosh(epsilon/2). The same argument gives rho = epsilon tanh(epsilon/2),
-attained by the coin, and never above the epsilon^2/2 of Bun & Steinke (2016), Proposition 1.4.
+A product of independent Laplace variables whose total loss is at most epsilon is rho-zCDP with rho =
+epsilon + exp(-epsilon) - 1, attained by one variable; any pure mechanism with rho = epsilon
+tanh(epsilon/2), attained by a coin that tells one bit. Proofs: docs/composition.md.
 """
 
 from __future__ import annotations

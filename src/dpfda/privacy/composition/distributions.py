@@ -59,17 +59,10 @@ SMALL, LARGE = Fraction(1, 10**60), Fraction(10**4)
 class Distribution:
     """A measure that covers a mechanism.
 
-    Parameters
-    ----------
-    step : Fraction
-        Distance h of the grid's losses.
-    start : int
-        Index of the lowest.
-    masses : tuple of int
-        In units of 2^-bits, from there on.
-    infinite : int
-        Mass of an infinite loss, in the same units.
-    bits : int
+    step: Distance h of the grid's losses.
+    start: Index of the lowest.
+    masses: In units of 2^-bits, from there on.
+    infinite: Mass of an infinite loss, in the same units.
     """
 
     step: Fraction
@@ -158,12 +151,9 @@ def _trimmed(made: Distribution, cut: int) -> Distribution:
 def composed_epsilon(losses: Sequence[Loss], delta: Fraction) -> Fraction | None:
     """Epsilon at delta of all losses together, rounded up; None where no epsilon is enough.
 
-    Parameters
-    ----------
-    losses : sequence of Loss
-        One a mechanism. Each mechanism may be chosen after the outputs of those before; its loss not.
-    delta : Fraction
-        Between 0 and 1.
+    losses: One a mechanism. Each mechanism may be chosen after the outputs of those before; its loss
+        not.
+    delta: Between 0 and 1.
     """
     made = composed(losses, delta)
     return None if made is None else made.epsilon(delta)
@@ -228,15 +218,9 @@ def _step(counts: dict[Loss, int]) -> Fraction:
 def distribution(loss: Loss, step: Fraction, bits: int, cut: int) -> Distribution:
     """A distribution that covers a loss, by the line through dots of its profile.
 
-    Parameters
-    ----------
-    loss : Loss
-    step : Fraction
-        Distance of the losses on the grid.
-    bits : int
-        Masses are in units of 2^-bits.
-    cut : int
-        So many units may be taken for an infinite loss.
+    step: Distance of the losses on the grid.
+    bits: Masses are in units of 2^-bits.
+    cut: So many units may be taken for an infinite loss.
     """
     count = _dots(loss, step, Fraction(cut, 1 << bits))
     values = [loss.delta(index * step) for index in range(count + 1)]

@@ -1,45 +1,15 @@
 """What may be spent where each release's loss, too, is chosen by what was released before.
 
-Distributions of losses that are chosen on the way do not simply convolve: an analyst who saw a large
-loss could choose the next to suit it. What holds then is a *filter* (Rogers, Roth, Ullman & Vadhan
-2016): a rule, fixed beforehand, by which the next release is refused, such that all that was let through
-is within the budget whatever was chosen. (To convolve what was chosen and stop in time is none: arXiv
-2602.06756.) Sums are filters: of epsilons and deltas (Rogers et al.), of rhos (Feldman & Zrnic 2021;
-Whitehouse, Ramdas, Rogers & Wu 2023), and of squares of Gaussian lengths (Smith & Thakurta 2022).
-The last two are not close to the truth for Laplace noise.
+A *filter* is a rule, fixed beforehand, by which the next release is refused, such that all that was let
+through is within the budget whatever was chosen (Rogers, Roth, Ullman & Vadhan 2016). Here it is
+Gaussian, with a buffer b that is never spent. A symmetric release with losses within [-e, e] is charged
+the least v with
 
-**A Gaussian filter with a buffer.** Write G_t for Gaussian noise of squared length t, and X <= Y if the
-profile of X is at most that of Y everywhere. Keep a buffer b > 0 that is never spent, and charge a
-release X a v with
+    log(1 + v/b) / 2 + v/8  >=  -log of the integral of exp(-l^2 / (2 b)) m(dl),
 
-    X (x) G_b  <=  G_(b + v),                                                               (1)
-
-so that the buffer smooths what in the loss is not normal. *If the charges add up to at most w on every
-path, all releases together are <= G_(b + w).* By induction from the last release: let X be the first,
-its charge v known before it is made. Whatever it puts out, what follows is, together with G_b, at most
-G_(b + w - v), everywhere: the profile of both at e is the mean over the loss l of X of the profile of
-what follows at e - l, which may be any real number. So all is, together with G_b, <= X (x) G_(b + w - v)
-= X (x) G_b (x) G_(w - v) <= G_(b + v) (x) G_(w - v) = G_(b + w). Leaving G_b out gives less.
-Nothing bounds the number of releases: an event of an endless sequence is, in both laws at once, as
-close as one likes to an event of finitely many.
-
-**The charge.** A release is charged by what covers it: where X <= Y, X (x) G_b <= Y (x) G_b, so that a
-charge that suits Y suits X, such as one Laplace variable for any symmetric law. Let X be one of those
-below, symmetric with losses within [-e, e], and m(dl) =
-exp(-l/2) P(dl), a symmetric measure. In it the product with G_b has the density exp(-b/8) (m * N(0, b)),
-and G_(b+v) has exp(-(b+v)/8) N(0, b + v). One profile is below another if these cross just twice, the
-second being higher outside (under P' both laws of exp(loss) have mass and mean one: Karlin & Novikoff
-1963). Smoothing by N(0, b) makes no new crossings (Karlin 1968), and before it they are those of m with
-exp(-v/8) N(0, v), which are at most four: for atoms at +-e (the coin), with a uniform density between
-(Laplace), for a uniform density alone (the exponential mechanism), and for a block of M >= 3 dimensions,
-whose density (1 - y)^((M-3)/2) (a + b' (1 - y)) in y = l^2/e^2 is logarithmically concave, while the
-logarithm of a normal density is linear in y. In all four the normal density is the higher outside, and
-of four crossings, even in l, two are gone if at l = 0 the second is not the higher. So (1) holds if
-
-    log(1 + v/b) / 2 + v/8  >=  -log of the integral of exp(-l^2 / (2 b)) m(dl),                (2)
-
-and v is the least that does. For the coin the right side is e^2/(2 b) + log cosh(e/2), and v = e^2 (1 +
-e^2/(2 b) + ...). Gaussian noise is charged its squared length.
+m(dl) = exp(-l/2) P(dl), and Gaussian noise its squared length. If charges add up to at most w on every
+path, all releases together are within Gaussian noise of squared length b + w. Proof:
+docs/composition.md.
 """
 
 from __future__ import annotations
@@ -75,10 +45,7 @@ LARGEST_EXPONENT = 100
 def gaussian_limit(epsilon: Fraction, delta: Fraction) -> Fraction:
     """Largest squared length t, rounded down, for which G_t is within (epsilon, delta).
 
-    Parameters
-    ----------
-    epsilon, delta : Fraction
-        Positive; delta below 1.
+    epsilon, delta: Positive; delta below 1.
     """
 
     def within(square: Fraction) -> bool:

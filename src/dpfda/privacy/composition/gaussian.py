@@ -121,11 +121,8 @@ def _guessed(mu: float, delta: float) -> Fraction | None:
 def gaussian_rho(guarantee: ApproximateDP | ZeroConcentratedDP) -> Fraction:
     """Zero-concentrated rho of the Gaussian noise that has this guarantee, rounded up.
 
-    Parameters
-    ----------
-    guarantee : ApproximateDP or ZeroConcentratedDP
-        For an approximate one, delta is at least the profile's value at epsilon. The profile grows
-        with mu, so any mu whose profile there is at least delta is at least the noise's.
+    guarantee: For an approximate one, delta is at least the profile's value at epsilon. The profile
+        grows with mu, so any mu whose profile there is at least delta is at least the noise's.
     """
     if isinstance(guarantee, ZeroConcentratedDP):
         return guarantee.rho

@@ -73,18 +73,11 @@ class Charge:
 class Common:
     """Costs that can be added.
 
-    Attributes
-    ----------
-    costs : tuple of Cost
-        All under `neighbours`.
-    neighbours : Neighbours or None
-        None where only bare costs were given, without their relation.
-    unit : str or None
-        The privacy unit; None where only bare costs were given.
-    charged : int
-        How many charges of their own the items are: releases, and bare costs.
-    repeated : tuple of bool
-        Of each item, whether it adds nothing, because what it costs is counted with another.
+    costs: All under `neighbours`.
+    neighbours: None where only bare costs were given, without their relation.
+    unit: The privacy unit; None where only bare costs were given.
+    charged: How many charges of their own the items are: releases, and bare costs.
+    repeated: Of each item, whether it adds nothing, because what it costs is counted with another.
     """
 
     costs: tuple[Cost, ...]
@@ -101,12 +94,8 @@ def common(items: Sequence[Released | Cost], neighbours: Neighbours | str | None
     listed: they carry one identity. Releases that were charged separately never do, whatever they cost.
     What a ledger charged for a release is all that it cost: its files add nothing to that.
 
-    Raises
-    ------
-    ParameterError
-        If units differ, or the relation of a bare guarantee is not known.
-    NotCoveredError
-        If a release is more than its guarantee covers.
+    Raises ParameterError if units differ, or the relation of a bare guarantee is not known. Raises
+    NotCoveredError if a release is more than its guarantee covers.
     """
     certificates = [item.certificate for item in items if isinstance(item, Released)]
     check_covered(certificates)

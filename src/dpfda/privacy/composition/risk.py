@@ -129,7 +129,10 @@ def attack_risk(costs: Iterable[Cost]) -> AttackRisk:
     ParameterError
         If there is none.
     """
-    listed = list(costs) if isinstance(costs, Iterable) else []
+    try:
+        listed = list(costs)
+    except TypeError:
+        listed = []
     if not listed or not all(isinstance(cost, Cost) for cost in listed):
         raise ParameterError("costs", "be costs, one or more", shown(costs))
     profile, end = _profile(listed), _end(listed)

@@ -47,11 +47,8 @@ def narrowed(
 ) -> tuple[Fraction, Fraction]:
     """Two numbers, 2^-60 of the given distance apart, of which the lower satisfies a monotone predicate.
 
-    Parameters
-    ----------
-    holds : callable
-        True up to some number between `low` and `high`, false from there on. It is decided exactly, so
-        either end may be relied on.
+    holds: True up to some number between `low` and `high`, false from there on. It is decided exactly,
+        so either end may be relied on.
     """
     for _ in range(60):
         middle = (low + high) / 2

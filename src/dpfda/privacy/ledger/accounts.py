@@ -147,13 +147,7 @@ class Budget:
 
 
 def checked_name(name: object, parameter: str) -> str:
-    """A non-empty, printable word or words.
-
-    Raises
-    ------
-    ParameterError
-        Otherwise.
-    """
+    """A non-empty, printable word or words. Raises ParameterError: Otherwise."""
     if not isinstance(name, str) or not name.strip():
         raise ParameterError(parameter, "be a printable, non-empty text", repr(name))
     return plain_words(name, parameter)
@@ -162,20 +156,10 @@ def checked_name(name: object, parameter: str) -> str:
 def cost_under(budget: Budget, cost: Cost, neighbours: Neighbours, dataset: str) -> Cost:
     """What a release costs under the budget's neighbours.
 
-    Parameters
-    ----------
-    budget : Budget
-    cost : Cost
-        Of the release, under its own neighbours.
-    neighbours : Neighbours
-        The release's.
-    dataset : str
-        For the message.
-
-    Raises
-    ------
-    IncompatibleChargeError
-        If no valid conversion exists.
+    cost: Of the release, under its own neighbours.
+    neighbours: The release's.
+    dataset: For the message.
+    Raises IncompatibleChargeError if no valid conversion exists.
     """
     if neighbours is budget.neighbours:
         return cost
@@ -196,10 +180,7 @@ def cost_under(budget: Budget, cost: Cost, neighbours: Neighbours, dataset: str)
 def in_kind(budget: Budget, cost: Cost, dataset: str) -> Amount:
     """What a release costs in the budget's kind.
 
-    Raises
-    ------
-    IncompatibleChargeError
-        If no valid conversion exists.
+    Raises IncompatibleChargeError if no valid conversion exists.
     """
     kind, guarantee = budget.guarantee.kind, cost.guarantee
     if guarantee.kind == kind:

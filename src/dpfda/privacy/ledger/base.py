@@ -14,7 +14,7 @@ from dpfda.numerics.errors import (
     LedgerError,
     ParameterError,
 )
-from dpfda.numerics.parameters import choice, path, whole
+from dpfda.numerics.parameters import choice, path, shown, whole
 from dpfda.privacy.composition import Charge, Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, checked_guarantee
 from dpfda.privacy.ledger.accounts import Amount, Budget, checked_name
@@ -30,7 +30,7 @@ from dpfda.privacy.ledger.history import (
     to_json_lines,
 )
 from dpfda.privacy.ledger.reservation import Reservation
-from dpfda.privacy.ledger.rows import Rows, after, appended, latest_of, now
+from dpfda.privacy.ledger.rows import Foreseen, Rows, after, appended, latest_of, now
 
 LARGEST_RESERVATION = 10_000
 
@@ -140,6 +140,34 @@ class AnyLedger(ABC):
         unit = unit_of(entry)
         with self._writing() as rows:
             return appended(rows, dataset, costs_of(costs), entry, unit)
+
+    def foreseen(
+        self, dataset: str, charges: Sequence[tuple[Sequence[Cost], Mapping[str, object]]]
+    ) -> Amount:
+        """What would be left after charges, each as in `charge`, or their refusal; nothing is written.
+
+        Parameters
+        ----------
+        dataset : str
+        charges : sequence of (sequence of Cost, mapping)
+            Costs and entries, in the order of the releases.
+
+        Raises
+        ------
+        BudgetError, IncompatibleChargeError, UnknownDatasetError, LedgerError
+            As `charge` would.
+        """
+        if not isinstance(charges, list | tuple) or not all(
+            isinstance(each, tuple) and len(each) == 2 and isinstance(each[1], Mapping)
+            for each in charges
+        ):
+            raise ParameterError("charges", "be a list of costs with their entries", shown(charges))
+        with self._reading() as rows:
+            history = Foreseen(rows)
+            for costs, entry in charges:
+                appended(history, dataset, costs_of(costs), entry, unit_of(entry))
+            last = latest_of(history, dataset)
+        return last.budget.amount.minus(last.spent)
 
     def reserve(
         self,

@@ -23,12 +23,8 @@ def locked(path: Path, *, writing: bool, new: bool = False) -> Iterator[int]:
     The lock is on the file itself and not on a name of it. It is asked again whether the path still
     names this file once the lock is held.
 
-    Raises
-    ------
-    LedgerError
-        If it is in use for too long, has several names, or was removed meanwhile.
-    OSError
-        If it cannot be opened.
+    Raises LedgerError if it is in use for too long, has several names, or was removed meanwhile. Raises
+    OSError if it cannot be opened.
     """
     until = time.monotonic() + PATIENCE
     while True:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from dpfda.numerics import parameters
 from dpfda.numerics.errors import LedgerError
-from dpfda.privacy.ledger import disk, first_schema, lines
+from dpfda.privacy.ledger import disk, lines
 from dpfda.privacy.ledger.base import AnyLedger
 from dpfda.privacy.ledger.history import Record, audit, record_from_json
 from dpfda.privacy.ledger.rows import Rows
@@ -88,31 +88,24 @@ class Ledger(AnyLedger):
             self._check_path(new=False)
             with disk.locked(self.path, writing=False) as descriptor:
                 content = disk.content_of(descriptor)
-            if content.startswith(first_schema.START):
-                yield _FileRows.of(first_schema.read(self.path))
-            else:
-                yield _FileRows(lines.read(content, repr(str(self.path))).rows)
+            yield _FileRows(lines.read(content, repr(str(self.path))).rows)
 
     @contextmanager
     def _writing(self, new: bool = False) -> Iterator[Rows]:
         with _GUARD.lock, self._explained():
             self._check_path(new)
             made = new and _make(self.path)
-            while True:
-                with disk.locked(self.path, writing=True, new=new) as descriptor:
-                    content = disk.content_of(descriptor)
-                    if made and not content:
-                        content = lines.new_file()
-                        disk.write_at(descriptor, 0, content)
-                        disk.folder_to_disk(self.path.parent)
-                    if not content.startswith(first_schema.START):
-                        found = lines.read(content, repr(str(self.path)))
-                        rows = _FileRows(found.rows)
-                        yield rows
-                        if rows.added:
-                            _commit(descriptor, found, tuple(rows.added), self.path)
-                        return
-                first_schema.replace(self.path)
+            with disk.locked(self.path, writing=True, new=new) as descriptor:
+                content = disk.content_of(descriptor)
+                if made and not content:
+                    content = lines.new_file()
+                    disk.write_at(descriptor, 0, content)
+                    disk.folder_to_disk(self.path.parent)
+                found = lines.read(content, repr(str(self.path)))
+                rows = _FileRows(found.rows)
+                yield rows
+                if rows.added:
+                    _commit(descriptor, found, tuple(rows.added), self.path)
 
     def _check_path(self, new: bool) -> None:
         if not new and not self.path.exists():
@@ -211,11 +204,6 @@ class _FileRows:
     def __init__(self, rows: tuple[bytes, ...]) -> None:
         self._rows = rows
         self.added: list[bytes] = []
-
-    @classmethod
-    def of(cls, records: list[Record]) -> _FileRows:
-        """Rows that were records already."""
-        return cls(tuple(lines.row_text(record.to_json()) for record in records))
 
     def latest(self, dataset: str) -> Record | None:
         # The text of another row may hold these bytes too, but most rows are told by them.

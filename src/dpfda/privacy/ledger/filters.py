@@ -1,26 +1,19 @@
 """How charges to an (epsilon, delta) budget add up where each may be chosen by what came out before.
 
 Sums of epsilons and deltas always hold. Many small releases cost less:
-`dpfda.privacy.composition.filters`
-charges each a squared length v, known from its loss before it is made, and what was let through is
-within (epsilon, delta) while the charges and a buffer b stay below the longest Gaussian noise that is.
-Which of the two counts is fixed at the first charge, before anything of the data set is known: the
-filter, with the buffer that suits best, where it would take more releases like the first than sums
-would. Then a charge is let through while either
+`dpfda.privacy.composition.filters` charges each a squared length v, known from its loss before it is
+made, and what was let through is within (epsilon, delta) while the charges and a buffer b stay below the
+longest Gaussian noise that is. Which of the two counts is fixed at the first charge, before anything of
+the data set is known: the filter, with the buffer that suits best, where it would take more releases
+like the first than sums would. Then a charge is let through while either
 
 - (A) epsilons add up to at most epsilon, and deltas to at most a share s of delta; or
 - (B) squared lengths add up to at most t - b, t the squared length of Gaussian noise within
   (epsilon, (1 - 2 s) delta), and the deltas of releases whose law is unknown to at most s delta.
 
-A release of which nothing but (epsilon, delta) is known is charged as the coin of its epsilon, and its
-delta is a failure: with probability delta it tells all, else it is the coin. If failures add up to at
-most f on every path, the profile of all is at most the filter's plus f: in the induction what follows
-adds at most the failures that are left, whatever came out.
-
-What a path of choices let through in the end kept (A) from start to end or (B), because both only grow.
-An event is the union of its paths of the first kind, which have P <= e^epsilon P' + s delta, as all that
-(A) alone lets through has, and of the others, with P <= e^epsilon P' + (1 - s) delta. Together: delta.
-That takes a filter that stays to the end: what follows it by sums alone would have a delta of its own.
+A release of which nothing but (epsilon, delta) is known is charged as the coin of its epsilon, its delta
+as a failure. That takes a filter that stays to the end: what follows it by sums alone would have a delta
+of its own. Proof: docs/composition.md.
 """
 
 from __future__ import annotations
@@ -51,16 +44,10 @@ BUFFERS = (Fraction(1, 32), Fraction(1, 16), Fraction(1, 8), Fraction(1, 4))
 class Filter:
     """What has been let through.
 
-    Parameters
-    ----------
-    buffer : Fraction
-        b, fixed at the first charge.
-    length : Fraction
-        Sum of the squared lengths charged.
-    epsilon, delta : Fraction
-        Sums of what releases state.
-    failures : Fraction
-        Sum of the deltas of releases whose law is unknown.
+    buffer: b, fixed at the first charge.
+    length: Sum of the squared lengths charged.
+    epsilon, delta: Sums of what releases state.
+    failures: Sum of the deltas of releases whose law is unknown.
     """
 
     buffer: Fraction

@@ -84,10 +84,7 @@ class Record:
 def record_from_json(written: Mapping[str, object]) -> Record:
     """A row from what `Record.to_json` wrote.
 
-    Raises
-    ------
-    LedgerError
-        If it is not one that this library wrote.
+    Raises LedgerError if it is not one that this library wrote.
     """
     try:
         written = legible(dict(written))

@@ -53,18 +53,11 @@ class Count:
 class Lines:
     """A file, read and verified.
 
-    Parameters
-    ----------
-    start : bytes
-        Digest of the header, where the chain begins.
-    counts : tuple of Count or None
-        The two counts; None for one that a crash tore.
-    rows : tuple of bytes
-        JSON texts of the rows.
-    last : bytes
-        Digest of the last row.
-    end : int
-        Where the next row goes. What follows is part of a row that nobody returned from.
+    start: Digest of the header, where the chain begins.
+    counts: The two counts; None for one that a crash tore.
+    rows: JSON texts of the rows.
+    last: Digest of the last row.
+    end: Where the next row goes. What follows is part of a row that nobody returned from.
     """
 
     start: bytes
@@ -122,16 +115,8 @@ _FIRST_ROW = HEADER_SIZE + 2 * COUNT_SIZE
 def read(content: bytes, title: str) -> Lines:
     """Verify a file.
 
-    Parameters
-    ----------
-    content : bytes
-    title : str
-        What to call it in messages.
-
-    Raises
-    ------
-    LedgerError
-        If it is another kind of file, of a later schema, or damaged.
+    title: What to call it in messages.
+    Raises LedgerError if it is another kind of file, of a later schema, or damaged.
     """
     start = _start(content, title)
     first = _count(content, HEADER_SIZE, start)
@@ -174,6 +159,12 @@ def _start(content: bytes, title: str) -> bytes:
         raise LedgerError(
             f"The ledger must be a file that dpfda made; {title} is empty. If it never was a ledger, "
             "remove it."
+        )
+    elif content.startswith(b"SQLite format 3") and content[68:72] == b"dpfd":
+        raise LedgerError(
+            f"The ledger must have schema version {SCHEMA_VERSION}; {title} is of version 1, an SQLite "
+            "file, which is read no more. Nothing was charged. Create a new ledger whose budgets are "
+            "what is left: the old one's table history says it in the last row of each data set."
         )
     elif not content.startswith(_START):
         raise LedgerError(f"The ledger must be a file that dpfda made; {title} is another kind of file.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from dpfda.numerics.errors import UnknownDatasetError
@@ -27,6 +27,25 @@ class Rows(Protocol):
 
     def append(self, make: Callable[[int], Record]) -> Record:
         """Append the row that is made for the next number."""
+
+
+@dataclass
+class Foreseen:
+    """A history to which rows are appended in memory alone: what would be, if the charges were made."""
+
+    rows: Rows
+    made: dict[str, Record] = field(default_factory=dict)
+
+    def latest(self, dataset: str) -> Record | None:
+        return self.made.get(dataset) or self.rows.latest(dataset)
+
+    def records(self, dataset: str | None) -> list[Record]:
+        return self.rows.records(dataset)
+
+    def append(self, make: Callable[[int], Record]) -> Record:
+        made = make(0)
+        self.made[made.dataset] = made
+        return made
 
 
 def appended(

@@ -17,14 +17,9 @@ from dpfda.privacy.ledger.history import Record
 class Spending:
     """An account after a charge.
 
-    Parameters
-    ----------
-    amount : Amount
-        What the charge adds to the total.
-    spent : Amount
-        The total.
-    filter : Filter or None
-        How it adds up, where not by sums.
+    amount: What the charge adds to the total.
+    spent: The total.
+    filter: How it adds up, where not by sums.
     """
 
     amount: Amount
@@ -35,21 +30,11 @@ class Spending:
 def spend(before: Record, costs: Sequence[Cost], neighbours: Neighbours) -> Spending:
     """The account after a release, if the budget allows it.
 
-    Parameters
-    ----------
-    before : Record
-        The data set's last row.
-    costs : sequence of Cost
-        Of the release, one a stage, under its own neighbours.
-    neighbours : Neighbours
-        The release's.
-
-    Raises
-    ------
-    BudgetError
-        If the budget does not allow it.
-    IncompatibleChargeError
-        If kind or neighbours cannot be turned into the budget's.
+    before: The data set's last row.
+    costs: Of the release, one a stage, under its own neighbours.
+    neighbours: The release's.
+    Raises BudgetError if the budget does not allow it. Raises IncompatibleChargeError if kind or
+    neighbours cannot be turned into the budget's.
     """
     budget, dataset = before.budget, before.dataset
     parts = [cost_under(budget, cost, neighbours, dataset) for cost in costs]

@@ -47,24 +47,13 @@ def modulus_bits(largest: int) -> int:
 class Agreement:
     """The public parameters of one release of several custodians, signed by the coordinator.
 
-    Parameters
-    ----------
-    custodians : sequence of Card
-        At least two, in the order of their names.
-    coordinator : Card
-    summary : mapping
-        What is added up and published, as JSON types: name and parameters of the estimator.
-    rule : str
-        Hash of the public numbers by which a record becomes integers.
-    numbers : int
-        How many integers each part has.
-    largest : int
-        Public bound on the size of a total.
-    session : str
-        Sixteen random bytes, in hexadecimal: no two agreements are one.
-    bits : int, optional
-        Parts are added up modulo two to the power of this; by default what `largest` needs.
-    signature : str
+    custodians: At least two, in the order of their names.
+    summary: What is added up and published, as JSON types: name and parameters of the estimator.
+    rule: Hash of the public numbers by which a record becomes integers.
+    numbers: How many integers each part has.
+    largest: Public bound on the size of a total.
+    session: Sixteen random bytes, in hexadecimal: no two agreements are one.
+    bits: Parts are added up modulo two to the power of this; by default what `largest` needs.
     """
 
     custodians: Sequence[Card]
@@ -134,13 +123,7 @@ class Agreement:
         return 1 << self.bits
 
     def card(self, name: str) -> Card:
-        """The card of one custodian.
-
-        Raises
-        ------
-        CustodyError
-            If there is none of that name.
-        """
+        """The card of one custodian. Raises CustodyError if there is none of that name."""
         for card in self.custodians:
             if card.name == name:
                 return card
@@ -158,10 +141,7 @@ class Agreement:
     def load(cls, path: str | Path) -> Agreement:
         """Read an agreement and check its signature and its numbers.
 
-        Raises
-        ------
-        StorageError, CustodyError
-            If it is none, or not as it was signed.
+        Raises StorageError or CustodyError if it is none, or not as it was signed.
         """
         written = opened(path, cls.FORMAT)
         coordinator = built(lambda: Card.from_json(written["coordinator"]), path)

@@ -32,10 +32,7 @@ def signed(content: Mapping[str, object], key: Ed25519PrivateKey) -> Json:
 def verified(written: Json, key: bytes, whose: str) -> Json:
     """The content of a signed file, without its signature.
 
-    Raises
-    ------
-    CustodyError
-        If the signature is not of this content by this public key.
+    Raises CustodyError if the signature is not of this content by this public key.
     """
     content = {name: value for name, value in written.items() if name != "signature"}
     try:

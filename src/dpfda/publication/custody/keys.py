@@ -30,14 +30,9 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 class Card:
     """The public half of a party's keys, signed by itself.
 
-    Parameters
-    ----------
-    name : str
-        What the party is called: letters, digits, points and dashes.
-    exchange, signing : bytes
-        Public keys of X25519 and Ed25519.
-    units : int or None
-        Number of privacy units that a custodian will bring, where that is public; None elsewhere.
+    name: What the party is called: letters, digits, points and dashes.
+    exchange, signing: Public keys of X25519 and Ed25519.
+    units: Number of privacy units that a custodian will bring, where that is public; None elsewhere.
     """
 
     name: str
@@ -70,10 +65,7 @@ class Card:
     def load(cls, path: str | Path) -> Card:
         """Read a card and check its signature.
 
-        Raises
-        ------
-        StorageError, CustodyError
-            If it is no card, or not as it was signed.
+        Raises StorageError or CustodyError if it is no card, or not as it was signed.
         """
         written = opened(path, cls.FORMAT)
         card = built(lambda: cls.from_json(written["card"]), path)
@@ -84,13 +76,8 @@ class Card:
 class Keys:
     """Both halves of a party's keys, for one release. Secret; it does not print, pickle or copy.
 
-    Parameters
-    ----------
-    card : Card
-    exchange, signing
-        Private keys.
-    file : Path, optional
-        Where they are kept.
+    exchange, signing: Private keys.
+    file: Where they are kept.
     """
 
     __slots__ = ("_alone", "_exchange", "_file", "_signing", "card")
@@ -117,10 +104,7 @@ class Keys:
     def save(self, path: str | Path) -> Path:
         """Write both halves to a new file that only its owner may read, and remember it.
 
-        Raises
-        ------
-        StorageError
-            If it exists or cannot be written.
+        Raises StorageError if it exists or cannot be written.
         """
         target = Path(path)
         halves = self._unused().private_bytes_raw(), self._signing.private_bytes_raw()
@@ -144,10 +128,7 @@ class Keys:
     def load(cls, path: str | Path) -> Self:
         """Read keys that have not been used.
 
-        Raises
-        ------
-        StorageError, CustodyError
-            If the file holds none, or others than its owner may read it.
+        Raises StorageError or CustodyError if the file holds none, or others than its owner may read it.
         """
         written = opened(path, cls.FORMAT)
         if "secret" not in written:
@@ -172,20 +153,10 @@ class Keys:
     def shared(self, other: Card, salt: bytes, purpose: str, length: int = KEY_BYTES) -> bytes:
         """A secret that both parties of a pair can derive, and nobody else: X25519, then HKDF.
 
-        Parameters
-        ----------
-        other : Card
-        salt : bytes
-            The agreement's hash, so that secrets hold for one agreement.
-        purpose : str
-            What it is used for; secrets of different purposes are independent.
-        length : int
-            In bytes.
-
-        Raises
-        ------
-        CustodyError
-            If the other's public key is none that a secret can be shared with.
+        salt: The agreement's hash, so that secrets hold for one agreement.
+        purpose: What it is used for; secrets of different purposes are independent.
+        length: In bytes.
+        Raises CustodyError if the other's public key is none that a secret can be shared with.
         """
         ends = b"".join(sorted((self.card.exchange, other.exchange)))
         try:
@@ -204,10 +175,7 @@ class Keys:
 
         Of several processes, or threads, one can do so. Disks and backups may keep what was overwritten.
 
-        Raises
-        ------
-        CustodyError
-            If they were used meanwhile, or the file cannot be overwritten.
+        Raises CustodyError if they were used meanwhile, or the file cannot be overwritten.
         """
         with self._alone:
             self._unused()
@@ -268,13 +236,7 @@ def _check_mode(path: Path) -> None:
 
 
 def opened(path: str | Path, kind: str) -> Json:
-    """The content of a file of a known format.
-
-    Raises
-    ------
-    StorageError
-        If it is another file.
-    """
+    """The content of a file of a known format. Raises StorageError if it is another file."""
     written = read_json(path)
     if not isinstance(written, dict) or written.get("format") != kind or written.get("version") != 1:
         found = "a file of another kind"

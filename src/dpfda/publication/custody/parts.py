@@ -38,10 +38,7 @@ TAG_BYTES = 16
 class Part:
     """What one custodian hands over: sealed for the coordinator, masked even for it, and signed.
 
-    Parameters
-    ----------
-    written : mapping
-        The file's content.
+    written: The file's content.
     """
 
     written: Json
@@ -60,10 +57,7 @@ class Part:
     def load(cls, path: str | Path) -> Part:
         """Read a part; what is in it is checked where it is joined with the others.
 
-        Raises
-        ------
-        StorageError
-            If the file holds none.
+        Raises StorageError if the file holds none.
         """
         part = cls(opened(path, cls.FORMAT))
         built(lambda: part.written["custodian"], path)
@@ -76,19 +70,10 @@ class Part:
 def masked(agreement: Agreement, keys: Keys, total: IntegerSum) -> Part:
     """The part of one custodian, made of its exact sum. Its keys are used up.
 
-    Parameters
-    ----------
-    agreement : Agreement
-        Signed; its fingerprint has been compared with the other custodians'.
-    keys : Keys
-        Made for this agreement.
-    total : IntegerSum
-        Private: the sums, and the number of units.
-
-    Raises
-    ------
-    CustodyError
-        If the keys are not those in the agreement, or have been used.
+    agreement: Signed; its fingerprint has been compared with the other custodians'.
+    keys: Made for this agreement.
+    total: Private: the sums, and the number of units.
+    Raises CustodyError if the keys are not those in the agreement, or have been used.
     """
     own, salt = keys.card, agreement.digest
     if agreement.card(own.name) != own:
@@ -131,24 +116,12 @@ def masked(agreement: Agreement, keys: Keys, total: IntegerSum) -> Part:
 def joined(agreement: Agreement, keys: Keys, parts: Iterable[Part]) -> IntegerSum:
     """The total of all parts: exact, private, and modulo the agreement's power of two.
 
-    Parameters
-    ----------
-    agreement : Agreement
-    keys : Keys
-        The coordinator's; the caller uses them up once nothing can be refused any more.
-    parts : iterable of Part
-        One of each custodian, in any order; the same part twice counts once.
-
-    Returns
-    -------
-    IntegerSum
-        Sums and number of units. It leaves with noise only, reduced after the noise; see `IntegerSum`.
-
-    Raises
-    ------
-    CustodyError
-        If one is missing, two differ, one belongs to another agreement or is not by its custodian, or
-        two custodians do not share their mask. Nothing is told of any number.
+    keys: The coordinator's; the caller uses them up once nothing can be refused any more.
+    parts: One of each custodian, in any order; the same part twice counts once.
+    Returns the sums and the number of units. It leaves with noise only, reduced after the noise; see
+        `IntegerSum`.
+    Raises CustodyError if one is missing, two differ, one belongs to another agreement or is not by its
+    custodian, or two custodians do not share their mask. Nothing is told of any number.
     """
     if keys.card != agreement.coordinator:
         raise CustodyError("The keys must be those of the coordinator in the agreement; found others.")

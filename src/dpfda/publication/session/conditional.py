@@ -1,31 +1,15 @@
 """Linear forms of one Gaussian vector, asked one at a time: each new value given those before.
 
-**What is drawn.** Let Z have independent components of standard deviations s_j. A query is an
-integer vector m, its noise value <m, Z> = <b, xi> with b_j = m_j s_j and xi standard normal. Gram and
-Schmidt's process turns the queries asked so far into orthonormal e_1..e_r, in the order in which
-they were asked, and the noise value of the next query is
+A query is an integer vector m, its noise value <m, Z> = <b, xi> with b_j = m_j s_j and xi standard
+normal. With the orthonormal e_1..e_r that Gram and Schmidt's process makes of the queries asked so far,
 
     <b, xi> = sum_k <b, e_k> eta_k + |u| eta_{r+1},      u = b - sum_k <b, e_k> e_k.
 
-The first sum is the conditional mean given all earlier values, |u| the conditional standard deviation.
-Where u = 0 the value is known already and nothing is drawn; elsewhere e_{r+1} = u / |u| and *one* new
-standard normal eta_{r+1} is drawn, whatever was asked before.
-
-**Why it is exact.** A normal is a function of two uniform variables, which are infinite sequences of
-fair bits of which some leading bits are known. The real number <b, xi> is enclosed in ball arithmetic
-and rounded to the nearest integer once the enclosure decides it; if not, bits are appended to the
-same uniforms. No bit is ever drawn again, so every integer returned is the rounding of one real
-function of one set of sequences. Whether u = 0 is a query about integers: an enclosure that excludes
-zero answers it, and otherwise the rank of an integer matrix does, exactly.
-
-**Why the order does not matter.** e_{r+1} is fixed by the queries, and a query may depend on the
-earlier answers, thus on eta_1..eta_r; eta_{r+1} is independent of all of these. By induction
-eta_1, eta_2, .. have, jointly with the queries, the law of <e_1, xi>, <e_2, xi>, .. for one xi drawn
-before the first query and independent of whoever asks: given the past, both are standard normal.
-
-**The t law.** With `degrees` nu the noise is V <b, xi> for V^2 = nu / (zeta_1^2 + .. + zeta_nu^2), where
-the zeta_k are further standard normals. They are drawn once, before the first query is answered, and
-stay secret. Given V all of the above holds with scales V s_j: the values are forms of one t vector.
+Where u = 0 the value is known and nothing is drawn; elsewhere *one* new standard normal is. The value is
+enclosed in ball arithmetic and rounded once the enclosure decides it; else bits are appended to the same
+uniforms, and none is drawn again. With `degrees` nu the noise is V <b, xi>, V^2 = nu / chi^2_nu drawn
+once, before the first answer, and kept secret. Proofs, for queries chosen on the way, too:
+docs/sessions.md.
 """
 
 from __future__ import annotations
@@ -50,16 +34,11 @@ Uniforms = tuple[int, int]
 class Draw:
     """What was added to the secret state; to be on the disk before anything is computed from it.
 
-    Parameters
-    ----------
-    bits : int
-        Leading bits known of every uniform.
-    uniforms : mapping
-        Number of a normal to the leading bits of its two uniforms, for those that are new or longer.
-    direction : tuple of int or None
-        The query, where it is not in the span of the earlier ones.
-    mixing : mapping
-        The same as `uniforms` for the normals that make the factor of a t law.
+    bits: Leading bits known of every uniform.
+    uniforms: Number of a normal to the leading bits of its two uniforms, for those that are new or
+        longer.
+    direction: The query, where it is not in the span of the earlier ones.
+    mixing: The same as `uniforms` for the normals that make the factor of a t law.
     """
 
     bits: int
@@ -78,14 +57,9 @@ def unkept(draw: Draw) -> None:
 class ConditionalValues:
     """Rounded linear forms of independent normal variables, one at a time. The state is secret.
 
-    Parameters
-    ----------
-    scales : sequence of int
-        Standard deviations s_j.
-    initial_bits : int
-        Leading bits that a uniform starts with.
-    degrees : int
-        Degrees of freedom of a t law; 0 for the normal law.
+    scales: Standard deviations s_j.
+    initial_bits: Leading bits that a uniform starts with.
+    degrees: Degrees of freedom of a t law; 0 for the normal law.
     """
 
     def __init__(
@@ -108,16 +82,9 @@ class ConditionalValues:
     def value(self, query: tuple[int, ...]) -> tuple[int, Draw | None]:
         """The noise value of a query, rounded to an integer.
 
-        Parameters
-        ----------
-        query : tuple of int
-            Public integer vector m. Its choice may depend on all earlier values.
-
-        Returns
-        -------
-        int, Draw or None
-            Nearest integer to <m, Z>, and what was drawn for it. A caller that cannot keep the draw
-            must forget the integer and this object.
+        query: Public integer vector m. Its choice may depend on all earlier values.
+        Returns the nearest integer to <m, Z>, and what was drawn for it. A caller that cannot keep the
+            draw must forget the integer and this object.
         """
         before, bits, mixed = self.drawn, self._bits, len(self._mixing)
         self.reserve([query])
@@ -151,12 +118,8 @@ class ConditionalValues:
     def known(self, query: tuple[int, ...], keep: Keep = unkept) -> int:
         """The noise value of a reserved query, rounded to an integer.
 
-        Parameters
-        ----------
-        query : tuple of int
-            In the span of the queries reserved so far.
-        keep : callable
-            Called with further bits, where the rounding needs them, before they are used.
+        query: In the span of the queries reserved so far.
+        keep: Called with further bits, where the rounding needs them, before they are used.
         """
         scaled = self._scaled(query)
         while True:
@@ -172,10 +135,7 @@ class ConditionalValues:
     def replay(self, draw: Draw) -> None:
         """Put back what an earlier object drew.
 
-        Raises
-        ------
-        StorageError
-            If it contradicts what is known already.
+        Raises StorageError if it contradicts what is known already.
         """
         consistent = draw.bits >= self._bits and self._remixed(draw)
         for number, pair in draw.uniforms.items():

@@ -51,10 +51,7 @@ class Journal:
     def create(cls, path: str | Path) -> Self:
         """Make an empty file that was not there, readable by its owner alone.
 
-        Raises
-        ------
-        StorageError
-            If it exists or cannot be made.
+        Raises StorageError if it exists or cannot be made.
         """
         _locks()
         target = Path(os.path.realpath(parameters.path(path)))
@@ -78,17 +75,9 @@ class Journal:
     def open(cls, path: str | Path) -> tuple[Self, list[Record]]:
         """Lock a file, check every line, cut off what a crash left unfinished.
 
-        Returns
-        -------
-        Journal, list of dict
-            The file and its records.
-
-        Raises
-        ------
-        SessionError
-            If another process or session holds it.
-        StorageError
-            If it is missing, readable by others, damaged or empty.
+        Returns the file and its records.
+        Raises SessionError if another process or session holds it. Raises StorageError if it is missing,
+        readable by others, damaged or empty.
         """
         target = Path(os.path.realpath(parameters.path(path)))
         try:
@@ -109,14 +98,9 @@ class Journal:
     def append(self, records: list[Record]) -> None:
         """Write records, together, to the disk.
 
-        Raises
-        ------
-        SessionError
-            If the file is closed, is no longer the one at its path, or was opened by the parent of
-            this process.
-        StorageError
-            If the disk refuses. What is on it is then uncertain, so the file is let go of: it has to
-            be opened again.
+        Raises SessionError if the file is closed, is no longer the one at its path, or was opened by the
+        parent of this process. Raises StorageError if the disk refuses. What is on it is then uncertain,
+        so the file is let go of: it has to be opened again.
         """
         descriptor = self.check()
         digest, lines = self._digest, b""
@@ -155,10 +139,7 @@ class Journal:
     def destroy(self) -> None:
         """Overwrite the file, remove it and close it: each, whatever becomes of the others.
 
-        Raises
-        ------
-        StorageError
-            If something is left; the message says what.
+        Raises StorageError if something is left; the message says what.
         """
         self.check_process()
         descriptor, left = self._held(), []
@@ -194,12 +175,7 @@ class Journal:
             self.close()
 
     def check_process(self) -> None:
-        """Refuse a child of the process that opened the file.
-
-        Raises
-        ------
-        SessionError
-        """
+        """Refuse a child of the process that opened the file. Raises SessionError."""
         if os.getpid() != self._process:
             raise SessionError(
                 "The session was opened by the parent of this process. Ask there: two writers could "
@@ -209,10 +185,8 @@ class Journal:
     def check(self) -> int:
         """The file's descriptor, after checks that what is written to it is kept at its path.
 
-        Raises
-        ------
-        SessionError
-            If the file is closed, was removed, replaced or written to, or belongs to the parent process.
+        Raises SessionError if the file is closed, was removed, replaced or written to, or belongs to the
+        parent process.
         """
         self.check_process()
         descriptor = self._held()

@@ -31,14 +31,9 @@ LARGEST = 2.0**500
 class Query:
     """The functional f -> sum_i weights_i f^(order)(points_i). Public.
 
-    Parameters
-    ----------
-    words : mapping
-        What is asked, as JSON types: the same words are the same query.
-    points, weights : array (k,)
-        Points of the domain and what the values there are multiplied by.
-    order : int
-        Order of the derivative.
+    words: What is asked, as JSON types: the same words are the same query.
+    points, weights: array (k,). Points of the domain and what the values there are multiplied by.
+    order: Order of the derivative.
     """
 
     words: dict[str, object]
@@ -61,10 +56,7 @@ class Query:
     def direction(self, frame: ReleasedFunction) -> tuple[tuple[int, ...], int]:
         """The functional of the shrunken basis functions: integers m and e, for m 2^-e.
 
-        Raises
-        ------
-        ParameterError
-            If it is not finite, or the basis functions have no such derivative.
+        Raises ParameterError if it is not finite, or the basis functions have no such derivative.
         """
         functions = frame.basis.evaluate(self.points, self.order)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -80,17 +72,10 @@ class Query:
 class Posed:
     """A query with all that is public about its answer, checked before any noise is drawn.
 
-    Parameters
-    ----------
-    query : Query
-    direction : tuple of int
-        The integer vector m.
-    step : Fraction
-        What the integer <m, Y> is multiplied by.
-    center : float
-        The functional of the bound's center.
-    standard_error : float
-        Standard deviation of the answer's noise.
+    direction: The integer vector m.
+    step: What the integer <m, Y> is multiplied by.
+    center: The functional of the bound's center.
+    standard_error: Standard deviation of the answer's noise.
     """
 
     query: Query
@@ -112,10 +97,8 @@ def pose(
 ) -> Posed:
     """Work out and check everything public about a query.
 
-    Raises
-    ------
-    ParameterError
-        If the answer may be beyond the range of floats, or the function has no such derivative.
+    Raises ParameterError if the answer may be beyond the range of floats, or the function has no such
+    derivative.
     """
     direction, exponent = query.direction(frame)
     step = Fraction(2) ** -(exponent + frame.exponent) / Fraction(frame.count)

@@ -17,12 +17,8 @@ from dpfda.privacy.guarantees import PureDP
 class StudentQuestions:
     """t noise on all coefficients, of which a session tells `questions` functionals.
 
-    Parameters
-    ----------
-    questions : int
-        Number of linearly independent functionals.
-    degrees : int, optional
-        Degrees of freedom; by default questions + 4.
+    questions: Number of linearly independent functionals.
+    degrees: Degrees of freedom; by default questions + 4.
     """
 
     questions: int
@@ -47,12 +43,8 @@ class StudentQuestions:
 def with_questions(estimator: Any, questions: int) -> Any:
     """The same estimator, with the noise of so many questions; the one given is left as it is.
 
-    Raises
-    ------
-    ParameterError
-        If the number is not a positive integer.
-    RefusedMechanismError
-        If another mechanism is named than "student-t".
+    Raises ParameterError if the number is not a positive integer. Raises RefusedMechanismError if
+    another mechanism is named than "student-t".
     """
     count = whole(questions, "questions", 1)
     named = estimator.mechanism

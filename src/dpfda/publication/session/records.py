@@ -43,12 +43,8 @@ def origin_of(records: list[Record]) -> Record:
 def checked_header(records: list[Record], journal: Journal, moved: bool) -> Record:
     """The first record, of a session that may be resumed from this file.
 
-    Raises
-    ------
-    StorageError
-        If it is not a session, or of another schema.
-    SessionError
-        If the file is not where it was last vouched for, and `moved` does not vouch for it.
+    Raises StorageError if it is not a session, or of another schema. Raises SessionError if the file is
+    not where it was last vouched for, and `moved` does not vouch for it.
     """
     header = records[0]
     if header.get("format") != FORMAT or header.get("schema_version") != SCHEMA_VERSION:

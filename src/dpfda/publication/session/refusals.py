@@ -15,13 +15,9 @@ from dpfda.publication import MeanPlan
 def check_plan(plan: MeanPlan) -> None:
     """Refuse what a session cannot answer before anything is charged.
 
-    Raises
-    ------
-    ParameterError
-        If the functions are not on an interval.
-    RefusedMechanismError
-        If the noise is neither Gaussian nor that of a number of questions, awaits the count, or is
-        not on coefficients.
+    Raises ParameterError if the functions are not on an interval. Raises RefusedMechanismError if the
+    noise is neither Gaussian nor that of a number of questions, awaits the count, or is not on
+    coefficients.
     """
     if isinstance(plan.basis, BoxFunctions):
         raise ParameterError(
@@ -57,10 +53,7 @@ def spread_of(noise: GaussianNoise | StudentForms) -> Fraction:
 def checked_noise(noise: NoiseLaw, guarantee: Guarantee) -> GaussianNoise | StudentForms:
     """The noise, if functionals of it can be drawn one at a time.
 
-    Raises
-    ------
-    RefusedMechanismError
-        If it is not, with the reason.
+    Raises RefusedMechanismError if it is not, with the reason.
     """
     if isinstance(noise, GaussianNoise | StudentForms):
         return noise

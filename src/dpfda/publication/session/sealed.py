@@ -15,11 +15,8 @@ def sealed(step: Callable[[], T]) -> T:
 
     A traceback holds the local variables of every frame, and tools that report errors write them out.
 
-    Raises
-    ------
-    SessionError
-        In place of any exception that is not dpfda's own. Its message is left out, for it may quote
-        secrets. Interruptions keep their type.
+    Raises SessionError: In place of any exception that is not dpfda's own. Its message is left out, for
+    it may quote secrets. Interruptions keep their type.
     """
     try:
         return step()

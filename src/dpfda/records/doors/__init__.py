@@ -35,13 +35,9 @@ class Door:
     def curves(self, data: object, groups: object, stated: object) -> Handed:
         """Curves, the units' labels, and the grid and domain that the container says.
 
-        Parameters
-        ----------
-        data : container
-            Private, but for its public side.
-        groups : column, or whatever word the container has for one
-        stated : array (m,), tuple of d arrays, or None
-            The grid, where it is stated elsewhere; it goes before the container's own.
+        data: Private, but for its public side.
+        stated: array (m,), tuple of d arrays, or None. The grid, where it is stated elsewhere; it goes
+            before the container's own.
         """
         return Handed(data, groups)
 

@@ -25,13 +25,7 @@ class LabelledArray(Door):
         return type(data).__module__.partition(".")[0] == "xarray" and hasattr(data, "dims")
 
     def cells(self, data: Any) -> Any:
-        """The array below the labels.
-
-        Raises
-        ------
-        DataError
-            If it holds several variables.
-        """
+        """The array below the labels. Raises DataError if it holds several variables."""
         if hasattr(data, "data_vars"):
             raise DataError("X must be one variable; found a data set of several. Pass one of them.")
         return data.data
@@ -39,12 +33,9 @@ class LabelledArray(Door):
     def curves(self, data: object, groups: object, stated: object) -> Handed:
         """The second dimension is the grid.
 
-        Raises
-        ------
-        OrientationError
-            If the first dimension looks like the grid, or it cannot be told which of the two is.
-        ParameterError
-            If dimensions after the first have other numbers than the stated axes of a box.
+        Raises OrientationError if the first dimension looks like the grid, or it cannot be told which of
+        the two is. Raises ParameterError if dimensions after the first have other numbers than the
+        stated axes of a box.
         """
         names, along = self._coordinates(data)
         if isinstance(stated, tuple):

@@ -42,12 +42,8 @@ class FunctionalData(Door):
         Functions in a basis are evaluated on the stated grid; `groups` may be "sample_names", where the
         names of the samples say whose they are.
 
-        Raises
-        ------
-        DataError
-            If the functions have several values, or are of a kind that cannot be read.
-        ParameterError
-            If `groups` is another word.
+        Raises DataError if the functions have several values, or are of a kind that cannot be read.
+        Raises ParameterError if `groups` is another word.
         """
         if getattr(data, "dim_codomain", 1) != 1:
             raise DataError(

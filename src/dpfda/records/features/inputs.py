@@ -40,10 +40,7 @@ class FeatureMap(Protocol):
 class InputBox:
     """Public bounds of each input column; values are clipped to them and scaled to [0, 1].
 
-    Parameters
-    ----------
-    lower, upper : array (d,)
-        In the units of the columns, lower < upper.
+    lower, upper: array (d,). In the units of the columns, lower < upper.
     """
 
     lower: Floats
@@ -53,10 +50,7 @@ class InputBox:
     def of(cls, bounds: object, inputs: int) -> InputBox:
         """Read (lower, upper), numbers or one number a column.
 
-        Raises
-        ------
-        ParameterError
-            If there are none, or they are not finite with lower < upper.
+        Raises ParameterError if there are none, or they are not finite with lower < upper.
         """
         if bounds is None:
             raise ParameterError(

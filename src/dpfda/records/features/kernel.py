@@ -60,19 +60,10 @@ class FourierFeatures:
     def drawn(cls, kernel: Kernel, inputs: int, components: int, seed: int = 0) -> FourierFeatures:
         """Draw frequencies with a public seed.
 
-        Parameters
-        ----------
-        kernel : RBF or Matern
-            With one length scale, in units of the inputs scaled to [0, 1].
-        inputs, components : int
-            Numbers d and K; K is rounded up to an even number.
-        seed : int
-            Public; it chooses the features and has nothing to do with the privacy noise.
-
-        Raises
-        ------
-        ParameterError
-            For another kernel.
+        kernel: With one length scale, in units of the inputs scaled to [0, 1].
+        inputs, components: Numbers d and K; K is rounded up to an even number.
+        seed: Public; it chooses the features and has nothing to do with the privacy noise.
+        Raises ParameterError: For another kernel.
         """
         from sklearn.gaussian_process import kernels as sk
 
@@ -156,27 +147,16 @@ class LandmarkFeatures:
     ) -> LandmarkFeatures:
         """Features of a kernel at landmarks (m, d).
 
-        Parameters
-        ----------
-        kernel : scikit-learn kernel
-            Matern, RBF, RationalQuadratic and the like with one length scale, and their sums and
+        kernel: Matern, RBF, RationalQuadratic and the like with one length scale, and their sums and
             products, in units of the inputs scaled to [0, 1].
-        points : array (m, d)
-            Public landmarks, in the unit cube; or, with `bounds`, in the units of the inputs. Never
-            records of the private data.
-        components : int, optional
-            Number K of leading functions; by default all that are not zero to rounding.
-        bounds : (lower, upper), optional
-            The bounds that the estimator is given.
-        power : float
-            Operator power eta of the kernel, at least 1: the penalty is the squared norm in the space of
-            C^eta (Lin & Reimherr 2023, Theorem 16), larger for smoother functions. Features are then
+        points: array (m, d). Public landmarks, in the unit cube; or, with `bounds`, in the units of the
+            inputs. Never records of the private data.
+        components: Number K of leading functions; by default all that are not zero to rounding.
+        bounds: (lower, upper). The bounds that the estimator is given.
+        power: Operator power eta of the kernel, at least 1: the penalty is the squared norm in the space
+            of C^eta (Lin & Reimherr 2023, Theorem 16), larger for smoother functions. Features are then
             scaled to length one at the longest landmark, and clipped to it elsewhere.
-
-        Raises
-        ------
-        ParameterError
-            If the kernel cannot be written down, or points or power are unusable.
+        Raises ParameterError if the kernel cannot be written down, or points or power are unusable.
         """
         from sklearn.base import clone
         from sklearn.gaussian_process.kernels import Kernel
@@ -214,10 +194,7 @@ class LandmarkFeatures:
     ) -> LandmarkFeatures:
         """Features at the midpoints of an equally spaced grid with `points` cells along each input.
 
-        Raises
-        ------
-        ParameterError
-            If the grid has more than 4096 points.
+        Raises ParameterError if the grid has more than 4096 points.
         """
         total = count(points, "points", 1) ** inputs
         if total > LARGEST_GRID:

@@ -68,14 +68,10 @@ class LinearFeatures:
     ) -> LinearFeatures:
         """Each column, taken to [-1, 1], and a constant.
 
-        Parameters
-        ----------
-        inputs : int
-            Number of columns.
-        norm_bound : float, optional
-            Public bound of the length of (constant, columns in [-1, 1]); by default the largest that
-            can occur, (constant^2 + d)^(1/2). A smaller one means less noise and clips some records.
-        constant : float
+        inputs: Number of columns.
+        norm_bound: Public bound of the length of (constant, columns in [-1, 1]); by default the largest
+            that can occur, (constant^2 + d)^(1/2). A smaller one means less noise and clips some
+            records.
         """
         largest = math.sqrt(constant**2 + inputs)
         bound = largest if norm_bound is None else float(norm_bound)
@@ -120,17 +116,11 @@ class LinearFeatures:
     ) -> LinearFeatures:
         """Coefficients of curves or images in a public basis.
 
-        Parameters
-        ----------
-        analysis : array (m, K)
-            Takes values on the grid to coefficients, for example `KernelBasis.analysis`.
-        bounds : (float, float)
-            The bounds that the estimator is given: one pair for all grid points.
-        norm_bound : float
-            Public bound of the length of (constant, coefficients of the curve minus the center).
-        center : float or array (m,)
-            Public curve that is subtracted, in the units of the data.
-        constant : float
+        analysis: array (m, K). Takes values on the grid to coefficients, for example
+            `KernelBasis.analysis`.
+        bounds: (float, float). The bounds that the estimator is given: one pair for all grid points.
+        norm_bound: Public bound of the length of (constant, coefficients of the curve minus the center).
+        center: float or array (m,). Public curve that is subtracted, in the units of the data.
         """
         matrix = np.asarray(analysis, dtype=np.float64)
         low, high = float(bounds[0]), float(bounds[1])

@@ -1,0 +1,114 @@
+"""A release that is only tried: what would be published, of whom and at what price. Nothing private."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+from dpfda.command.running import print_json, say
+
+if TYPE_CHECKING:
+    from dpfda.command.accounts import Account
+    from dpfda.command.declared import Given
+    from dpfda.command.publishing import Publication
+    from dpfda.command.reading import Summary
+    from dpfda.privacy.certificates import Certificate
+    from dpfda.privacy.composition import Cost
+
+Charge = tuple[Sequence["Cost"], Mapping[str, object]]
+# Charges of the releases that a study makes before, by ledger and data set.
+BEFORE: ContextVar[dict[tuple[str, str], list[Charge]] | None] = ContextVar("charges", default=None)
+# Whether a dry run only checks.
+QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
+# So many names of columns are said.
+SHOWN = 6
+
+
+@contextmanager
+def quietly(quiet: bool = True) -> Iterator[None]:
+    """Within it a dry run checks and says nothing."""
+    before = QUIET.set(quiet)
+    try:
+        yield
+    finally:
+        QUIET.reset(before)
+
+
+def dry_run(
+    publication: Publication,
+    given: Given,
+    estimator: Summary,
+    planned: Certificate | None,
+    account: Account | None,
+    warnings: Sequence[str],
+) -> None:
+    """Say what the verb would do with these options and this file, of which the header alone is read."""
+    from dpfda.records.files import header_alone
+    from dpfda.spine.estimator import addressed
+
+    with header_alone():
+        table = publication.reader.read(given)
+        found = {**publication.reader.found(given, table), **publication.found(given, table)}
+        axis = publication.reader.axis(given, table)
+    estimator.set_params(**addressed(type(estimator), found))
+    settings = estimator.settings
+    unit = settings.unit.called(given.groups)
+    # What stands where a header is to be may be somebody's record: no name is said that was not typed.
+    stated = getattr(given, "columns", "") is not None or table.columns == ()
+    typed = [*(table.columns if stated else ()), *publication.reader.used(given, table), given.groups]
+    used = [*dict.fromkeys(name for name in typed if name is not None)]
+    others = [] if stated else [f"{len(table.columns)} of the curve"]
+    facts = {
+        "publishes": publication.words,
+        "guarantee": str(estimator.asked()),
+        "protects": settings.unit.relation.describe(unit),
+        **({} if planned is None else {"bound": str(planned.bound["description"])}),
+        "columns": ", ".join([*others, *_listed(used)]),
+        "axis": axis if stated else "",
+        "in the file": f"{len(table.header)} columns",
+        **_charge(estimator, planned, account, unit),
+        "writes": ", ".join(_outputs(publication, given)),
+    }
+    if QUIET.get():
+        return
+    if given.as_json:
+        print_json({"dry_run": True, **facts, "warnings": [*warnings]})
+        return
+    lines = [f"  {name + ':':<11} {fact}" for name, fact in facts.items() if fact]
+    say("\n".join(["Dry run: nothing is charged, drawn or written. It would do this:", *lines]))
+
+
+def _listed(names: Sequence[str]) -> Sequence[str]:
+    return names if len(names) <= SHOWN else [*names[:2], "..", f"{names[-1]} ({len(names)})"]
+
+
+def _outputs(publication: Publication, given: Given) -> list[str]:
+    beside = [getattr(given, option.name) for option, _ in publication.written]
+    return [str(path) for path in (given.out, *beside) if path is not None]
+
+
+def _charge(
+    estimator: Summary, planned: Certificate | None, account: Account | None, unit: str
+) -> dict[str, str]:
+    """What would be charged, and what would be left; refused where the budget does not allow it."""
+    from dpfda.privacy.composition import Cost
+
+    if account is None:
+        return {"charge": "no ledger is named: keep an account of all releases (--ledger, --dataset)"}
+    costs = planned.costs if planned is not None else (Cost(estimator.asked()),)
+    relation = str(estimator.settings.unit.relation)
+    charges: list[Charge] = [(costs, {"neighbours": relation, "privacy_unit": unit})]
+    before, key = BEFORE.get(), (str(account.ledger.path), account.dataset)
+    if before is not None:
+        charges = [*before.get(key, []), *charges]
+    left = account.ledger.foreseen(account.dataset, charges)
+    if before is not None:
+        before[key] = charges
+    now = account.ledger.remaining(account.dataset)
+    where = f"{account.dataset!r} in {account.ledger.path}"
+    return {
+        "charge": f"{estimator.asked()} to {where}",
+        "left": f"{now} before, {left} after",
+    }

@@ -1,0 +1,126 @@
+"""How far a density may be from the one that an unlimited budget would publish of the same units."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import scipy
+
+from dpfda.bases.cells import synthesise
+from dpfda.density.histogram_release import ReleasedHistogram
+from dpfda.numerics.arrays import Floats
+from dpfda.releases.bands import Asked, Band, band_from_errors
+
+# Chosen on half of the sets that the page on densities names: how much wider than simulated, and what
+# part of its bend from cell to cell a density may differ by.
+GUARD, BENDS = 1.2, 0.5
+# With more than this share in two neighbours among so many cells, peaks are not seen: so much wider.
+CROWDED, CELLS, WIDER = 0.7, 8, 2.0
+# Cells are told to stand out if so many differ from both cells beside them by so many deviations.
+COMB, FAR = 3, 4.0
+# Simulated errors, fewer where each takes long.
+DRAWN, FEWEST, WORK = 500, 100, 10**8
+
+
+def sample_widths(
+    raw: ReleasedHistogram, nodes: Floats, at: Floats, asked: Asked, read: Callable[[Floats], Floats]
+) -> Floats:
+    """Half-widths (q,) of the band for the density of the sample, per unit of volume.
+
+    Parameters
+    ----------
+    raw : ReleasedHistogram
+        Smoothed adaptively.
+    nodes : array
+        The density on its nodes.
+    at : array (q, d)
+        Points of the box that the cells are in.
+    asked : Asked
+    read : callable
+        From values at the nodes to those at the points.
+    """
+    generator, smoother = np.random.Generator(np.random.Philox(key=5)), raw.smoother
+    draws = min(DRAWN, max(FEWEST, WORK // max(raw.coefficients.size, nodes.size)))
+    errors = smoother.errors(generator, draws, raw.share_variance, raw.size)
+    drawn = np.array([read(synthesise(each, nodes.shape)) for each in errors])
+    band = band_from_errors(np.zeros(len(at)), np.abs(drawn), asked.level, asked.simultaneous, at)
+    width = GUARD * (WIDER if is_crowded(raw) else 1.0) * band.upper / raw.cells.volume
+    return width + BENDS * read(bends(raw, nodes)) if raw.cells.is_regular else width
+
+
+def cells_band(raw: ReleasedHistogram, at: Floats, asked: Asked) -> Band:
+    """Band for the units' own shares of the cells that points (q, d) lie in, per unit of volume.
+
+    Exact, whatever the data are: noise on cells is independent and no smoothing is involved. Where the
+    number of units is private, shares are over the released one.
+    """
+    cell = raw.cells.index(at)
+    beyond = 1 - asked.level ** (1 / (np.unique(cell).size if asked.simultaneous else 1))
+    gaussian = raw.noise.law == "gaussian"
+    far = float(scipy.special.ndtri(1 - beyond / 2)) if gaussian else -math.log(beyond) / math.sqrt(2)
+    width = far * math.sqrt(raw.share_variance) / (raw.cells.shares[cell] * raw.cells.volume)
+    heights = raw.heights[cell]
+    lower, upper = np.maximum(heights - width, 0.0), np.maximum(heights + width, 0.0)
+    return Band(at, lower, upper, asked.level, asked.simultaneous)
+
+
+def bends(raw: ReleasedHistogram, nodes: Floats) -> Floats:
+    """How far the density is, within a cell, from a straight course between the cells beside it."""
+    found = np.zeros(nodes.shape)
+    for axis, (count, cells) in enumerate(zip(nodes.shape, raw.cells.shape, strict=True)):
+        far = np.zeros(nodes.ndim)
+        far[axis] = count / cells
+        before, after = (
+            scipy.ndimage.shift(nodes, side * far, order=1, mode="reflect") for side in (-1, 1)
+        )
+        bend, around = np.abs(before - 2 * nodes + after), max(1, round(count / cells))
+        found += scipy.ndimage.maximum_filter1d(bend, around, axis, mode="reflect")
+    return found
+
+
+def standing_out(raw: ReleasedHistogram) -> int:
+    """Number of cells of an interval that both cells beside them exceed, or fall short of, clearly.
+
+    That is by four deviations of noise and sampling. Densities that are smooth within cells have few.
+    """
+    if raw.dimensions > 1 or not raw.cells.is_regular:
+        return 0
+    shares = raw.counts / raw.size
+    variances = raw.share_variance + np.maximum(shares, 0.0) / raw.size
+    steps = np.diff(shares) / np.sqrt(variances[1:] + variances[:-1])
+    turned = np.sign(steps[1:]) != np.sign(steps[:-1])
+    return int(np.sum(turned & (np.minimum(*np.abs([steps[1:], steps[:-1]])) > FAR)))
+
+
+def is_crowded(raw: ReleasedHistogram) -> bool:
+    """Whether two neighbouring cells hold most of the units, so that a peak within is not seen."""
+    shares = raw.counts / raw.size
+    return (
+        raw.dimensions == 1 and shares.size >= CELLS and bool(np.max(shares[1:] + shares[:-1]) > CROWDED)
+    )
+
+
+def crowded_words(raw: ReleasedHistogram) -> str:
+    """What is not seen where most units lie in two cells; "" where they do not."""
+    if not is_crowded(raw):
+        return ""
+    return (
+        f"more than {CROWDED:.0%} of the {raw.unit}s lie in two of {raw.cells.size} cells. What the "
+        "density does within these was not seen: its peak may be narrower and higher. Ends of the "
+        f"domain nearer to where {raw.unit}s lie, a larger epsilon or scale='log' show more"
+    )
+
+
+def comb_words(raw: ReleasedHistogram) -> str:
+    """What cells that stand out look like; "" where they are few."""
+    found = standing_out(raw)
+    if found < COMB:
+        return ""
+    return (
+        f"{found} cells hold far more, or far fewer, {raw.unit}s than both cells beside them. Values "
+        "that lie a step apart, such as whole years or half hours, look so; the curve and its band then "
+        "mean little between values. Where the step is known, state it (step=1, --step 1), and the "
+        "probability of each value is published"
+    )

@@ -1,0 +1,170 @@
+"""`dpfda run`: a study in one file, data and releases, that can be reviewed, signed and run."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from dpfda.command import dry_run as tried
+from dpfda.command import options as o
+from dpfda.command.functions import Verb
+from dpfda.command.running import say
+from dpfda.numerics.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dpfda.command.declared import Option
+    from dpfda.command.publishing import Publication
+
+# A study is small; what is larger is no study.
+LARGEST = 2**20
+DATA, RELEASE = "data", "release"
+
+
+def run(study: Path, *, dry_run: bool = False, rest: bool = False) -> None:
+    """Publish all releases of a study, which is one file: reviewed, signed, and run.
+
+    The file has a table [data] with file, columns, groups, unit, ledger, dataset and whatever else all
+    of its verbs are to be given, and a [[release]] for each release: its verb, out, and the verb's other
+    options by their names, lists where they take several values. Paths are relative to the file. All
+    releases are checked, with what they cost together, before the first is made.
+
+    Parameters
+    ----------
+    study : STUDY.toml
+        The study. Public.
+    dry_run : bool
+        Check all releases, say what they would be and what they would cost together, and stop.
+    rest : bool
+        Leave out releases whose files exist: they were made before an interruption.
+    """
+    releases = [*read_study(study)]
+    if rest:
+        releases = [each for each in releases if not each.out.exists()]
+    say(f"{study}: {len(releases)} release{'s' if len(releases) != 1 else ''}, SHA-256 {_digest(study)}")
+    before = tried.BEFORE.set({})
+    try:
+        for each in releases:
+            each.run("--dry-run", quiet=not dry_run)
+    finally:
+        tried.BEFORE.reset(before)
+    for each in () if dry_run else releases:
+        each.run()
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A release of a study: a verb, what is typed behind it, its file, and which one it is."""
+
+    verb: Publication
+    typed: Sequence[str]
+    out: Path
+    place: int
+
+    def run(self, *more: str, quiet: bool = False) -> None:
+        """Run the verb; a refusal names the release and stops the study."""
+        from dpfda.command.made import command_of
+
+        if not quiet:
+            say(f"release {self.place}: dpfda {self.verb.name} .. --out {self.out}")
+        with tried.quietly(quiet):
+            status = command_of(self.verb)([*self.typed, *more], standalone_mode=False)
+        if status:
+            say(f"release {self.place} of the study ({self.verb.name}) stopped it", err=True)
+            raise typer.Exit(status)
+
+
+def read_study(path: Path) -> Iterator[Planned]:
+    """The releases of a study, each with the options that it and its data state.
+
+    Raises
+    ------
+    ParameterError
+        If the file is no study.
+    """
+    from dpfda.command.publishing import Publication
+    from dpfda.front.verbs import declared_verbs
+
+    written = _read(path)
+    known = {name: verb for name, verb in declared_verbs().items() if isinstance(verb, Publication)}
+    data, releases = written.pop(DATA, None), written.pop(RELEASE, None)
+    if written or not isinstance(data, dict) or not isinstance(releases, list) or not releases:
+        words = "have one table [data] and one or more [[release]], and no other"
+        found = ", ".join(written) or "others"
+        raise ParameterError("STUDY.toml", words, found, "See dpfda run --help for an example.")
+    if not isinstance(data.get("file"), str):
+        raise ParameterError("[data] file", "name the file with the records", _shown(data.get("file")))
+    folder = path.parent
+    for place, own in enumerate(releases, 1):
+        where = f"[[release]] {place}"
+        verb = own.pop("verb", None) if isinstance(own, dict) else None
+        if verb not in known:
+            raise ParameterError(f"{where} verb", f"be one of {', '.join(known)}", _shown(verb))
+        if not isinstance(own.get("out"), str):
+            raise ParameterError(f"{where} out", "name a file to write", _shown(own.get("out")))
+        options = {name: option for option in known[verb].told() for name in _names(option)}
+        shared = {name: value for name, value in data.items() if name != "file"}
+        fitting = {name: value for name, value in shared.items() if _plain(name) in options}
+        typed = [str(folder / data["file"])]
+        for name, value in {**fitting, **own}.items():
+            option = options.get(_plain(name))
+            if option is None:
+                words = f"be an option of dpfda {verb}"
+                raise ParameterError(f"{where} {name}", words, _shown(name), f"See dpfda {verb} --help.")
+            typed += _typed(option, value, f"{where} {name}", folder)
+        yield Planned(known[verb], typed, folder / own["out"], place)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not path.is_file() or path.stat().st_size > LARGEST:
+        raise ParameterError("STUDY.toml", "name a study: a small file in TOML", repr(str(path)))
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ParameterError("STUDY.toml", f"be TOML: {error}", repr(str(path))) from None
+
+
+def _plain(name: str) -> str:
+    return name.replace("-", "_")
+
+
+def _names(option: Option) -> set[str]:
+    """By what an option is known in a study: as it is typed, or by the parameter."""
+    return {_plain(option.flag.lstrip("-")), option.name} if option.flag else set()
+
+
+def _typed(option: Option, value: object, where: str, folder: Path) -> list[str]:
+    """What is typed for a value."""
+    if isinstance(value, bool):
+        if option.type is not bool:
+            raise ParameterError(where, "have a value", _shown(value))
+        return [option.flag] if value else []
+    values = value if isinstance(value, list) else [value]
+    if not values or not all(isinstance(each, str | int | float) for each in values):
+        raise ParameterError(
+            where, "be text, a number, true or false, or a list of these", _shown(value)
+        )
+    paths = option.type is Path or option.type == list[Path]
+    words = [str(folder / str(each)) if paths else str(each) for each in values]
+    if option.type in (list[str], list[float], list[Path]):
+        return [part for word in words for part in (option.flag, word)]
+    return [option.flag, *words]
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _shown(value: object) -> str:
+    # Not above: the list of verbs is to come at once, without numpy.
+    from dpfda.numerics.parameters import shown
+
+    return shown(value)
+
+
+VERB = Verb.of("run", run, ("dpfda run study.toml --dry-run", "dpfda run study.toml"), o.PUBLISHING)

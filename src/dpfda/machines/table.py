@@ -1,0 +1,131 @@
+"""Regression and class probability in one or two inputs as one table: its plan and its sum.
+
+**Guarantee.** Inputs, clipped to their public bounds, lie in one of C public cells. A unit with k
+records gives each of them the share 1/k, in whole numbers of 2^-20. A target y, scaled from its bounds
+to v in [0, 1], divides its share among three corners of its cell by (1 - v)^2, 2 v (1 - v), v^2; a class
+puts all of it into its own. So a unit is a point of the simplex: its numbers are not negative, and their
+sum is at most w = 2^20, whatever its records are. The table of all units moves by at most 2 w in l1,
+2^(1/2) w in l2, when one unit takes the place of another, and by w when one comes or goes:
+`dpfda.mechanisms.design.shares`, as for means of curves that were observed here and there
+(`dpfda.mean.sparse`). All the rest follows from the noisy table (`dpfda.estimates.pooled`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dpfda.bases.cells import CellGrid
+from dpfda.estimates.pooled import CORNERS, PooledMean, table_cells
+from dpfda.machines.table_release import BOUND, MOST_INPUTS, TablePredictor
+from dpfda.mean.sparse import CornersPlan
+from dpfda.mechanisms.design.shares import UNIT
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Flags, Floats, Integers
+from dpfda.numerics.errors import ParameterError
+from dpfda.privacy.guarantees import Guarantee
+from dpfda.publication import NAMED, Paying, planner, stamp
+from dpfda.publication.tables import ShareTable
+from dpfda.records.features import InputBox
+from dpfda.records.observations import Observations
+from dpfda.spine.settings import Settings, read_labels
+
+NAME = "table"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PredictorPlan(CornersPlan):
+    """Plan of a regression or of probabilities of classes, from one table.
+
+    Parameters
+    ----------
+    cells : CellGrid
+        Of the inputs.
+    labels : int
+        Number of classes; 0 of a regression.
+    classes : tuple
+        The public classes; empty where there are none, or they are not stated yet.
+    alone : bool
+        Whether every unit has one record.
+    """
+
+    cells: CellGrid
+    labels: int = 0
+    classes: tuple[object, ...] = field(default=())
+    alone: bool = True
+    error_words = (
+        "root mean square at a point, from the function of the population, sampling included, for smooth"
+        " functions and inputs spread evenly"
+    )
+
+    @property
+    def summary(self) -> str:
+        return self.table.words["summary"]
+
+    @property
+    def _expected(self) -> PooledMean:
+        return self._seen(self.cells.shape, self.labels, self.alone)
+
+    def total(
+        self, values: Floats, targets: Floats, usable: Flags, codes: Integers, units: int
+    ) -> IntegerSum:
+        """The private sum of all units' shares; targets as in `Labelled`."""
+        bounds = None if self.labels else (-1.0, 1.0)
+        if self.labels:
+            targets = targets.argmax(axis=1) if targets.ndim > 1 else (targets > 0).astype(np.int64)
+        found = Observations(codes, values, targets, usable, units)
+        return IntegerSum.of(found.shares(self.cells, bounds, UNIT, self.labels or CORNERS.size))
+
+    def released(self, total: IntegerSum, paying: Paying = NAMED) -> TablePredictor:
+        """Charge, draw, add: the released function."""
+        about = {**self.about, **stamp()}
+        noisy, certificate = self.table.publish(total, paying)
+        made = self.cells, self.bounds, self.classes, self.alone
+        return TablePredictor(noisy, *made, certificate, about)
+
+
+@planner
+def predictor_plan(
+    guarantee: Guarantee,
+    units: int,
+    *,
+    settings: Settings,
+    inputs: InputBox,
+    grouped: bool,
+    classes: tuple[object, ...],
+    functions: int | None,
+    target: tuple[float, float] | None = None,
+) -> PredictorPlan:
+    """The plan of a table; parameters as of `dpfda.machines.plan.machine_plan`.
+
+    Raises
+    ------
+    ParameterError
+        If there are more than two inputs.
+    """
+    count = inputs.lower.size
+    if count > MOST_INPUTS:
+        remedy = "Cells of many inputs hold too few: leave out the solver."
+        raise ParameterError("solver", "not be 'table' for more than two inputs", f"{count}", remedy)
+    labels = 0 if functions is None else max(functions, 2)
+    unit, relation = settings.unit.called(grouped or None), settings.unit.relation
+    size = None if settings.unit.private else units
+    deviation = ShareTable(1, guarantee, relation, unit, size).deviation
+    ends = zip(inputs.lower.tolist(), inputs.upper.tolist(), strict=True)
+    cells = CellGrid.regular(table_cells(float(units), deviation, count), list(ends))
+    task = "regression" if functions is None else "classification"
+    words = {
+        "summary": f"{task} function",
+        "bound": BOUND.format(unit=unit),
+        "basis": cells.describe(),
+    }
+    tuning = {"name": NAME, "cells": list(cells.shape)}
+    table = ShareTable(
+        cells.size * (labels or CORNERS.size), guarantee, relation, unit, size, "auto", words, tuning
+    )
+    center, half = target or (0.5, 0.5)
+    about: Mapping[str, object] = read_labels(settings.domain.labels)
+    bounds = (center - half, center + half)
+    return PredictorPlan(table, bounds, about, units, cells, labels, classes, not grouped)

@@ -1,0 +1,256 @@
+"""A released regression or class probability in one or two inputs: a noisy table, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpfda.bases.cells import CellGrid
+from dpfda.estimates.histospline import nearest_shares
+from dpfda.estimates.pooled import CORNERS, POINTS, SIDE_POINTS, PooledMean
+from dpfda.machines.predictor import FADED, Predictor
+from dpfda.numerics import encoding
+from dpfda.numerics.arrays import Flags, Floats
+from dpfda.numerics.errors import ParameterError
+from dpfda.privacy.certificates import Certificate
+from dpfda.records.features import InputBox
+from dpfda.releases import entries as file
+from dpfda.releases.bands import Asked, Band, settled
+from dpfda.releases.facts import BandFact, Claim, Stated
+from dpfda.releases.promise import AddedNoise
+from dpfda.releases.published import as_given
+from dpfda.releases.shares import NoisyShares, used_units
+
+MOST_INPUTS = 2
+BOUND = "inputs and targets clipped to public bounds, one in all for each {unit}"
+# A cell is known where it holds so many deviations of the noise on the number of its units.
+SEEN = 2.0
+COVERS = "sampling with the variance from the same noisy numbers"
+
+
+@dataclass(frozen=True, eq=False)
+class TablePredictor(Predictor):
+    """A regression function, or probabilities of classes, of one or two inputs.
+
+    Call it at any points, as often as anyone likes: everything in it is public. Inputs outside their
+    bounds are moved to the nearest bound, as those of the private examples were. For two classes it is
+    the probability of the second, for more the probabilities (q, C) of all.
+
+    Parameters
+    ----------
+    shares : NoisyShares
+        The mechanism's output: for each cell of inputs and each corner of targets, or class.
+    cells : CellGrid
+        Public equal cells of the inputs, in their units.
+    bounds : (float, float)
+        Public bounds of the target; 0 and 1 for classes.
+    classes : tuple
+        The public classes; none for a regression.
+    alone : bool
+        Whether every unit has one record.
+    certificate : Certificate
+        What it promises to whom, and what it cost.
+    about : mapping
+        Versions, date, words for the axes.
+
+    Examples
+    --------
+    >>> from dpfda import PrivateKernelRegressor
+    >>> x = np.linspace(0, 1, 400)
+    >>> machine = PrivateKernelRegressor(1.0, bounds=(0, 1), target_bounds=(-1, 1))
+    >>> release = machine.fit(x[:, None], np.sin(6 * x)).release_
+    >>> release([0.25, 0.75]).shape, release.band(0.95, points=[0.25]).lower.shape
+    ((2,), (1,))
+    """
+
+    shares: NoisyShares
+    cells: CellGrid
+    bounds: tuple[float, float]
+    classes: tuple[object, ...]
+    alone: bool
+    certificate: Certificate
+    about: Mapping[str, object] = field(default_factory=dict)
+
+    FORMAT: ClassVar[str] = "dpfda-table-predictor"
+    CALLED: ClassVar[str] = "released predictor"
+    _has_exact: ClassVar[bool] = False
+    # Those that carry the function, which is linear between.
+    _fine: ClassVar[tuple[int, int]] = (POINTS, SIDE_POINTS)
+    _border: ClassVar[float] = 0.5
+    _whole: ClassVar[bool] = True
+    _value: ClassVar[str] = "probability"
+    ENTRIES: ClassVar[file.Table] = {
+        "classes": file.entry(lambda classes: tuple(encoding.sequence(classes)), list),
+        "bounds": file.ENDS,
+        "cells": file.itself(CellGrid.from_json),
+        "alone": file.entry(lambda one: bool(encoding.integer(one, 0, 1)), int).named("one_record_each"),
+        "shares": file.itself(NoisyShares.from_json),
+    }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        fits = len(self.shares.noisy) == self.cells.size * self._corners and self.cells.is_regular
+        if not fits or not self.bounds[0] < self.bounds[1] or self.dimensions > MOST_INPUTS:
+            raise ParameterError("shares", "be so many a cell, between bounds in order", "others")
+
+    @property
+    def _corners(self) -> int:
+        return len(self.classes) or CORNERS.size
+
+    @cached_property
+    def inputs(self) -> InputBox:
+        """Public bounds of the input columns, in their units."""
+        return InputBox.of(np.transpose(self.cells.domain_range), self.cells.dimensions)
+
+    @property
+    def task(self) -> str:
+        """Regression, or classification."""
+        return "classification" if self.classes else "regression"
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether it is of classes."""
+        return bool(self.classes)
+
+    @property
+    def size(self) -> float:  # type: ignore[override]
+        """Number of units: the public one, or the noisy one."""
+        return self.shares.size
+
+    @property
+    def center(self) -> float:
+        """Middle of the bounds of the target."""
+        return self.bounds[0] / 2 + self.bounds[1] / 2
+
+    @property
+    def half_width(self) -> float:
+        """Half of their distance."""
+        return self.bounds[1] / 2 - self.bounds[0] / 2
+
+    @cached_property
+    def _estimates(self) -> tuple[PooledMean, ...]:
+        """Of the target; of the probability of the second class, or of each."""
+        shares = self.shares
+        unit, table = 2.0**-shares.exponent / shares.size, shares.counts / shares.size
+        labels = range(len(self.classes)) if self._several else (1 if self.classes else None,)
+        sides = self.cells.shape if self.dimensions > 1 else ()
+        seen = table.reshape(-1, self._corners)
+        return tuple(
+            PooledMean(seen, shares.noise, unit, shares.size, sides, label, self.alone)
+            for label in labels
+        )
+
+    def __call__(self, points: ArrayLike) -> Floats:
+        """Values (q,) or (q, C) at points (q, d), or (q,) where d = 1, in the units of the inputs.
+
+        Raises
+        ------
+        ParameterError
+            If the points have another shape or are not finite.
+        """
+        at = self._points(points)
+        found = self._carried([each.line for each in self._estimates], at)
+        if self._several:
+            return nearest_shares(found)
+        return np.asarray(self.bounds[0] + 2 * self.half_width * found[:, 0])
+
+    def _carried(self, values: Iterable[Floats], at: Floats) -> Floats:
+        """Values (q, k) at points of functions (N,) on the grids of estimates, linear between."""
+        from scipy.interpolate import RegularGridInterpolator
+
+        grid, scaled = self._estimates[0].grid, self.inputs.scaled(at)
+        shape = (grid.size,) * self.dimensions
+        table = np.stack([each.reshape(shape) for each in values], axis=-1)
+        return np.asarray(RegularGridInterpolator((grid,) * self.dimensions, table)(scaled))
+
+    def predict_proba(self, points: ArrayLike) -> Floats:
+        """Probabilities (q, 2) or (q, C) of the classes.
+
+        Raises
+        ------
+        ParameterError
+            Of a regression, which has none.
+        """
+        if not self.classes:
+            raise ParameterError("release", "be of classes for probabilities", self.task)
+        values = self(points)
+        return values if self._several else np.column_stack([1.0 - values, values])
+
+    def _around(self, at: Floats, asked: Asked) -> Band:
+        """Band that is meant to hold the function of the population: noise and sampling.
+
+        Of more than two classes the ends are arrays (q, C); a simultaneous band is for all at once. How
+        often it holds was measured: `docs/kernel_machines.md`.
+        """
+        each = asked.level ** (1 / len(self._estimates)) if asked.simultaneous else asked.level
+        halves = [estimate.half_widths(each, asked.simultaneous) for estimate in self._estimates]
+        half = 2 * self.half_width * self._carried(halves, self._points(at))
+        line = self(at)
+        half = half if self._several else half[:, 0]
+        where = as_given(self._points(at))
+        band = Band(where, line - half, line + half, asked.level, asked.simultaneous, COVERS)
+        return settled(band, line, (np.array(self.bounds[0]), np.array(self.bounds[1])))
+
+    def _lost(self, at: Floats, level: float) -> Flags:
+        """Also where fewer units were seen in a cell than noise alone could show."""
+        masses = self._estimates[0].times.reshape(self.cells.size, -1).mean(axis=1) / self.cells.size
+        noise = self.shares.deviation * self._corners**0.5
+        few = masses * self.shares.size < SEEN * noise
+        return np.asarray(super()._lost(at, level) | few[self.cells.index(self._points(at))])
+
+    def _stated_bound(self) -> dict[str, object]:
+        return {"description": BOUND.format(unit=self.unit)}
+
+    def _added_noise(self) -> list[AddedNoise]:
+        return self.shares._added_noise(self.neighbours)
+
+    # Words.
+
+    @property
+    def public_units(self) -> int | None:
+        return self.shares.public_size
+
+    def _claims(self) -> tuple[Claim, ...]:
+        holds = f"the function of the population that these {self.unit}s were drawn from"
+        told = {"legend": "the population's function", "among": "samples"}
+        return (Claim("population", holds, self.value_label, **told),)
+
+    def _band_facts(self) -> Iterable[BandFact]:
+        return () if self._several else super()._band_facts()
+
+    def _stated(self) -> Stated:
+        said = f"predicts {self.about.get('value', 'a number')}"
+        if self.classes:
+            which = f"of {self.classes[1]!r}" if len(self.classes) == 2 else "of each class"
+            said = f"gives the probability {which}"
+        noise = self.shares.noise.describe().replace("coefficients", "cells")
+        return Stated(
+            f"A function of {self._said_inputs} that {said}. Each {self.unit} counts as one, spread "
+            f"over their records. Random noise was added to the number of {self.unit}s in each cell of "
+            "inputs and targets; what follows is made of these noisy numbers.",
+            uses="be evaluated at any point, drawn, copied and mailed",
+            noised=False,
+            public=self._public,
+            noise=f"{self.cells.describe()}, each in {self._corners} parts, {noise}",
+            units=used_units(self),
+            remarks=[
+                "Noise and sampling are in the band, the variance of sampling being taken from the same "
+                "noisy numbers. It is assumed that the function changes little within a cell. "
+                f"{FADED.format(where='at a point')} So they are where fewer {self.unit}s were seen "
+                "than noise alone could show: there the function is what the rest of it makes likely.",
+            ],
+            numbers={
+                "units": self.public_units,
+                "task": self.task,
+                "classes": list(self.classes),
+                "cells": list(self.cells.shape),
+            },
+        )
+
+    def _lines(self) -> dict[str, str]:
+        return {"cells": self.cells.describe(), "noise": self.shares.noise.describe()}

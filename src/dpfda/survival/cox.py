@@ -1,0 +1,276 @@
+"""Hazards explained by covariates (proportional hazards), as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Self
+
+import numpy as np
+
+from dpfda.bases.corners import Covariate
+from dpfda.bases.lifetimes import CENSORED
+from dpfda.mechanisms.design.shares import EXPONENT
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Cells, Floats, Integers
+from dpfda.numerics.errors import DataError, ParameterError
+from dpfda.numerics.parameters import choice, shown, whole
+from dpfda.privacy.guarantees import Guarantee
+from dpfda.publication import Prepared
+from dpfda.records.cells import OUTSIDE
+from dpfda.records.containers import column_of
+from dpfda.records.covariates import columns_named
+from dpfda.records.labels import units_of
+from dpfda.records.points import cell_weights
+from dpfda.spine.arguments import Labels, Number, Payer, Place, Protected
+from dpfda.spine.choices import check_choices
+from dpfda.spine.covariates import read_covariates, stated_covariates
+from dpfda.spine.estimator import Estimator
+from dpfda.spine.memberships import public_labels
+from dpfda.spine.settings import Reading
+from dpfda.survival.cox_plan import METHODS, CoxPlan, cox_plan, publish_cox
+from dpfda.survival.cox_release import TABLE, ReleasedCox
+from dpfda.survival.cox_rounds import LENGTH_BITS, FollowedUp
+from dpfda.survival.endings import Coding
+
+
+class PrivateCox(Estimator):
+    """Hazard ratios of covariates for follow-ups that may be censored, under differential privacy.
+
+    Cox's model with a baseline that is constant on public cells of time: hazard ratios with intervals,
+    survival curves at any values of the covariates, strata, and a test of an arm.
+
+    Parameters
+    ----------
+    epsilon, delta, rho
+        As in `dpfda.PrivateMean`.
+    covariates : mapping
+        Public: for each covariate by name its bounds, two numbers that its values are clipped to, or the
+        list of its levels, of which the first is what others are compared with.
+        ``{"age": (40, 90), "arm": ["a", "b"]}``.
+    domain : (a, top) or Domain
+        As in `dpfda.PrivateSurvival`.
+    strata : sequence of str, optional
+        Names of covariates with levels: each combination gets a baseline of its own, and no ratio.
+    causes, censored : sequence of labels, optional
+        As in `dpfda.PrivateSurvival`. Of competing causes, state those of no interest as censored.
+    cells : int, optional
+        Number of cells of time, narrower at first. By default from public numbers.
+    method : {"auto", "table", "rounds"}
+        A table of counts, for few covariates, at any guarantee; or rounds of clipped gradients with
+        normal noise, for any covariates, with a delta or under rho. "auto" takes the table at a pure
+        epsilon, and else what is expected to have the smaller error.
+    unit, reading, ledger
+        As in `dpfda.PrivateSurvival`.
+
+    Attributes
+    ----------
+    release_ : ReleasedCox
+        The published model.
+
+    Notes
+    -----
+    **Guarantee.** Pure epsilon (delta = 0), (epsilon, delta) or rho, one unit being one follow-up, or
+    all of one label of `groups`. `times`, `events`, `covariates` and `groups` are private. A table: a
+    unit is at most one count in all (`dpfda.mechanisms.design.shares`). Rounds: a unit adds a vector of
+    at most a public length to each, whatever was released before; proof in `dpfda.survival.cox_rounds`.
+
+    References
+    ----------
+    Cox (1972); Holford (1980) for the piecewise constant baseline; Bassily, Smith & Thakurta (2014) for
+    noisy steps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> generator = np.random.default_rng(1)
+    >>> age, arm = generator.uniform(40, 90, 4000), generator.choice(["a", "b"], 4000)
+    >>> hazard = 0.1 * np.exp(0.04 * (age - 65) + 0.7 * (arm == "b"))
+    >>> died, left = generator.exponential(1 / hazard), generator.uniform(2, 20, 4000)
+    >>> known = {"age": (40, 90), "arm": ["a", "b"]}
+    >>> model = PrivateCox(epsilon=2, covariates=known, domain=(0, 10), unit="patient")
+    >>> data = {"age": age, "arm": arm}
+    >>> release = model.fit(np.minimum(died, left), died <= left, data).release_
+    >>> release["arm=b"].lower > 1, release.at(age=80, arm="b")(5) < release.at(age=50, arm="a")(5)
+    (True, True)
+    """
+
+    release_: ReleasedCox
+
+    stepped = True
+
+    def __init__(
+        self,
+        epsilon: Number = None,
+        delta: Number = 0.0,
+        *,
+        rho: Number = None,
+        covariates: Mapping[str, object] | None = None,
+        domain: Place = None,
+        strata: Sequence[str] | None = None,
+        causes: Sequence[object] | None = None,
+        censored: Sequence[object] | None = None,
+        cells: int | None = None,
+        method: str = "auto",
+        unit: Protected = None,
+        reading: Reading | None = None,
+        ledger: Payer = None,
+        **fields: object,
+    ) -> None:
+        self._keep(vars())
+
+    def fit(
+        self,
+        times: Labels,
+        events: Labels = None,
+        covariates: object = None,
+        groups: Labels = None,
+    ) -> Self:
+        """Release hazard ratios and survival curves.
+
+        Parameters
+        ----------
+        times : array (n,)
+            End of each follow-up, in the units of the domain. Private.
+        events : array (n,), optional
+            How it ended, as a code of `causes` or `censored`; by default all are events. Private.
+        covariates : DataFrame, mapping from name to column, or array (n, q)
+            Covariates and strata of each record: by the names that were stated, or in their order.
+            Private.
+        groups : array (n,), optional
+            Privacy unit of each follow-up, where a person has several. Private.
+
+        Returns
+        -------
+        self
+            With `release_`.
+
+        Raises
+        ------
+        ParameterError, DataError, BudgetError
+            As `PrivateMean.fit`.
+        """
+        prepared = self.prepare(times, events, covariates, groups)
+        self.release_ = publish_cox(prepared, self.paying())
+        return self
+
+    def plan(self, n: int) -> CoxPlan:
+        """What `fit` would publish of n units, from public numbers alone. No data are read.
+
+        Parameters
+        ----------
+        n : int
+            Number of privacy units; where that is private, a number to expect.
+
+        Raises
+        ------
+        ParameterError
+            If a public parameter is unusable, as in `fit`.
+        """
+        guarantee = self._checked()
+        whole(n, "n", 2)
+        return self._plan(guarantee, n, None, "", planned=True)
+
+    def _plan(
+        self, guarantee: Guarantee, count: int, groups: object, coding: str, planned: bool = False
+    ) -> CoxPlan:
+        settings, (terms, strata) = self.settings, self._stated()
+        return cox_plan(
+            guarantee, count, settings=settings, covariates=terms, strata=strata,
+            causes=self._coding().names, cells=self.cells, method=self.method,
+            unit=settings.unit.called(groups), coding=coding, planned=planned,
+        )  # fmt: skip
+
+    def _checked(self) -> Guarantee:
+        choice(self.method, "method", METHODS)
+        self._stated()
+        return check_choices(self)
+
+    def _stated(self) -> tuple[tuple[Covariate, ...], tuple[Covariate, ...]]:
+        """Covariates with a ratio, and those of strata."""
+        known = stated_covariates(self.covariates)
+        if self.strata is None:
+            return known, ()
+        names = [str(name) for name in public_labels(self.strata, "strata", 1)]
+        leveled = {each.name for each in known if each.levels}
+        if not {*names} <= leveled or len({*names}) < len(names) or len(names) == len(known):
+            words = "name some of the covariates that have levels, each once, and leave one with a ratio"
+            raise ParameterError("strata", words, shown(self.strata))
+        terms = tuple(each for each in known if each.name not in names)
+        return terms, tuple(each for each in known if each.name in names)
+
+    def _coding(self, given: bool | None = None) -> Coding:
+        coding = Coding.of(self.causes, self.censored)
+        if given is not None:
+            coding.check(given, self.settings.reading.invalid)
+        return coding
+
+    def prepare(
+        self, times: Labels, events: Labels = None, covariates: object = None, groups: Labels = None
+    ) -> Prepared[CoxPlan, IntegerSum | FollowedUp]:
+        """Everything before the noise: read, check, clip. The result is private."""
+        # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
+        with np.errstate(all="ignore"):
+            return self._prepare(times, events, covariates, groups)
+
+    def _prepare(
+        self, times: Labels, events: Labels, covariates: object, groups: Labels
+    ) -> Prepared[CoxPlan, IntegerSum | FollowedUp]:
+        guarantee = self._checked()
+        coding, invalid = self._coding(events is not None), self.settings.reading.invalid
+        ended = column_of(times, "times")[0]
+        count = len(ended)
+        ends = np.zeros(count, dtype=np.int64) if events is None else coding.read(events)
+        if len(ends) != count:
+            raise DataError(f"events must have one entry a follow-up ({count}); found {len(ends)}.")
+        assert self.covariates is not None  # noqa: S101
+        known = stated_covariates(self.covariates)
+        columns = columns_named(covariates, [each.name for each in known])
+        read, usable = read_covariates(known, self.covariates, columns, count, invalid, "follow-up")
+        if invalid == "refuse":
+            coding.refuse_others(ends)
+            offences = {
+                ("events", "have a code for every follow-up; found none"): ends < CENSORED,
+                ("times", "be finite; found one that is missing or is not"): ~np.isfinite(ended),
+            }
+            for (name, words), broken in offences.items():
+                if broken.any():
+                    where, remedy = f"in row {int(np.argmax(broken))}", coding.repair(events is not None)
+                    raise DataError(f"{name} must {words} {where}. {remedy} {OUTSIDE}", name)
+        usable &= (ends >= CENSORED) & np.isfinite(ended)
+        codes, units = units_of(groups, count, invalid)
+        plan = self._plan(guarantee, units, groups, "" if events is None else coding.words(invalid))
+        ended, ends = np.where(usable, ended, 0.0), np.where(usable, ends, CENSORED)
+        beside = dict(zip((each.name for each in known), read, strict=True))
+        own = np.zeros(count, dtype=np.int64)
+        for each in plan.model.strata:
+            own = own * each.ends + beside[each.name].astype(np.int64)
+        chosen = [beside[each.name] for each in plan.model.terms.covariates]
+        if plan.method == TABLE:
+            place = plan.combinations.places(chosen, own) * plan.model.cells.each
+            index = place + plan.model.cells.ends(ended, ends)
+            found = cell_weights(index, usable, codes, plan.combinations.cells, EXPONENT)
+            return Prepared(plan, IntegerSum.of(found))
+        codes = np.arange(count) if codes is None else codes
+        levels = 2**LENGTH_BITS // np.bincount(codes)[codes]
+        return Prepared(plan, _followed(plan, ended, ends, chosen, own, levels, usable))
+
+
+def _followed(
+    plan: CoxPlan, times: Floats, ends: Integers, columns: Sequence[Cells], strata: Integers,
+    levels: Integers, usable: Cells,
+) -> FollowedUp:  # fmt: skip
+    """Follow-ups as rounds need them: exposures, cells of events, and terms, a column each."""
+    cells = plan.model.cells
+    edges = cells.edges
+    inside = np.minimum(times, edges[-1])
+    exposures = np.clip((inside - edges[:-1, None]) / np.diff(edges)[:, None], 0.0, 1.0)
+    event = np.clip(np.searchsorted(edges, times, "left") - 1, 0, cells.count - 1)
+    event = np.where((ends >= 0) & (times <= edges[-1]), event, -1)
+    rows = []
+    for each, column in zip(plan.model.terms.covariates, columns, strict=True):
+        if each.bounds is not None:
+            rows.append(column[None])
+        else:
+            rows.append(np.equal.outer(np.arange(1, each.ends), column).astype(np.float64))
+    terms = np.concatenate(rows)
+    return FollowedUp(exposures, event, terms, strata, levels, usable)

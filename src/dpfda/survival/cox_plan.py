@@ -1,0 +1,311 @@
+"""The plan of a model of hazards: cells of time, a table or rounds, and their noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import scipy
+
+from dpfda.bases.corners import Covariate, Covariates
+from dpfda.bases.lifetimes import NARROW, LifeCells
+from dpfda.bases.ordinary import Outlook
+from dpfda.noise import GaussianNoise, NoiseLaw, cost_of
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.errors import ParameterError, RefusedMechanismError
+from dpfda.numerics.parameters import choice
+from dpfda.privacy.certificates import WHOLE, Certificate
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
+from dpfda.publication import NAMED, Paying, PlanAgain, Prepared, planner, recomputed, stamp
+from dpfda.publication.integers import publish_integers, publish_steps
+from dpfda.publication.tables import ShareTable
+from dpfda.spine.choices import sizes_for, stated_size
+from dpfda.spine.settings import Settings, read_labels
+from dpfda.survival.cox_release import BOUND, ROUNDS, TABLE, ReleasedCox
+from dpfda.survival.cox_rounds import (
+    BASELINE,
+    KEPT,
+    LIFE_CLIP,
+    MOST_ENTRIES,
+    FollowedUp,
+    Rounds,
+    slope_clip,
+)
+from dpfda.survival.cox_table import Combinations
+from dpfda.survival.proportional import Model
+
+SUMMARY = "model of hazards"
+METHODS = ("auto", TABLE, ROUNDS)
+# Half the cells of time grow with the fourth root of persons: the baseline has its own smoothing.
+GROWTH, FEWEST, MOST = 0.5, 4, 16
+# Errors are foretold for follow-ups of which so many end with an event, with no effect of covariates;
+# nine of ten are taken to have at most so much more.
+DIED, MORE = 0.5, 1.5
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CoxPlan(PlanAgain):
+    """Plan of a model of hazards.
+
+    Parameters
+    ----------
+    model : Model
+    method : {"table", "rounds"}
+    guarantee : PureDP, ApproximateDP or ZeroConcentratedDP
+        What is charged.
+    neighbours : Neighbours
+    unit : str
+    size : int or None
+        Public number of units that count; None where it is private.
+    designed : int or None
+        Public number of units that the cells are for.
+    about : mapping
+    """
+
+    model: Model
+    method: str
+    guarantee: Guarantee
+    neighbours: Neighbours
+    unit: str
+    size: int | None
+    designed: int | None
+    about: Mapping[str, object]
+    bounded: Mapping[str, object] = field(default_factory=lambda: {"description": BOUND})
+
+    @cached_property
+    def combinations(self) -> Combinations:
+        """What is counted apart, in a table."""
+        return Combinations(self.model)
+
+    @cached_property
+    def table(self) -> ShareTable:
+        """The public side of a table."""
+        return ShareTable(self.combinations.cells, self.guarantee, self.neighbours, self.unit)
+
+    @cached_property
+    def rounds(self) -> Rounds:
+        """The public side of rounds."""
+        return Rounds(self.model, self.guarantee, self.neighbours)
+
+    @property
+    def noise(self) -> NoiseLaw:
+        """Law of the noise, of the table or of a round."""
+        return self.table.law if self.method == TABLE else self.rounds.noise
+
+    @property
+    def functions(self) -> str:
+        if self.method == TABLE:
+            return f"counts at {self.combinations.size} combinations of covariates"
+        return f"hazards of {self.model.hazards} cells and {self.model.effects} ratios"
+
+    @property
+    def tuning(self) -> dict[str, object]:
+        beside = (
+            {"entries": self.rounds.entries, "rounds": self.rounds.count}
+            if self.method == ROUNDS
+            else {}
+        )
+        return {"name": self.method, "cells": self.model.cells.count, **beside}
+
+    @property
+    def noise_words(self) -> str:
+        return f"{self.method}: {self.noise.describe()}"
+
+    def costs(self) -> dict[str, Cost]:
+        if self.method == TABLE:
+            return self.table.costs()
+        achieved = recomputed(self.noise, "l2", self.rounds.width, self.guarantee)
+        return {WHOLE: cost_of(self.noise, achieved, self.guarantee)}
+
+    def assemble(self, noisy: Sequence[int], certificate: Certificate) -> ReleasedCox:
+        """The release around the mechanism's output: post-processing."""
+        return ReleasedCox(
+            self.model.cells, self.model.terms, self.model.strata, self.method, tuple(noisy),
+            self.noise, certificate, self.size, {**self.about, **stamp()},
+        )  # fmt: skip
+
+    # What to expect.
+
+    @property
+    def n(self) -> int | None:
+        return self.designed or self.expected_size
+
+    def _nominal(self) -> tuple[Floats, Floats] | None:
+        """Variances (d,) of log hazard ratios by noise, and by sampling, at even follow-ups."""
+        if self.n is None:
+            return None
+        model, persons = self.model, float(self.n)
+        share, cells = persons * DIED / model.hazards, model.cells
+        first, second = model.moments
+        exact = np.zeros(3)
+        information = model.information(
+            np.full(model.hazards, share), np.tile(share * first, (model.hazards, 1)),
+            persons * DIED * second, exact,
+        )  # fmt: skip
+        sampling = np.diag(np.linalg.inv(information))[model.hazards :]
+        if self.method == ROUNDS:
+            weight = self.rounds.weight
+            scale = np.repeat([BASELINE, weight], [model.hazards, model.effects])
+            seen = persons * DIED / (self.rounds.deviation * LIFE_CLIP * math.sqrt(model.hazards))
+            noise = (self.rounds.deviation * slope_clip(seen, -math.log(1 - DIED)) / scale) ** 2
+            start = model.start(
+                np.full(model.hazards, share),
+                np.full(model.hazards, persons / model.baselines),
+                (0.0, 0.0),
+            )
+            observed = KEPT * (information / noise) @ information
+            covariance = np.linalg.inv(start.precision * 1e-6 + observed)
+            return np.diag(covariance)[model.hazards :], sampling
+        # Events evenly over time, and half of the persons still followed at the end.
+        each = np.zeros(cells.each)
+        each[: cells.count] = DIED / cells.count
+        each[-1] = 1 - DIED
+        counts = np.tile(each * persons / self.combinations.size, self.combinations.size)
+        posterior, _ = self.combinations.estimate(counts, self.table.deviation)
+        return np.diag(posterior.covariance)[model.hazards :], sampling
+
+    @cached_property
+    def _variances(self) -> tuple[Floats, Floats] | None:
+        return self._nominal()
+
+    def outlook(self, quick: bool = False) -> Outlook | None:
+        if self._variances is None:
+            return None
+        typical = float(np.sqrt(np.mean(self._variances[0])))
+        return Outlook(typical, MORE * typical)
+
+    def outlook_width(self, level: float) -> Outlook | None:
+        if self._variances is None:
+            return None
+        noise, sampling = self._variances
+        typical = float(scipy.special.ndtri((1 + level) / 2) * np.sqrt(np.mean(noise + sampling)))
+        return Outlook(typical, MORE * typical)
+
+    def _band_said(self, level: float) -> str:
+        return f"{100 * level:g}% interval of a log hazard ratio, with sampling"
+
+    @property
+    def error_words(self) -> str:
+        return (
+            "root mean square of what noise does to a log hazard ratio, over half the range of a number "
+            f"or for a level, where {DIED:.0%} of the {self.unit}s have an event, covariates are spread "
+            "evenly and change little; sampling comes on top"
+        )
+
+    @property
+    def error_axis(self) -> str:
+        return "error of a log hazard ratio"
+
+
+@planner
+def cox_plan(
+    guarantee: Guarantee,
+    count: int,
+    *,
+    settings: Settings,
+    covariates: tuple[Covariate, ...],
+    strata: tuple[Covariate, ...],
+    causes: tuple[str, ...],
+    cells: int | None,
+    method: str,
+    unit: str,
+    coding: str,
+    planned: bool = False,
+) -> CoxPlan:
+    """The plan of a model of hazards.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        As it is asked for.
+    count : int
+        Number of units; used where it is public.
+    settings : Settings
+    covariates, strata : tuple of Covariate
+    causes : tuple of str
+    cells : int, optional
+        By default chosen.
+    method : {"auto", "table", "rounds"}
+    unit : str
+    coding : str
+        What the release says of the codes of events, if anything.
+    planned : bool
+        Whether the number of units is planned, and in the place of a public size.
+
+    Raises
+    ------
+    ParameterError
+        If a public number is missing or unusable.
+    """
+    size, designed = sizes_for(settings, count, planned)
+    if cells is None:
+        persons = stated_size(designed, "cells")
+        cells = min(MOST, max(FEWEST, 2 * round(GROWTH * persons**0.25)))
+    made = LifeCells.of(
+        settings.domain.domain_range, cells, causes=causes, power=NARROW, step=settings.domain.step
+    )
+    model = Model(made, Covariates(covariates), strata)
+    said = {"coding": coding} if coding else {}
+    about = {"summary": SUMMARY, **said, **read_labels(settings.domain.labels)}
+
+    def plan(how: str) -> CoxPlan:
+        charged = guarantee
+        if how == TABLE:
+            charged = ShareTable(1, guarantee, settings.unit.relation, unit).charged
+        relation = settings.unit.relation
+        return CoxPlan(model, how, charged, relation, unit, size, designed, about)
+
+    found = _chosen(choice(method, "method", METHODS), guarantee, model)
+    if len(found) == 1:
+        return plan(found[0])
+    return min((plan(how) for how in found), key=lambda each: each.expected() or 0.0)
+
+
+def _chosen(method: str, guarantee: Guarantee, model: Model) -> list[str]:
+    """The ways that can be taken; refused where there is none."""
+    entries = Rounds(model, guarantee, Neighbours.REPLACE_ONE).entries
+    if method == ROUNDS and isinstance(guarantee, PureDP):
+        raise RefusedMechanismError(
+            "delta", "be positive for method='rounds'", "0",
+            "Its rounds get normal noise. Set delta (for example 1e-6), or rho; or use method='table'.",
+        )  # fmt: skip
+    if method != TABLE and not isinstance(guarantee, PureDP) and entries > MOST_ENTRIES:
+        words = f"be fewer, or have fewer strata: {MOST_ENTRIES} numbers a round at most"
+        raise ParameterError("covariates", words, f"{entries}")
+    if method == ROUNDS:
+        return [ROUNDS]
+    fits = True
+    try:
+        Combinations(model)
+    except ParameterError:
+        if method == TABLE or isinstance(guarantee, PureDP):
+            raise
+        fits = False
+    rounds = method == "auto" and not isinstance(guarantee, PureDP)
+    return [TABLE] * fits + [ROUNDS] * rounds
+
+
+def publish_cox(
+    prepared: Prepared[CoxPlan, IntegerSum | FollowedUp], paying: Paying = NAMED
+) -> ReleasedCox:
+    """Charge, draw, add: the released model."""
+    plan, private = prepared.plan, prepared.total
+    if isinstance(private, IntegerSum):
+        law, charged, norm, width = plan.table.calibrated
+        noisy, certificate = publish_integers(
+            private, law, norm, width, charged, plan.entry(), paying, plan.tuning
+        )
+    else:
+        rounds, guarantee = plan.rounds, plan.guarantee
+        assert isinstance(guarantee, ApproximateDP | ZeroConcentratedDP)  # noqa: S101
+        assert isinstance(rounds.noise, GaussianNoise)  # noqa: S101
+        noisy, certificate = publish_steps(
+            rounds.summed(private), rounds.count, rounds.noise, rounds.step_width, guarantee,
+            plan.entry(), paying, plan.tuning,
+        )  # fmt: skip
+    return plan.assemble(noisy, certificate)

@@ -1,0 +1,395 @@
+"""A released model of hazards: ratios of covariates with intervals, and survival curves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike
+
+from dpfda.bases.corners import Covariate, Covariates, place_words
+from dpfda.bases.grids import frozen
+from dpfda.bases.lifetimes import LifeCells
+from dpfda.mechanisms.design.shares import EXPONENT
+from dpfda.noise import NoiseLaw
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import choice, label, probability, real
+from dpfda.privacy.certificates import Certificate
+from dpfda.releases import entries as file
+from dpfda.releases.banded import Valued
+from dpfda.releases.bands import Asked, Band, Of, band_from_errors, check_level, settled
+from dpfda.releases.base import LEVEL, Column
+from dpfda.releases.facts import Claim, Stated
+from dpfda.releases.findings import EqualityTest, Estimate
+from dpfda.releases.promise import AddedNoise
+from dpfda.releases.shares import domain_words, noise_on_shares
+from dpfda.survival.cox_rounds import Rounds
+from dpfda.survival.cox_table import Combinations
+from dpfda.survival.proportional import REACH, Model, Posterior
+from dpfda.views import Curve
+
+DRAWS, BAND_POINTS = 2000, 201
+TABLE, ROUNDS = "table", "rounds"
+STATED: tuple[Of, ...] = ("population", "noise")
+BOUND = "one follow-up a unit, covariates between their bounds"
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedCox(Valued):
+    """Proportional hazards, published with noise: hazard ratios, and survival curves.
+
+    Call it for the survival function at some values of the covariates: in the middle of the bounds of
+    numbers and at the first levels, or where `at` says. ``release["age"]`` is a hazard ratio.
+
+    Parameters
+    ----------
+    cells : LifeCells
+        Public cells of time.
+    terms : Covariates
+        Public covariates with a hazard ratio.
+    strata : tuple of Covariate
+        Public covariates of which each combination has a baseline of its own.
+    method : {"table", "rounds"}
+        How it was measured.
+    noisy_sum : tuple of int
+        The mechanism's output.
+    noise : NoiseLaw
+        Of the table, or of each round.
+    certificate : Certificate
+        What it promises to whom, and what it cost.
+    public_size : int or None
+        Public number of units that count.
+    about : mapping
+        Versions, date, labels.
+    place : mapping
+        Values of covariates whose survival curve it is called for.
+    """
+
+    cells: LifeCells
+    terms: Covariates
+    strata: tuple[Covariate, ...]
+    method: str
+    noisy_sum: tuple[int, ...]
+    noise: NoiseLaw
+    certificate: Certificate
+    public_size: int | None = None
+    about: Mapping[str, object] = field(default_factory=dict)
+    place: Mapping[str, object] = field(default_factory=dict)
+
+    FORMAT: ClassVar[str] = "dpfda-cox"
+    CALLED: ClassVar[str] = "model of hazards"
+    _has_exact: ClassVar[bool] = False
+    ENTRIES: ClassVar[file.Table] = {
+        "cells": file.itself(LifeCells.from_json),
+        "terms": file.itself(Covariates.from_json).named("covariates"),
+        "strata": file.entry(
+            lambda written: Covariates.from_json(written).covariates if written else (),
+            lambda strata: [each.to_json() for each in strata],
+        ),
+        "method": file.entry(lambda method: choice(method, "method", (TABLE, ROUNDS))),
+        "public_size": file.PUBLIC_SIZE,
+        "noise": file.LAW,
+        "noisy_sum": file.INTEGERS,
+        "place": file.MAPPING,
+    }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        counted = self._combinations.cells if self.method == TABLE else self._rounds.numbers
+        if len(self.noisy_sum) != counted:
+            raise ParameterError("noisy_sum", f"be {counted} integers", len(self.noisy_sum))
+        self._terms_at(self.place)
+
+    # The model.
+
+    @cached_property
+    def model(self) -> Model:
+        """What hazards are a product of."""
+        return Model(self.cells, self.terms, self.strata)
+
+    @cached_property
+    def _combinations(self) -> Combinations:
+        return Combinations(self.model)
+
+    @cached_property
+    def _rounds(self) -> Rounds:
+        return Rounds(self.model, self.certificate.guarantee, self.neighbours, self.noise)
+
+    @cached_property
+    def _law(self) -> tuple[Posterior, Floats]:
+        """The law of the parameters without noise, and the information."""
+        if self.method == ROUNDS:
+            walk = self._rounds.walked(self.noisy_sum)
+            return walk.posterior, walk.information
+        counts = np.array([math.ldexp(float(value), -EXPONENT) for value in self.noisy_sum])
+        deviation = math.ldexp(math.sqrt(float(self.noise.variances()[0])), -EXPONENT)
+        return self._combinations.estimate(counts, deviation)
+
+    def _covariance(self, of: Of) -> Floats:
+        """Covariance of the parameters (P, P) without noise, or of a population's with sampling."""
+        posterior, information = self._law
+        sampling = np.linalg.inv(information) if choice(of, "of", STATED) == "population" else 0.0
+        return np.asarray(posterior.covariance + sampling)
+
+    def _part(self, place: Mapping[str, object]) -> Self:
+        made = replace(self, place=place)
+        vars(made)["_law"] = self._law
+        return made
+
+    # Effects.
+
+    @property
+    def effects(self) -> tuple[str, ...]:
+        """Names of the terms with a hazard ratio."""
+        return self.terms.terms[1:]
+
+    def __getitem__(self, term: str) -> Estimate:
+        """The hazard ratio of a term: for one unit of a number, or for a level beside the first."""
+        return self.hazard_ratio(term)
+
+    def hazard_ratio(
+        self, term: str, change: float = 1.0, level: float = LEVEL, of: Of = "population"
+    ) -> Estimate:
+        """The hazard ratio of a term, with an interval.
+
+        Parameters
+        ----------
+        term : str
+            One of `effects`.
+        change : float
+            Of a number, in its units; 10 for ten years of age.
+        level : float
+            Probability of the interval.
+        of : {"population", "noise"}
+            What the interval is for: the ratio in a population of which these units are a sample, where
+            hazards are proportional; or the same estimate without the noise of privacy.
+        """
+        place = self.effects.index(label(term, "term", self.effects))
+        far = real(change, "change", -1e9, 1e9) / float(self.terms.units[1 + place])
+        row = self.model.hazards + place
+        half = scipy.special.ndtri((1 + check_level(level)) / 2) * math.sqrt(
+            float(self._covariance(of)[row, row])
+        )
+        middle, reach = far * float(self._law[0].at[row]), abs(far) * half
+        low, high = (math.exp(min(each, 700.0)) for each in (middle - reach, middle + reach))
+        return Estimate(math.exp(min(middle, 700.0)), low, high, level)
+
+    @property
+    def hazard_ratios(self) -> dict[str, Estimate]:
+        """Those of all terms, by name."""
+        return {term: self[term] for term in self.effects}
+
+    def test(self, covariate: str, level: float = 0.05) -> EqualityTest:
+        """Whether a covariate changes the hazard, for example whether arms differ: a Wald test.
+
+        The hypothesis is about populations: sampling and the known noise are in the law of the
+        statistic.
+
+        Parameters
+        ----------
+        covariate : str
+        level : float
+            Probability of finding a difference where there is none.
+        """
+        names = [each.name for each in self.terms.covariates]
+        wanted = self.terms.covariates[names.index(label(covariate, "covariate", names))]
+        rows = [self.model.hazards + self.effects.index(term) for term in wanted.terms]
+        found, covariance = self._law[0].at[rows], self._covariance("population")[np.ix_(rows, rows)]
+        statistic = float(found @ np.linalg.solve(covariance, found))
+        p_value = float(scipy.special.chdtrc(len(rows), statistic))
+        null = f"the hazard does not depend on {covariate}"
+        compared = wanted.levels or (covariate,)
+        return EqualityTest(statistic, p_value, probability(level, "level"), compared, null)
+
+    # Curves.
+
+    def at(self, at: Mapping[str, object] | None = None, **values: Any) -> Self:
+        """The same release, whose survival curve is that at values of covariates and strata.
+
+        Parameters
+        ----------
+        at : mapping, optional
+            Values by name; those not named are in the middle of their bounds, or the first level.
+        **values
+            The same, as words.
+
+        Raises
+        ------
+        ParameterError
+            If a value is outside the bounds, or no level.
+        """
+        given = {**(at or {}), **values}
+        self._terms_at(given)
+        numbers = {each.name for each in self.terms.covariates if each.bounds is not None}
+        return self._part({k: float(v) if k in numbers else str(v) for k, v in given.items()})
+
+    def _terms_at(self, place: Mapping[str, object]) -> Floats:
+        """Terms (d,) at values of covariates; strata are checked."""
+        own = {each.name: each for each in self.strata}
+        for name in own.keys() & place.keys():
+            own[name].at(place[name])
+        return self.terms.point({k: v for k, v in place.items() if k not in own})[1:]
+
+    def _hazards(self, parameters: Floats) -> Floats:
+        """Hazards (.., J), each for its whole cell, of parameters (.., P) at the place."""
+        stratum = self.model.stratum({k: str(v) for k, v in self.place.items()})
+        cells = slice(stratum * self.cells.count, (stratum + 1) * self.cells.count)
+        reached = parameters[..., self.model.hazards :] @ self._terms_at(self.place)
+        return np.exp(parameters[..., cells] + np.clip(reached, -REACH, REACH)[..., None])
+
+    def _exposures(self, at: Floats) -> Floats:
+        """Shares (q, J) of the cells that lie before times."""
+        edges = self.cells.edges
+        return np.clip((at[:, None] - edges[:-1]) / np.diff(edges), 0.0, 1.0)
+
+    def _values(self, at: Floats) -> Floats:
+        return np.asarray(np.exp(-self._exposures(at) @ self._hazards(self._law[0].at)))
+
+    def cumulative_hazard(self, points: ArrayLike) -> Any:
+        """Integral of the hazard up to times, at the place."""
+        return self._at(lambda at: -np.log(np.maximum(self._values(at), 1e-300)), points)
+
+    def hazard(self, points: ArrayLike) -> Any:
+        """Rate of events, for one unit of time, of those still without one, at the place."""
+        edges = self.cells.edges
+        rates = self._hazards(self._law[0].at) / np.diff(edges)
+        last = len(rates) - 1
+        return self._at(
+            lambda at: rates[np.clip(np.searchsorted(edges, at, "right") - 1, 0, last)], points
+        )
+
+    def _around(self, at: Floats, asked: Asked) -> Band:
+        """Band for the survival function at the place, within [0, 1].
+
+        Notes
+        -----
+        By draws of the parameters from their normal law given what was released. Of the noise it is for
+        the same model fitted without noise; of the population it has sampling, by the information, as
+        well, and assumes that hazards are proportional.
+        """
+        generator = np.random.Generator(np.random.Philox(key=0))
+        covariance = self._covariance(asked.of or "population")
+        values, vectors = np.linalg.eigh(covariance)
+        roots = vectors * np.sqrt(np.maximum(values, 0.0))
+        parameters = self._law[0].at + generator.standard_normal((DRAWS, values.size)) @ roots.T
+        line, exposures = self._values(at), self._exposures(at)
+        errors = np.abs(np.exp(-self._hazards(parameters) @ exposures.T) - line)
+        band = band_from_errors(line, errors, asked.level, asked.simultaneous, frozen(at))
+        return settled(band, line, (0.0, 1.0))  # type: ignore[arg-type]
+
+    @property
+    def shown(self) -> dict[str, Self]:
+        """What a picture of it shows: the curve at the ends or levels of the first covariate."""
+        if self.place:
+            return {place_words(self.place): self}
+        first = self.terms.covariates[0]
+        ends = first.levels if first.bounds is None else first.bounds
+        return {place_words({first.name: end}): self.at({first.name: end}) for end in ends}
+
+    # Its file.
+
+    def _stated_bound(self) -> dict[str, object]:
+        return {"description": BOUND}
+
+    def _added_noise(self) -> list[AddedNoise]:
+        if self.method == TABLE:
+            return noise_on_shares(self.noise, EXPONENT, self.neighbours)
+        return [AddedNoise(self.noise, "l2", self._rounds.width)]
+
+    # Tables, pictures and words.
+
+    @property
+    def domain_range(self) -> tuple[float, float]:
+        """First and last time."""
+        return self.cells.domain_range
+
+    @property
+    def grid_points(self) -> Floats:
+        """Edges of the cells."""
+        return self.cells.edges
+
+    @property
+    def public_units(self) -> int | None:
+        return self.public_size
+
+    def _band_points(self) -> Floats:
+        return np.linspace(*self.domain_range, BAND_POINTS)[:, None]
+
+    def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
+        words = "rate of events of those still without one, a unit of time"
+        return super()._columns(at, asked) | {"hazard": (self.hazard(at[:, 0]), words)}
+
+    def view(self, level: float | None = LEVEL) -> Curve:
+        lines = [each._line(name, level) for name, each in self.shown.items()]
+        return self._curve(lines, baseline=0.0)
+
+    @property
+    def _subject(self) -> str:
+        return f"survival curve at {place_words(self.place)}" if self.place else "survival by covariates"
+
+    @property
+    def value_label(self) -> str:
+        return str(self.about.get("value", "share without event"))
+
+    def _axis_label(self, axis: int) -> str:
+        return str(self.about.get("domain", "time"))
+
+    def _claims(self) -> tuple[Claim, ...]:
+        who = f"a population of which these {self.unit}s are a sample, if hazards are proportional"
+        population = Claim(
+            "population", f"the survival curve of {who}", "in shares of persons",
+            legend="the population's curve", among="samples",
+        )  # fmt: skip
+        return population, Claim("noise", "the same model without noise", "in shares of persons")
+
+    def _stated(self) -> Stated:
+        told = ", ".join(each.describe() for each in self.terms.covariates)
+        apart = f", with a baseline for each of {_named(self.strata)}" if self.strata else ""
+        tested = {each.name: str(self.test(each.name)) for each in self.terms.covariates if each.levels}
+        coding = [f"the codes of events: {self.about['coding']}"] if "coding" in self.about else []
+        ratios = self.hazard_ratios
+        return Stated(
+            f"How the hazard of an event over {self._spoken_domain} depends on {told}{apart}: hazard "
+            "ratios, and the survival curve at any values, from a model of proportional hazards.",
+            public=[*coding, domain_words(self)],
+            noise=self.noise_words,
+            bounded=["Covariates outside their bounds count as the nearest end."],
+            remarks=[
+                f"Hazard ratio of {self._change(term)}: {ratio}, with sampling."
+                for term, ratio in ratios.items()
+            ]
+            + [f"{name}: {text}." for name, text in tested.items()]
+            + ["That hazards are proportional is assumed, and a ratio is no statement on causes."],
+            numbers={
+                "covariates": self.terms.to_json(),
+                "hazard_ratios": {term: ratio.to_json() for term, ratio in ratios.items()},
+            },
+            findings={f"ratio {term}": str(ratio) for term, ratio in ratios.items()} | tested,
+        )
+
+    def _change(self, term: str) -> str:
+        each = next(c for c in self.terms.covariates if term in c.terms)
+        return f"{term} beside {each.levels[0]}" if each.levels else f"one unit of {term}"
+
+    @property
+    def noise_words(self) -> str:
+        """How the noise was made."""
+        cells = self.cells.describe()
+        if self.method == TABLE:
+            return (
+                f"{self._combinations.size} combinations of covariates, {cells}; {self.noise.describe()}"
+            )
+        return f"{self._rounds.count} rounds of noisy sums over {cells}; {self.noise.describe()}"
+
+    def _lines(self) -> dict[str, str]:
+        return {"covariates": self.terms.describe(), "cells": self.cells.describe()}
+
+
+def _named(strata: tuple[Covariate, ...]) -> str:
+    return ", ".join(each.describe() for each in strata)

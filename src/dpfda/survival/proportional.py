@@ -1,0 +1,200 @@
+"""Proportional hazards on public cells of time: parameters, priors and the estimate. Public.
+
+The hazard of a record with terms z in stratum s is exp(a_sj + b'z) in cell j of time, a piecewise
+constant baseline times a factor that does not change. With exposures e_j in [0, 1], the shares of the
+cells that its follow-up covers, and d_j = 1 where it ends with an event in cell j, its log likelihood is
+
+    sum_j d_j (a_sj + b'z) - e_j exp(a_sj + b'z),
+
+so that its part in the gradient is r_j = d_j - e_j exp(a_sj + b'z) for a_sj and z sum_j r_j for b: the
+likelihood of all is a sum over records, where Cox's partial likelihood, with its risk sets, is none.
+
+**Estimate.** What is released are gradients G at public parameters, with normal noise or noise that is
+taken as normal, of covariance V. With information K there, K (theta - at) is the gradient without noise,
+to first order; so each is an observation of K theta of deviation V^(1/2), and normal priors on a and b
+with all observations give a normal posterior: precision P = P_0 + sum K' V^-1 K. It is the estimate
+without noise, given what was released, and shrinks where the noise says nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpfda.bases.corners import Covariate, Covariates
+from dpfda.bases.grids import frozen
+from dpfda.bases.lifetimes import LifeCells
+from dpfda.numerics.arrays import Floats
+
+# Deviations, before anything is released, of a log hazard about that of all cells, and of the log of a
+# hazard ratio over half the range of a number or for a level.
+HAZARD_SPREAD, EFFECT_SPREAD = 0.8, 0.7
+# Log hazards of a cell, and what b'z is cut at, in every record and every estimate.
+LEAST, MOST, REACH = -12.0, 4.0, 4.0
+# One estimate moves no parameter by more.
+FARTHEST = 1.0
+# Least eigenvalue of the information, in units of its diagonal.
+LEAST_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class Model:
+    """What hazards are a product of. Public.
+
+    Parameters
+    ----------
+    cells : LifeCells
+        Of time; the baseline is constant in each.
+    terms : Covariates
+        Those with a hazard ratio.
+    strata : tuple of Covariate
+        With levels: each combination has a baseline of its own.
+    """
+
+    cells: LifeCells
+    terms: Covariates
+    strata: tuple[Covariate, ...] = ()
+
+    @property
+    def effects(self) -> int:
+        """Number d of log hazard ratios."""
+        return len(self.terms.terms) - 1
+
+    @property
+    def baselines(self) -> int:
+        """Number S of strata, at least one."""
+        return int(np.prod([each.ends for each in self.strata], dtype=np.int64))
+
+    @property
+    def hazards(self) -> int:
+        """Number of log hazards of the baselines."""
+        return self.baselines * self.cells.count
+
+    @property
+    def parameters(self) -> int:
+        """Number of all parameters, the effects last."""
+        return self.hazards + self.effects
+
+    @cached_property
+    def moments(self) -> tuple[Floats, Floats]:
+        """Means (d,) and mean products (d, d) of terms spread evenly: taken before any is seen."""
+        means, own = [], []
+        for each in self.terms.covariates:
+            share = 0.0 if each.bounds is not None else 1 / each.ends
+            means += [share] * len(each.terms)
+            own.append(np.eye(len(each.terms)) * (share or 1 / 3))
+        first = np.array(means)
+        products, start = np.multiply.outer(first, first), 0
+        for block in own:
+            stop = start + len(block)
+            products[start:stop, start:stop] = block
+            start = stop
+        return frozen(first), frozen(products)
+
+    def stratum(self, levels: dict[str, str]) -> int:
+        """Place of the stratum of stated levels; the first level where one is not stated."""
+        place = 0
+        for each in self.strata:
+            place = place * each.ends + each.levels.index(levels.get(each.name, each.levels[0]))
+        return place
+
+    def information(
+        self, expected: Floats, cross: Floats, products: Floats, deviation: Floats
+    ) -> Floats:
+        """Information (P, P) from noisy sums, drawn towards even covariates where these say little.
+
+        Parameters
+        ----------
+        expected : array (S J,)
+            Expected events of the cells.
+        cross : array (S J, d)
+            The same times terms.
+        products : array (d, d)
+            Expected events times products of terms, over all cells.
+        deviation : array (3,)
+            Of the noise in each of the three.
+        """
+        first, second = self.moments
+        sums = np.maximum(expected, deviation[0] / 3 + 1e-6)
+        whole = float(sums.sum())
+
+        def drawn(seen: Floats, usual: Floats, size: Floats, noise: float) -> Floats:
+            return np.asarray(usual + (seen - usual) * size**2 / (size**2 + noise**2))
+
+        roots = np.sqrt(np.diag(second))
+        cross = drawn(
+            cross, np.multiply.outer(sums, first), np.multiply.outer(sums, roots), deviation[1]
+        )
+        products = drawn(products, whole * second, whole * np.multiply.outer(roots, roots), deviation[2])
+        made = np.block([[np.diag(sums), cross], [cross.T, (products + products.T) / 2]])
+        scale = np.concatenate([np.sqrt(sums), np.sqrt(whole) * roots])
+        values, vectors = np.linalg.eigh(made / np.multiply.outer(scale, scale))
+        safe = (vectors * np.maximum(values, LEAST_SHARE)) @ vectors.T
+        return np.asarray(safe * np.multiply.outer(scale, scale))
+
+    def start(self, events: Floats, exposed: Floats, deviations: tuple[float, float]) -> Posterior:
+        """Priors around the hazard of a noisy life table, which is also where to begin, without effects.
+
+        Parameters
+        ----------
+        events, exposed : array (S J,)
+            Noisy numbers of events, and sums of exposures.
+        deviations : (float, float)
+            Of the noise in each number of either.
+        """
+        count, (seen, spent) = events.size, deviations
+        together = max(float(events.sum()), seen * count**0.5, 1e-3)
+        rate = together / max(float(exposed.sum()), spent * count**0.5, 1.0)
+        middle = float(np.clip(np.log(rate), LEAST, MOST))
+        expected = np.maximum(exposed, spent) * rate
+        noise = expected**2 / (seen**2 + (rate * spent) ** 2 + 1e-9)
+        before = HAZARD_SPREAD**-2
+        moved = noise / (noise + before) * (events - exposed * rate) / expected
+        hazards = middle + np.clip(moved, -FARTHEST, FARTHEST)
+        # Of a record with mean terms: at none of them the hazard may be another.
+        form = np.hstack([np.eye(count), np.tile(self.moments[0], (count, 1))])
+        precision = before * form.T @ form
+        precision[count:, count:] += np.eye(self.effects) * EFFECT_SPREAD**-2
+        weighted = before * middle * form.sum(axis=0)
+        return Posterior(np.concatenate([hazards, np.zeros(self.effects)]), precision, weighted)
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """A normal law of the parameters, given what was released.
+
+    Parameters
+    ----------
+    at : array (P,)
+        Where the next gradient is taken: near its mean.
+    precision : array (P, P)
+    weighted : array (P,)
+        The precision times the mean.
+    """
+
+    at: Floats
+    precision: Floats
+    weighted: Floats
+
+    def seen(self, gradient: Floats, information: Floats, noise: Floats) -> Posterior:
+        """The law after a gradient at `at`, with noise of a covariance (P, P) or of variances (P,)."""
+        carried = information / noise if noise.ndim == 1 else np.linalg.solve(noise, information).T
+        return self._moved(
+            self.precision + carried @ information,
+            self.weighted + carried @ (information @ self.at + gradient),
+        )
+
+    def _moved(self, precision: Floats, weighted: Floats) -> Posterior:
+        step = np.clip(np.linalg.solve(precision, weighted) - self.at, -FARTHEST, FARTHEST)
+        return Posterior(self.at + step, precision, weighted)
+
+    def from_here(self, at: Floats) -> Posterior:
+        """The same law, the next gradient being taken elsewhere."""
+        return Posterior(at, self.precision, self.weighted)
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """Covariance (P, P) of the parameters without noise."""
+        return frozen(np.asarray(np.linalg.inv(self.precision), dtype=np.float64))

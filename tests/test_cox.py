@@ -1,0 +1,229 @@
+"""Models of hazards: against likelihoods maximised by other means, intervals that hold, and words."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy
+from typer.testing import CliRunner
+
+from dpfda import Domain, PrivateCox, load
+from dpfda.errors import DataError, ParameterError
+from dpfda.front.app import app
+from dpfda.numerics.arrays import Floats
+from dpfda.survival.proportional import Model
+
+KNOWN = {"age": (40, 90), "arm": ["a", "b"]}
+EFFECTS = np.array([0.03, 0.6])
+
+
+def follow_ups(generator: np.random.Generator, n: int, effects: Floats = EFFECTS) -> tuple[Any, ...]:
+    age, arm = generator.uniform(40, 90, n), generator.choice(["a", "b"], n)
+    hazards = 0.1 * np.exp(effects[0] * (age - 65) + effects[1] * (arm == "b"))
+    died, left = generator.exponential(1 / hazards), generator.uniform(2, 20, n)
+    return np.minimum(died, left), died <= left, {"age": age, "arm": arm}
+
+
+def fitted(data: tuple[Any, ...], **given: Any) -> Any:
+    settled = {"covariates": KNOWN, "domain": (0, 10), "unit": "patient", "epsilon": 1}
+    return PrivateCox(**{**settled, **given}).fit(*data).release_
+
+
+def most_likely(data: tuple[Any, ...], model: Model) -> Floats:
+    """Effects of the piecewise constant model without noise, by a general minimiser."""
+    times, events, columns = data
+    edges = model.cells.edges
+    inside = np.minimum(times, edges[-1])
+    lived = np.clip(inside[:, None] - edges[:-1], 0, np.diff(edges))
+    died = events & (times <= edges[-1])
+    cell = np.clip(np.searchsorted(edges, times) - 1, 0, model.cells.count - 1)
+    terms = np.stack([columns["age"] - 65, columns["arm"] == "b"], axis=1)
+    deaths = np.bincount(cell[died], minlength=model.cells.count)
+
+    def loss(effects: Floats) -> float:
+        # The baseline that fits best has a closed form.
+        risks = np.exp(terms @ effects)
+        spent = lived.T @ risks
+        return float(deaths @ np.log(spent) - (terms[died] @ effects).sum())
+
+    return np.asarray(scipy.optimize.minimize(loss, np.zeros(2), method="BFGS").x)
+
+
+@pytest.mark.parametrize(
+    ("given", "close"),
+    [({"epsilon": 10_000, "delta": 0.1, "method": "rounds"}, 0.02), ({"epsilon": 10_000}, 0.05)],
+)
+def test_without_noise_it_is_the_most_likely_model(given: dict[str, Any], close: float) -> None:
+    data = follow_ups(np.random.default_rng(7), 8000)
+    release = fitted(data, **given)
+    found = [np.log(release[term].value) for term in release.effects]
+    expected = most_likely(data, release.model)
+    # A table has numbers in the middle of their parts.
+    assert found == pytest.approx(expected, rel=close, abs=0.02)
+
+
+def test_one_cell_and_one_level_are_rates() -> None:
+    times = np.repeat([1.0, 2.0, 1.0, 2.0], [300, 700, 600, 400])
+    arms = np.repeat(["a", "b"], 1000)
+    release = PrivateCox(
+        10_000, 0.1, covariates={"arm": ["a", "b"]}, domain=(0, 2), cells=2, method="rounds"
+    ).fit(times, times < 2, {"arm": arms}).release_  # fmt: skip
+    # Events over time spent in the first cell, of which the second has no event at all.
+    first = float(release.cells.edges[1])
+    rates = [release.at(arm=arm).hazard(first / 2) for arm in ("a", "b")]
+    ratio = release["arm=b"].value
+    assert rates[1] / rates[0] == pytest.approx(ratio)
+    assert ratio > 1.5
+
+
+@pytest.mark.parametrize("given", [{"epsilon": 1}, {"rho": 0.1, "epsilon": None, "method": "rounds"}])
+def test_intervals_hold_and_are_no_wider_than_needed(given: dict[str, Any]) -> None:
+    generator, held, halves = np.random.default_rng(11), 0, 0
+    for _ in range(60):
+        release = fitted(follow_ups(generator, 1500), **given)
+        for term, effect in zip(release.effects, EFFECTS, strict=True):
+            ratio = release[term]
+            held += ratio.lower <= np.exp(effect) <= ratio.upper
+            middle, reach = np.log(ratio.value), np.log(ratio.upper / ratio.lower) / 2
+            halves += abs(effect - middle) <= reach / 2.6
+    # Of 120 at .95 fewer than 104 have a chance of 1e-4; of intervals 2.6 times as narrow, at .55, more
+    # than 90 have one of 1e-5.
+    assert held >= 104
+    assert halves <= 90
+
+
+def test_without_effect_the_test_seldom_finds_one() -> None:
+    generator, found = np.random.default_rng(5), 0
+    for _ in range(60):
+        data = follow_ups(generator, 800, np.array([0.03, 0.0]))
+        found += fitted(data).test("arm").differ
+    # Of 60 at .05 more than 10 have a chance of 5e-4.
+    assert found <= 10
+    strong = fitted(follow_ups(generator, 4000, np.array([0.0, 1.0])), epsilon=4)
+    assert strong.test("arm").differ
+    assert "does not depend on arm is rejected" in str(strong.test("arm"))
+
+
+def test_curves_follow_from_ratios_and_files_keep_them(tmp_path: Path) -> None:
+    release = fitted(follow_ups(np.random.default_rng(2), 3000), epsilon=4)
+    one, other = release.at(age=50, arm="a"), release.at(age=60, arm="b")
+    ratio = release.hazard_ratio("age", 10).value * release["arm=b"].value
+    at = np.linspace(0, 10, 5)
+    assert other.cumulative_hazard(at) == pytest.approx(ratio * np.asarray(one.cumulative_hazard(at)))
+    assert other(at) == pytest.approx(np.exp(-np.asarray(other.cumulative_hazard(at))))
+    assert np.all(np.diff(one(at)) <= 0)
+    assert one(0) == 1
+    band = one.band()
+    assert np.all((band.lower >= 0) & (band.upper <= 1))
+    assert one.band(of="noise").reach(one(band.points)).mean() < band.reach(one(band.points)).mean()
+    again = load(other.save(tmp_path / "model.json"))
+    assert again.place == {"age": 60.0, "arm": "b"}
+    assert again(at) == pytest.approx(other(at))
+    assert again.hazard_ratios == release.hazard_ratios
+
+
+def test_strata_have_baselines_of_their_own() -> None:
+    generator = np.random.default_rng(3)
+    n = 6000
+    site, arm = generator.choice(["x", "y"], n), generator.choice(["a", "b"], n)
+    hazards = np.where(site == "x", 0.02, 0.3) * np.exp(0.5 * (arm == "b"))
+    died = generator.exponential(1 / hazards)
+    known = {"site": ["x", "y"], "arm": ["a", "b"]}
+    for given in ({"epsilon": 2}, {"rho": 0.5, "method": "rounds"}):
+        made = PrivateCox(**given, covariates=known, strata=["site"], domain=(0, 10))
+        release = made.fit(died, died < 10, {"site": site, "arm": arm}).release_
+        assert release.effects == ("arm=b",)
+        ratio = release.hazard_ratio("arm=b", level=0.9999)
+        assert ratio.lower < np.exp(0.5) < ratio.upper
+        assert release.at(site="x")(5) > 0.8
+        assert release.at(site="y")(5) < 0.4
+
+
+def test_what_a_plan_foretells_comes_true() -> None:
+    generator = np.random.default_rng(9)
+    for given in ({"epsilon": 1}, {"epsilon": 1, "delta": 1e-6, "method": "rounds"}):
+        made = PrivateCox(**given, covariates={"age": (40, 90)}, domain=(0, 10), unit="patient")
+        plan, widths = made.plan(3000), []
+        for _ in range(8):
+            age = generator.uniform(40, 90, 3000)
+            times = generator.exponential(10 / np.log(2), 3000)
+            release = made.fit(times, times < 10, {"age": age}).release_
+            ratio = release.hazard_ratio("age", 25)
+            widths.append(np.log(ratio.upper / ratio.lower) / 2)
+        band = plan.band()
+        assert band is not None
+        assert 0.7 < np.median(widths) / band < 1.4
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"covariates": None}, "covariates must be a mapping"),
+        ({"covariates": {"age": (90, 40)}}, "age must"),
+        ({"strata": ["age"]}, "strata must name some of the covariates that have levels"),
+        ({"strata": ["arm", "arm"]}, "strata must"),
+        ({"method": "best"}, "method must be"),
+        ({"domain": None}, "domain_range must be given"),
+        ({"cells": 1}, "cells must"),
+        (
+            {"covariates": {f"x{i}": (0, 1) for i in range(5)}},
+            "covariates must have at most 256 combinations .* Set delta",
+        ),
+    ],
+)
+def test_refusals_name_parameter_and_remedy(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        PrivateCox(**{"epsilon": 1, "covariates": KNOWN, "domain": (0, 10), **given}).plan(500)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"times": [1, 2, np.nan]}, "times must be finite"),
+        ({"events": [1, 0, 7]}, "event must have the codes that are stated"),
+        ({"events": [1, 0]}, "events must have one entry a follow-up"),
+        ({"covariates": {"age": [50, 6, None], "arm": ["a", "b", "a"]}}, "age must have a usable value"),
+        ({"covariates": {"age": [50, 6, 70], "arm": ["a", "b", "c"]}}, "arm must hold one of"),
+        ({"covariates": {"age": [50, 60, 70]}}, "Z must have a column for each"),
+    ],
+)  # fmt: skip
+def test_data_that_cannot_be_used_are_refused_by_row_and_not_value(
+    change: dict[str, Any], words: str
+) -> None:
+    given: dict[str, Any] = {
+        "times": [1, 2, 3], "events": [1, 0, 1],
+        "covariates": {"age": [50, 60, 70], "arm": ["a", "b", "a"]},
+    }  # fmt: skip
+    with pytest.raises((DataError, ParameterError), match=words):
+        PrivateCox(1, covariates=KNOWN, domain=(0, 10)).fit(**{**given, **change})
+
+
+def test_words_say_ratios_and_what_is_assumed() -> None:
+    release = PrivateCox(
+        2, covariates=KNOWN, domain=Domain(domain_range=(0, 10), labels={"domain": "years"}),
+        unit="patient",
+    ).fit(*follow_ups(np.random.default_rng(4), 1000)).release_  # fmt: skip
+    text = release.describe()
+    assert "Hazard ratio of one unit of age" in text
+    assert "arm=b beside a" in text
+    assert "hazards are proportional is assumed" in " ".join(text.split())
+    assert {"age", "arm=b"} == {*release.summary()["hazard_ratios"]}
+
+
+def test_the_command_publishes_the_same(tmp_path: Path) -> None:
+    times, events, columns = follow_ups(np.random.default_rng(6), 400)
+    with (tmp_path / "trial.csv").open("w", newline="") as handle:
+        rows = zip(times, events.astype(int), columns["age"], columns["arm"], strict=True)
+        csv.writer(handle).writerows([("years", "died", "age", "arm"), *rows])
+    out = tmp_path / "ratios.json"
+    arguments = [
+        "cox", str(tmp_path / "trial.csv"), "--time", "years", "--event", "died", "--covariate",
+        "age:40:90", "--covariate", "arm:a,b", "--top", "10", "--epsilon", "2", "--out", str(out),
+    ]  # fmt: skip
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert json.loads(out.read_text())["format"] == "dpfda-cox"
+    assert load(out).effects == ("age", "arm=b")

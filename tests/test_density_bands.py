@@ -1,0 +1,169 @@
+"""Bands of densities for the units' own density, and what is said where values lie a step apart."""
+
+import numpy as np
+import pytest
+
+from dpfda import PrivateDensity
+from dpfda.bases.cells import CellGrid, synthesise
+from dpfda.density.sample_band import GUARD, bends, cells_band, standing_out
+from dpfda.estimates.histospline import adaptive_smoother
+from dpfda.numerics.errors import ParameterError
+from dpfda.releases.bands import Asked
+
+SCORES = np.clip(np.rint(np.random.default_rng(1).normal(11, 4, size=400)), 0, 20)
+SHARES = np.bincount(SCORES.astype(int), minlength=21) / SCORES.size
+
+
+def hills(count: int, generator: np.random.Generator) -> np.ndarray:
+    first = generator.normal(0.35, 0.1, count)
+    drawn = np.where(generator.uniform(size=count) < 0.6, first, generator.normal(0.7, 0.06, count))
+    return drawn[(drawn > 0) & (drawn < 1)]
+
+
+def steps(**changes):
+    return PrivateDensity(1, **{"domain": (0, 20), "step": 1, **changes}).fit(SCORES).release_
+
+
+def test_the_default_is_of_the_sample_and_no_other_is_stated_for_a_kernel():
+    points = hills(500, np.random.default_rng(2))
+    release = PrivateDensity(1, domain=(0, 1)).fit(points).release_
+    told, found = (release.band(0.9, of=of) for of in ("sample", None))
+    np.testing.assert_array_equal(told.upper, found.upper)
+    assert release.facts.bands[0].claim.of == "sample"
+    assert np.mean(release.band(of="noise").upper) < np.mean(release.band().upper)
+    with pytest.raises(ParameterError, match="population"):
+        release.band(of="population")
+    kernel = PrivateDensity(1, domain=(0, 1), mechanism="kernel", cells=16).fit(points).release_
+    with pytest.raises(ParameterError, match="noise"):
+        kernel.band(of="sample")
+    plane = PrivateDensity(1, domain=[(0, 1)] * 2).fit(np.column_stack([points, points])).release_
+    with pytest.raises(ParameterError, match="noise"):
+        plane.conditional(0.5).band(of="sample")
+
+
+def test_it_holds_what_an_unlimited_budget_publishes():
+    # Of 40 about .95 hold where all is as measured; of .8, fewer than 30 do with probability .16, but
+    # more than 25 of 40 with .998. The band of the noise alone holds too few: the power of the test.
+    generator, held, alone = np.random.default_rng(3), 0, 0
+    for _ in range(40):
+        points = hills(600, generator)
+        many = PrivateDensity(1e5, domain=(0, 1)).fit(points).release_
+        release = PrivateDensity(1, domain=(0, 1)).fit(points).release_
+        band, noise = release.band(), release.band(of="noise")
+        held += band.contains(many(band.points))
+        alone += noise.contains(many(noise.points))
+    assert held >= 32
+    assert alone < held
+
+
+@pytest.mark.parametrize("regular", [True, False])
+def test_errors_are_those_of_the_smoother(regular):
+    # By a second road: the covariance of the error, from the linear maps that the smoother is made of.
+    edges = np.linspace(0, 1, 7) if regular else np.array([0, 0.1, 0.3, 0.5, 0.8, 0.9, 1.0])
+    cells, privacy, size = CellGrid.from_edges(edges), 1e-3, 300.0
+    shares = np.array([0.1, 0.3, 0.25, 0.2, 0.1, 0.05])
+    smoother = adaptive_smoother(cells, shares, privacy, size)
+    linear = (
+        np.array([smoother.coefficients(cells.shares + unit) for unit in np.eye(6)]).T
+        - smoother.coefficients(cells.shares)[:, None]
+    )
+    modes = smoother.prior.size
+    seen = np.array([smoother.cell_shares(unit) for unit in np.eye(modes)]).T
+    power = smoother.prior + 1 / size
+    own = linear @ seen - np.diag(smoother.prior / power)
+    own[:, 0] = 0.0
+    own[0] = 0.0
+    wanted = np.sum(own**2 * power, axis=1) + privacy * np.sum(linear**2, axis=1)
+    drawn = np.array(list(smoother.errors(np.random.default_rng(4), 4000, privacy, size)))
+    found = np.mean(drawn**2, axis=0)
+    # The variance of 4,000 normal draws is within a fifth in nine standard errors.
+    kept = wanted > wanted.max() * 1e-6
+    np.testing.assert_allclose(found[kept], wanted[kept], rtol=0.2)
+    assert found[0] == 0
+
+
+def test_of_values_a_step_apart_it_is_exact():
+    # Simultaneous Laplace noise on 21 cells of one value: held with probability .8, not more, not less.
+    held, alone, times = 0, 0, 300
+    for _ in range(times):
+        release = steps()
+        band = cells_band(release.raw, release.possible[:, None], Asked(0.8))
+        held += band.contains(SHARES)
+        point = cells_band(release.raw, np.array([[11.0]]), Asked(0.8, simultaneous=False))
+        alone += point.contains(SHARES[11:12])
+    # Five standard errors of a share of .8.
+    for count in (held, alone):
+        assert abs(count / times - 0.8) <= 5 * np.sqrt(0.8 * 0.2 / times)
+
+
+def test_the_band_of_values_holds_what_was_published():
+    release = steps()
+    band = release.band(0.95)
+    _, masses = release.masses()
+    assert band.contains(masses)
+    assert band.lower.min() >= 0
+    assert "with 95% probability the share of these" in release.facts.lines()["band"]
+    # Gaussian noise has a law of its own.
+    law = steps(delta=1e-6, noise="gaussian").raw
+    reach = np.diff([*[getattr(cells_band(law, np.array([[11.0]]), Asked(0.95, False)), end)[0]
+                       for end in ("lower", "upper")]])[0] / 2  # fmt: skip
+    assert reach == pytest.approx(1.959964 * np.sqrt(law.share_variance), rel=1e-5)
+
+
+def test_a_bend_within_cells_widens_the_band():
+    # Straight courses have no bends; a hill as wide as a cell has one at its top.
+    raw = (
+        PrivateDensity(1, domain=(0, 1), cells=8).fit(hills(500, np.random.default_rng(5))).release_.raw
+    )
+    at = (np.arange(2048) + 0.5) / 2048
+    flat = bends(raw, 3.0 + 0 * at)
+    assert flat.max() < 1e-12
+    line = bends(raw, at)
+    np.testing.assert_allclose(line[512:1536], 0, atol=1e-9)
+    hill = bends(raw, np.exp(-0.5 * ((at - 0.5) / 0.05) ** 2))
+    assert hill.argmax() == pytest.approx(1024, abs=130)
+    assert hill.max() == pytest.approx(2 * (1 - np.exp(-0.5 * (0.125 / 0.05) ** 2)), rel=0.01)
+    assert GUARD >= 1
+    # In a plane they add up over the axes.
+    plane = PrivateDensity(1, domain=[(0, 1)] * 2, cells=(8, 4)).fit(np.full((50, 2), 0.5)).release_.raw
+    ridge = np.broadcast_to(np.exp(-0.5 * ((at[::8] - 0.5) / 0.05) ** 2)[:, None], (256, 256))
+    assert bends(plane, ridge).max() == pytest.approx(hill.max(), rel=0.02)
+
+
+def test_values_in_steps_are_recognised():
+    generator = np.random.default_rng(6)
+    ages = np.clip(np.rint(generator.normal(50, 17, 20_000)), 0, 105)
+    release = PrivateDensity(1, domain=(0, 105)).fit(ages).release_
+    assert "step=1" in release.facts.lines()["values"]
+    assert "whole years" in str(release.report())
+    assert (
+        "values"
+        not in PrivateDensity(1, domain=(0, 105), step=1).fit(ages).release_.facts.stated.findings
+    )
+    hours = generator.normal(8, 2, 20_000) % 24
+    halves = np.where(generator.uniform(size=hours.size) < 0.6, np.rint(hours * 2) / 2, hours) % 24
+    assert standing_out(PrivateDensity(1, domain=(0, 24)).fit(halves).release_.raw) >= 3
+
+
+def test_smooth_densities_are_not_taken_for_steps():
+    generator = np.random.default_rng(7)
+    for size in (500, 20_000):
+        for points in (generator.normal(0.3, 0.01, size), generator.standard_t(2, size) / 100 + 0.5,
+                       generator.exponential(0.2, size), generator.beta(0.5, 0.5, size)):  # fmt: skip
+            released = PrivateDensity(1, domain=(0, 1)).fit(np.clip(points, 0, 1)).release_
+            assert standing_out(released.raw) < 3
+
+
+def test_a_peak_that_is_narrower_than_a_cell_is_told():
+    points = np.random.default_rng(8).normal(0.31, 0.002, size=300)
+    release = PrivateDensity(1, domain=(0, 1)).fit(points).release_
+    assert "two of 32 cells" in release.facts.lines()["peak"]
+    assert "More than 70% of the" in str(release.report())
+    wide = PrivateDensity(1, domain=(0.3, 0.32)).fit(points).release_
+    assert "peak" not in wide.facts.lines()
+
+
+def test_a_plane_is_not_looked_at_for_steps():
+    raw = PrivateDensity(1, domain=[(0, 1)] * 2).fit(np.full((50, 2), 0.5)).release_.raw
+    assert standing_out(raw) == 0
+    assert np.isfinite(synthesise(raw.coefficients, (4, 4))).all()

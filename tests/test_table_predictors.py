@@ -1,0 +1,290 @@
+"""Regression and probabilities of classes in one and two inputs from one noisy table."""
+
+import json
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib import pyplot
+from typer.testing import CliRunner
+
+import dpfda
+from dpfda import PrivacyUnit, PrivateKernelClassifier, PrivateKernelRegressor, Reading
+from dpfda.errors import BudgetError, ParameterError, StorageError
+from dpfda.front.app import app
+from dpfda.machines.table_release import TablePredictor
+from dpfda.mechanisms.design.shares import UNIT
+from dpfda.noise import GaussianNoise
+from dpfda.privacy.guarantees import PureDP
+from dpfda.privacy.ledger import MemoryLedger
+from dpfda.testing import check_release, exact_totals
+from statistical import FALSE_ALARM, upper_limit
+
+LOUD = 1e9
+RNG = np.random.default_rng(5)
+X = RNG.uniform(0, 1, (400, 2))
+
+
+def run(*arguments: object) -> Any:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def regressor(epsilon: Any = 1.0, **given: Any) -> PrivateKernelRegressor:
+    return PrivateKernelRegressor(epsilon, **{"bounds": (0, 1), "target_bounds": (-1, 3), **given})
+
+
+def classifier(epsilon: Any = 1.0, **given: Any) -> PrivateKernelClassifier:
+    return PrivateKernelClassifier(epsilon, **{"bounds": (0, 1), "classes": ("no", "yes"), **given})
+
+
+def total(machine: Any, inputs: Any, targets: Any, groups: Any = None) -> np.ndarray:
+    """The private table, opened."""
+    return np.array(exact_totals(machine.prepare(inputs, targets, groups).total))
+
+
+class TestPrivacy:
+    def test_the_table_is_the_shares_of_persons_counted_by_hand(self) -> None:
+        machine, people = regressor(), [0, 0, 0, 1, 1, 2]
+        inputs, targets = X[:6], np.array([-1.0, 3.0, 0.0, 9.0, 1.0, 2.0])
+        sides = machine.plan(3, 2).cells.shape
+        expected: dict[tuple[int, int], int] = {}
+        for person, (first, second), target in zip(people, inputs, targets, strict=True):
+            whole = UNIT // people.count(person)
+            v = (min(max(target, -1.0), 3.0) + 1) / 4
+            last = int(whole * v * v)
+            middle = min(int(whole * 2 * v * (1 - v)), whole - last)
+            cell = int(first * sides[0]) * sides[1] + int(second * sides[1])
+            for corner, part in enumerate((whole - last - middle, middle, last)):
+                expected[cell, corner] = expected.get((cell, corner), 0) + part
+        found = total(machine, inputs, targets, people).reshape(-1, 3)
+        for place, share in expected.items():
+            assert abs(int(found[place]) - share) <= 3
+        assert found.sum() == sum(UNIT // people.count(each) * people.count(each) for each in (0, 1, 2))
+
+    @pytest.mark.parametrize("added", [False, True])
+    @pytest.mark.parametrize("task", ["regression", "classes"])
+    def test_one_record_moves_it_by_the_width_that_the_noise_is_made_for(
+        self, task: str, added: bool
+    ) -> None:
+        unit = PrivacyUnit("person", "add-remove", public_size=400) if added else PrivacyUnit("person")
+        machine = (regressor if task == "regression" else classifier)(0.5, unit=unit)
+        targets: Any = X[:, 0] if task == "regression" else np.where(X[:, 0] > 0.5, "yes", "no")
+        ends: Any = (-1.0, 3.0) if task == "regression" else ("no", "yes")
+        first, last = targets.copy(), targets.copy()
+        first[0], last[0] = ends
+        far = X.copy()
+        far[0] = 1 - np.round(X[0])
+        moved = total(machine, X, first) - total(machine, far, last)
+        if added:
+            moved = total(machine, X, first) - total(machine, X[1:], first[1:])
+        width = UNIT if added else 2 * UNIT
+        assert np.abs(moved).sum() == width
+        scale = machine.plan(400, 2).table.law.scales[0]
+        # Exactly as much noise as that asks for: less by the root of two is refused, and so is more.
+        assert width / scale <= 0.5
+        assert width / scale * np.sqrt(2) > 0.5 * 1.3
+        assert width / scale > 0.5 / 1.001
+
+    def test_the_noise_in_force_is_of_that_scale(self) -> None:
+        machine = regressor().fit(X, X[:, 0])
+        exact = total(machine, X, X[:, 0])
+        releases = [machine.fit(X, X[:, 0]).release_ for _ in range(60)]
+        noise = np.concatenate([np.array(each.shares.noisy) - exact for each in releases])
+        mean, of = np.abs(noise).mean() / (2 * UNIT), noise.size
+        # The size of Laplace noise of scale one has mean and deviation one.
+        assert abs(mean - 1) < 5 / np.sqrt(of) < min(np.sqrt(2) - 1, 1 - np.sqrt(0.5)) / 2
+
+    @pytest.mark.parametrize("budget", [{"epsilon": 0.5, "delta": 1e-6}, {"epsilon": None, "rho": 0.05}])
+    def test_normal_noise_hides_the_root_of_two(self, budget: dict[str, Any]) -> None:
+        plan = regressor(**budget).plan(400)
+        if budget.get("rho"):
+            assert isinstance(plan.table.law, GaussianNoise)
+            # rho = width^2 / (2 sigma^2), and the width is the root of two.
+            found = 2 * UNIT**2 / (2 * float(plan.table.law.variances()[0]))
+            assert found == pytest.approx(0.05, rel=1e-4)
+            assert found <= 0.05
+        release = regressor(**budget).fit(X, X[:, 0]).release_
+        assert release.achieved.epsilon <= 0.5 if budget.get("delta") else True
+        check_release(release)
+
+    def test_it_is_charged_before_noise_and_a_refusal_costs_nothing(self) -> None:
+        ledger = MemoryLedger().create("people", PureDP(1), unit="record")
+        machine = regressor(0.7, ledger=ledger.of("people")).fit(X, X[:, 0])
+        left = str(ledger.remaining("people"))
+        assert "0.3" in left
+        with pytest.raises(BudgetError):
+            machine.fit(X, X[:, 0])
+        assert str(ledger.remaining("people")) == left
+        assert machine.release_.achieved.epsilon <= 0.7
+
+    def test_records_that_cannot_be_used_are_left_out_before_shares_are_made(self) -> None:
+        machine = regressor(reading=Reading(invalid="repair"))
+        spoilt, targets = X[:6].copy(), np.array([0.0, np.nan, 1.0, 2.0, 0.5, 0.1])
+        spoilt[2, 0] = np.inf
+        people = np.array([0, 0, 0, 1, 2, 2])
+        kept = [0, 3, 4, 5]
+        np.testing.assert_array_equal(
+            total(machine, spoilt, targets, people), total(machine, X[kept], targets[kept], people[kept])
+        )
+
+
+class TestFunctions:
+    @pytest.mark.parametrize("inputs", [1, 2])
+    def test_without_noise_to_speak_of_a_function_is_found(self, inputs: int) -> None:
+        rng = np.random.default_rng(1)
+        points = rng.uniform(0, 1, (20_000, inputs))
+        truth = 1 + np.sin(4 * points[:, 0]) + (points[:, -1] - 0.5) ** 2
+        machine = regressor(LOUD).fit(points, truth + rng.uniform(-0.3, 0.3, 20_000))
+        at = rng.uniform(0.02, 0.98, (300, inputs))
+        exact = 1 + np.sin(4 * at[:, 0]) + (at[:, -1] - 0.5) ** 2
+        assert np.sqrt(np.mean((machine.predict(at) - exact) ** 2)) < 0.03
+        assert machine.release_([[5.0] * inputs]) == machine.release_([[1.0] * inputs])
+
+    @pytest.mark.parametrize("classes", [2, 3])
+    def test_without_noise_to_speak_of_probabilities_are_found(self, classes: int) -> None:
+        rng = np.random.default_rng(2)
+        points = rng.uniform(0, 1, (30_000, 2))
+
+        def chances(at: np.ndarray) -> np.ndarray:
+            if classes == 2:
+                second = 0.2 + 0.6 * at[:, 0]
+                return np.column_stack([1 - second, second])
+            made = np.column_stack([0.2 + at[:, 0], 1.2 - at[:, 0], 0.3 + at[:, 1]])
+            return np.asarray(made / made.sum(axis=1, keepdims=True))
+
+        drawn = (chances(points).cumsum(axis=1) > rng.random((30_000, 1))).argmax(axis=1)
+        machine = classifier(LOUD, classes=tuple(range(classes))).fit(points, drawn)
+        at = rng.uniform(0, 1, (200, 2))
+        found = machine.predict_proba(at)
+        np.testing.assert_allclose(found.sum(axis=1), 1.0)
+        assert found.min() >= 0
+        assert np.sqrt(np.mean((found - chances(at)) ** 2)) < 0.03
+        np.testing.assert_array_equal(machine.predict(at), found.argmax(axis=1))
+        scores = machine.decision_function(at)
+        chosen = scores > 0 if classes == 2 else scores.argmax(axis=1)
+        np.testing.assert_array_equal(machine.predict(at), chosen)
+
+    def test_rows_of_one_person_weigh_as_one(self) -> None:
+        person = np.repeat(np.arange(100), 3)
+        machine = regressor()
+        many = total(machine, np.repeat(X[:100], 3, axis=0), np.repeat(X[:100, 1], 3), person)
+        once = total(machine, X[:100], X[:100, 1])
+        # Shares of a third are rounded down.
+        assert np.abs(many - once).max() <= 3 * 100
+        assert machine.fit(np.repeat(X, 2, axis=0), np.repeat(X[:, 1], 2), np.repeat(np.arange(400), 2))
+        assert (machine.release_.unit, machine.release_.size, machine.release_.alone) == (
+            "group",
+            400,
+            False,
+        )
+
+    def test_the_band_holds_the_function_of_the_population(self) -> None:
+        rng, at, draws, held = np.random.default_rng(3), np.linspace(0, 1, 60), 60, 0
+        for _ in range(draws):
+            points = rng.uniform(0, 1, (1500, 1))
+            noisy = 1 + np.sin(5 * points[:, 0]) + rng.normal(0, 0.5, 1500)
+            band = regressor().fit(points, noisy).release_.band(0.95, points=at[:, None])
+            held += band.contains(1 + np.sin(5 * at))
+        # A band of half of its width holds it in less than a half of all.
+        assert upper_limit(held, draws, FALSE_ALARM) >= 0.95
+
+    def test_pictures_are_faded_where_no_records_are(self) -> None:
+        rng = np.random.default_rng(4)
+        points = rng.uniform(0, 0.5, (4000, 2))
+        sides = np.where(points[:, 0] > 0.25, "yes", "no")
+        release = classifier(2.0).fit(points, sides).release_
+        faded = release.view().faded
+        assert faded[70:, 70:].mean() > 0.8
+        assert faded[5:55, 5:55].mean() < 0.4
+        assert release.view(None).faded is None
+        pyplot.close(release.plot().figure)
+        curve = regressor(2.0).fit(points[:, :1], points[:, 0]).release_.view()
+        solid, dotted = curve.lines
+        assert dotted.label == "little is known"
+        assert np.isnan(solid.values[-25:]).all()
+        assert np.isfinite(solid.values[5:40]).all()
+        assert np.isnan(dotted.values[5:40]).all()
+
+
+class TestRoads:
+    @pytest.mark.parametrize("inputs", [1, 2])
+    @pytest.mark.parametrize("classes", [0, 2, 3])
+    def test_it_keeps_what_kinds_of_release_promise(
+        self, inputs: int, classes: int, tmp_path: Any
+    ) -> None:
+        labels = np.arange(400) % max(classes, 1)
+        machine = classifier(5.0, classes=tuple(range(classes))) if classes else regressor(5.0)
+        release = machine.fit(X[:, :inputs], labels if classes else X[:, 0]).release_
+        assert isinstance(release, TablePredictor)
+        check_release(release)
+        pyplot.close(release.plot().figure)
+        for again in (
+            dpfda.load(release.save(tmp_path / "f.json")),
+            pickle.loads(pickle.dumps(release)),  # noqa: S301
+        ):
+            np.testing.assert_array_equal(again(X[:, :inputs]), release(X[:, :inputs]))
+            np.testing.assert_array_equal(again.predict(X[:, :inputs]), release.predict(X[:, :inputs]))
+            assert again.achieved == release.achieved
+
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            ({"cells": {"shape": [3, 40], "domain_range": [[0, 1], [0, 1]]}}, "is damaged"),
+            ({"cells": {"edges": [[0.0, 1.0, 9.0]]}}, "is damaged"),
+            ({"bounds": [2, 2]}, "is damaged"),
+            ({"one_record_each": 7}, "is damaged"),
+        ],
+    )
+    def test_damaged_files_are_refused(self, change: dict[str, Any], words: str, tmp_path: Any) -> None:
+        path = regressor().fit(X, X[:, 0]).release_.save(tmp_path / "f.json")
+        path.write_text(json.dumps(json.loads(path.read_text()) | change))
+        with pytest.raises(StorageError, match=words):
+            dpfda.load(path)
+
+    def test_the_plan_is_that_of_the_release_and_more_people_err_less(self) -> None:
+        plan, machine = regressor().plan(400, 2), regressor().fit(X, X[:, 0])
+        assert plan.cells.to_json() == machine.release_.cells.to_json()
+        assert plan.table.law == machine.release_.shares.noise
+        errors = [regressor().plan(n).outlook().typical for n in (500, 5000, 50_000)]
+        assert errors[0] > 2 * errors[1] > 4 * errors[2]
+
+    @pytest.mark.parametrize(
+        "given",
+        [{"loss": "huber"}, {"features": "linear"}, {"penalty": 0.1}, {"solver": "sums"}],
+    )
+    def test_the_machines_of_the_papers_stay_where_they_are_named(self, given: dict[str, Any]) -> None:
+        assert not isinstance(regressor(**given).fit(X, X[:, 0]).release_, TablePredictor)
+
+    @pytest.mark.parametrize("given", [{"loss": "huber"}, {"features": "linear"}, {"penalty": 0.1}])
+    def test_a_table_has_no_use_for_them(self, given: dict[str, Any]) -> None:
+        with pytest.raises(ParameterError, match="solver must go without loss, features and penalty"):
+            regressor(**{"solver": "table", **given}).fit(X, X[:, 0])
+
+    def test_more_than_two_inputs_have_no_table(self) -> None:
+        three = np.column_stack([X, X[:, 0]])
+        assert not isinstance(regressor().fit(three, X[:, 0]).release_, TablePredictor)
+        with pytest.raises(ParameterError, match="solver must not be 'table' for more than two inputs"):
+            regressor(solver="table").fit(three, X[:, 0])
+        assert not hasattr(
+            classifier().fit(three, np.where(X[:, 0] > 0.5, "yes", "no")), "predict_proba"
+        )
+
+    def test_the_command_publishes_and_evaluates_it(self, tmp_path: Any, monkeypatch: Any) -> None:
+        monkeypatch.chdir(tmp_path)
+        rows = [f"{a},{b},{'yes' if a > 0.5 else 'no'},{a + b}" for a, b in X]
+        (tmp_path / "t.csv").write_text("\n".join(["a,b,side,sum", *rows]) + "\n")
+        inputs = ("--input", "a:0:1", "--input", "b:0:1")
+        made = run("classify", "t.csv", *inputs, "--target", "side", "--classes", "no,yes",
+                   "--epsilon", 50, "--out", "c.json", "--plot", "c.png")  # fmt: skip
+        assert made.exit_code == 0, made.output
+        found = json.loads(run("eval", "c.json", "--from", "t.csv", "--json").stdout)
+        assert np.mean(np.array(found["predicted"]) == np.where(X[:, 0] > 0.5, "yes", "no")) > 0.85
+        assert np.all(np.array(found["lower"]) <= found["value"])
+        assert run("report", "c.json", "--out", "c.html").exit_code == 0
+        made = run("regress", "t.csv", "--input", "a:0:1", "--target", "sum", "--target-bounds", 0, 2,
+                   "--epsilon", 50, "--solver", "table", "--out", "r.json")  # fmt: skip
+        assert made.exit_code == 0, made.output
+        assert "meant to hold the population's function everywhere in 95 of 100 samples" in made.output
+        assert run("plan", "regress", "--curves", 400, "--epsilon", 1, "--input", "a:0:1",
+                   "--target-bounds", 0, 2).exit_code == 0  # fmt: skip

@@ -1,0 +1,401 @@
+"""The mean in two looks: what each stage moves, draws and costs, what it gains, and what it refuses.
+
+Statistical tests fit a law at its scale, and reject it at that scale times or over the root of two; each
+raises a false alarm with a chance of 1e-6 (`statistical.FALSE_ALARM`).
+"""
+
+import json
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import gamma
+
+from dpfda import Domain, PrivateMean, Reading, load
+from dpfda.bounds import L2Ball, ValueBounds
+from dpfda.errors import BudgetError, DataError, ParameterError, StorageError
+from dpfda.mean import two_looks
+from dpfda.mean.two_looks import TwoLooks, distances
+from dpfda.mean.two_looks_release import FIRST, LAST, RADIUS, CloserMean
+from dpfda.mechanisms.design.radii import candidate_radii, line_error, moved_at_most, residual_radius
+from dpfda.noise import BoxNoise
+from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added
+from dpfda.privacy.ledger import MemoryLedger
+from dpfda.publication import COUNT_SCALE
+from dpfda.publication.radii import bin_counts
+from dpfda.records import LongCurves
+from dpfda.testing import check_release, exact_totals
+from statistical import fits_only_at_its_scale
+
+GRID = np.linspace(0.0, 1.0, 12)
+LARGEST = np.finfo(float).max
+RADII = candidate_radii(0.5)
+
+
+def curves_of(size=9000, spread=0.2, seed=0):
+    """Curves near a sine, far inside the bounds used here."""
+    shifts = np.random.default_rng(seed).uniform(-spread, spread, (size, 1))
+    return 2 * np.sin(3 * GRID) + shifts * (1 + GRID)
+
+
+def mean(**parameters):
+    made = {"epsilon": 1.0, "bounds": (-5.0, 5.0), "domain": Domain(GRID), "mechanism": TwoLooks()}
+    return PrivateMean(**made | parameters)
+
+
+@pytest.fixture(scope="module")
+def release():
+    # So many that noise does not hide that records are near their mean.
+    return mean(epsilon=10.0).fit(curves_of()).release_
+
+
+# The budget.
+
+
+def charges(ledger):
+    return [record for record in ledger.history("curves") if record.action == "charge"]
+
+
+BUDGETS = [
+    {"epsilon": 1.0},
+    {"epsilon": 1.0, "delta": 1e-6},
+    {"epsilon": None, "rho": "1/2"},
+    {"epsilon": 1.0, "neighbours": "add-remove", "public_size": 9000},
+]
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+def test_stages_add_up_to_the_whole_which_is_charged_once_before_any_noise(budget, monkeypatch):
+    ledger, seen = MemoryLedger(), []
+    whole = mean(**budget).asked()
+    ledger.create("curves", whole, neighbours=budget.get("neighbours", "replace-one"))
+    draw, counting = BoxNoise.draw, two_looks.RadiusChoice.released
+
+    def drawn(self, *args, **more):
+        seen.append(len(charges(ledger)))
+        return draw(self, *args, **more)
+
+    def counted(self, lengths):
+        seen.append(len(charges(ledger)))
+        return counting(self, lengths)
+
+    monkeypatch.setattr(BoxNoise, "draw", drawn)
+    monkeypatch.setattr(two_looks.RadiusChoice, "released", counted)
+    made = mean(**budget, ledger=ledger.of("curves")).fit(curves_of()).release_
+    assert seen, "noise was drawn"
+    assert set(seen) == {1}
+    assert isinstance(made, CloserMean)
+    assert made.certificate.stages == (FIRST, RADIUS, LAST)
+    costs = [cost.guarantee for cost in made.certificate.costs]
+    assert made.guarantee == added(costs) == whole
+    # Two hundredths each, of epsilon or of rho; all of delta is the last look's.
+    first, count, last = costs
+    if isinstance(whole, ZeroConcentratedDP):
+        for part in (first, count):
+            assert part.epsilon**2 / 2 == pytest.approx(float(whole.rho) / 50, rel=1e-9)
+    else:
+        assert first == count == PureDP(whole.epsilon / 50)
+        assert last.epsilon == whole.epsilon * 48 / 50
+        assert getattr(last, "delta", 0) == getattr(whole, "delta", 0)
+
+
+def test_a_ledger_that_refuses_stops_everything(monkeypatch):
+    ledger = MemoryLedger().create("curves", PureDP("99/100"))
+    monkeypatch.setattr(BoxNoise, "draw", lambda *_: pytest.fail("noise was drawn"))
+    with pytest.raises(BudgetError):
+        mean(ledger=ledger.of("curves")).fit(curves_of())
+    assert ledger.spent("curves")["epsilon"] == 0
+
+
+# What one unit moves, and the noise that hides it.
+
+
+@pytest.mark.parametrize("moves", [2, 1])
+def test_scales_in_force_are_those_of_each_part_in_closed_form(moves):
+    relation = {} if moves == 2 else {"neighbours": "add-remove", "public_size": 9000}
+    made = mean(epsilon=10.0, **relation).fit(curves_of()).release_
+    first, last = made.first, made.noise
+    epsilon = {name: cost.guarantee.epsilon for name, cost in _costs(made).items()}
+    counts = made.selection.noise
+    assert set(counts.scales) == {math.ceil(moves * COUNT_SCALE / epsilon[RADIUS])}
+    lower, upper = made.closer.curves_on(GRID)
+    for law, exponent, halves, name in (
+        (first.noise, first.exponent, np.full(12, 5.0), FIRST),
+        (last, made.exponent, (upper - lower) / 2, LAST),
+    ):
+        sizes = np.floor(np.ldexp(halves, exponent)).astype(object)
+        cells = np.split(sizes, np.cumsum((made if law is last else first).hierarchy.cells)[:-1])
+        widths = [moves * int(cell.sum()) for cell in cells]
+        assert len(widths) == len(law.scales)
+        for scale, width in zip(law.scales, widths, strict=True):
+            assert 0 <= scale - Fraction(width) / epsilon[name] <= 1
+    # Far less than the stated bounds need at the same exponent: that is the gain.
+    assert np.all(upper - lower <= 10 / math.sqrt(2) + 1e-9)
+
+
+def _costs(made):
+    return dict(zip(made.certificate.stages, made.certificate.costs, strict=True))
+
+
+def test_counts_get_laplace_noise_of_their_part():
+    plan = mean().plan(9000, GRID)
+    lengths = np.linspace(0, 0.6, 50)
+    exact = exact_totals(bin_counts(lengths, plan.choice.radii))
+    errors = []
+    for _ in range(400):
+        noisy = plan.choice.released(lengths).noisy_counts
+        errors += [a - b for a, b in zip(noisy, exact, strict=True)]
+    # A replaced unit moves two counts by one, and they have a fiftieth of epsilon.
+    scale = 2 * COUNT_SCALE * 50
+    assert fits_only_at_its_scale(
+        errors, lambda x: 0.5 + np.sign(x) * (1 - np.exp(-np.abs(x) / scale)) / 2
+    )
+
+
+def test_the_closer_look_gets_the_box_noise_of_its_bounds():
+    prepared = mean().prepare_looks(curves_of(size=7000))
+    plan, line = prepared.plan, 2 * np.sin(3 * GRID)
+    closer = plan.closer(line, 4)
+    exact = exact_totals(prepared.total.total(closer))
+    errors = []
+    for _ in range(400):
+        look = two_looks.publish_curve(prepared.total.total(closer), closer, closer.certified())
+        errors.append(max(abs(a - b) for a, b in zip(look.noisy_sum, exact, strict=True)))
+    lower, upper = closer.bound.curves_on(GRID)
+    reach = float(plan.choice.radii[4]) * 10
+    # Cut at the stated bounds where the line is near them, which it is not here.
+    assert np.allclose((upper - lower) / 2, reach)
+    scale = 2 * (12 / len(exact)) * math.ldexp(reach, look.exponent) / (48 / 50)
+    # The largest coordinate of box noise on M cells is Gamma(M).
+    assert fits_only_at_its_scale(errors, lambda x: gamma.cdf(x, len(exact), scale=scale))
+
+
+HOSTILE = [0.0, 5e-324, -1e-300, 1.0, 1e150, -LARGEST, LARGEST, np.nan, np.inf]
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+def test_a_replaced_record_moves_one_count_and_sums_by_no_more_than_the_bounds(value):
+    rows = np.random.default_rng(1).normal(size=(5, GRID.size))
+    other = rows.copy()
+    other[2] = value
+    other[2, ::2] *= -1
+    estimator = mean(epsilon=2000.0, reading=Reading(invalid="repair"))
+    pair = [estimator.prepare_looks(records) for records in (rows, other)]
+    plan = pair[0].plan
+    for line, place in ((np.sin(GRID), 6), (np.full(12, 4.99), 3), (np.full(12, -5.0), 10)):
+        lengths = [distances(plan.whole, each.total, line) for each in pair]
+        assert np.array_equal(np.delete(lengths[0], 2), np.delete(lengths[1], 2))
+        bins = [np.array(exact_totals(bin_counts(each, plan.choice.radii))) for each in lengths]
+        assert all(counts.sum() == 5 * COUNT_SCALE for counts in bins)
+        assert np.abs(bins[0] - bins[1]).sum() in (0, 2 * COUNT_SCALE)
+        closer = plan.closer(line, place)
+        lower, upper = closer.bound.curves_on(GRID)
+        assert np.all((lower >= -5) & (upper <= 5))
+        sums = [exact_totals(each.total.total(closer)) for each in pair]
+        norm, widths = closer.problem(5).differences(closer.public_design)
+        assert norm == "box"
+        assert all(abs(a - b) <= width for a, b, width in zip(*sums, widths, strict=True))
+        assert plan.choice.width == 2 * COUNT_SCALE
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.floats(-1e150, 1e150), st.floats(1e-98, 1e150), st.floats(0, 1), st.integers(0, RADII.size - 1)
+)
+def test_closer_bounds_lie_between_the_stated_ones_whatever_the_line(low, width, level, place):
+    try:
+        plan = mean(epsilon=1e4, bounds=(low, low + width)).plan(10, GRID)
+    except ParameterError:
+        return
+    line = np.clip(np.full(12, low + level * width), low, low + width)
+    lower, upper = plan.closer(line, place).bound.curves_on(GRID)
+    assert np.all((low <= lower) & (lower < upper) & (upper <= low + width))
+    assert np.all((lower <= line) & (line <= upper))
+
+
+def test_an_exact_sum_is_that_of_clipped_records(release):
+    records = np.array([[9.0] * 12, [-9.0] * 12, [0.25] * 12, [2.0] * 12, [np.inf] * 12])
+    prepared = mean(epsilon=2000.0, reading=Reading(invalid="repair")).prepare_looks(records)
+    closer = prepared.plan.closer(np.full(12, 1.0), 4)
+    lower, upper = closer.bound.curves_on(GRID)
+    assert (lower[0], upper[0]) == (1 - 10 / 8, 1 + 10 / 8)
+    expected = np.clip([9.0, -9.0, 0.25, 2.0, 1.0], lower[0], upper[0]) - 1.0
+    totals = np.array(exact_totals(prepared.total.total(closer)), dtype=float)
+    per_cell = 12 / totals.size
+    unit = math.ldexp(1.0, -closer.public_design.exponent(closer.problem(5)))
+    assert totals * unit == pytest.approx(per_cell * expected.sum(), abs=1e-9)
+
+
+# The rule for the radius.
+
+
+@pytest.mark.parametrize("place", range(1, 8))
+def test_where_counts_are_exact_the_radius_is_the_least_that_clips_nothing(place):
+    shares = np.zeros(RADII.size)
+    shares[place:] = 1 / (RADII.size - place)
+    assert residual_radius(RADII, shares, 0.0, 1e5, 1e9) == place
+
+
+def test_counts_that_tell_nothing_leave_the_stated_bounds():
+    shares = np.zeros(RADII.size)
+    shares[-1] = 1.0
+    assert residual_radius(RADII, shares, 0.2, 1e5, 1e9) == 0
+    # A line that is rough itself: no residual can be told to be shorter than what it misses.
+    assert RADII[residual_radius(RADII, shares, 0.0, 1e5, 100)] >= line_error(100)
+
+
+def test_what_clipping_moves_in_closed_form():
+    shares = np.array([0.1, 0.3, 0.6])
+    radii = np.array([0.4, 0.2, 0.1])
+    found = moved_at_most(radii, shares, 0.0)
+    # Bins count with their middles .3, .15 and .05.
+    assert found == pytest.approx([0, 0.25 * 0.1 * 0.1, 0.25 * (0.1 * 0.2 + 0.3 * 0.05)])
+    noisy = moved_at_most(radii, shares, 0.01)
+    assert noisy[2] == pytest.approx(math.hypot(found[2], 0.25 * 0.01 * math.hypot(0.2, 0.05)))
+
+
+# What is gained, released and read again.
+
+
+def test_it_is_closer_than_one_look_where_records_stay_near_their_mean():
+    curves = curves_of()
+    truth = curves.mean(axis=0)
+
+    def squares(mechanism):
+        fits = [mean(epsilon=10.0, mechanism=mechanism).fit(curves).release_ for _ in range(12)]
+        return float(np.mean([(each(GRID) - truth) ** 2 for each in fits]))
+
+    # Records lie within .04 of the range of their mean: noise is an eighth of what it was, or less.
+    assert squares(TwoLooks()) < squares("auto") / 2
+
+
+def test_a_small_n_epsilon_has_one_look():
+    made = mean().fit(curves_of(size=4900)).release_
+    assert not isinstance(made, CloserMean)
+    assert made.certificate.stages == ("release",)
+
+
+def test_a_file_holds_everything(release, tmp_path):
+    again = load(release.save(tmp_path / "looks.json"))
+    assert type(again) is CloserMean
+    assert np.array_equal(again(GRID), release(GRID))
+    band, other = release.band(0.95), again.band(0.95)
+    assert np.array_equal(band.lower, other.lower)
+    assert again.selection == release.selection
+    assert again.certificate == release.certificate
+    check_release(release)
+
+
+def test_a_file_whose_looks_do_not_fit_is_refused(release, tmp_path):
+    path = release.save(tmp_path / "looks.json")
+    written = json.loads(path.read_text())
+    wider = {**written, "closer": {"kind": "values", "lower": -9.0, "upper": 9.0}}
+    other = {**written, "mechanism": {**written["mechanism"], "radius": 0.123}}
+    # As if noise of these scales hid records between the stated bounds.
+    loose = {**written, "closer": {"kind": "values", "lower": -5.0, "upper": 5.0}}
+    for entries in (wider, other, loose):
+        path.write_text(json.dumps(entries))
+        with pytest.raises(StorageError):
+            load(path)
+
+
+def test_the_band_allows_for_what_clipping_may_move(release):
+    counts = release.selection.noise.variances()[0] ** 0.5 / COUNT_SCALE / 9000
+    shares = np.array(release.selection.noisy_counts, dtype=float) / COUNT_SCALE / 9000
+    place = release.selection.radii.index(release.mechanism["radius"])
+    assert place > 0
+    assert release.clipped == pytest.approx(moved_at_most(RADII, shares, counts)[place])
+    far = (1000 * COUNT_SCALE, *release.selection.noisy_counts[1:])
+    wider = replace(release, selection=replace(release.selection, noisy_counts=far)).band(0.95)
+    band = release.band(0.95)
+    assert np.mean(wider.upper - wider.lower) > np.mean(band.upper - band.lower)
+    assert np.all((band.lower <= release(band.points)) & (release(band.points) <= band.upper))
+
+
+def test_the_line_is_the_posterior_of_the_measured_mean_between_the_stated_bounds(release):
+    exact = mean(epsilon=1e7).fit(curves_of()).release_
+    assert isinstance(exact, CloserMean)
+    assert exact(GRID) == pytest.approx(curves_of().mean(axis=0), abs=1e-3)
+    assert exact.unshrunk(GRID) == pytest.approx(exact(GRID), abs=2e-2)
+    assert np.array_equal(exact.limits[0], np.full(12, -5.0))
+
+
+def test_groups_and_blocks_on_disk_are_read_as_one_array(tmp_path):
+    curves = np.repeat(curves_of(size=6000), 2, axis=0)
+    people = np.repeat(np.arange(6000), 2)
+    grouped = mean().prepare_looks(curves, groups=people)
+    alone = mean().prepare_looks(curves_of(size=6000))
+    line = np.sin(3 * GRID)
+    assert distances(grouped.plan.whole, grouped.total, line) == pytest.approx(
+        distances(alone.plan.whole, alone.total, line)
+    )
+    closer = alone.plan.closer(line, 2)
+    assert exact_totals(grouped.total.total(closer)) == exact_totals(alone.total.total(closer))
+    stored = np.lib.format.open_memmap(tmp_path / "x.npy", "w+", float, curves_of(size=6000).shape)
+    stored[:] = curves_of(size=6000)
+    mapped = mean().prepare_looks(np.load(tmp_path / "x.npy", mmap_mode="r"))
+    assert exact_totals(mapped.total.total(closer)) == exact_totals(alone.total.total(closer))
+    framed = mean().prepare_looks(pd.DataFrame(curves_of(size=6000)))
+    assert exact_totals(framed.total.total(closer)) == exact_totals(alone.total.total(closer))
+
+
+def test_under_add_remove_the_number_of_records_shows_nowhere():
+    relation = {"neighbours": "add-remove", "public_size": 9000}
+    plans = [mean(**relation).prepare_looks(np.zeros((n, 12))).plan for n in (3, 400)]
+    assert plans[0].costs() == plans[1].costs()
+    made = mean(**relation).fit(np.zeros((3, 12))).release_
+    assert (made.count, made.first.count) == (9000, 9000)
+
+
+# What is refused, before anything is charged.
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"neighbours": "add-remove"}, "public_size must be given"),
+        ({"bounds": L2Ball(1.0)}, "have one look for anything but the default mean of curves between"),
+        ({"bounds": None, "standardize": True}, "have one look for anything but the default mean"),
+        ({"variance": 0.1}, "variance must be None for two looks"),
+        ({"epsilon": -1}, "epsilon must be"),
+    ],
+)
+def test_parameters_that_are_refused(parameters, words):
+    ledger = MemoryLedger().create("curves", PureDP(9))
+    with pytest.raises(ParameterError, match=words):
+        mean(**parameters, ledger=ledger.of("curves")).fit(curves_of())
+    assert not charges(ledger)
+
+
+def test_what_needs_one_look_is_refused(tmp_path):
+    curves = curves_of(size=20)
+    long = LongCurves(np.repeat(np.arange(4), 3), np.tile([0.0, 0.5, 1.0], 4), np.ones(12))
+    for road in (
+        lambda: mean().partial_fit(curves),
+        lambda: mean().pooled(9000, GRID),
+        lambda: mean().open_session(curves, tmp_path / "session"),
+        lambda: mean(reading=Reading(missing="complete")).fit(long),
+    ):
+        with pytest.raises(ParameterError, match="have one look for"):
+            road()
+
+
+def test_bad_data_are_refused_before_anything_is_charged():
+    ledger = MemoryLedger().create("curves", PureDP(9))
+    curves = curves_of()
+    curves[3, 4] = np.nan
+    with pytest.raises(DataError, match="row 3"):
+        mean(ledger=ledger.of("curves")).fit(curves)
+    assert not charges(ledger)
+
+
+def test_a_delta_is_used_by_the_last_look_alone():
+    made = mean(delta=1e-3).fit(curves_of()).release_
+    assert made.guarantee == ApproximateDP(1, "1/1000")
+    assert isinstance(made.first.guarantee, PureDP)
+    assert ValueBounds(-5.0, 5.0).to_json()["lower"] == made.first.bound["lower"]
