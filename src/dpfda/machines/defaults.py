@@ -73,7 +73,7 @@ def epsilon_of(guarantee: Guarantee) -> float:
 
 def descends(solver: str, loss: Loss, guarantee: Guarantee, functions: int | None) -> bool:
     """Whether noisy descent finds the coefficients: if asked for, by rho, for classes with a delta."""
-    if choice(solver, "solver", ("auto", *SOLVERS)) != "auto":
+    if choice(solver, "solver", ("auto", "table", *SOLVERS)) != "auto":
         return solver == GradientSolver.name
     if isinstance(guarantee, ZeroConcentratedDP):
         return loss.name in ("auto", "logistic", "huber") or (loss.name == "hinge" and functions == 1)

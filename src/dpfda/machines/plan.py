@@ -314,9 +314,10 @@ def machine_plan(
         If features, solver or penalty are unusable.
     """
     solver = solving.solver
+    # It says which solvers there are.
+    descent = descends(solver, loss, guarantee, functions)
     if loss.name == "auto" and functions is None:
         loss = read_loss("squared" if solver == "sums" else "huber", ("squared", "huber"))
-    descent = descends(solver, loss, guarantee, functions)
     if descent:
         solver = "gradient"
         loss = read_loss("logistic", ("logistic",)) if loss.name == "auto" else loss

@@ -11,7 +11,6 @@ from dpfda.bases.corners import Covariate
 from dpfda.bases.lifetimes import CENSORED
 from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Cells, Floats, Integers
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import choice, shown, whole
 from dpfda.privacy.guarantees import Guarantee
@@ -252,25 +251,4 @@ class PrivateCox(Estimator):
             return Prepared(plan, IntegerSum.of(found))
         codes = np.arange(count) if codes is None else codes
         levels = 2**LENGTH_BITS // np.bincount(codes)[codes]
-        return Prepared(plan, _followed(plan, ended, ends, chosen, own, levels, usable))
-
-
-def _followed(
-    plan: CoxPlan, times: Floats, ends: Integers, columns: Sequence[Cells], strata: Integers,
-    levels: Integers, usable: Cells,
-) -> FollowedUp:  # fmt: skip
-    """Follow-ups as rounds need them: exposures, cells of events, and terms, a column each."""
-    cells = plan.model.cells
-    edges = cells.edges
-    inside = np.minimum(times, edges[-1])
-    exposures = np.clip((inside - edges[:-1, None]) / np.diff(edges)[:, None], 0.0, 1.0)
-    event = np.clip(np.searchsorted(edges, times, "left") - 1, 0, cells.count - 1)
-    event = np.where((ends >= 0) & (times <= edges[-1]), event, -1)
-    rows = []
-    for each, column in zip(plan.model.terms.covariates, columns, strict=True):
-        if each.bounds is not None:
-            rows.append(column[None])
-        else:
-            rows.append(np.equal.outer(np.arange(1, each.ends), column).astype(np.float64))
-    terms = np.concatenate(rows)
-    return FollowedUp(exposures, event, terms, strata, levels, usable)
+        return Prepared(plan, FollowedUp.of(plan.model, ended, ends, chosen, own, levels, usable))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,15 +25,12 @@ from dpfda.publication.integers import publish_integers, publish_steps
 from dpfda.publication.tables import ShareTable
 from dpfda.spine.choices import sizes_for, stated_size
 from dpfda.spine.settings import Settings, read_labels
+from dpfda.survival.cox_rehearsal import rehearsed
 from dpfda.survival.cox_release import BOUND, ROUNDS, TABLE, ReleasedCox
 from dpfda.survival.cox_rounds import (
-    BASELINE,
-    KEPT,
-    LIFE_CLIP,
     MOST_ENTRIES,
     FollowedUp,
     Rounds,
-    slope_clip,
 )
 from dpfda.survival.cox_table import Combinations
 from dpfda.survival.proportional import Model
@@ -139,6 +135,8 @@ class CoxPlan(PlanAgain):
         """Variances (d,) of log hazard ratios by noise, and by sampling, at even follow-ups."""
         if self.n is None:
             return None
+        if self.method == ROUNDS:
+            return rehearsed(self.rounds, self.n, DIED)
         model, persons = self.model, float(self.n)
         share, cells = persons * DIED / model.hazards, model.cells
         first, second = model.moments
@@ -148,19 +146,6 @@ class CoxPlan(PlanAgain):
             persons * DIED * second, exact,
         )  # fmt: skip
         sampling = np.diag(np.linalg.inv(information))[model.hazards :]
-        if self.method == ROUNDS:
-            weight = self.rounds.weight
-            scale = np.repeat([BASELINE, weight], [model.hazards, model.effects])
-            seen = persons * DIED / (self.rounds.deviation * LIFE_CLIP * math.sqrt(model.hazards))
-            noise = (self.rounds.deviation * slope_clip(seen, -math.log(1 - DIED)) / scale) ** 2
-            start = model.start(
-                np.full(model.hazards, share),
-                np.full(model.hazards, persons / model.baselines),
-                (0.0, 0.0),
-            )
-            observed = KEPT * (information / noise) @ information
-            covariance = np.linalg.inv(start.precision * 1e-6 + observed)
-            return np.diag(covariance)[model.hazards :], sampling
         # Events evenly over time, and half of the persons still followed at the end.
         each = np.zeros(cells.each)
         each[: cells.count] = DIED / cells.count

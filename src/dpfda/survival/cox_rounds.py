@@ -24,6 +24,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
@@ -71,6 +72,25 @@ class FollowedUp:
     strata: Integers
     levels: Integers
     usable: Flags
+
+    @classmethod
+    def of(
+        cls, model: Model, times: Floats, ends: Integers, columns: Sequence[Floats | Integers],
+        strata: Integers, levels: Integers, usable: Flags,
+    ) -> Self:  # fmt: skip
+        """From times (n,), causes (n,), negative where censored, and a column of each covariate."""
+        edges = model.cells.edges
+        inside = np.minimum(times, edges[-1])
+        exposures = np.clip((inside - edges[:-1, None]) / np.diff(edges)[:, None], 0.0, 1.0)
+        event = np.clip(np.searchsorted(edges, times, "left") - 1, 0, model.cells.count - 1)
+        event = np.where((ends >= 0) & (times <= edges[-1]), event, -1)
+        rows: list[Floats] = []
+        for each, column in zip(model.terms.covariates, columns, strict=True):
+            if each.bounds is not None:
+                rows.append(np.asarray(column, dtype=np.float64)[None])
+            else:
+                rows.append(np.equal.outer(np.arange(1, each.ends), column).astype(np.float64))
+        return cls(exposures, event, np.concatenate(rows), strata, levels, usable)
 
     def part(self, rows: slice) -> FollowedUp:
         """Some of them."""
@@ -150,16 +170,20 @@ class Rounds:
         def total(noisy: Sequence[int]) -> IntegerSum:
             if noisy:
                 walk.move(noisy)
-            found, summed = IntegerSum(self.entries), np.zeros(self.entries, dtype=np.int64)
-            for start in range(0, data.cell.size, BLOCK):
-                part = data.part(slice(start, start + BLOCK))
-                vectors = np.where(part.usable, self._vectors(part, walk), 0.0)
-                # Up to 2^14 integers of at most 2^20: sums stay below 2^63.
-                sums = clipped(vectors, part.levels, walk.clip).sum(axis=1)
-                summed[: sums.size] += sums
-            return found.add_totals(summed.tolist(), 0)
+            return IntegerSum(self.entries).add_totals(self.sums(data, walk).tolist(), 0)
 
         return total
+
+    def sums(self, data: FollowedUp, walk: Walk) -> Integers:
+        """Clipped sums (entries,) of a round."""
+        summed = np.zeros(self.entries, dtype=np.int64)
+        for start in range(0, data.cell.size, BLOCK):
+            part = data.part(slice(start, start + BLOCK))
+            vectors = np.where(part.usable, self._vectors(part, walk), 0.0)
+            # Up to 2^14 integers of at most 2^20: sums stay below 2^63.
+            sums = clipped(vectors, part.levels, walk.clip).sum(axis=1)
+            summed[: sums.size] += sums
+        return summed
 
     def _vectors(self, part: FollowedUp, walk: Walk) -> Floats:
         """What records (n) add in a round, (entries or fewer, n): column i from record i alone."""
