@@ -44,6 +44,13 @@ class Layout:
     decimal: str
     numbers: tuple[int, ...]
     texts: tuple[int, ...]
+    na: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> list[str]:
+        """Words for a missing value that a plain line may hold."""
+        text = re.compile(_text_class(self.delimiter) + "+")
+        return sorted((MISSING - {""}) | {word for word in self.na if text.fullmatch(word)})
 
 
 def plain_pattern(layout: Layout) -> str | None:
@@ -54,10 +61,11 @@ def plain_pattern(layout: Layout) -> str | None:
     """
     delimiter, decimal = map(re.escape, (layout.delimiter, layout.decimal))
     fraction = f"{decimal}[0-9]"
-    number = (
-        f" *-?(?:[0-9]{{1,15}}(?:{fraction}{{0,20}})?|{fraction}{{1,20}})(?:[eE][+-]?[0-9]{{1,2}})? *"
-    )
-    words = "|".join(map(re.escape, sorted(MISSING - {""})))
+    # Blanks around a number that stands for a missing value are for the other reader to take off.
+    blank = "" if layout.na else " *"
+    digits = f"[0-9]{{1,15}}(?:{fraction}{{0,20}})?|{fraction}{{1,20}}"
+    number = f"{blank}-?(?:{digits})(?:[eE][+-]?[0-9]{{1,2}})?{blank}"
+    words = "|".join(map(re.escape, layout.missing))
     cells = {True: f"(?:{number}|{words})?", False: _text_class(layout.delimiter) + "*"}
     wanted = set(layout.numbers)
     runs = [
@@ -129,7 +137,7 @@ def read_plain(chunk: Bytes, layout: Layout, longest: int) -> tuple[Floats, list
             csv.ConvertOptions(
                 column_types=types,
                 include_columns=list(types),
-                null_values=sorted(MISSING),
+                null_values=["", *layout.missing],
                 strings_can_be_null=False,
                 decimal_point=layout.decimal,
             ),

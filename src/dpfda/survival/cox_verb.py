@@ -55,7 +55,7 @@ class ExplainedFollowUps(FollowUps):
         numbers, labels = by_kind(given.covariates)
         ends = [("event", given.event)] if given.event is not None else []
         whose = [("groups", given.groups)] if given.groups is not None else []
-        with as_stated(given.file, given.decimal, given.invalid) as stated:
+        with as_stated(given.file, given.decimal, given.na, given.invalid) as stated:
             return read_columns(
                 given.file,
                 [("time", given.time), *((f"covariate {name}", name) for name in numbers)],

@@ -43,7 +43,7 @@ class FollowUps(Reader["TableColumns"]):
                    "the data. Who is followed beyond it counts as still followed there. Example: 1000",
                    o.CURVE, float, REQUIRED, sets=("domain", "domain_range")),
             Option("origin", "--from", "TIME", "Public first time.", o.CURVE, float, 0.0),
-            o.X_LABEL, o.GROUPS, o.DECIMAL,
+            o.X_LABEL, o.GROUPS, *o.NOTATION,
         )  # fmt: skip
 
     def settings(self, given: Given) -> dict[str, object]:
@@ -64,7 +64,7 @@ class FollowUps(Reader["TableColumns"]):
         from dpfda.records.columns import read_columns
 
         self._check_coding(given)
-        with as_stated(given.file, given.decimal, given.invalid) as stated:
+        with as_stated(given.file, given.decimal, given.na, given.invalid) as stated:
             return read_columns(given.file, _named(given, NUMBERS), _named(given, LABELS), stated)
 
     @staticmethod
