@@ -202,15 +202,14 @@ def read_curves(
     ----------
     path : path
         A file that ends in .csv, .tsv or .txt (each also with .gz), in .parquet or .pq, or in .feather,
-        .arrow, .arrows or .ipc; or "-" for any of these on standard input; or a spreadsheet or a file of
-        Stata, SPSS or SAS, as `dpfda.records.foreign_tables` reads them (dpfda[formats]). Text is
-        UTF-8 with a header line; its delimiter is the one of comma, semicolon and tab that the header
-        holds. Numbers have no thousands separator. A record is one line, and what a line means depends
-        on that line alone. Cells that are empty or read NA, NaN, nan, null, None or N/A are missing
-        values.
+        .arrow, .arrows or .ipc; "-" for any of these on standard input; or one of
+        `dpfda.records.foreign_tables` (dpfda[formats]). Text is UTF-8 with a header line; its delimiter
+        is the one of comma, semicolon and tab that the header holds. Numbers have no thousands
+        separator. A record is one line, and what a line means depends on that line alone. Cells that
+        are empty or read NA, NaN, nan, null, None or N/A are missing values.
     columns : str or sequence of str, optional
-        Labels or globs ('cca_*') of the curve's columns, taken in the order of the file. Without it,
-        all columns but `groups`, if they are numbers or words that differ in a number.
+        Labels or globs ('cca_*') of the curve's columns. Without it, all columns but `groups`, if
+        they are numbers or words that differ in a number.
     groups : str, optional
         Label of the column that names each record's privacy unit.
     id, time, value : str, optional
@@ -218,8 +217,7 @@ def read_curves(
     decimal : {".", ","}
         The decimal sign, of numeric labels too.
     na : sequence of str
-        What a cell reads that is missing, beside the usual words: ``("k.A.", "-99")``. In columns that
-        hold numbers, those that are numbers.
+        Further words for a missing value: ``("k.A.", "-99")``.
     dates : str, optional
         How the times of the long layout, or the labels of the curve's columns, are written where they
         are dates: "iso" or a format of `datetime.strptime`. Read as days since `since`.
@@ -248,18 +246,16 @@ def read_curves(
     OrientationError
         If it cannot be told which columns hold the curve, or whether curves are rows or columns.
     DataError
-        If the file cannot be read, with the line of the file (the first is 1; the header and empty lines
-        count) or the row of a Parquet file (from 1) and the column's label, never with a value. Outside
-        the privacy guarantee.
+        If the file cannot be read, with the line of the file (the first is 1), or the row where there
+        are no lines, and the column's label, never with a value. Outside the privacy guarantee.
     MissingExtraError
-        Without pyarrow.
+        Without pyarrow, or what reads the format.
 
     Notes
     -----
     Under "repair" nothing depends on other rows: which columns are read, and whether the file is
-    refused, follows from the header alone. Under "refuse" a header that looks like a record (increasing,
-    like the others, and within their range) is refused too, unless `columns` is "*" or labels without
-    wildcards, or the grid is stated: it would be published as the grid.
+    refused, follows from the header alone. Under "refuse" a header that looks like a record is too,
+    unless `columns` is "*" or labels without wildcards, or the grid is stated.
     """
     long = _long_layout(id, time, value, columns)
     if since is not None and dates is None:

@@ -79,7 +79,7 @@ def write_json(path: str | Path, written: dict[str, object], overwrite: bool = F
 
     Raises StorageError if there is such a file, unless it may be overwritten.
     """
-    if not overwrite and parameters.path(path).is_file():
+    if not parameters.flag(overwrite, "overwrite") and parameters.path(path).is_file():
         raise StorageError(
             f"path must be a new file; found that {str(path)!r} exists. Choose another path, or pass "
             "overwrite=True."
