@@ -192,7 +192,10 @@ def test_what_is_alike_is_said_once_behind_the_signatures(two, tmp_path):
     words = " ".join(said(out.read_text(encoding="utf-8")).split())
     before, signed, after = words.partition("Statistician Date, signature")
     assert signed
-    for alike in ("The unit of protection is one record.", "It is no promise that nothing can be learned"):
+    for alike in (
+        "The unit of protection is one record.",
+        "It is no promise that nothing can be learned",
+    ):
         assert (before.count(alike), after.count(alike)) == (0, 1)
     # What is of one of them says of which.
     assert re.search(r"exp\(0\.5\) = 1\.65, .*?computing power is spent\. \(.*?b\.json\)", after)
