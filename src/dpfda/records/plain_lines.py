@@ -113,7 +113,8 @@ def plain_lines(chunk: Bytes, starts: Integers, layout: Layout, pattern: str) ->
         pa.large_binary(), starts.size - 1, [None, pa.py_buffer(starts), pa.py_buffer(chunk)]
     )
     found = compute.match_substring_regex(lines, pattern=pattern)
-    matched: Flags = found.to_numpy(zero_copy_only=False)
+    # By this road pyarrow does not load pandas, which takes longer than a small file.
+    matched: Flags = np.from_dlpack(found.cast(pa.uint8())).view(np.bool_)
     delimiters = np.searchsorted(np.flatnonzero(chunk == ord(layout.delimiter)), starts)
     return np.asarray(matched & (np.diff(delimiters) == layout.width - 1))
 
@@ -124,7 +125,7 @@ def read_plain(chunk: Bytes, layout: Layout, longest: int) -> tuple[Floats, list
     None where pyarrow refuses, which costs time and changes nothing.
     """
     import pyarrow as pa
-    from pyarrow import csv
+    from pyarrow import compute, csv
 
     names = [str(i) for i in range(layout.width)]
     types = {str(i): pa.float64() for i in layout.numbers}
@@ -144,9 +145,11 @@ def read_plain(chunk: Bytes, layout: Layout, longest: int) -> tuple[Floats, list
         )
     except (pa.ArrowException, OverflowError):
         return None
+    (missing,) = pa.Array.from_buffers(pa.float64(), 1, [None, pa.py_buffer(np.full(1, np.nan))])
     numbers = np.empty((table.num_rows, len(layout.numbers)))
     for target, position in enumerate(layout.numbers):
-        numbers[:, target] = table.column(str(position)).to_numpy()
+        column = compute.fill_null(table.column(str(position)), missing).combine_chunks()
+        numbers[:, target] = np.from_dlpack(column)
     return numbers, [table.column(str(i)) for i in layout.texts]
 
 
