@@ -31,7 +31,7 @@ TEXTS = (
 GRID = np.linspace(0, 1, 8)
 CURVES = np.sin(3 * GRID) * np.linspace(-0.5, 0.5, 24)[:, None]
 BOUNDED = ("--bounds", "-1", "1")
-PLANNED = ("--curves", "200", "--epsilon", "1")
+PLANNED = ("--units", "200", "--epsilon", "1")
 SPENT = ("--epsilon", "1", "--out", "new.json", "--overwrite")
 # Of each verb: arguments that work.
 LINES: dict[str, tuple[str, ...]] = {

@@ -154,7 +154,7 @@ def plan(*arguments: object) -> tuple[int, str]:
 
 def test_the_command_plans_what_the_estimator_plans() -> None:
     made = PrivateSurvival(1, domain=(0, 1100), levels=["1", "2"], causes=["1", "2"]).plan(400, True)
-    asked = ["survival", "--curves", 400, "--domain", 0, 1100, "--epsilon", 1]
+    asked = ["survival", "--units", 400, "--domain", 0, 1100, "--epsilon", 1]
     named = ("--level", 1, "--level", 2, "--cause", 1, "--cause", 2)
     code, said = plan(*asked, *named, "--late")
     assert (code, said) == (0, " ".join(made.describe().split()))
@@ -169,7 +169,7 @@ def test_the_command_plans_what_the_estimator_plans() -> None:
 
 def test_the_command_plans_a_pooled_mean() -> None:
     made = PrivateMean(1, bounds=(-4, 4), missing="pooled").plan(5000)
-    asked = ["mean", "--missing", "pooled", "--curves", 5000, "--bounds", -4, 4]
+    asked = ["mean", "--missing", "pooled", "--units", 5000, "--bounds", -4, 4]
     assert plan(*asked, "--epsilon", 1) == (0, " ".join(made.describe().split()))
     code, said = plan(*asked, "--error", "1%", "--json")
     assert code == 0
@@ -185,6 +185,6 @@ def test_the_command_plans_a_pooled_mean() -> None:
     ],
 )
 def test_what_a_plan_of_survival_refuses(changed: list[object], words: str) -> None:
-    code, said = plan("survival", "--curves", 100, "--epsilon", 1, *changed)
+    code, said = plan("survival", "--units", 100, "--epsilon", 1, *changed)
     assert code != 0
     assert words in said

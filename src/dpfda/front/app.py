@@ -119,7 +119,7 @@ def build() -> typer.Typer:
         "drawn and mailed as often as anyone likes at no further cost to privacy.",
         epilog=epilog(
             "Start with:  dpfda demo",
-            "Then:  dpfda plan --curves 500 --epsilon 1 --bounds 0 1",
+            "Then:  dpfda plan --units 500 --epsilon 1 --bounds 0 1",
             "dpfda mean scans.csv --epsilon 1 --bounds 0 1 --out mean.json --plot mean.png",
             "dpfda show mean.json",
             EXIT_CODES,

@@ -93,7 +93,7 @@ VERB = Publication(
         Option("step", "--step", "D", panel=o.CURVE, type=float, default=None),
         Option("method", "--method", panel=o.MODEL),
     ),
-    plans=("dpfda plan cox --curves 2000 --epsilon 1 --covariate age:40:90 --domain 0 10",),
+    plans=("dpfda plan cox --units 2000 --epsilon 1 --covariate age:40:90 --domain 0 10",),
     examples=(
         "dpfda cox trial.csv --time years --event died --covariate age:40:90 --covariate arm:a,b "
         "--domain 0 10 --epsilon 1 --unit patient --out ratios.json --plot ratios.png",

@@ -108,7 +108,7 @@ VERB = Publication(
         Option("step", "--step", "D", panel=o.CURVE, type=float, default=None),
     ),
     plans=(
-        "dpfda plan survival --curves 228 --domain 0 1100 --error 0.02",
+        "dpfda plan survival --units 228 --domain 0 1100 --error 0.02",
     ),
     examples=(
         "dpfda survival lung.csv --time time --event status --cause 2 --censored 1 --domain 0 1100 "
