@@ -9,6 +9,7 @@ import pytest
 from dpfda import PrivateSurvival, Reading, load
 from dpfda.bases.lifetimes import LifeCells
 from dpfda.errors import DataError, ParameterError
+from dpfda.releases.report import report
 from dpfda.survival.lifetables import equality, life_table
 from dpfda.survival.lifetimes import (
     SPARE,
@@ -605,5 +606,5 @@ def test_medians_of_groups_are_said_where_groups_are() -> None:
     for name, true in (("a", 100 * np.log(2)), ("b", 300 * np.log(2))):
         assert medians[name] == made[name].median().to_json()
         assert medians[name]["value"] == pytest.approx(true, rel=0.15)
-        assert f"{name}: {made[name].median()}" in made.summary()
+        assert f"{name}: {made[name].median()}" in " ".join(report(made.facts).split())
     assert "medians" not in made["a"].facts.to_json()
