@@ -63,10 +63,19 @@ def reference(random: np.random.Generator) -> None:
     PrivateReferenceBand(1, bounds=(0, 6), domain=domain, unit="household").fit(loads).release_.plot()
 
 
+def default_mean(random: np.random.Generator) -> None:
+    """Days of 2,000 made-up households."""
+    hours = np.arange(0, 24, 0.5)
+    peaks = np.exp(-(((hours - 8) / 2) ** 2)) + 1.5 * np.exp(-(((hours - 19) / 3) ** 2))
+    loads = (0.5 + peaks) * random.gamma(5, 0.2, size=(2000, 1)) + random.normal(0, 0.3, (2000, 48))
+    domain = Domain(hours, (0, 24), labels={"domain": "hour of the day", "value": "load (kW)"})
+    PrivateMean(1, bounds=(0, 6), domain=domain, unit="household").fit(loads).release_.plot()
+
+
 def main(folder: str) -> None:
     """Draw each by its name."""
     random = np.random.default_rng(3)
-    for draw in (density, quantiles, equality, sparse, reference):
+    for draw in (density, quantiles, equality, sparse, reference, default_mean):
         draw(random)
         pyplot.gcf().savefig(Path(folder) / f"{draw.__name__}.png", dpi=90)
         pyplot.close("all")
