@@ -160,9 +160,7 @@ class PrivateRunningMean(Estimator):
 
     # What the months ask for.
 
-    def planned(
-        self, basis: Basis, n: int, settings: Settings, rows: Rows | None = None
-    ) -> RunningPlan:
+    def planned(self, basis: Basis, n: int, settings: Settings, rows: Rows | None = None) -> RunningPlan:
         """The plan on a basis, for so many units a month; perhaps with rows that were fixed before."""
         one = mean_plan(self.asked(), settings, basis, self._bound(), n, self.settings.unit.called(None))
         made = RunningPlan(one, self.steps, self.most_months, rows)
@@ -201,11 +199,11 @@ class PrivateRunningMean(Estimator):
             words, remedy = "be named where records have groups", "Example: unit='person'."
             raise ParameterError("unit", words, "None", remedy)
         settings = self.settings_for(X, groups)
-        values, basis, groups = read_curves(settings, basis, X, groups)
-        matrix = matrix_on(values, basis, settings.reading)
-        codes, count = units_of(groups, len(matrix), settings.reading.invalid, in_order=False)
+        values, made, labels = read_curves(settings, basis, X, groups)
+        matrix = matrix_on(values, made, settings.reading)
+        codes, count = units_of(labels, len(matrix), settings.reading.invalid, in_order=False)
         check_count(settings.unit.relation, count, settings.reading.invalid)
-        return Month(Readable(matrix, codes), count, basis, settings)
+        return Month(Readable(matrix, codes), count, made, settings)
 
     def _checked(self) -> Guarantee:
         guarantee = check_choices(self)

@@ -5,11 +5,11 @@ Let S_1, .., S_T be the exact integer sums of the months. Month t releases
     Y_t = sum_(s <= t) c_(t - s) S_s + Z_t
 
 with public integers c_0 >= c_1 >= .. >= 0 and independent noise Z_t of one law: rows of C S + Z, C a
-Toeplitz matrix below its diagonal. From Y_1, .., Y_t the sum of month t, and that of all months up to t,
-follow by the inverse of C: post-processing. Let P be the matrix of running sums, ones on and below the
-diagonal. C = P^a is the identity for a = 0, where each month has noise of its own; for a = 1/2 it is the
-square root, by which the errors of all running sums are as small as they can be up to a constant; between
-them a month's own mean is the more exact the nearer to 0. The entries of P^a are
+Toeplitz matrix below its diagonal. From Y_1, .., Y_t the sum of month t, and that of all months up to
+t, follow by the inverse of C: post-processing. Let P be the matrix of running sums, ones on and below
+the diagonal. C = P^a is the identity for a = 0, where each month has noise of its own; for a = 1/2 it
+is the square root, by which the errors of all running sums are as small as they can be up to a
+constant. The nearer to 0, the more exact is each month's own mean. The entries of P^a are
 c_j = a (a + 1) .. (a + j - 1) / j!, and they are rounded to integers in units of 2^-16.
 
 **How far a unit moves the rows.** A unit is in at most k months s_1 < .. < s_k, where replacing it moves
@@ -118,9 +118,7 @@ class Factorisation:
 
         In units of that of one month's mean which gets noise for the whole budget by itself.
         """
-        lengths = [
-            np.sqrt(np.cumsum(inverse**2)) for inverse in (self.inverse, np.cumsum(self.inverse))
-        ]
+        lengths = [np.sqrt(np.cumsum(inverse**2)) for inverse in (self.inverse, np.cumsum(self.inverse))]
         scale = self.moved(norm)
         return scale * lengths[0], scale * lengths[1] / np.arange(1, self.steps + 1)
 

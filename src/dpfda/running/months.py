@@ -10,7 +10,7 @@ the file and draws nothing. No record's length depends on sums or noise.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn, Protocol, Self
@@ -78,9 +78,7 @@ class Estimator(Protocol):
     def month(self, X: object, groups: object, basis: Basis | None) -> Month:
         """The records of a month."""
 
-    def planned(
-        self, basis: Basis, n: int, settings: Settings, rows: Rows | None = None
-    ) -> RunningPlan:
+    def planned(self, basis: Basis, n: int, settings: Settings, rows: Rows | None = None) -> RunningPlan:
         """The plan on a basis."""
 
     @property
@@ -200,7 +198,7 @@ class Months(Certified):
     def _replay(self, record: Record) -> None:
         if "frame" in record:
             frame = ReleasedRunningMean.from_json(record["frame"])
-            made = Rows(frame.factorisation, tuple(frame.hierarchy.cells), frame.row_law)
+            made = Rows(frame.factorisation, frame.cells, frame.row_law)
             settings = self._estimator.settings
             self._plan = self._estimator.planned(frame.basis, record["units"], settings, made)
             self._frame = frame
@@ -215,9 +213,7 @@ class Months(Certified):
         """Number of months that were published. Public."""
         return len(self._rows)
 
-    def publish(
-        self, X: object, groups: object = None, month: int | None = None
-    ) -> ReleasedRunningMean:
+    def publish(self, X: object, groups: object = None, month: int | None = None) -> ReleasedRunningMean:
         """Publish the next month.
 
         Parameters
@@ -283,17 +279,14 @@ class Months(Certified):
         """Draw the noise of the next row; row and sums go to the disk before anything is told."""
         (month, total), plan = read, self._plan
         assert plan is not None  # noqa: S101
-        law, made = plan.rows.law, plan.rows.factorisation
+        law, made = plan.chosen.law, plan.chosen.factorisation
         exact = total.with_noise([0] * law.components)
         sums = [*(row.total for row in self._rows), exact]
+        kept: tuple[int, ...] = ()
         if made.own:
-            noisy, kept = total.with_noise(law.draw()), ()
+            noisy = total.with_noise(law.draw())
         else:
-            weights = made.row(len(sums))
-            row = [
-                sum(w * v for w, v in zip(weights, column, strict=True))
-                for column in zip(*sums, strict=True)
-            ]
+            row = weighed(made.row(len(sums)), sums)
             noisy, kept = IntegerSum.of(row).with_noise(law.draw()), exact
         self._journal.append(
             [
@@ -309,14 +302,14 @@ class Months(Certified):
 
     def _framed(self, plan: RunningPlan) -> Record:
         """All that the releases have in common: made before the first noise, checked, and kept."""
-        design, one, law = plan.design(plan.rows.law, plan.size or 1), plan.one, plan.rows.law
+        design, one, law = plan.row, plan.one, plan.chosen.law
         measurement = design.measurement
         assert measurement is not None  # noqa: S101
         costs = plan.costs()
         drawn = None if costs[ALL] == self.certificate.costs[0] else costs
         bounded = dict(self.certificate.bound)
         certificate = self.certificate.fulfilled(plan.achieved(), plan.tuning, bounded, drawn)
-        made = plan.rows.factorisation
+        made = plan.chosen.factorisation
         frame = ReleasedRunningMean(
             one.basis, (0,) * law.components, measurement.exponent + made.shift, float(plan.size or 1),
             design.shrinkage, one.bound.center_on(flat_grid(one.basis)), law, certificate,
@@ -357,15 +350,12 @@ class Months(Certified):
         """A mean as the rows up to a month have it; post-processing."""
         plan, frame = self._plan, self._frame
         assert plan is not None and frame is not None  # noqa: S101, PT018
-        noise, weights = plan.rows.noise(month, running)
+        noise, weights = plan.chosen.noise(month, running)
         rows = self._rows[:month]
-        noisy = tuple(
-            sum(weight * value for weight, value in zip(weights, column, strict=True))
-            for column in zip(*(row.noisy for row in rows), strict=True)
-        )
+        noisy = weighed(weights, [row.noisy for row in rows])
         units = sum(row.units for row in rows) if running else rows[-1].units
-        made = plan.rows.factorisation
-        design = plan.design(noise, units, made.shift)
+        made = plan.chosen.factorisation
+        design = plan.seen(noise, units, made.shift)
         assert design.measurement is not None  # noqa: S101
         return replace(
             frame,
@@ -412,3 +402,9 @@ class Months(Certified):
         self._journal.check_process()
         if self._state != "open":
             raise SessionError(f"The months are {self._state}. Resume them from {str(self.path)!r}.")
+
+
+def weighed(weights: Sequence[int], rows: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The sum of rows, each times its weight, exactly."""
+    columns = zip(*rows, strict=True)
+    return tuple(sum(w * v for w, v in zip(weights, column, strict=True)) for column in columns)

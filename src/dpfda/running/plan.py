@@ -1,10 +1,11 @@
-"""The plan of a curve a month: what gets noise, of which law, at what price, and the errors to expect."""
+"""The plan of a curve a month: what gets noise of which law, its price, and the errors to expect."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -13,7 +14,7 @@ from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.ordinary import Outlook
 from dpfda.bases.protocol import flat_grid
 from dpfda.estimates.curves import LARGEST_GRID
-from dpfda.mechanisms import Design
+from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.cells import Cells
 from dpfda.mechanisms.design.lines import MOST_CELLS, equal_cells, number_of_cells
 from dpfda.noise import BoxNoise, GaussianNoise, body_noise, cost_of, gaussian_on_body, pure_budget
@@ -71,7 +72,7 @@ class RunningPlan(Plan):
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
         """What is charged: without delta, or rho, where the noise needs none."""
-        kept = isinstance(self.rows.law, GaussianNoise)
+        kept = isinstance(self.chosen.law, GaussianNoise)
         return self.one.guarantee if kept else without_delta(self.one.guarantee)
 
     @property
@@ -104,7 +105,7 @@ class RunningPlan(Plan):
 
     @property
     def tuning(self) -> Mapping[str, object]:
-        column = self.rows.factorisation.column
+        column = self.chosen.factorisation.column
         first = 0.0 if len(column) == 1 else column[1] / column[0]
         return {
             "name": "running mean",
@@ -119,7 +120,7 @@ class RunningPlan(Plan):
     # What gets noise.
 
     @cached_property
-    def rows(self) -> Rows:
+    def chosen(self) -> Rows:
         """Factorisation, cells and law: those of the least expected noise, unless they are fixed.
 
         Compared is the noise variance per cell, times the squared score of the factorisation.
@@ -143,7 +144,7 @@ class RunningPlan(Plan):
         made = best_power(self.steps, self.most, "box")
         pure = without_delta(self.one.guarantee)
         # Between one month and all of them.
-        strength = self._strength() / made.moved("box") * made.column[0] * self.steps**0.25
+        strength = self._strength() / made.moved("box") * made.column[0] * self.steps**0.5
         cells = equal_cells(self._points, max(number_of_cells(self._points, strength), self._fewest))
         return Rows(made, cells, body_noise("box", self.moved(made, cells, "box"), pure))  # type: ignore[arg-type]
 
@@ -180,7 +181,7 @@ class RunningPlan(Plan):
         return 0 if curves is None or curves.cells is None else len(curves.cells)
 
     def _strength(self) -> float:
-        """n epsilon of one month with the whole budget, as for replace-one neighbours."""
+        """The number n epsilon of one month with the whole budget, as for replace-one neighbours."""
         pure = float(pure_budget(without_delta(self.one.guarantee)))
         return 2 * (self.one.n or 2) * pure / self.neighbours.differences(1)
 
@@ -191,7 +192,7 @@ class RunningPlan(Plan):
 
         Raises DpfdaError if it is more than the guarantee.
         """
-        rows = self.rows
+        rows = self.chosen
         norm = "box" if isinstance(rows.law, BoxNoise) else "l2"
         sizes = self.moved(rows.factorisation, rows.cells, norm)
         return recomputed(rows.law, "box", sizes, self.guarantee)
@@ -201,31 +202,44 @@ class RunningPlan(Plan):
 
         Of box noise that a unit meets in several months no more is known than its epsilon.
         """
-        if isinstance(self.rows.law, BoxNoise) and self.most > 1:
+        if isinstance(self.chosen.law, BoxNoise) and self.most > 1:
             return {ALL: Cost(self.guarantee)}
-        return {ALL: cost_of(self.rows.law, self.achieved(), self.guarantee)}
+        return {ALL: cost_of(self.chosen.law, self.achieved(), self.guarantee)}
 
     # What is released.
 
     def month(self, units: int) -> MeanPlan:
         """The plan by which the records of one month are read and added up."""
-        return replace(self.one, size=units, drawn=self.design(self.rows.law, units))
+        return replace(self.one, size=units, drawn=self.row)
 
-    def design(self, noise: NoiseLike, units: int, shift: int = 0) -> Design:
-        """What is measured of so many units, and estimated where it has this noise.
+    @cached_property
+    def row(self) -> Design:
+        """What is measured of a month, with the noise of its row."""
+        return self.seen(self.chosen.law, self.one.n or 1)
+
+    def seen(self, noise: NoiseLike, units: int, shift: int = 0) -> Design:
+        """What is measured, and how the mean of so many units is estimated from it, with other noise.
 
         shift: The noise is in units of 2^-shift of a unit of the sums.
         """
-        rows, problem = self.rows, self.one.problem(units).pure
-        plain = Cells(len(rows.cells)).design(problem)
         # The linear estimate is that for as many units as would have as little noise.
-        ratio = float(np.sqrt(np.mean(plain.noise.variances() / noise.variances())))
-        ratio = math.ldexp(ratio, shift)
-        like = replace(problem, size=max(1, round(units * ratio)))
-        curves = self.one.curves
+        ratio = np.sqrt(np.mean(self._of_box / noise.variances()))
+        return self._design(noise, max(1, round(units * math.ldexp(float(ratio), shift))))
+
+    @cached_property
+    def _of_box(self) -> Floats:
+        """Variances of the noise that the linear estimate takes there to be."""
+        return Cells(len(self.chosen.cells)).design(self._problem(1)).noise.variances()
+
+    def _problem(self, units: int) -> Problem:
+        """One whose linear estimate is wanted: any epsilon will do, as units are counted by noise."""
+        return replace(self.one.problem(units), guarantee=PureDP(Fraction(1)))
+
+    def _design(self, noise: NoiseLike, units: int) -> Design:
+        curves, cells = self.one.curves, self.chosen.cells
         assert isinstance(curves, CurvePrior)  # noqa: S101 - of bounds on values alone
-        made = Cells(len(rows.cells)).design(like)
-        return replace(made, noise=noise, hierarchy=replace(curves, cells=rows.cells))
+        made = Cells(len(cells)).design(self._problem(units))
+        return replace(made, noise=noise, hierarchy=replace(curves, cells=cells))
 
     # What to expect.
 
@@ -236,7 +250,7 @@ class RunningPlan(Plan):
         Of an average over one cell, in the units of the data; for months with as many units as are
         planned. The noise alone: the line between bounds is nearer to the mean.
         """
-        rows, placed = self.rows, self.one.on_grid
+        rows, placed = self.chosen, self.one.on_grid
         assert placed is not None and placed.cube is not None  # noqa: S101, PT018
         cells = np.array(rows.cells, dtype=np.float64)
         size = np.sqrt(np.mean(rows.law.variances() / cells**2)) / (self.one.n or 1)
@@ -245,7 +259,7 @@ class RunningPlan(Plan):
         month, running = rows.factorisation.errors(norm)
         return unit * month, unit * running
 
-    def seen(self, month: int, running: bool = True) -> MeanPlan:
+    def alike(self, month: int, running: bool = True) -> MeanPlan:
         """The plan of one mean as exact as that of all months up to one, or of that one alone.
 
         Parameters
@@ -256,16 +270,16 @@ class RunningPlan(Plan):
         """
         at = whole(month, "month", 1, self.steps, f"be from 1 to {self.steps}")
         units = (self.one.n or 1) * (at if running else 1)
-        noise, _ = self.rows.noise(at, running)
-        scales = np.ldexp(np.sqrt(noise.variances()), -self.rows.factorisation.shift)
+        noise, _ = self.chosen.noise(at, running)
+        scales = np.ldexp(np.sqrt(noise.variances()), -self.chosen.factorisation.shift)
         normal = GaussianNoise(tuple(max(1, math.ceil(value)) for value in scales))
-        return replace(self.one, size=units, drawn=self.design(normal, units))
+        return replace(self.one, size=units, drawn=self.seen(normal, units))
 
     def outlook(self, quick: bool = False) -> Outlook | None:
-        return self.seen(self.steps).outlook(quick)
+        return self.alike(self.steps).outlook(quick)
 
     def outlook_width(self, level: float) -> Outlook | None:
-        return self.seen(self.steps).outlook_width(level)
+        return self.alike(self.steps).outlook_width(level)
 
     @property
     def error_words(self) -> str:
@@ -281,7 +295,8 @@ class RunningPlan(Plan):
 
     @property
     def noise_words(self) -> str:
-        kept = "each month by itself" if self.rows.factorisation.own else "sums of months, by a power of"
-        end = "" if self.rows.factorisation.own else " the matrix of running sums"
-        return f"{self.rows.law.describe()}, on {kept}{end}"
-
+        kept = (
+            "each month by itself" if self.chosen.factorisation.own else "sums of months, by a power of"
+        )
+        end = "" if self.chosen.factorisation.own else " the matrix of running sums"
+        return f"{self.chosen.law.describe()}, on {kept}{end}"

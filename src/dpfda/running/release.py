@@ -81,6 +81,13 @@ class ReleasedRunningMean(ReleasedFunction):
         assert isinstance(one, BoxNoise | GaussianNoise)  # noqa: S101 - by `__post_init__`
         return one
 
+    @property
+    def cells(self) -> tuple[int, ...]:
+        """Numbers of neighbouring grid points whose values were added up."""
+        prior = self.hierarchy
+        assert isinstance(prior, CurvePrior) and prior.cells is not None  # noqa: S101, PT018
+        return prior.cells
+
     def __post_init__(self) -> None:
         super().__post_init__()
         first, last = self.months
@@ -90,6 +97,8 @@ class ReleasedRunningMean(ReleasedFunction):
             raise ParameterError("months", words, f"{first} to {last}")
         if not isinstance(self.noise, SummedNoise | BoxNoise | GaussianNoise):
             raise ParameterError("noise", "be of rows with box or normal noise", self.noise.describe())
+        if not isinstance(self.hierarchy, CurvePrior) or self.hierarchy.cells is None:
+            raise ParameterError("hierarchy", "be that of sums over cells of a line", "another")
         latest, made = self.latest, self.factorisation
         if latest is not None and (latest.months != (last, last) or latest.factorisation != made):
             raise ParameterError("latest", f"be the mean of month {last}", f"of {latest.months}")
@@ -98,11 +107,9 @@ class ReleasedRunningMean(ReleasedFunction):
 
     def _moved(self) -> tuple[AnyNorm, Width] | None:
         """How far a unit moves all rows together, which is what the guarantee is about."""
-        assert isinstance(self.hierarchy, CurvePrior)  # noqa: S101 - by `_checked`
         made, norm = self.factorisation, "box" if isinstance(self.row_law, BoxNoise) else "l2"
-        halves = np.floor(np.ldexp(self.hierarchy.width / 2, self.exponent - made.shift))
-        starts = np.cumsum((0, *(self.hierarchy.cells or ())[:-1]))
-        sums = np.add.reduceat(halves.astype(np.int64), starts).tolist()
+        halves = np.floor(np.ldexp(self._scale / 2, self.exponent - made.shift)).astype(np.int64)
+        sums = np.add.reduceat(halves, np.cumsum((0, *self.cells[:-1]))).tolist()
         moved = made.moved(norm)
         return "box", tuple(moved * self.neighbours.differences(int(half)) for half in sums)
 
@@ -112,8 +119,6 @@ class ReleasedRunningMean(ReleasedFunction):
         return [AddedNoise(self.row_law, *moved)]
 
     def _checked(self) -> None:
-        if not isinstance(self.hierarchy, CurvePrior) or self.hierarchy.cells is None:
-            raise ValueError("a running mean is of sums over cells of a line")
         super()._checked()
         if self.latest is not None and self.latest.certificate.charges != self.certificate.charges:
             raise ValueError("a month was charged elsewhere")

@@ -40,9 +40,7 @@ def origin_of(records: list[Record]) -> Record:
     return places[-1] if places else dict(records[0]["origin"])
 
 
-def checked_header(
-    records: list[Record], journal: Journal, moved: bool, name: str = FORMAT
-) -> Record:
+def checked_header(records: list[Record], journal: Journal, moved: bool, name: str = FORMAT) -> Record:
     """The first record, of a session that may be resumed from this file.
 
     name: The format that it must be of.
