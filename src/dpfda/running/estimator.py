@@ -163,6 +163,9 @@ class PrivateRunningMean(Estimator):
     def planned(self, basis: Basis, n: int, settings: Settings, rows: Rows | None = None) -> RunningPlan:
         """The plan on a basis, for so many units a month; perhaps with rows that were fixed before."""
         one = mean_plan(self.asked(), settings, basis, self._bound(), n, self.settings.unit.called(None))
+        if one.curves is None or one.on_grid is None or one.on_grid.cube is None:
+            words = "be at least 3, with bounds that floats can hold, for a running mean"
+            raise ParameterError("columns", words, f"{one.basis.weights.size}")
         made = RunningPlan(one, self.steps, self.most_months, rows)
         made.achieved()
         return made

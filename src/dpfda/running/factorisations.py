@@ -92,7 +92,9 @@ class Factorisation:
 
         norm: {"box", "l2"}. The sum over rows, or the root of the sum of squares.
         """
-        first = [sum(self.row(month)[: self.most]) for month in range(1, self.steps + 1)]
+        sums = [0, *itertools.accumulate((*self.column, *[0] * (self.steps - len(self.column))))]
+        # Of the first k entries of each row.
+        first = [sums[t] - sums[max(t - self.most, 0)] for t in range(1, self.steps + 1)]
         if norm == "box":
             return sum(first)
         return math.isqrt(sum(value**2 for value in first) - 1) + 1

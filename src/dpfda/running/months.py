@@ -209,6 +209,11 @@ class Months(Certified):
     # Publishing.
 
     @property
+    def plan(self) -> RunningPlan | None:
+        """What gets noise of which law. Public; None before the first month where `n` was not given."""
+        return self._plan
+
+    @property
     def published(self) -> int:
         """Number of months that were published. Public."""
         return len(self._rows)

@@ -97,8 +97,6 @@ class ReleasedRunningMean(ReleasedFunction):
             raise ParameterError("months", words, f"{first} to {last}")
         if not isinstance(self.noise, SummedNoise | BoxNoise | GaussianNoise):
             raise ParameterError("noise", "be of rows with box or normal noise", self.noise.describe())
-        if not isinstance(self.hierarchy, CurvePrior) or self.hierarchy.cells is None:
-            raise ParameterError("hierarchy", "be that of sums over cells of a line", "another")
         latest, made = self.latest, self.factorisation
         if latest is not None and (latest.months != (last, last) or latest.factorisation != made):
             raise ParameterError("latest", f"be the mean of month {last}", f"of {latest.months}")
@@ -120,6 +118,8 @@ class ReleasedRunningMean(ReleasedFunction):
 
     def _checked(self) -> None:
         super()._checked()
+        if not isinstance(self.hierarchy, CurvePrior) or self.hierarchy.cells is None:
+            raise ValueError("a running mean is of sums over cells of a line")
         if self.latest is not None and self.latest.certificate.charges != self.certificate.charges:
             raise ValueError("a month was charged elsewhere")
 
