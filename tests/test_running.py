@@ -287,9 +287,7 @@ class TestAttack:
     def ratios(self, folder: Path) -> np.ndarray:
         """Log likelihood ratios of all that is seen, true over false, where a home is in both months."""
         grid = Domain([0.0, 0.5, 1.0])
-        estimator = PrivateRunningMean(
-            None, rho=0.5, bounds=(0, 1), steps=2, domain=grid, most_months=2
-        )
+        estimator = PrivateRunningMean(None, rho=0.5, bounds=(0, 1), steps=2, domain=grid, most_months=2)
         plan, others, found = estimator.plan(4), np.full((3, 3), 0.4), []
         for trial in range(self.TRIALS):
             with Months.open(estimator, folder / f"{trial}", plan) as months:
@@ -298,10 +296,7 @@ class TestAttack:
                     # The second month's data depend on what the first one told.
                     if month and seen[0](0.5) > 0.5:
                         others = np.full((3, 3), 0.6)
-                    both = [
-                        np.vstack([others, np.full((1, 3), value)])
-                        for value in (0.0, 1.0)
-                    ]
+                    both = [np.vstack([others, np.full((1, 3), value)]) for value in (0.0, 1.0)]
                     seen.append(months.publish(both[0]))
                     for each, curves in zip(sums, both, strict=True):
                         each[month] = sums_of(plan, curves).astype(float)
@@ -311,7 +306,7 @@ class TestAttack:
             found.append(logs[0] - logs[1])
         return np.array(found)
 
-        def test_sees_the_loss_that_was_charged_and_no_more(self, tmp_path, quick):
+    def test_sees_the_loss_that_was_charged_and_no_more(self, tmp_path, quick):
         """It is normal with mean rho and variance 2 rho; of noise cut by sqrt(2) it would not be."""
         ratios = self.ratios(tmp_path)
         assert normal_only_at_its_scale((ratios - 0.5) / math.sqrt(2 * 0.5))
