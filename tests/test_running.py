@@ -323,7 +323,7 @@ def test_one_charge_pays_for_all_months_before_anything_is_drawn(path, drawn):
         assert ledger.spent("loads") == amount
         assert [record.action for record in ledger.history("loads")][1:] == ["charge"]
     # Of one charge, however many of its releases are added up.
-    assert compose([first, second, second.latest]).guarantee == PureDP(1)
+    assert compose([first, second, second.latest]) == PureDP(1)
     again = path.with_name("other")
     with pytest.raises(BudgetError):
         running(ledger=ledger.of("loads")).open(again)
