@@ -1,6 +1,7 @@
 """Everything public that can be called, with arguments that work: objects, methods, functions."""
 
 import inspect
+import secrets
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -58,6 +59,14 @@ POINTS = np.linspace(0.05, 0.95, 40)
 INPUTS = np.column_stack([POINTS, POINTS[::-1]])
 CLASSES = np.where(POINTS > 0.5, "up", "down")
 
+
+def _first_month(made: Any) -> Any:
+    """What is open after one month was published."""
+    with made.open(FOLDER / f"{secrets.token_hex(8)}.state") as months:
+        months.publish(CURVES)
+    return months
+
+
 # Estimators: arguments that work, and how they are fitted.
 ESTIMATORS: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
     "PrivateMean": ({"epsilon": 1.0, "bounds": (-1, 1)}, lambda made: made.fit(CURVES)),
@@ -90,6 +99,10 @@ ESTIMATORS: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
     "PrivateReferenceBand": (
         {"epsilon": 1.0, "bounds": (-1, 1), "coverage": 0.1},
         lambda made: made.fit(CURVES),
+    ),
+    "PrivateRunningMean": (
+        {"epsilon": 1.0, "bounds": (-1, 1), "steps": 3, "most_months": 2},
+        _first_month,
     ),
     "PrivateSurvival": (
         {"epsilon": 1.0, "domain": (0, 1), "cells": 4},

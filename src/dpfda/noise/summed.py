@@ -74,7 +74,9 @@ class SummedNoise(ScaledLaw):
         return float(np.linalg.norm(np.array(self.weights, dtype=np.float64)))
 
     def describe(self) -> str:
-        return f"the sum, with public weights, of {len(self.weights)} draws of {self.one.describe()}"
+        count = len(self.weights)
+        what = "a multiple" if count == 1 else f"the sum, with public weights, of {count} draws"
+        return f"{what} of {self.one.describe()}"
 
     def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
         if not {1, -1} & set(self.weights):

@@ -55,6 +55,10 @@ class MonthCurves(Curves):
             release = months.publish(table.data, groups=table.groups, month=given.month)
         return cast("Fitted", Published(release))
 
+    def notes(self, given: Given, table: TableCurves) -> list[str]:
+        paid = f"month {given.month} was paid for with the first one: nothing was charged for it"
+        return [*super().notes(given, table), *([paid] if given.month > 1 else [])]
+
 
 VERB = Publication(
     name="month",
