@@ -23,7 +23,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, without_delta
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, ZeroConcentratedDP, without_delta
 from dpfda.publication import MeanPlan, Plan, recomputed
 from dpfda.releases.promise import ALL
 from dpfda.running.factorisations import Factorisation, best_power
@@ -273,7 +273,10 @@ class RunningPlan(Plan):
         noise, _ = self.chosen.noise(at, running)
         scales = np.ldexp(np.sqrt(noise.variances()), -self.chosen.factorisation.shift)
         normal = GaussianNoise(tuple(max(1, math.ceil(value)) for value in scales))
-        return replace(self.one, size=units, drawn=self.seen(normal, units))
+        design = self.seen(normal, units)
+        # What such noise gives by itself stands for the guarantee: that of all months is another thing.
+        rho = normal.achieved("box", self.widths(self.chosen.cells), ZeroConcentratedDP(Fraction(1)))
+        return replace(self.one, size=units, drawn=design, guarantee=rho)
 
     def outlook(self, quick: bool = False) -> Outlook | None:
         return self.alike(self.steps).outlook(quick)
