@@ -363,6 +363,17 @@ def test_a_month_that_was_published_is_never_drawn_again_whatever_the_data(path,
             months.publish(CURVES, month=5)
 
 
+def test_closing_destroys_the_file_and_keeps_what_was_published(path):
+    with of_rho().open(path) as months:
+        release = months.publish(CURVES)
+        months.close()
+        assert not path.exists()
+        assert months.release_.to_json() == release.to_json()
+        for call in (lambda: months.publish(CURVES), months.close):
+            with pytest.raises(SessionError, match=r"The months are closed\.$"):
+                call()
+
+
 def test_no_month_more_than_was_paid_for(path):
     with running(steps=2).open(path) as months:
         months.publish(CURVES)

@@ -376,9 +376,26 @@ class Months(Certified):
     def suspend(self) -> None:
         """Let go of the file; `PrivateRunningMean.resume` goes on from it."""
         with self._lock:
-            self._journal.close()
+            if self._state == "open":
+                self._journal.close()
+                self._rows = [replace(row, total=()) for row in self._rows]
+                self._state = "suspended"
+
+    def close(self) -> None:
+        """End it for good: overwrite and remove the file. No further month can be published.
+
+        Raises
+        ------
+        SessionError
+            If it is not open.
+        StorageError
+            If the file could not be overwritten or removed. It is closed all the same.
+        """
+        with self._lock:
+            self._check_open()
             self._rows = [replace(row, total=()) for row in self._rows]
-            self._state = "suspended"
+            self._state = "closed"
+            self._journal.destroy()
 
     def __enter__(self) -> Self:
         return self
@@ -406,7 +423,8 @@ class Months(Certified):
     def _check_open(self) -> None:
         self._journal.check_process()
         if self._state != "open":
-            raise SessionError(f"The months are {self._state}. Resume them from {str(self.path)!r}.")
+            remedy = "" if self._state == "closed" else f" Resume them from {str(self.path)!r}."
+            raise SessionError(f"The months are {self._state}.{remedy}")
 
 
 def weighed(weights: Sequence[int], rows: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
