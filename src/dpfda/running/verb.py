@@ -21,7 +21,7 @@ STATE = Option(
     "state", "--state", "F.state",
     "Where the secret state is kept from month to month: made, and charged for all months, by the "
     "first one. Keep it; do not copy or share it.",
-    o.PRIVACY, Path, REQUIRED,
+    o.READING, Path, REQUIRED,
 )  # fmt: skip
 MONTH = Option(
     "month", "--month", "N",
