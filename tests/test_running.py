@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
+from typer.testing import CliRunner
 
 from dpfda import Domain, PrivacyUnit, PrivateRunningMean, load
 from dpfda.bounds import L2Ball, ValueBounds
@@ -25,6 +26,7 @@ from dpfda.errors import (
     SessionError,
     StorageError,
 )
+from dpfda.front.app import app
 from dpfda.noise import BoxNoise, GaussianNoise
 from dpfda.noise.summed import SummedNoise
 from dpfda.numerics import exactness
@@ -685,3 +687,39 @@ def test_the_plan_says_errors_and_can_be_made_again():
     assert plan.band() > 0
     wide = running(bounds=ValueBounds(np.full(12, -3.0), GRID + 3)).plan(60)
     assert wide.widths(wide.chosen.cells)[0] < wide.widths(wide.chosen.cells)[-1]
+
+
+# --- the verb ---
+
+
+def test_the_verb_publishes_a_month_at_a_time_and_charges_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    hours = [f"{hour:g}" for hour in GRID]
+    for name, curves in (("may", CURVES), ("june", CURVES + 0.2)):
+        rows = [",".join(hours), *(",".join(f"{value:.3f}" for value in row) for row in curves)]
+        Path(f"{name}.csv").write_text("\n".join(rows) + "\n")
+
+    def run(*arguments: str) -> Any:
+        return CliRunner().invoke(app, list(arguments))
+
+    create = ("--dataset", "loads", "--rho", "0.5", "--unit", "home")
+    assert run("ledger", "create", "budget.ledger", *create).exit_code == 0
+    given = (
+        "--state", "loads.state", "--rho", "0.5", "--bounds", "-3", "3", "--steps", "6",
+        "--unit", "home", "--ledger", "budget.ledger", "--dataset", "loads",
+    )  # fmt: skip
+    assert run("month", "may.csv", "--month", "1", *given, "--out", "may.json").exit_code == 0
+    # Without anything left in the ledger.
+    done = run("month", "june.csv", "--month", "2", *given, "--out", "june.json")
+    assert done.exit_code == 0
+    assert "month 2 was paid for with the first one: nothing was charged for it" in done.output
+    again = run("month", "may.csv", "--month", "2", *given, "--out", "again.json")
+    assert again.exit_code == 0
+    assert Path("again.json").read_bytes() == Path("june.json").read_bytes()
+    assert load("june.json").months == (1, 2)
+    late = run("month", "june.csv", "--month", "4", *given, "--out", "late.json")
+    assert late.exit_code == 2
+    assert "--month must be one that was published, or the next, 3; found 4" in late.output
+    changed = run("month", "june.csv", "--month", "3", *given, "--steps", "7", "--out", "late.json")
+    assert "must be those that the file was opened with" in changed.output
+    assert not Path("late.json").exists()

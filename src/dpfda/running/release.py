@@ -138,6 +138,19 @@ class ReleasedRunningMean(ReleasedFunction):
     def _subject(self) -> str:
         return f"{super()._subject} of {self._told_months}"
 
+    @property
+    def public_units(self) -> int | None:
+        """The number of units; None where one may have been counted in several months."""
+        own = super().public_units
+        return own if self.most == 1 or self.months[0] == self.months[1] else None
+
+    def _divided(self) -> str:
+        if self.public_units is not None:
+            return ""
+        return (
+            f"the number of {self.unit}s of all these months, each counted once a month: {self.count:g}"
+        )
+
     def view(self, level: float | None = LEVEL) -> Curve:
         if self.latest is None or self.months[0] == self.months[1] or self.order:
             return super().view(level)
