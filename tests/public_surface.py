@@ -304,6 +304,8 @@ LEARN = {
     "set_partial_fit_request", "set_predict_request", "set_score_request", "set_transform_request",
     "set_inverse_transform_request",
 }  # fmt: skip
+# What releases are combined with.
+OTHER = PrivateMean(1.0, bounds=(-1, 1)).fit(CURVES).release_
 # Arguments that work, by name, for parameters without a default.
 GIVEN: dict[str, Any] = {
     "points": [0.2, 0.4], "first": 0.2, "second": 0.4, "level": 0.9, "index": 0, "curves": CURVES,
@@ -316,11 +318,15 @@ GIVEN: dict[str, Any] = {
     "basis": BSplineBasis(n_basis=5, domain_range=(0, 1)),
     "entry": {"neighbours": "replace-one", "privacy_unit": "record"},
     "charges": [(PureDP("0.001"), {"neighbours": "replace-one", "privacy_unit": "record"})],
-    "inputs": 1,
+    "inputs": 1, "other": OTHER,
 }  # fmt: skip
 # Of one kind of object, or of one of its methods, where the name alone does not say it.
 OWN: dict[str, dict[str, Any]] = {
     "comparison": {"first": "a", "second": "b"},
+    "derivative.combined": {"other": OTHER.derivative()},
+    "gaussian.combined": {
+        "other": PrivateMean(1.0, 1e-6, bounds=L2Ball(1), mechanism="gaussian").fit(CURVES).release_
+    },
     "cost": {"law": Cost(PureDP(1)), "other": Cost(PureDP(1)), "losses": [], "guarantee": PureDP(1)},
     "machine": {"points": INPUTS[:2]},
     "regression": {"points": INPUTS[:2]},

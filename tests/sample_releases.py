@@ -209,6 +209,7 @@ KINDS: dict[str, Callable[[], Any]] = {
     ),
     "running mean": lambda: _months(epsilon=1.0),
     "running mean, units in two months": lambda: _months(rho=0.5, most_months=2),
+    "combined mean": lambda: _fit(basis=None).combined(_fit(basis=None, epsilon=2.0)),
     "histogram": lambda: _density(PLACES).raw,
     "histogram in the plane": lambda: _density(PLANE, cells=8).raw,
     "covariance": lambda: _second(PrivateCovariance, unit="person"),

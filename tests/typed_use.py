@@ -65,6 +65,7 @@ from dpfda.records.features import LinearFeatures
 from dpfda.reference.release import ReleasedReferenceBand
 from dpfda.releases.answers import ReleasedAnswers
 from dpfda.releases.base import Release
+from dpfda.releases.combined import CombinedMean
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import TwoStageFunction
@@ -134,6 +135,7 @@ def files() -> None:
     assert_type(ReleasedQuantiles.load("f"), ReleasedQuantiles)
     assert_type(ReleasedReferenceBand.load("f"), ReleasedReferenceBand)
     assert_type(ReleasedRunningMean.load("f"), ReleasedRunningMean)
+    assert_type(CombinedMean.load("f"), CombinedMean)
     assert_type(ReleasedSurvival.load("f"), ReleasedSurvival)
     assert_type(ReleasedCox.load("f"), ReleasedCox)
     assert_type(ReleasedTest.load("f"), ReleasedTest)

@@ -13,8 +13,9 @@ from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.records import LongCurves
 from dpfda.records.dask_arrays import is_dask
 from dpfda.records.labels import units_of
-from dpfda.running.months import Month, Months
+from dpfda.running.months import Months
 from dpfda.running.plan import Rows, RunningPlan
+from dpfda.running.records import Month
 from dpfda.spine.arguments import Bounds, Columns, Labels, Number, Payer, Place, Protected, Records
 from dpfda.spine.choices import check_choices, check_count, mean_plan
 from dpfda.spine.curves import POINTS, public_basis, read_curves

@@ -10,94 +10,26 @@ the file and draws nothing. No record's length depends on sums or noise.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn, Protocol, Self
+from typing import NoReturn, Self
 
-from dpfda.bases import Basis
 from dpfda.bases.protocol import flat_grid
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DpfdaError, ParameterError, SessionError, StorageError
 from dpfda.numerics.parameters import flag, whole
 from dpfda.privacy.certificates import Certificate, Certified
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.written import certificate_from_json, certificate_to_json
-from dpfda.publication import Paying, charge, stamp
+from dpfda.publication import charge, stamp
 from dpfda.publication.session.journal import Journal, Record
 from dpfda.publication.session.records import checked_header, origin_of
 from dpfda.publication.session.sealed import sealed
 from dpfda.releases.promise import ALL
 from dpfda.running.plan import Rows, RunningPlan
+from dpfda.running.records import FORMAT, WARNING, Estimator, Month, Row, weighed
 from dpfda.running.release import ReleasedRunningMean
-from dpfda.spine.settings import Settings
-from dpfda.spine.sums import Readable
-
-FORMAT = "dpfda-running-mean-state"
-WARNING = (
-    "SECRET: this file may hold exact sums of private data. Whoever reads it can undo the privacy "
-    "protection. Do not copy, share or back it up."
-)
-# A sum or a noisy sum is written with 256 bits and a sign, whatever it is.
-WIDTH = 65
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Month:
-    """The records of one month. Private, but for basis, settings and the number of units.
-
-    records: Read and checked.
-    units: How many there are.
-    """
-
-    records: Readable
-    units: int
-    basis: Basis
-    settings: Settings
-
-
-class Estimator(Protocol):
-    """What is asked of `PrivateRunningMean`."""
-
-    steps: int
-
-    @property
-    def bounded(self) -> Mapping[str, object]:
-        """The public bound."""
-
-    def asked(self) -> Guarantee:
-        """The guarantee that is asked for."""
-
-    def paying(self) -> Paying:
-        """The ledger and the data set in it."""
-
-    def stated(self) -> dict[str, object]:
-        """What is public before there is a first month."""
-
-    def month(self, X: object, groups: object, basis: Basis | None) -> Month:
-        """The records of a month."""
-
-    def planned(self, basis: Basis, n: int, settings: Settings, rows: Rows | None = None) -> RunningPlan:
-        """The plan on a basis."""
-
-    @property
-    def settings(self) -> Settings:
-        """Domain, unit and reading."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """A month that was published.
-
-    units: Their number. Public.
-    noisy: The row with its noise. Public.
-    total: Exact sums of the month; empty where no later row needs them. Secret.
-    """
-
-    units: int
-    noisy: tuple[int, ...]
-    total: tuple[int, ...]
 
 
 class Months(Certified):
@@ -203,8 +135,7 @@ class Months(Certified):
             self._plan = self._estimator.planned(frame.basis, record["units"], settings, made)
             self._frame = frame
         elif "month" in record:
-            noisy, total = (tuple(int(v, 16) for v in record[name]) for name in ("noisy", "total"))
-            self._rows.append(Row(int(record["units"]), noisy, total))
+            self._rows.append(Row.from_json(record))
 
     # Publishing.
 
@@ -293,17 +224,9 @@ class Months(Certified):
         else:
             row = weighed(made.row(len(sums)), sums)
             noisy, kept = IntegerSum.of(row).with_noise(law.draw()), exact
-        self._journal.append(
-            [
-                {
-                    "month": len(sums),
-                    "units": month.units,
-                    "noisy": [f"{value:+0{WIDTH}x}" for value in noisy],
-                    "total": [f"{value:+0{WIDTH}x}" for value in kept],
-                }
-            ]
-        )
-        self._rows.append(Row(month.units, noisy, kept))
+        drawn = Row(month.units, noisy, kept, str(stamp()["created"]))
+        self._journal.append([drawn.to_json(len(sums))])
+        self._rows.append(drawn)
 
     def _framed(self, plan: RunningPlan) -> Record:
         """All that the releases have in common: made before the first noise, checked, and kept."""
@@ -369,6 +292,7 @@ class Months(Certified):
             noise=noise,
             synthesis=design.measurement.synthesis,
             months=(1 if running else month, month),
+            about={**frame.about, "created": rows[-1].created},
         )
 
     # Its file.
@@ -425,9 +349,3 @@ class Months(Certified):
         if self._state != "open":
             remedy = "" if self._state == "closed" else f" Resume them from {str(self.path)!r}."
             raise SessionError(f"The months are {self._state}.{remedy}")
-
-
-def weighed(weights: Sequence[int], rows: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """The sum of rows, each times its weight, exactly."""
-    columns = zip(*rows, strict=True)
-    return tuple(sum(w * v for w, v in zip(weights, column, strict=True)) for column in columns)
