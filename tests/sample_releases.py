@@ -107,8 +107,9 @@ def _second(kind: Any, **parameters: Any) -> Any:
 
 def _months(**parameters: Any) -> Any:
     made = PrivateRunningMean(
-        bounds=(-3, 3), steps=6, domain=Domain(GRID, labels=LABELS), unit="home", **parameters
-    )
+        bounds=(-3, 3), steps=6, domain=Domain(GRID, labels=LABELS), unit="home",
+        **{"most_months": 1, **parameters},
+    )  # fmt: skip
     with tempfile.TemporaryDirectory() as folder, made.open(Path(folder) / "state") as months:
         return [months.publish(CURVES) for _ in range(2)][-1]
 

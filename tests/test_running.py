@@ -16,7 +16,7 @@ import pytest
 from scipy import stats
 from typer.testing import CliRunner
 
-from dpfda import Domain, PrivacyUnit, PrivateRunningMean, load
+from dpfda import Domain, PrivacyUnit, PrivateMean, PrivateRunningMean, load
 from dpfda.bounds import L2Ball, ValueBounds
 from dpfda.errors import (
     BudgetError,
@@ -52,7 +52,15 @@ CURVES = np.sin(3 * GRID) + np.random.default_rng(8).normal(0, 0.3, (60, 1))
 
 def running(epsilon: Any = 1.0, **given: Any) -> PrivateRunningMean:
     return PrivateRunningMean(
-        epsilon, **{"bounds": (-3.0, 3.0), "steps": 8, "domain": Domain(GRID), "unit": "home", **given}
+        epsilon,
+        **{
+            "bounds": (-3.0, 3.0),
+            "steps": 8,
+            "domain": Domain(GRID),
+            "unit": "home",
+            "most_months": 1,
+            **given,
+        },
     )
 
 
@@ -316,7 +324,7 @@ class TestAttack:
 
 def test_one_charge_pays_for_all_months_before_anything_is_drawn(path, drawn):
     ledger = MemoryLedger()
-    ledger.create("loads", PureDP(1), Neighbours.REPLACE_ONE, "home")
+    ledger.create("loads", PureDP(1), Neighbours.REPLACE_ONE, "home-month")
     with running(ledger=ledger.of("loads")).open(path) as months:
         amount = ledger.spent("loads")
         assert amount.values == (1,)
@@ -613,11 +621,10 @@ def test_words_say_who_is_protected_and_what_is_public(released):
     told = released[3].describe()
     for words in (
         "It is of months 1 to 2 of 8 that one charge pays for.",
-        "a home that is in at most 2 months; one that is in more is protected less",
-        "the number of homes of every month, and of months: 8",
+        "for one 2-month home, which is in at most 2 months; whoever is in more is protected less",
+        "the number of 2-month homes of every month, and of months: 8",
     ):
         assert words in " ".join(told.split())
-    assert "a home is in at most one month" not in told
     assert "month 2 of 8" in repr(released[1].latest)
     assert len(released[3].view().lines) == 2
 
@@ -702,11 +709,11 @@ def test_the_verb_publishes_a_month_at_a_time_and_charges_once(tmp_path, monkeyp
     def run(*arguments: str) -> Any:
         return CliRunner().invoke(app, list(arguments))
 
-    create = ("--dataset", "loads", "--rho", "0.5", "--unit", "home")
+    create = ("--dataset", "loads", "--rho", "0.5", "--unit", "home-month")
     assert run("ledger", "create", "budget.ledger", *create).exit_code == 0
     given = (
         "--state", "loads.state", "--rho", "0.5", "--bounds", "-3", "3", "--steps", "6",
-        "--unit", "home", "--ledger", "budget.ledger", "--dataset", "loads",
+        "--unit", "home", "--most-months", "1", "--ledger", "budget.ledger", "--dataset", "loads",
     )  # fmt: skip
     assert run("month", "may.csv", "--month", "1", *given, "--out", "may.json").exit_code == 0
     # Without anything left in the ledger.
@@ -723,3 +730,100 @@ def test_the_verb_publishes_a_month_at_a_time_and_charges_once(tmp_path, monkeyp
     changed = run("month", "june.csv", "--month", "3", *given, "--steps", "7", "--out", "late.json")
     assert "must be those that the file was opened with" in changed.output
     assert not Path("late.json").exists()
+
+
+def test_whoever_names_a_unit_says_in_how_many_months_it_may_be(path):
+    with pytest.raises(
+        ParameterError, match=r"most_months must be given where a unit is named.*1: everyone"
+    ):
+        running(most_months=None).plan(50)
+    units = [running(most_months=most).plan(50).unit for most in (1, 2, 8)]
+    assert units == ["home-month", "2-month home", "home"]
+    assert running(unit=None, most_months=None).plan(50).unit == "record"
+    # A home is another unit than its part in one month: their losses are not added up.
+    home = PrivateMean(1.0, bounds=(-3, 3), unit="home").fit(CURVES).release_
+    with running().open(path) as months:
+        part = months.publish(CURVES)
+    with pytest.raises(DpfdaError, match="must protect the same privacy unit"):
+        compose([home, part])
+    with running(most_months=8).open(path.with_name("all")) as months:
+        assert compose([home, months.publish(CURVES)]) == PureDP(2)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda written: written["noise"].update(weights=[1]),
+        lambda written: written.update(months=[2, 2]),
+        lambda written: written.update(months=[1, 1]),
+        lambda written: written.update(steps=10**9),
+    ],
+)
+def test_a_file_with_the_noise_of_other_months_is_refused(released, tmp_path, change):
+    file = tmp_path / "altered.json"
+    written = json.loads(released[1].save(file).read_text())
+    assert load(file).months == (1, 2)
+    written.pop("latest")
+    change(written)
+    file.write_text(json.dumps(written))
+    with pytest.raises(StorageError):
+        load(file)
+
+
+def test_a_plan_is_in_force_once_it_is_on_the_disk(path, monkeypatch):
+    """Interrupted between the two, the next month makes a plan of its own, and writes it."""
+    with running().open(path) as months:
+        append = months._journal.append
+
+        def interrupted(records):
+            if "frame" in records[0]:
+                raise KeyboardInterrupt
+            append(records)
+
+        monkeypatch.setattr(months._journal, "append", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            months.publish(CURVES)
+        assert months.plan is None
+        monkeypatch.setattr(months._journal, "append", append)
+        told = months.publish(CURVES)
+    with running().resume(path) as again:
+        assert again.release(1).noisy_sum == told.noisy_sum
+        assert again.certificate == told.certificate
+
+
+def test_months_out_of_place_are_damage(path):
+    with running().open(path) as months:
+        months.publish(CURVES)
+        row = months._rows[0]
+        months._journal.append([row.to_json(3)])
+        assert "private" in repr(row)
+        assert str(row.noisy[0]) not in repr(row)
+    with pytest.raises(StorageError, match="is damaged"):
+        running().resume(path)
+
+
+def test_a_month_within_a_month_is_refused(path):
+    with running().open(path) as months:
+
+        class Calling:
+            shape, ndim, dtype = CURVES.shape, 2, CURVES.dtype
+
+            def __array__(self, *_, **__):
+                if months.published == 0:
+                    months.publish(CURVES)
+                return CURVES
+
+        with pytest.raises(SessionError, match="was published while another was read"):
+            months.publish(Calling())
+        assert months.published == 1
+
+
+def test_the_verb_opens_a_state_for_the_first_month_alone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [",".join(map(str, row)) for row in [GRID, *CURVES]]
+    Path("may.csv").write_text("\n".join(rows))
+    asked = ["month", "may.csv", "--month", "2", "--state", "typo.state", "-e", "1", "-b", "-3", "3"]
+    done = CliRunner().invoke(app, [*asked, "--steps", "8", "--out", "may.json"])
+    assert done.exit_code == 2
+    assert "--state must name the state of the 1 months before" in " ".join(done.output.split())
+    assert not Path("typo.state").exists()

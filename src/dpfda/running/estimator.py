@@ -13,8 +13,9 @@ from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.records import LongCurves
 from dpfda.records.dask_arrays import is_dask
 from dpfda.records.labels import units_of
+from dpfda.running.factorisations import MOST_STEPS, Rows
 from dpfda.running.months import Months
-from dpfda.running.plan import Rows, RunningPlan
+from dpfda.running.plan import RunningPlan
 from dpfda.running.records import Month
 from dpfda.spine.arguments import Bounds, Columns, Labels, Number, Payer, Place, Protected, Records
 from dpfda.spine.choices import check_choices, check_count, mean_plan
@@ -22,9 +23,6 @@ from dpfda.spine.curves import POINTS, public_basis, read_curves
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.settings import Reading, Settings
 from dpfda.spine.sums import Readable, matrix_on
-
-# A state for more months would take longer to write than a month's curves to read.
-MOST_STEPS = 1000
 
 
 class PrivateRunningMean(Estimator):
@@ -41,9 +39,11 @@ class PrivateRunningMean(Estimator):
         Public bounds on values, in the units of the data; numbers, or curves on the grid.
     steps : int
         Number of months that are paid for, at most 1,000. Public. Weeks, or any other steps, will do.
-    most_months : int
-        Number of months that one unit may be in. Public. By default 1: each unit is in one month alone.
-        It is a promise of whoever publishes: a unit that is in more months is protected less.
+    most_months : int, optional
+        Number of months that one unit may be in. Public. To be given where a unit is named; a record is
+        in one month alone. It is a promise of whoever publishes: a unit that is in more months is
+        protected less. With 1 the unit of a "home" is called home-month, with 2 of more months 2-month
+        home, and with all of them home: releases of different units are not added up.
     domain, unit, reading, ledger
         As in `dpfda.PrivateMean`; neighbours are "replace-one", and the number of units of every month
         is public.
@@ -84,7 +84,7 @@ class PrivateRunningMean(Estimator):
         rho: Number = None,
         bounds: Bounds = None,
         steps: int = 64,
-        most_months: int = 1,
+        most_months: int | None = None,
         domain: Place = None,
         unit: Protected = None,
         reading: Reading | None = None,
@@ -163,11 +163,11 @@ class PrivateRunningMean(Estimator):
 
     def planned(self, basis: Basis, n: int, settings: Settings, rows: Rows | None = None) -> RunningPlan:
         """The plan on a basis, for so many units a month; perhaps with rows that were fixed before."""
-        one = mean_plan(self.asked(), settings, basis, self._bound(), n, self.settings.unit.called(None))
+        one = mean_plan(self.asked(), settings, basis, self._bound(), n, self._unit)
         if one.curves is None or one.on_grid is None or one.on_grid.cube is None:
             words = "be at least 3, with bounds that floats can hold, for a running mean"
             raise ParameterError("columns", words, f"{one.basis.weights.size}")
-        made = RunningPlan(one, self.steps, self.most_months, rows)
+        made = RunningPlan(one, self.steps, self._most, rows)
         made.achieved()
         return made
 
@@ -177,12 +177,14 @@ class PrivateRunningMean(Estimator):
         return {
             "summary": "a mean curve a month, and their running mean",
             "neighbours": str(settings.unit.relation),
-            "privacy_unit": settings.unit.called(None),
+            "privacy_unit": self._unit,
             "bound": bound.describe(),
             "basis": "chosen by the first month",
             "mechanism": "running mean",
             "months": self.steps,
-            "months of a unit": self.most_months,
+            "months of a unit": self._most,
+            "domain": shown(settings.domain.domain_range),
+            "reading": shown(settings.reading),
         }
 
     @property
@@ -220,9 +222,26 @@ class PrivateRunningMean(Estimator):
             raise ParameterError("reading", words, shown(settings.reading))
         whole(self.steps, "steps", 1, MOST_STEPS)
         words = f"be from 1 to the number of months, {self.steps}"
-        whole(self.most_months, "most_months", 1, self.steps, words)
+        if self.most_months is None and settings.unit.name is not None:
+            remedy = "1: everyone is in one month alone; steps: anyone may be in all of them."
+            raise ParameterError(
+                "most_months", f"be given where a unit is named, and {words}", "None", remedy
+            )
+        whole(self._most, "most_months", 1, self.steps, words)
         self._bound()
         return guarantee
+
+    @property
+    def _most(self) -> int:
+        return 1 if self.most_months is None else self.most_months
+
+    @property
+    def _unit(self) -> str:
+        """What is protected, in a word: of whoever may be in some of the months alone, that part."""
+        name, most = self.settings.unit.called(None), self._most
+        if self.settings.unit.name is None or most == self.steps:
+            return name
+        return f"{name}-month" if most == 1 else f"{most}-month {name}"
 
     def _bound(self) -> ValueBounds:
         bound = read_bounds(self.bounds, False)

@@ -35,6 +35,8 @@ from functools import cached_property
 import numpy as np
 import scipy
 
+from dpfda.noise import BoxNoise, GaussianNoise
+from dpfda.noise.summed import SummedNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 
@@ -42,6 +44,9 @@ from dpfda.numerics.errors import ParameterError
 BITS, SHIFT = 16, 48
 POWERS = tuple(place / 20 for place in range(11))
 IDENTITY = (1,)
+# A state for more months would take longer to write than a month's curves to read.
+MOST_STEPS = 1000
+NoiseLike = BoxNoise | GaussianNoise | SummedNoise
 
 
 @dataclass(frozen=True)
@@ -127,6 +132,28 @@ class Factorisation:
     def score(self, norm: str) -> float:
         """Geometric mean of all errors: of every month's own mean and every running mean."""
         return float(np.exp(np.mean(np.log(np.concatenate(self.errors(norm))))))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What gets noise month by month, and the law of that noise. Public.
+
+    factorisation: How rows are made of the months' sums.
+    cells: Numbers of neighbouring grid points whose values are added up.
+    law: Of the noise of one row.
+    """
+
+    factorisation: Factorisation
+    cells: tuple[int, ...]
+    law: BoxNoise | GaussianNoise
+
+    def noise(self, month: int, running: bool) -> tuple[NoiseLike, tuple[int, ...]]:
+        """The noise of a month's sum, or of that of all up to it; and the weights of the rows in it."""
+        weights = self.factorisation.weights(month, running)
+        seen = tuple(weight for weight in weights if weight)
+        if seen == (1,):
+            return self.law, weights
+        return SummedNoise(self.law.scales, self.law.law, seen), weights
 
 
 def best_power(steps: int, most: int, norm: str) -> Factorisation:

@@ -27,7 +27,8 @@ from dpfda.publication.session.journal import Journal, Record
 from dpfda.publication.session.records import checked_header, origin_of
 from dpfda.publication.session.sealed import sealed
 from dpfda.releases.promise import ALL
-from dpfda.running.plan import Rows, RunningPlan
+from dpfda.running.factorisations import Rows
+from dpfda.running.plan import RunningPlan
 from dpfda.running.records import FORMAT, WARNING, Estimator, Month, Row, weighed
 from dpfda.running.release import ReleasedRunningMean
 
@@ -75,7 +76,7 @@ class Months(Certified):
         try:
             charge(estimator.paying(), certificate, stated)
             made = cls(estimator, journal, certificate)
-            header = {
+            header: Record = {
                 "format": FORMAT,
                 "schema_version": 1,
                 "warning": WARNING,
@@ -83,7 +84,9 @@ class Months(Certified):
                 "stated": {**stated, "guarantee": str(estimator.asked())},
                 "certificate": certificate_to_json(certificate),
             }
-            journal.append([header, *([] if plan is None else [made._framed(plan)])])
+            journal.append([header])
+            if plan is not None:
+                made._frame_kept(plan)
         except BaseException:
             journal.discard()
             raise
@@ -132,10 +135,18 @@ class Months(Certified):
             frame = ReleasedRunningMean.from_json(record["frame"])
             made = Rows(frame.factorisation, frame.cells, frame.row_law)
             settings = self._estimator.settings
-            self._plan = self._estimator.planned(frame.basis, record["units"], settings, made)
-            self._frame = frame
+            plan = self._estimator.planned(frame.basis, record["units"], settings, made)
+            if self._plan is not None or (frame.steps, frame.most) != (plan.steps, plan.most):
+                raise ValueError("a second frame, or one of other months")
+            self._plan, self._frame, self.certificate = plan, frame, frame.certificate
         elif "month" in record:
-            self._rows.append(Row.from_json(record))
+            row, following = Row.from_json(record), self.published + 1
+            if self._plan is None or record["month"] != following or following > self._plan.steps:
+                raise ValueError("a month without its plan, or out of its place")
+            law, own = self._plan.chosen.law, self._plan.chosen.factorisation.own
+            if len(row.noisy) != law.components or len(row.total) not in {0 if own else law.components}:
+                raise ValueError("a month with other sums")
+            self._rows.append(row)
 
     # Publishing.
 
@@ -181,6 +192,8 @@ class Months(Certified):
                 return self.release(number)
             self._journal.check()
             read = sealed(lambda: self._read(X, groups))
+            if number != self.published + 1:
+                raise SessionError("A month was published while another was read. Publish it again.")
             try:
                 sealed(lambda: self._draw(read))
             except BaseException:
@@ -207,7 +220,7 @@ class Months(Certified):
         month = self._estimator.month(X, groups, basis)
         if self._plan is None:
             plan = self._estimator.planned(month.basis, month.units, month.settings)
-            self._journal.append([self._framed(plan)])
+            self._frame_kept(plan)
         assert self._plan is not None  # noqa: S101 - by `_framed`
         return month, month.records.total(self._plan.month(month.units))
 
@@ -228,9 +241,16 @@ class Months(Certified):
         self._journal.append([drawn.to_json(len(sums))])
         self._rows.append(drawn)
 
-    def _framed(self, plan: RunningPlan) -> Record:
-        """All that the releases have in common: made before the first noise, checked, and kept."""
-        design, one, law = plan.row, plan.one, plan.chosen.law
+    def _frame_kept(self, plan: RunningPlan) -> None:
+        """Write what all releases have in common; it is in force once it is on the disk."""
+        frame = self._framed(plan).to_json()
+        again = ReleasedRunningMean.from_json(frame)
+        self._journal.append([{"frame": frame, "units": plan.size}])
+        self._plan, self._frame, self.certificate = plan, again, again.certificate
+
+    def _framed(self, plan: RunningPlan) -> ReleasedRunningMean:
+        """All that the releases have in common: made before the first noise, and checked."""
+        design, one, law = plan.row, plan.one, plan.chosen.noise(1, False)[0]
         measurement = design.measurement
         assert measurement is not None  # noqa: S101
         costs = plan.costs()
@@ -238,16 +258,12 @@ class Months(Certified):
         bounded = dict(self.certificate.bound)
         certificate = self.certificate.fulfilled(plan.achieved(), plan.tuning, bounded, drawn)
         made = plan.chosen.factorisation
-        frame = ReleasedRunningMean(
+        return ReleasedRunningMean(
             one.basis, (0,) * law.components, measurement.exponent + made.shift, float(plan.size or 1),
             design.shrinkage, one.bound.center_on(flat_grid(one.basis)), law, certificate,
             {**one.about, **stamp()}, measurement.synthesis, design.hierarchy,
             months=(1, 1), steps=plan.steps, most=plan.most, column=made.column,
         )  # fmt: skip
-        record = {"frame": frame.to_json(), "units": plan.size}
-        self._plan, self._frame = plan, ReleasedRunningMean.from_json(frame.to_json())
-        self.certificate = certificate
-        return record
 
     # What is released.
 
@@ -279,9 +295,9 @@ class Months(Certified):
         plan, frame = self._plan, self._frame
         assert plan is not None and frame is not None  # noqa: S101, PT018
         noise, weights = plan.chosen.noise(month, running)
-        rows = self._rows[:month]
-        noisy = weighed(weights, [row.noisy for row in rows])
-        units = sum(row.units for row in rows) if running else rows[-1].units
+        noisy = weighed(weights, [row.noisy for row in self._rows[:month]])
+        numbers = [row.units for row in self._rows[:month]]
+        units = sum(numbers) if running else numbers[-1]
         made = plan.chosen.factorisation
         design = plan.seen(noise, units, made.shift)
         assert design.measurement is not None  # noqa: S101
@@ -292,7 +308,7 @@ class Months(Certified):
             noise=noise,
             synthesis=design.measurement.synthesis,
             months=(1 if running else month, month),
-            about={**frame.about, "created": rows[-1].created},
+            about={**frame.about, "created": self._rows[month - 1].created},
         )
 
     # Its file.

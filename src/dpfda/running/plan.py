@@ -18,7 +18,6 @@ from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.cells import Cells
 from dpfda.mechanisms.design.lines import MOST_CELLS, equal_cells, number_of_cells
 from dpfda.noise import BoxNoise, GaussianNoise, body_noise, cost_of, gaussian_on_body, pure_budget
-from dpfda.noise.summed import SummedNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
@@ -26,31 +25,7 @@ from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, ZeroConcentratedDP, without_delta
 from dpfda.publication import MeanPlan, Plan, recomputed
 from dpfda.releases.promise import ALL
-from dpfda.running.factorisations import Factorisation, best_power
-
-NoiseLike = BoxNoise | GaussianNoise | SummedNoise
-
-
-@dataclass(frozen=True)
-class Rows:
-    """What gets noise month by month, and the law of that noise. Public.
-
-    factorisation: How rows are made of the months' sums.
-    cells: Numbers of neighbouring grid points whose values are added up.
-    law: Of the noise of one row.
-    """
-
-    factorisation: Factorisation
-    cells: tuple[int, ...]
-    law: BoxNoise | GaussianNoise
-
-    def noise(self, month: int, running: bool) -> tuple[NoiseLike, tuple[int, ...]]:
-        """The noise of a month's sum, or of that of all up to it; and the weights of the rows in it."""
-        weights = self.factorisation.weights(month, running)
-        seen = tuple(weight for weight in weights if weight)
-        if seen == (1,):
-            return self.law, weights
-        return SummedNoise(self.law.scales, self.law.law, seen), weights
+from dpfda.running.factorisations import Factorisation, NoiseLike, Rows, best_power
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -202,7 +177,8 @@ class RunningPlan(Plan):
 
         Of box noise that a unit meets in several months no more is known than its epsilon.
         """
-        if isinstance(self.chosen.law, BoxNoise) and self.most > 1:
+        own = self.chosen.factorisation.own and self.most == 1
+        if isinstance(self.chosen.law, BoxNoise) and not own:
             return {ALL: Cost(self.guarantee)}
         return {ALL: cost_of(self.chosen.law, self.achieved(), self.guarantee)}
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Protocol, Self
 
 from dpfda.bases import Basis
+from dpfda.numerics.private import Private
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Paying
 from dpfda.publication.session.journal import Record
-from dpfda.running.plan import Rows, RunningPlan
+from dpfda.running.factorisations import Rows
+from dpfda.running.plan import RunningPlan
 from dpfda.spine.settings import Settings
 from dpfda.spine.sums import Readable
 
@@ -66,8 +68,8 @@ class Estimator(Protocol):
         """Domain, unit and reading."""
 
 
-@dataclass(frozen=True)
-class Row:
+@dataclass(frozen=True, eq=False, repr=False)
+class Row(Private):
     """A month that was published.
 
     units: Their number. Public.

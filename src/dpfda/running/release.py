@@ -20,7 +20,7 @@ from dpfda.releases.costs import certified
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.promise import AddedNoise
-from dpfda.running.factorisations import Factorisation
+from dpfda.running.factorisations import MOST_STEPS, Factorisation, Rows
 from dpfda.views import Curve, Line
 
 
@@ -120,12 +120,22 @@ class ReleasedRunningMean(ReleasedFunction):
         super()._checked()
         if not isinstance(self.hierarchy, CurvePrior) or self.hierarchy.cells is None:
             raise ValueError("a running mean is of sums over cells of a line")
+        if self.steps > MOST_STEPS:
+            raise ValueError("more months than can be opened")
+        first, last = self.months
+        rows = Rows(self.factorisation, self.cells, self.row_law)
+        if self.noise != rows.noise(last, first == 1 and last > 1)[0] or first not in {1, last}:
+            raise ValueError("noise of other months")
         if self.latest is not None and self.latest.certificate.charges != self.certificate.charges:
             raise ValueError("a month was charged elsewhere")
 
     @classmethod
     def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
-        return certified(written)
+        law = held["noise"]
+        one = law.one if isinstance(law, SummedNoise) else law
+        # Of box noise that a unit meets in several rows no more is known than its epsilon.
+        alone = len(held["column"]) == 1 and held["most"] == 1
+        return certified(written, laws=[one] if alone or isinstance(one, GaussianNoise) else [])
 
     # Pictures and words.
 
@@ -170,16 +180,20 @@ class ReleasedRunningMean(ReleasedFunction):
     def _stated(self) -> Stated:
         own, unit = super()._stated(), self.unit
         often = "one month" if self.most == 1 else f"{self.most} months"
+        whom = (
+            f"a {unit} that may be in every month"
+            if self.most == self.steps
+            else f"one {unit}, which is in at most {often}; whoever is in more is protected less"
+        )
         more = (
             f"It is of {self._told_months} of {self.steps} that one charge pays for. The promise is for "
-            f"what is published in all of them together, and for a {unit} that is in at most {often}; "
-            "one that is in more is protected less."
+            f"what is published in all of them together, and for {whom}."
         )
         public = [*own.public, f"the number of {unit}s of every month, and of months: {self.steps}"]
         return replace(own, what=f"{own.what} {more}", public=public)
 
     def _lines(self) -> dict[str, str]:
-        said = f"{self._told_months} of {self.steps}; a {self.unit} is in at most {self.most}"
+        said = f"{self._told_months} of {self.steps}, at most {self.most} for one {self.unit}"
         return super()._lines() | {"months": said}
 
 

@@ -11,6 +11,8 @@ from dpfda.command import options as o
 from dpfda.command.declared import DOCSTRING, REQUIRED, Given, Option
 from dpfda.command.publishing import Publication
 from dpfda.command.reading import Curves
+from dpfda.command.running import note
+from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:
     from dpfda.command.reading import Fitted, Summary
@@ -48,9 +50,14 @@ class MonthCurves(Curves):
         made: Any = estimator
         if given.state.exists():
             months = made.resume(given.state)
+        elif given.month != 1:
+            words = f"name the state of the {given.month - 1} months before"
+            raise ParameterError("--state", words, "no such file", "Nothing was charged.")
         else:
             first = made.month(table.data, table.groups, None)
             months = made.open(given.state, first.units, first.basis.grid_points)
+        if given.month <= months.published:
+            note(f"month {given.month} was published before: FILE is not used")
         with months:
             release = months.publish(table.data, groups=table.groups, month=given.month)
         return cast("Fitted", Published(release))
@@ -72,9 +79,9 @@ VERB = Publication(
         Option("steps", "--steps", "T", DOCSTRING, o.PRIVACY, int),
         Option("most_months", "--most-months", "K", DOCSTRING, o.PRIVACY, int),
     ),
-    plans=("dpfda plan month --curves 500 --epsilon 1 --bounds 0 10 --steps 60",),
+    plans=("dpfda plan month --units 500 --epsilon 1 --bounds 0 10 --steps 60",),
     examples=(
         "dpfda month may.csv --month 5 --state load.state --rho 0.5 --bounds 0 10 --steps 60 "
-        "--unit 'home in a month' --out may.json --plot may.png",
+        "--unit home --most-months 60 --out may.json --plot may.png",
     ),
 )
