@@ -1,6 +1,7 @@
 """Everything public that can be called, with arguments that work: objects, methods, functions."""
 
 import inspect
+import secrets
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -58,6 +59,14 @@ POINTS = np.linspace(0.05, 0.95, 40)
 INPUTS = np.column_stack([POINTS, POINTS[::-1]])
 CLASSES = np.where(POINTS > 0.5, "up", "down")
 
+
+def _first_month(made: Any) -> Any:
+    """What is open after one month was published."""
+    with made.open(FOLDER / f"{secrets.token_hex(8)}.state") as months:
+        months.publish(CURVES)
+    return months
+
+
 # Estimators: arguments that work, and how they are fitted.
 ESTIMATORS: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
     "PrivateMean": ({"epsilon": 1.0, "bounds": (-1, 1)}, lambda made: made.fit(CURVES)),
@@ -90,6 +99,10 @@ ESTIMATORS: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
     "PrivateReferenceBand": (
         {"epsilon": 1.0, "bounds": (-1, 1), "coverage": 0.1},
         lambda made: made.fit(CURVES),
+    ),
+    "PrivateRunningMean": (
+        {"epsilon": 1.0, "bounds": (-1, 1), "steps": 3, "most_months": 2},
+        _first_month,
     ),
     "PrivateSurvival": (
         {"epsilon": 1.0, "domain": (0, 1), "cells": 4},
@@ -291,6 +304,8 @@ LEARN = {
     "set_partial_fit_request", "set_predict_request", "set_score_request", "set_transform_request",
     "set_inverse_transform_request",
 }  # fmt: skip
+# What releases are combined with.
+OTHER = PrivateMean(1.0, bounds=(-1, 1)).fit(CURVES).release_
 # Arguments that work, by name, for parameters without a default.
 GIVEN: dict[str, Any] = {
     "points": [0.2, 0.4], "first": 0.2, "second": 0.4, "level": 0.9, "index": 0, "curves": CURVES,
@@ -303,11 +318,15 @@ GIVEN: dict[str, Any] = {
     "basis": BSplineBasis(n_basis=5, domain_range=(0, 1)),
     "entry": {"neighbours": "replace-one", "privacy_unit": "record"},
     "charges": [(PureDP("0.001"), {"neighbours": "replace-one", "privacy_unit": "record"})],
-    "inputs": 1,
+    "inputs": 1, "other": OTHER,
 }  # fmt: skip
 # Of one kind of object, or of one of its methods, where the name alone does not say it.
 OWN: dict[str, dict[str, Any]] = {
     "comparison": {"first": "a", "second": "b"},
+    "derivative.combined": {"other": OTHER.derivative()},
+    "gaussian.combined": {
+        "other": PrivateMean(1.0, 1e-6, bounds=L2Ball(1), mechanism="gaussian").fit(CURVES).release_
+    },
     "cost": {"law": Cost(PureDP(1)), "other": Cost(PureDP(1)), "losses": [], "guarantee": PureDP(1)},
     "machine": {"points": INPUTS[:2]},
     "regression": {"points": INPUTS[:2]},

@@ -23,6 +23,7 @@ from dpfda import (
     PrivateMean,
     PrivateQuantiles,
     PrivateReferenceBand,
+    PrivateRunningMean,
     PrivateSurvival,
     PrivateVectorMean,
     load,
@@ -102,6 +103,15 @@ IMAGES = np.linspace(0, 1, 40 * 64).reshape(40, 8, 8)
 def _second(kind: Any, **parameters: Any) -> Any:
     made = {"epsilon": 2.0, "center": 0.0, "radius": 0.4, **parameters}
     return kind(**made).fit(WAVES).release_
+
+
+def _months(**parameters: Any) -> Any:
+    made = PrivateRunningMean(
+        bounds=(-3, 3), steps=6, domain=Domain(GRID, labels=LABELS), unit="home",
+        **{"most_months": 1, **parameters},
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder, made.open(Path(folder) / "state") as months:
+        return [months.publish(CURVES) for _ in range(2)][-1]
 
 
 def _machine(kind: Any, targets: Any, inputs: Any = PLACES[:, None], **parameters: Any) -> Any:
@@ -198,6 +208,9 @@ KINDS: dict[str, Callable[[], Any]] = {
         .fit(CURVES)
         .release_
     ),
+    "running mean": lambda: _months(epsilon=1.0),
+    "running mean, units in two months": lambda: _months(rho=0.5, most_months=2),
+    "combined mean": lambda: _fit(basis=None).combined(_fit(basis=None, epsilon=2.0)),
     "histogram": lambda: _density(PLACES).raw,
     "histogram in the plane": lambda: _density(PLANE, cells=8).raw,
     "covariance": lambda: _second(PrivateCovariance, unit="person"),

@@ -5,9 +5,9 @@
 bounds in the second format, whose lines follow from the first version of their constants, one whose
 private number of units had its noise in one with the sums, and one found by the law of the box; and a
 histogram, a difference of groups, a session's answers, a survival curve, a regression of curves, a
-conditional density, a test of equality and a mean in two looks, which are kinds of their own from this
-format on, as is a table of classes over two inputs; classifiers
-of three classes, one of them found by descent; a density on a scale; and quantiles.
+conditional density, a test of equality, a mean in two looks, a running mean and two releases of one
+mean, which are kinds of their own from this format on, as is a table of classes over two inputs;
+classifiers of three classes, one of them found by descent; a density on a scale; and quantiles.
 """
 
 import json
@@ -28,7 +28,15 @@ FILES = [sorted(set(folder.glob("*.json")) - {folder / "readings.json"}) for fol
 POINTS = np.array([[0.2, 0.7], [0.5, 0.5], [0.9, 0.1]])
 VALUES: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(
-        ("ReleasedFunction", "TwoStageFunction", "CloserMean", "ReleasedPooledMean", "MeanAndVariance"),
+        (
+            "ReleasedFunction",
+            "TwoStageFunction",
+            "CloserMean",
+            "ReleasedPooledMean",
+            "MeanAndVariance",
+            "ReleasedRunningMean",
+            "CombinedMean",
+        ),
         lambda line: line(np.linspace(*line.domain_range, 7)),
     ),
     **dict.fromkeys(("ReleasedField", "LatticeRelease"), lambda field: field(POINTS)),

@@ -16,6 +16,7 @@ from dpfda.noise import (
 )
 from dpfda.noise.elliptical_forms import StudentForms
 from dpfda.noise.protocol import Law
+from dpfda.noise.summed import SummedNoise
 from dpfda.noise.symmetric import SymmetricGaussianNoise, SymmetricKNormNoise
 from dpfda.noise.wishart import CoupledNoise, WishartDifferenceNoise
 from dpfda.numerics import exactness
@@ -26,6 +27,7 @@ LAWS = {
     "few numbers in a box": BoxNoise(SCALES[:5]),
     "box": BoxNoise(SCALES),
     "part of a box": BoxPartNoise(SCALES[:25], 40),
+    "sum of draws": SummedNoise(SCALES, "gaussian", (1, -3)),
     "ellipsoid": EllipsoidNoise(SCALES),
     "multivariate t": EllipticalNoise(40, 2**70, "student-t", 7),
     "multivariate Laplace": EllipticalNoise(40, 2**20, "laplace", 0),
@@ -42,6 +44,7 @@ DRAWN = {
     "few numbers in a box": "41986696d575bab8",
     "box": "8e65399bdc1af967",
     "part of a box": "506dd17e1751122e",
+    "sum of draws": "d81cb4cd441705f6",
     "ellipsoid": "493283b44771a842",
     "multivariate t": "818d3a6381fa33dc",
     "multivariate Laplace": "aeb2b315e878d36d",

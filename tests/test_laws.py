@@ -23,6 +23,7 @@ from dpfda.noise import (
     laws_of,
 )
 from dpfda.noise.elliptical_forms import StudentForms
+from dpfda.noise.summed import SummedNoise
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.testing import check_law, check_mechanism
 
@@ -39,6 +40,7 @@ SCALED = {
     "laplace on a box": (laplace_on_body([1, 1, 2], "box", SIZES, PURE), "box", SIZES, PURE, True),
     "box": (body_noise("box", SIZES, PURE), "box", SIZES, PURE, True),
     "part of a box": (BoxPartNoise(SIZES, 8), "box", SIZES, PURE, True),
+    "sum of draws": (SummedNoise(SIZES, "k-norm-box", (1, 3)), "box", SIZES, PURE, False),
     "ellipsoid": (body_noise("ellipsoid", SIZES, PURE), "ellipsoid", SIZES, PURE, True),
     "ellipsoid, delta": (body_noise("ellipsoid", SIZES, LOOSE), "ellipsoid", SIZES, LOOSE, True),
     "gaussian": (gaussian_noise([1, 1, 1], WIDE, LOOSE), "l2", WIDE, LOOSE, True),

@@ -27,6 +27,7 @@ from dpfda import (
     PrivateMean,
     PrivateQuantiles,
     PrivateReferenceBand,
+    PrivateRunningMean,
     PrivateSurvival,
     PrivateVectorMean,
     Session,
@@ -64,9 +65,11 @@ from dpfda.records.features import LinearFeatures
 from dpfda.reference.release import ReleasedReferenceBand
 from dpfda.releases.answers import ReleasedAnswers
 from dpfda.releases.base import Release
+from dpfda.releases.combined import CombinedMean
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import TwoStageFunction
+from dpfda.running.release import ReleasedRunningMean
 from dpfda.survival.cox_release import ReleasedCox
 from dpfda.survival.release import ReleasedSurvival
 from dpfda.tuning import private_selection
@@ -89,6 +92,7 @@ def summaries() -> None:
     assert_type(PrivateEqualityTest(1.0).fit(X, Y).release_, ReleasedTest)
     assert_type(PrivateQuantiles(1.0).fit(Y).release_, ReleasedQuantiles)
     assert_type(PrivateReferenceBand(1.0).fit(X).release_, ReleasedReferenceBand)
+    assert_type(PrivateRunningMean(1.0).open("means.state").publish(X), ReleasedRunningMean)
     assert_type(PrivateSurvival(1.0).fit(Y, Y).release_, ReleasedSurvival)
     assert_type(PrivateCox(1.0).fit(Y, Y, X).release_, ReleasedCox)
     assert_type(PrivateFunctionalRegression(1.0).fit(X, X).release_, ReleasedFunctionalRegression)
@@ -130,6 +134,8 @@ def files() -> None:
     assert_type(TablePredictor.load("f"), TablePredictor)
     assert_type(ReleasedQuantiles.load("f"), ReleasedQuantiles)
     assert_type(ReleasedReferenceBand.load("f"), ReleasedReferenceBand)
+    assert_type(ReleasedRunningMean.load("f"), ReleasedRunningMean)
+    assert_type(CombinedMean.load("f"), CombinedMean)
     assert_type(ReleasedSurvival.load("f"), ReleasedSurvival)
     assert_type(ReleasedCox.load("f"), ReleasedCox)
     assert_type(ReleasedTest.load("f"), ReleasedTest)

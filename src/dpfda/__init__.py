@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dpfda.publication.session import Session
     from dpfda.reference.estimator import PrivateReferenceBand
     from dpfda.releases.base import load
+    from dpfda.running.estimator import PrivateRunningMean
     from dpfda.spine.settings import Domain, PrivacyUnit, Reading
     from dpfda.survival.cox import PrivateCox
     from dpfda.survival.estimator import PrivateSurvival
@@ -45,6 +46,7 @@ _HOMES = {
     "PrivateSurvival": "survival.estimator",
     "PrivateCox": "survival.cox",
     "PrivateReferenceBand": "reference.estimator",
+    "PrivateRunningMean": "running.estimator",
     "PrivateFunctionalRegression": "effects.estimator",
     "PrivateKernelRegressor": "machines.regression",
     "PrivateKernelClassifier": "machines.classification",
@@ -69,6 +71,7 @@ __all__ = [
     "PrivateSurvival",
     "PrivateCox",
     "PrivateReferenceBand",
+    "PrivateRunningMean",
     "PrivateFunctionalRegression",
     "PrivateKernelRegressor",
     "PrivateKernelClassifier",

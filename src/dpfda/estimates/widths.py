@@ -187,9 +187,10 @@ class Widths:
 
     @property
     def in_cells(self) -> bool:
-        """Whether averages over cells were measured, with the noise of a box."""
+        """Whether averages over cells were measured; of points that are cells, with a box's noise."""
         model = self.posterior.model
-        return model.prior.cells is not None and isinstance(model.noise, InBox)
+        several = self.posterior.noisy.size < model.grid.size
+        return model.prior.cells is not None and (several or isinstance(model.noise, InBox))
 
     @property
     def whole(self) -> bool:
@@ -225,16 +226,19 @@ class Widths:
     def noise_reach(self, level: float, simultaneous: bool) -> Floats:
         """What the noise of averages over cells (M,) stays within, of all at once or of each."""
         model = self.posterior.model
-        noise = model.noise
-        assert isinstance(noise, InBox)  # noqa: S101
+        noise, averages = model.noise, model.deviations / model.forms.sum(axis=1)
+        if not isinstance(noise, InBox):
+            drawn = np.abs(noise.simulate(np.random.Generator(np.random.Philox(key=3)), MOST_DRAWS))
+            drawn /= np.sqrt(noise.variances())
+            reach = np.quantile(drawn.max(axis=1) if simultaneous else drawn, level)
+            return np.asarray(float(reach) * averages)
         if simultaneous:
             scales = float(scipy.special.gammaincinv(noise.sides, level))
         else:
             generator = np.random.Generator(np.random.Philox(key=3))
             lengths = generator.gamma(noise.sides + 1.0, size=MOST_DRAWS)
             scales = float(np.quantile(lengths * generator.uniform(0, 1, MOST_DRAWS), level))
-        deviations = model.deviations / model.forms.sum(axis=1)
-        return np.asarray(scales * scale_of(noise.sides) * deviations)
+        return np.asarray(scales * scale_of(noise.sides) * averages)
 
     def measured(self, level: float, simultaneous: bool) -> tuple[Floats, Floats] | None:
         """Ends (m,) of a band that holds the mean whatever it is; None if not every point was measured.

@@ -27,6 +27,9 @@ from dpfda.releases.lines import WIGGLES, MeanLine, line_claim, misfit, posterio
 from dpfda.releases.words import per_axis
 from dpfda.views import Curve
 
+if TYPE_CHECKING:
+    from dpfda.releases.combined import CombinedMean
+
 
 @dataclass(frozen=True, eq=False)
 class ReleasedFunction(MeanLine):
@@ -55,6 +58,36 @@ class ReleasedFunction(MeanLine):
         """
         self.basis.evaluate(self.grid_points[:1], self.order + 1)
         return replace(self, order=self.order + 1)
+
+    def combined(self, other: ReleasedFunction) -> CombinedMean:
+        """Average of this release and another of the same mean, weighed by precision.
+
+        Both are public, so it costs nothing. It is for a mean that is the same in both, such as last
+        year's and this year's; what both cost together adds up, as it does without it.
+
+        Parameters
+        ----------
+        other : ReleasedFunction
+            On the same domain, of the same units, from another charge.
+
+        Raises
+        ------
+        ParameterError
+            If it is not, or their guarantees do not add up.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dpfda import PrivateMean
+        >>> mean = PrivateMean(1.0, bounds=(0, 1))
+        >>> old, new = (mean.fit(np.full((n, 12), 0.4)).release_ for n in (200, 800))
+        >>> both = old.combined(new)
+        >>> both.share < 0.5, str(both.guarantee)
+        (True, '2-differential privacy (pure)')
+        """
+        from dpfda.releases.combined import CombinedMean
+
+        return CombinedMean.of(self, other)
 
     def integral(self, start: float | None = None, end: float | None = None) -> float:
         """Integral from `start` to `end`, by default over the domain.

@@ -40,14 +40,15 @@ def origin_of(records: list[Record]) -> Record:
     return places[-1] if places else dict(records[0]["origin"])
 
 
-def checked_header(records: list[Record], journal: Journal, moved: bool) -> Record:
+def checked_header(records: list[Record], journal: Journal, moved: bool, name: str = FORMAT) -> Record:
     """The first record, of a session that may be resumed from this file.
 
+    name: The format that it must be of.
     Raises StorageError if it is not a session, or of another schema. Raises SessionError if the file is
     not where it was last vouched for, and `moved` does not vouch for it.
     """
     header = records[0]
-    if header.get("format") != FORMAT or header.get("schema_version") != SCHEMA_VERSION:
+    if header.get("format") != name or header.get("schema_version") != SCHEMA_VERSION:
         raise StorageError(
             f"{str(journal.path)!r} must be a session of schema version {SCHEMA_VERSION}; found "
             f"{header.get('format')!r}, version {header.get('schema_version')!r}."
