@@ -228,7 +228,9 @@ def test_a_delta_keeps_its_exact_profile():
 
 def sums_of(plan: Any, curves: np.ndarray) -> np.ndarray:
     """Exact sums over cells of a month, through a mean of its own."""
-    summed = running().month(curves, None, plan.one.basis).records.total(plan.month(len(curves)))
+    summed = (
+        running(domain=None).month(curves, None, plan.one.basis).records.total(plan.month(len(curves)))
+    )
     return np.array(exact_totals(summed), dtype=object)
 
 
@@ -653,6 +655,20 @@ def test_unusable_parameters_are_refused_free_of_charge(path, given, words):
 def test_what_is_no_table_of_curves_is_refused(path):
     with running().open(path) as months, pytest.raises(ParameterError, match="be curves on one grid"):
         months.publish(LongCurves([1, 1, 2, 2], [0.0, 1.0, 0.0, 1.0], [0.1, 0.2, 0.3, 0.4]))
+
+
+def test_a_month_on_another_grid_is_refused(path):
+    with running(domain=Domain(GRID)).open(path) as months:
+        months.publish(CURVES)
+    with (
+        running(domain=Domain(GRID + 0.5)).resume(path) as months,
+        pytest.raises(
+            ParameterError, match="X must be on the grid of the months before; found 12 other"
+        ),
+    ):
+        months.publish(CURVES)
+    with running(domain=None).resume(path) as months:
+        assert months.publish(CURVES).months == (1, 2)
 
 
 # --- the plan ---

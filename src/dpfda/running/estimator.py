@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+
 from dpfda.bases import Basis
+from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import ValueBounds, read_bounds
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.privacy.guarantees import Guarantee, Neighbours
@@ -19,7 +23,7 @@ from dpfda.running.plan import RunningPlan
 from dpfda.running.records import Month
 from dpfda.spine.arguments import Bounds, Columns, Labels, Number, Payer, Place, Protected, Records
 from dpfda.spine.choices import check_choices, check_count, mean_plan
-from dpfda.spine.curves import POINTS, public_basis, read_curves
+from dpfda.spine.curves import CLOSE, POINTS, public_basis, read_curves
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.settings import Reading, Settings
 from dpfda.spine.sums import Readable, matrix_on
@@ -205,6 +209,9 @@ class PrivateRunningMean(Estimator):
             words, remedy = "be named where records have groups", "Example: unit='person'."
             raise ParameterError("unit", words, "None", remedy)
         settings = self.settings_for(X, groups)
+        stated = settings.domain.grid_points
+        if basis is not None and stated is not None:
+            _check_grid(np.asarray(stated), flat_grid(basis))
         values, made, labels = read_curves(settings, basis, X, groups)
         matrix = matrix_on(values, made, settings.reading)
         codes, count = units_of(labels, len(matrix), settings.reading.invalid, in_order=False)
@@ -249,3 +256,11 @@ class PrivateRunningMean(Estimator):
             words = "be (lower, upper) for a running mean"
             raise ParameterError("bounds", words, shown(bound), "Give bounds on values.")
         return bound
+
+
+def _check_grid(stated: Floats, known: Floats) -> None:
+    """Refuse a month on another grid than that of the months before; grids are public."""
+    close = CLOSE * float(np.ptp(known))
+    if stated.size != known.size or not np.allclose(stated, known, rtol=0, atol=close):
+        words = "be on the grid of the months before"
+        raise ParameterError("X", words, f"{stated.size} other points")

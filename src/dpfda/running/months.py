@@ -14,6 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn, Self
 
+import numpy as np
+
 from dpfda.bases.protocol import flat_grid
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DpfdaError, ParameterError, SessionError, StorageError
@@ -191,7 +193,9 @@ class Months(Certified):
             if number <= self.published:
                 return self.release(number)
             self._journal.check()
-            read = sealed(lambda: self._read(X, groups))
+            # Whether arithmetic overflows depends on values: it may neither warn nor raise.
+            with np.errstate(all="ignore"):
+                read = sealed(lambda: self._read(X, groups))
             if number != self.published + 1:
                 raise SessionError("A month was published while another was read. Publish it again.")
             try:
