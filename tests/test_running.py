@@ -34,9 +34,11 @@ from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP, within
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import recomputed
+from dpfda.publication.session.journal import Journal
 from dpfda.records import LongCurves
 from dpfda.running.factorisations import POWERS, SHIFT, Factorisation, best_power
 from dpfda.running.months import Months
+from dpfda.running.records import Row
 from dpfda.running.release import ReleasedRunningMean
 from dpfda.testing import check_release, exact_totals
 from statistical import FALSE_ALARM, fits_only_at_its_scale, normal_only_at_its_scale
@@ -611,7 +613,7 @@ def test_a_file_that_promises_too_much_is_refused(released, tmp_path):
         (released[0], released[3]), ({"most": 8}, {"column": [1] * 8}, {"steps": 4, "column": [1] * 4})
     ):
         file = tmp_path / "altered.json"
-        written = json.loads(release.save(file).read_text())
+        written = json.loads(release.save(file, overwrite=True).read_text())
         for part in (written, written["latest"]):
             part.update(change)
         file.write_text(json.dumps(written))
@@ -788,19 +790,19 @@ def test_a_file_with_the_noise_of_other_months_is_refused(released, tmp_path, ch
 
 def test_a_plan_is_in_force_once_it_is_on_the_disk(path, monkeypatch):
     """Interrupted between the two, the next month makes a plan of its own, and writes it."""
+    append = Journal.append
+
+    def interrupted(journal, records):
+        if "frame" in records[0]:
+            raise KeyboardInterrupt
+        append(journal, records)
+
     with running().open(path) as months:
-        append = months._journal.append
-
-        def interrupted(records):
-            if "frame" in records[0]:
-                raise KeyboardInterrupt
-            append(records)
-
-        monkeypatch.setattr(months._journal, "append", interrupted)
+        monkeypatch.setattr(Journal, "append", interrupted)
         with pytest.raises(KeyboardInterrupt):
             months.publish(CURVES)
         assert months.plan is None
-        monkeypatch.setattr(months._journal, "append", append)
+        monkeypatch.setattr(Journal, "append", append)
         told = months.publish(CURVES)
     with running().resume(path) as again:
         assert again.release(1).noisy_sum == told.noisy_sum
@@ -810,10 +812,11 @@ def test_a_plan_is_in_force_once_it_is_on_the_disk(path, monkeypatch):
 def test_months_out_of_place_are_damage(path):
     with running().open(path) as months:
         months.publish(CURVES)
-        row = months._rows[0]
-        months._journal.append([row.to_json(3)])
-        assert "private" in repr(row)
-        assert str(row.noisy[0]) not in repr(row)
+    journal, records = Journal.open(path)
+    row = Row.from_json(records[-1])
+    assert str(row.noisy[0]) not in repr(row)
+    journal.append([row.to_json(3)])
+    journal.close()
     with pytest.raises(StorageError, match="is damaged"):
         running().resume(path)
 

@@ -138,7 +138,7 @@ def _check_immutable(release: Release) -> None:
 
 
 def _check_file(release: Release, folder: Path) -> None:
-    path = release.save(folder / "release.json")
+    path = release.save(folder / "release.json", overwrite=True)
     again = load(path)
     _check_alike(again, release)
     _check_alike(type(release).load(path), release)
