@@ -9,15 +9,11 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from dpfda.front.desk.fields import Field, Stated, Value, field_of
+from dpfda.front.desk.fields import Stated, Value
+from dpfda.front.desk.opening import Opened
 from dpfda.front.verbs.run import Planned, releases_of
 from dpfda.numerics.errors import ParameterError
-
-if TYPE_CHECKING:
-    from dpfda.command.publishing import Publication
-    from dpfda.front.desk.opening import Opened
 
 NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")
 # What a release may be called: the name of a file, and a part of an address.
@@ -28,17 +24,9 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 class Draft:
     """A study of one release in the making.
 
-    Parameters
-    ----------
-    opened : Opened, optional
-        The file.
-    data : mapping
-        What all verbs are given: who is protected, ledger, data set.
-    verb : str
-    chosen : mapping
-        Options of the verb.
-    name : str
-        What the release is called: its file is NAME.json and its study NAME.toml.
+    data: What all verbs are given: who is protected, ledger, data set.
+    chosen: Options of the verb.
+    name: What the release is called: its file is NAME.json and its study NAME.toml.
     """
 
     opened: Opened | None = None
@@ -47,32 +35,27 @@ class Draft:
     chosen: Stated = field(default_factory=dict)
     name: str = ""
 
-    def study(self) -> str:
-        """The study as text.
+    @property
+    def file(self) -> Path:
+        """Where the records lie. Raises ParameterError if no file was opened."""
+        return self._open().path
 
-        Raises
-        ------
-        ParameterError
-            If no file was opened or the name cannot be one.
-        """
+    def study(self) -> str:
+        """The study as text. Raises ParameterError as `file`, or if the name cannot be one."""
+        opened = self._open()
+        decimal = {} if opened.decimal == "." else {"decimal": opened.decimal}
+        data = {"file": opened.called, **self.data, **decimal}
+        own = {"verb": self.verb, **self.chosen, "out": f"{check_name(self.name)}.json"}
+        return f"[data]\n{_table(data)}\n[[release]]\n{_table(own)}"
+
+    def _open(self) -> Opened:
         if self.opened is None:
             raise ParameterError("The file", "be opened first", "none")
-        check_name(self.name)
-        data: dict[str, Value] = {"file": self.opened.called, **self.data}
-        if self.opened.decimal == ",":
-            data["decimal"] = ","
-        own: dict[str, Value] = {"verb": self.verb, **self.chosen, "out": f"{self.name}.json"}
-        return f"[data]\n{_table(data)}\n[[release]]\n{_table(own)}"
+        return self.opened
 
 
 def check_name(name: str) -> str:
-    """The name of a release.
-
-    Raises
-    ------
-    ParameterError
-        If it cannot be that of a file.
-    """
+    """The name of a release. Raises ParameterError if it cannot be that of a file."""
     if not NAME.fullmatch(name):
         words = "be letters, digits, dashes and underscores, at most 64"
         raise ParameterError("Name", words, repr(name), "Example: loads-2026")
@@ -80,13 +63,7 @@ def check_name(name: str) -> str:
 
 
 def planned(study: str, folder: Path, file: Path) -> Planned:
-    """The release of a study, reading the file from where it lies.
-
-    Raises
-    ------
-    ParameterError
-        If the study cannot be one.
-    """
+    """The release of a study in a folder, reading the file from where it lies."""
     written = tomllib.loads(study)
     written["data"]["file"] = str(file)
     (release,) = releases_of(written, folder)
@@ -97,17 +74,6 @@ def command_line(study: str) -> str:
     """What would be typed for a study of one release."""
     (release,) = releases_of(tomllib.loads(study), Path())
     return shlex.join(["dpfda", release.verb.name, *release.typed])
-
-
-def with_files(verb: Publication, chosen: Stated, name: str) -> dict[str, Value]:
-    """Options in which further files, where they are wanted, have names like that of the release."""
-    files: dict[str, Field] = {
-        made.name: made for option, _ in verb.outputs if (made := field_of(option))
-    }
-    return {
-        key: f"{name}-{key}{Path(files[key].option.metavar).suffix}" if key in files else value
-        for key, value in chosen.items()
-    }
 
 
 def _table(stated: Mapping[str, Value]) -> str:

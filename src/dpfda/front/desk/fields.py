@@ -19,8 +19,8 @@ RANGE = "NAME:LO:HI"
 # Rows that are offered where an option may be repeated; those that were filled and one more, if more.
 ROWS = 3
 # What the desk says itself: the file, what all verbs are given, and what is written.
-OWN = ("file", "out", "overwrite", "dry_run", "as_json", "ledger", "dataset", "groups", "unit", "decimal",
-       "neighbours", "plot", "csv")  # fmt: skip
+OWN = ("file", "out", "overwrite", "dry_run", "as_json", "ledger", "dataset", "groups", "unit",
+       "decimal", "neighbours", "plot", "csv")  # fmt: skip
 # What is asked for first; the rest has a default and is folded.
 FIRST = (o.COUNTED, o.BOUND, o.MODEL)
 
@@ -35,15 +35,9 @@ class Sent(Protocol):
 class Field:
     """An option as a field.
 
-    Parameters
-    ----------
-    option : Option
-    kind : str
-        check, file, pair, rows, lines, choice, column or text.
-    parts : tuple of str
-        What is filled in: of a pair or a row.
-    choices : tuple of str
-        Words that it may be, or that are suggested.
+    kind: check, file, pair, rows, lines, choice, column or text.
+    parts: What is filled in, of a pair or a row.
+    choices: Words that it may be, or that are suggested.
     """
 
     option: Option
@@ -81,17 +75,20 @@ class Field:
 
     def rows(self, value: Value | None) -> list[list[str]]:
         """What rows show: what was filled in, and empty ones."""
-        filled = (
-            [text.rsplit(":", len(self.parts) - 1) for text in value] if isinstance(value, list) else []
-        )
+        split = str.rsplit if len(self.parts) > 2 else str.split
+        filled = [split(x, ":", len(self.parts) - 1) for x in value] if isinstance(value, list) else []
         shown = [[*cells, *[""] * (len(self.parts) - len(cells))] for cells in filled]
         more = max(1, ROWS - len(shown))
         return [*shown, *([""] * len(self.parts) for _ in range(more))]
 
     def read(self, sent: Sent) -> Value | None:
         """What a form says; None where it says nothing, or what holds anyway."""
-        if self.kind in ("check", "file"):
+        if self.kind == "check":
             return True if sent.getlist(self.name) else None
+        if self.kind == "file":
+            # Further files are called as the release is.
+            named = f"{''.join(sent.getlist('name'))}-{self.name}{Path(self.option.metavar).suffix}"
+            return named if sent.getlist(self.name) else None
         if self.kind == "rows":
             columns = [sent.getlist(f"{self.name}.{place}") for place in range(len(self.parts))]
             rows = [[cell.strip() for cell in row] for row in zip(*columns, strict=False)]
@@ -107,25 +104,22 @@ class Field:
 
 def field_of(option: Option) -> Field:
     """How an option is asked for, by its type and what stands for its value."""
-    words = tuple(option.metavar.split("|"))
-    choices = tuple(word for word in words if CHOICE.fullmatch(word))
-    if option.type is bool:
-        return Field(option, "check")
-    if option.type is Path and option.panel == o.OUTPUT:
-        return Field(option, "file")
-    if get_origin(option.type) is tuple:
-        return Field(option, "pair", tuple(option.metavar.split()))
-    if option.metavar == RANGE:
-        return Field(option, "rows", ("column", "lowest", "highest"))
-    if option.metavar.startswith(RANGE):
-        return Field(option, "rows", ("column", "lowest:highest, or a,b,.."))
-    if get_origin(option.type) is list:
-        return Field(option, "lines")
-    if option.metavar in ("COLUMN", "PATTERN"):
-        return Field(option, "column")
-    if len(choices) == len(words) > 1:
-        return Field(option, "choice", choices=choices)
-    return Field(option, "text", choices=choices if len(words) > 1 else ())
+    words = option.metavar.split("|")
+    choices = tuple(word for word in words if len(words) > 1 and CHOICE.fullmatch(word))
+    ranges = ("column", "lowest", "highest" if option.metavar == RANGE else "highest; or a,b,..")
+    kinds = {
+        "check": option.type is bool,
+        "file": option.type is Path and option.panel == o.OUTPUT,
+        "pair": get_origin(option.type) is tuple,
+        "rows": option.metavar.startswith(RANGE),
+        "lines": get_origin(option.type) is list,
+        "column": option.metavar in ("COLUMN", "PATTERN"),
+        "choice": len(choices) == len(words),
+        "text": True,
+    }
+    kind = next(name for name, fits in kinds.items() if fits)
+    parts = {"pair": tuple(option.metavar.split()), "rows": ranges}.get(kind, ())
+    return Field(option, kind, parts, choices)
 
 
 def fields_of(options: Iterable[Option]) -> list[Field]:

@@ -56,36 +56,30 @@ class Guard:
 
     def refusal(self, asked: Request) -> HTTPStatus | None:
         """Why a request is not answered; None where it is."""
-        if asked.headers.get("Host", "") not in self.hosts:
-            return HTTPStatus.MISDIRECTED_REQUEST
-        if asked.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
-            return HTTPStatus.FORBIDDEN
-        origin = asked.headers.get("Origin")
-        if origin is not None and origin != f"http://{asked.headers['Host']}":
-            return HTTPStatus.FORBIDDEN
-        if asked.method not in ("GET", "HEAD", "POST"):
-            return HTTPStatus.METHOD_NOT_ALLOWED
-        if asked.path.startswith("/open/"):
-            return None if asked.method == "GET" else HTTPStatus.METHOD_NOT_ALLOWED
-        if not asked.path.startswith(f"{self.place}/"):
-            return HTTPStatus.NOT_FOUND
-        if not _same(asked.cookies.get(COOKIE, ""), self.session):
-            return HTTPStatus.FORBIDDEN
-        if asked.method == "POST":
-            return self._posted(asked, origin)
-        return None
+        host, origin = asked.headers.get("Host", ""), asked.headers.get("Origin")
+        elsewhere = asked.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin")
+        link = asked.path.startswith("/open/")
+        allowed = ("GET", "HEAD") if link else ("GET", "HEAD", "POST")
+        reasons = {
+            HTTPStatus.MISDIRECTED_REQUEST: host not in self.hosts,
+            HTTPStatus.FORBIDDEN: elsewhere or origin not in (None, f"http://{host}"),
+            HTTPStatus.METHOD_NOT_ALLOWED: asked.method not in allowed,
+            HTTPStatus.NOT_FOUND: not link and not asked.path.startswith(f"{self.place}/"),
+            HTTPStatus.UNAUTHORIZED: not link and not _same(asked.cookies.get(COOKIE, ""), self.session),
+        }
+        found = next((status for status, refused in reasons.items() if refused), None)
+        return self._posted(asked) if found is None and asked.method == "POST" else found
 
-    def _posted(self, asked: Request, origin: str | None) -> HTTPStatus | None:
-        # Browsers say where a post is from.
-        if origin is None:
-            return HTTPStatus.FORBIDDEN
+    def _posted(self, asked: Request) -> HTTPStatus | None:
         with_file = asked.mimetype == "multipart/form-data" and asked.path == f"{self.place}/"
-        asked.max_content_length = LARGEST_FILE if with_file else LARGEST_FORM
+        most = asked.max_content_length = LARGEST_FILE if with_file else LARGEST_FORM
         if asked.content_length is None:
             return HTTPStatus.LENGTH_REQUIRED
-        if asked.content_length > asked.max_content_length:
+        if asked.content_length > most:
             return HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-        return None if _same(asked.form.get(CSRF, ""), self.mark) else HTTPStatus.FORBIDDEN
+        # Browsers say where a post is from.
+        marked = "Origin" in asked.headers and _same(asked.form.get(CSRF, ""), self.mark)
+        return None if marked else HTTPStatus.FORBIDDEN
 
     def admit(self, answer: Response) -> Response:
         """Give the cookie with an answer."""

@@ -19,18 +19,9 @@ if TYPE_CHECKING:
 class Opened:
     """A file with records.
 
-    Parameters
-    ----------
-    path : Path
-        Where it lies.
-    called : str
-        What a study calls it.
-    decimal : str
-        The decimal sign of its numbers.
-    header : tuple of str
-        Names of columns that may be shown.
-    others : int
-        Number of columns whose names are not shown.
+    called: What a study calls it.
+    decimal: The decimal sign of its numbers.
+    header: Names of columns that may be shown; there are `others`.
     """
 
     path: Path
@@ -49,12 +40,7 @@ def open_file(path: Path, called: str, decimal: str, public: bool) -> Opened:
     """Read the header of a file, and no record.
 
     Names are told where their being public is stated. Numbers and dates among them are not: where the
-    header line is missing, they are somebody's values.
-
-    Raises
-    ------
-    DpfdaError
-        If the file cannot be one with records.
+    header line is missing, they are somebody's values. Raises DpfdaError if it holds no records' header.
     """
     from dpfda.numerics.parameters import choice
     from dpfda.records.csv_tables import Stated

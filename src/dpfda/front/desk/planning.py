@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpfda.command import planning
 from dpfda.command.declared import Given
-from dpfda.command.planning import NOT_GIVEN
-from dpfda.command.planning import needed as looked_for
-from dpfda.command.planning import planned as planned_for
-from dpfda.command.planning import wanted_of
+from dpfda.command.made import read_options
 from dpfda.front.desk.fields import Stated, Value
 from dpfda.front.verbs import declared_verbs
 from dpfda.front.verbs.run import options_of, typed_as
@@ -28,11 +26,13 @@ if TYPE_CHECKING:
 LEVEL = 0.95
 # False alarms at which the trade-off is drawn.
 DRAWN = 61
+# What a plan asks beside the options of the verb, and epsilon again.
+ASKED = ("epsilon", "curves", "points", "error", "band")
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """A plan, and what it needs for what is wanted."""
+    """A plan, and what is needed for an error or a band that is wanted."""
 
     plan: Plan
     least: Mapping[str, Any]
@@ -47,9 +47,8 @@ class Outlook:
     @cached_property
     def facts(self) -> dict[str, str]:
         """What is to be expected, in words."""
-        plan, error = self.plan, self.plan.outlook()
+        plan, error, width = self.plan, self.plan.outlook(), self.plan.outlook_width(LEVEL)
         facts = {"Expected error": plan.error_words if error is None else _told(error)}
-        width = plan.outlook_width(LEVEL)
         if width is not None:
             facts["Band"] = f"half-width {_told(width)}, of the {LEVEL:.0%} {plan.band_called}"
         if "least_epsilon" in self.least:
@@ -72,40 +71,34 @@ class Outlook:
         alarms = np.linspace(0.0, 1.0, DRAWN)
         best = Line(alarms, self.risk.misses(alarms), "the best attacker, at most")
         chance = Line(alarms, 1.0 - alarms, "who knows nothing", stroke="dashed")
-        return Curve(
-            (best, chance), "false alarms", "misses", "Who tells two neighbouring data sets apart",
-            "An attacker who knows all but one unit's data cannot come below the first line",
-        )  # fmt: skip
+        title = "Telling two neighbouring data sets apart"
+        words = "Nobody comes below the first line, whatever else they know"
+        return Curve((best, chance), "false alarms", "misses", title, words)
 
 
 def outlook(verb: str, stated: Stated, folder: Path) -> Outlook:
-    """What to expect of a verb with the options that were stated, of which those of its plan are used.
+    """What to expect of a verb with what was stated, of which the options of its plan are used.
 
-    Raises
-    ------
-    ParameterError
-        If they cannot be used.
+    Raises ParameterError if they cannot be used.
     """
-    from dpfda.command.made import read_options
-
-    verbs = declared_verbs()
-    planning: Any = verbs[f"plan {verb}"]
-    options, typed = options_of(planning), list[str]()
+    publication: Any = declared_verbs()[verb]
+    plan_verb = declared_verbs()[f"plan {verb}"]
+    options, typed = options_of(plan_verb), list[str]()
     for name, value in stated.items():
         option = options.get(name.replace("-", "_"))
         if option is not None:
             typed += typed_as(option, value, f"--{name}", folder)
-    given = Given(**NOT_GIVEN | vars(read_options(planning, typed)))
-    publication: Any = verbs[verb]
-    plan = planned_for(publication, given)
-    wants = given.error is not None or given.band is not None
-    return Outlook(plan, looked_for(given, plan, wanted_of(given, plan)) if wants else {})
+    given = Given(**planning.NOT_GIVEN | vars(read_options(plan_verb, typed)))
+    plan = planning.planned(publication, given)
+    if given.error is None and given.band is None:
+        return Outlook(plan, {})
+    return Outlook(plan, planning.needed(given, plan, planning.wanted_of(given, plan)))
 
 
-def asked(verb: str) -> dict[str, Value]:
-    """What a plan asks beside the options of the verb, and what is filled in at first."""
-    first: dict[str, Value] = {"curves": "500"}
-    return first | ({"points": "48"} if "points" in options_of(declared_verbs()[f"plan {verb}"]) else {})
+def asked_first(verb: str) -> dict[str, Value]:
+    """Numbers that a plan begins with."""
+    grid = "points" in options_of(declared_verbs()[f"plan {verb}"])
+    return {"curves": "500", **({"points": "48"} if grid else {})}
 
 
 def _told(outlook: tuple[float, float]) -> str:

@@ -31,17 +31,7 @@ class BusyError(Exception):
 
 @dataclass(frozen=True)
 class Said:
-    """What a run said.
-
-    Parameters
-    ----------
-    status : int
-        0 where it was done.
-    answer : mapping
-        The object that it printed.
-    notes : sequence of str
-        Warnings, notes and errors.
-    """
+    """What a run said: its status, the object that it printed; warnings, notes and errors."""
 
     status: int
     answer: dict[str, Any] = field(default_factory=dict)
@@ -85,30 +75,15 @@ def said(call: Callable[[], int], patience: float = PATIENCE) -> Said:
     return Said(status, answer, tuple(filter(None, err.getvalue().splitlines())))
 
 
-def dry_run(study: str, folder: Path, file: Path) -> Said:
-    """Try a study: nothing is charged, and of the file the header alone is read."""
-    return said(lambda: planned(study, folder, file).call("--dry-run", "--json"))
-
-
 @dataclass
 class Publication:
     """A study that was tried and may be published once.
 
-    Parameters
-    ----------
-    study : str
-    name : str
-        Of its files.
-    file : Path
-        Where the records lie.
-    folder : Path
-        Where files are written.
-    said : Said, optional
-        What came of it, when it is over.
-    charged : bool
-        Whether the ledger has a new charge then.
-    progress : (int, int), optional
-        How far the reading is.
+    name: Of its files in the folder.
+    file: Where the records lie.
+    said: What came of it, when it is over.
+    charged: Whether the ledger has a new charge then.
+    progress: How far the reading is, and all there is to read.
     """
 
     study: str

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 from dpfda.command import options as o
 from dpfda.command.functions import Verb
+from dpfda.numerics.errors import MissingExtraError, ParameterError
 
 
 def desk(*, folder: Path = Path(), port: int = 0, no_browser: bool = False) -> None:
@@ -26,10 +28,23 @@ def desk(*, folder: Path = Path(), port: int = 0, no_browser: bool = False) -> N
     no_browser
         Print the link and open no browser.
     """
+    os.chdir(folder)
+    start("Desk", port, no_browser)
+
+
+def start(what: str, port: int, no_browser: bool) -> None:
+    """Serve the pages of this folder, beginning with the desk's or the explorer's."""
+    for package in ("flask", "matplotlib"):
+        if find_spec(package) is None:
+            raise MissingExtraError(package, "desk", f"dpfda {'desk' if what == 'Desk' else 'explore'}")
+    if not 0 <= port <= 65535:
+        raise ParameterError("--port", "lie between 0 and 65535", port)
+    import matplotlib
+
     from dpfda.front.desk.server import run
 
-    os.chdir(folder)
-    run(Path.cwd(), port, browser=not no_browser, step="/", what="Desk")
+    matplotlib.use("Agg")
+    run(Path.cwd(), port, not no_browser, what)
 
 
 VERB = Verb.of("desk", desk, ("dpfda desk", "dpfda desk --folder trial --no-browser"), o.PUBLISHING)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from dpfda.command import options as o
 from dpfda.command.functions import Verb
+from dpfda.front.verbs.desk import start
 
 
 def explore(*, port: int = 0, no_browser: bool = False) -> None:
@@ -22,9 +21,7 @@ def explore(*, port: int = 0, no_browser: bool = False) -> None:
     no_browser
         Print the link and open no browser.
     """
-    from dpfda.front.desk.server import run
-
-    run(Path.cwd(), port, browser=not no_browser, step="/explore/", what="Explorer")
+    start("Explorer", port, no_browser)
 
 
 VERB = Verb.of(
