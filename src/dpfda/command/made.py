@@ -55,7 +55,12 @@ def _readable() -> Iterator[None]:
         words = getattr(error, "format_message", None)
         if words is None:
             raise
-        raise ParameterError("Options", "be readable", "one that is not", words()) from None
+        option = getattr(error, "param", None)
+        name = option.opts[0] if option is not None else "An option"
+        if type(error).__name__ == "MissingParameter":
+            raise ParameterError(name, "be given", "none") from None
+        remedy = getattr(error, "message", "") or words()
+        raise ParameterError(name, "be readable", "other text", f"{remedy.rstrip('.')}.") from None
 
 
 def _nothing() -> None:

@@ -208,7 +208,8 @@ def _expected(asked: Stated) -> dict[str, Any]:
     draft = desk().draft
     left = Ledger(desk().ledger).remaining(str(draft.data["dataset"]))
     try:
-        found = outlook(draft.verb, {**draft.data, **draft.chosen, **asked}, desk().folder)
+        who = {"unit": draft.data["groups"]} if "groups" in draft.data else {}
+        found = outlook(draft.verb, {**who, **draft.data, **draft.chosen, **asked}, desk().folder)
         return {"outlook": found, "left": left, "unusable": ""}
     except DpfdaError as error:
         return {"outlook": None, "left": left, "unusable": typed(error)}

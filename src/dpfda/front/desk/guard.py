@@ -96,7 +96,7 @@ def _same(given: str, known: str) -> bool:
 def headers(answer: Response, nonce: str) -> Response:
     """What a browser may do with an answer: nothing from elsewhere, nothing kept."""
     answer.headers["Content-Security-Policy"] = (
-        f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'unsafe-inline'; img-src 'self'; "
+        f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'unsafe-inline'; img-src data:; "
         "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     )
     answer.headers |= {
