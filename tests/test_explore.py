@@ -16,6 +16,7 @@ from wsgiref.validate import validator
 import matplotlib as mpl
 import numpy as np
 import pytest
+from dpfda.front.explorer.server import Explorer, serve
 from typer.testing import CliRunner
 
 from browser import SCHEMES, WIDTHS, chromium, faults
@@ -24,7 +25,6 @@ from dpfda.errors import ParameterError
 from dpfda.front.app import app
 from dpfda.front.explorer import imagined as room
 from dpfda.front.explorer.imagined import KERNELS, NEIGHBOURS, Setting
-from dpfda.front.explorer.server import Explorer, serve
 from dpfda.front.explorer.shapes import SHAPES
 from dpfda.front.verbs import declared_verbs
 

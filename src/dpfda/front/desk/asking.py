@@ -207,9 +207,10 @@ def _expected(asked: Stated) -> dict[str, Any]:
 
     draft = desk().draft
     left = Ledger(desk().ledger).remaining(str(draft.data["dataset"]))
+    asks = declared_verbs()[f"plan {draft.verb}"].told()
     try:
         who = {"unit": draft.data["groups"]} if "groups" in draft.data else {}
         found = outlook(draft.verb, {**who, **draft.data, **draft.chosen, **asked}, desk().folder)
         return {"outlook": found, "left": left, "unusable": ""}
     except DpfdaError as error:
-        return {"outlook": None, "left": left, "unusable": typed(error)}
+        return {"outlook": None, "left": left, "unusable": typed(error, asks)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
@@ -132,6 +133,7 @@ def _table(name: str) -> bytes:
 def ledger() -> Answer:
     """Budgets and history; a new budget, or a larger one with its reason."""
     from dpfda.privacy.ledger import Ledger
+    from dpfda.privacy.ledger.history import NOT_WRITTEN
 
     told = {action: declared_verbs()[f"ledger {action}"].told() for action in ("create", "raise")}
     forms = {
@@ -147,7 +149,10 @@ def ledger() -> Answer:
             return go("/ledger")
         refused = said.refusal
     kept = Ledger(desk().ledger) if desk().ledger.is_file() else None
-    return page("ledger.html", refused, forms=forms, ledger=kept)
+    charged = [] if kept is None else kept.releases()
+    calendar = Counter((row["dataset"], row["time"][:7]) for row in charged)
+    files = {row["number"]: row["file"] or NOT_WRITTEN for row in charged}
+    return page("ledger.html", refused, forms=forms, ledger=kept, calendar=calendar, files=files)
 
 
 @PUBLISHING.get("/explore/", defaults={"template": "explore.html"})
