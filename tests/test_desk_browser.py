@@ -108,7 +108,7 @@ def test_narrow_and_wide_light_and_dark(folder, address):
         page.fill("#budget", "2")
         page.click("button.main")
         page.wait_for_url("**/ask")
-        page.goto(place + "/ask/density")
+        page.goto(place + "/ask/quantiles")
         for name, value in DENSITY.items():
             page.locator(f'[name="{name}"]').first.fill(value)
         page.click("button.main")
@@ -117,7 +117,7 @@ def test_narrow_and_wide_light_and_dark(folder, address):
         page.dblclick("button.cost")
         page.wait_for_url("**/read/age**")
         assert len(Ledger(folder / "budget.ledger").releases("people")) == 1
-        forms = ("/ask/mean", "/ask/effects", "/ask/density", "/read/age")
+        forms = ("/ask/mean", "/ask/effects", "/ask/quantiles", "/read/age")
         for width, scheme in zip(WIDTHS, SCHEMES, strict=True):
             page.set_viewport_size({"width": width, "height": 900})
             page.emulate_media(color_scheme=scheme)
@@ -156,7 +156,7 @@ def test_a_page_of_another_origin_can_neither_read_nor_publish(folder, address):
             for name, value in filled_in.items():
                 page.fill(f"#{name}", value)
             page.click("button.main")
-        page.goto(place + "/ask/density")
+        page.goto(place + "/ask/quantiles")
         for name, value in DENSITY.items():
             page.locator(f'[name="{name}"]').first.fill(value)
         page.click("button.main")

@@ -106,7 +106,7 @@ def field_of(option: Option) -> Field:
     """How an option is asked for, by its type and what stands for its value."""
     words = option.metavar.split("|")
     choices = tuple(word for word in words if len(words) > 1 and CHOICE.fullmatch(word))
-    ranges = ("column", "lowest", "highest" if option.metavar == RANGE else "highest; or a,b,..")
+    ranges = ("lowest", "highest") if option.metavar == RANGE else ("lowest:highest, or a,b,..",)
     kinds = {
         "check": option.type is bool,
         "file": option.type is Path and option.panel == o.OUTPUT,
@@ -118,7 +118,7 @@ def field_of(option: Option) -> Field:
         "text": True,
     }
     kind = next(name for name, fits in kinds.items() if fits)
-    parts = {"pair": tuple(option.metavar.split()), "rows": ranges}.get(kind, ())
+    parts = {"pair": tuple(option.metavar.split()), "rows": ("column", *ranges)}.get(kind, ())
     return Field(option, kind, parts, choices)
 
 
