@@ -100,6 +100,7 @@ def test_narrow_and_wide_light_and_dark(folder, address):
         page.on("pageerror", lambda error: told.append(str(error)))
         page.on("console", lambda message: told.append(message.text))
         page.goto(address)
+        page.wait_for_selector("#path")
         place = page.url.rstrip("/")
         page.set_input_files("#upload", folder / "people.csv")
         page.check("[name=public]")
@@ -147,6 +148,7 @@ def test_a_page_of_another_origin_can_neither_read_nor_publish(folder, address):
         context = browser.new_context()
         page = context.new_page()
         page.goto(address)
+        page.wait_for_selector("#path")
         place = page.url.rstrip("/")
         for step, filled_in in (
             ("/", {"path": "people.csv"}),

@@ -57,8 +57,10 @@ class Guard:
     def refusal(self, asked: Request) -> HTTPStatus | None:
         """Why a request is not answered; None where it is."""
         host, origin = asked.headers.get("Host", ""), asked.headers.get("Origin")
-        elsewhere = asked.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin")
+        # The link may stand anywhere: its token is the proof.
         link = asked.path.startswith("/open/")
+        sites = ("none", "same-origin", *(("same-site", "cross-site") if link else ()))
+        elsewhere = asked.headers.get("Sec-Fetch-Site", "none") not in sites
         allowed = ("GET", "HEAD") if link else ("GET", "HEAD", "POST")
         reasons = {
             HTTPStatus.MISDIRECTED_REQUEST: host not in self.hosts,

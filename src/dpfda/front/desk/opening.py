@@ -14,6 +14,9 @@ from dpfda.numerics.errors import ParameterError
 if TYPE_CHECKING:
     from werkzeug.datastructures import FileStorage
 
+# Names of columns that are offered, at most.
+SHOWN = 500
+
 
 @dataclass(frozen=True)
 class Opened:
@@ -51,7 +54,8 @@ def open_file(path: Path, called: str, decimal: str, public: bool) -> Opened:
 
     choice(decimal, "--decimal", (".", ","))
     labels = opened(path, Stated(Notation(decimal), None, "refuse", None)).labels
-    told = tuple(x for x in labels if as_number(x) is None and moments([x]) is None) if public else ()
+    words = [x for x in labels if as_number(x) is None and moments([x]) is None]
+    told = tuple(words[:SHOWN]) if public else ()
     return Opened(path, called, decimal, told, len(labels) - len(told))
 
 

@@ -9,7 +9,7 @@ import threading
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -93,17 +93,11 @@ class Publication:
     said: Said | None = None
     charged: bool = False
     progress: tuple[int, int] | None = None
-    thread: threading.Thread | None = None
 
     @property
     def written(self) -> Path:
         """The study's file, which is made before anything is charged."""
         return self.folder / f"{self.name}.toml"
-
-    @property
-    def release(self) -> Path:
-        """The release."""
-        return self.folder / f"{self.name}.json"
 
     def run(self) -> None:
         """Publish, and keep what comes of it; nothing that goes wrong is lost in the thread."""
@@ -126,14 +120,12 @@ class Publication:
                 f"{self.written.name} exists: this release was begun before. The ledger says whether it "
                 "was charged. Choose another name only if you want another release."
             ) from None
-        status = REFUSED
         try:
-            status = release.call("--json")
+            return release.call("--json")
         finally:
             self.charged = self._charges() > before
-            if status == REFUSED and not self.charged:
+            if not self.charged:
                 self.written.unlink()
-        return status
 
     def _charges(self) -> int:
         from dpfda.privacy.ledger import Ledger
@@ -152,6 +144,7 @@ class Publications:
         self._lock = threading.Lock()
         self._offered: dict[str, Publication] = {}
         self._begun: dict[str, Publication] = {}
+        self._threads: list[threading.Thread] = []
 
     def offer(self, publication: Publication) -> str:
         """A new number, which publishes once."""
@@ -167,11 +160,10 @@ class Publications:
         with self._lock:
             offered = self._offered.pop(number, None)
             if offered is not None:
-                begun = replace(offered)
+                self._begun[number] = offered
                 # Not a daemon: a desk that is stopped in good order ends after it.
-                begun.thread = threading.Thread(target=begun.run)
-                self._begun[number] = begun
-                begun.thread.start()
+                self._threads.append(threading.Thread(target=offered.run))
+                self._threads[-1].start()
             return number in self._begun
 
     def begun(self, number: str) -> Publication | None:
@@ -184,6 +176,5 @@ class Publications:
 
     def join(self) -> None:
         """Wait until all are over."""
-        for each in list(self._begun.values()):
-            if each.thread is not None:
-                each.thread.join()
+        for thread in self._threads:
+            thread.join()

@@ -9,9 +9,8 @@ import webbrowser
 from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
 
-from flask import Flask, Response, g, redirect, request
+from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
@@ -26,6 +25,7 @@ from dpfda.numerics.errors import DpfdaError
 LOOPBACK = "127.0.0.1"
 # Seconds that a connection may say nothing.
 SILENCE = 30
+ENTRANCE = '<!DOCTYPE html><title>dpfda desk</title><meta http-equiv="refresh" content="0;url={}">'
 
 
 def make_app(desk: Desk) -> Flask:
@@ -48,9 +48,10 @@ def make_app(desk: Desk) -> Flask:
     def enter(token: str) -> Answer:
         if not desk.guard.exchange(token):
             return plain(HTTPStatus.FORBIDDEN)
+        # By way of a page of its own: where another site, such as a terminal in a browser, led here, a
+        # cookie that was just given is not sent at once.
         step = "/explore/" if "explore" in request.args else "/"
-        home: Any = redirect(f"{desk.guard.place}{step}", 303)
-        return desk.guard.admit(home)
+        return desk.guard.admit(Response(ENTRANCE.format(desk.guard.place + step)))
 
     @app.errorhandler(Exception)
     def failed(error: Exception) -> Answer:
