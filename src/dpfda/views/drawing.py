@@ -71,10 +71,8 @@ def draw(view: View, ax: Axes | None = None) -> Axes:
     axis = given_axis(ax) or _new_axis(view)
     _fill(view, axis)
     rows = isinstance(view, Image) and view.rows
-    labels = (view.y_label, view.x_label) if rows else (view.x_label, view.y_label)
-    for place, label in zip((axis.xaxis.label, axis.yaxis.label), labels, strict=True):
-        # Words of people hold no break of a line; those of plans may.
-        _write(place, *label.split("\n"))
+    _write(axis.xaxis.label, view.y_label if rows else view.x_label)
+    _write(axis.yaxis.label, view.x_label if rows else view.y_label)
     figure = axis.get_figure(root=True)
     inches = axis.get_window_extent().width / (figure.dpi if figure is not None else 100.0)
     # What is shown of how much.

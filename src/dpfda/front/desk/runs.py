@@ -45,8 +45,9 @@ class Said:
 
     @property
     def remarks(self) -> list[str]:
-        """What else was said."""
-        return [note for note in self.notes if not note.startswith("error: ")]
+        """Warnings, and what is worth knowing of the reading."""
+        warnings = [f"Warning: {each}" for each in self.answer.get("warnings", ())]
+        return [*warnings, *self.answer.get("notes", ())]
 
 
 @contextmanager
