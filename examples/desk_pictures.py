@@ -77,7 +77,7 @@ def walk(page: Page, link: str, out: Path) -> None:
     page.wait_for_url("**/read/**")
     keep("7_read")
     page.click("nav a:text('Ledger')")
-    keep("8_ledger")
+    keep("8_account")
 
 
 def main(out: Path) -> None:

@@ -47,6 +47,7 @@ def test_by_the_keyboard_alone(folder, address):
     with chromium() as browser:
         page = browser.new_page()
         page.goto(address)
+        page.wait_for_selector("#path")
         to(page, "A file that lies on this machine")
         page.keyboard.insert_text("people.csv")
         page.keyboard.press("Enter")

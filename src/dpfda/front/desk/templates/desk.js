@@ -38,43 +38,7 @@ document.getElementById("presets")?.addEventListener("click", (event) => {
   ends[0].dispatchEvent(new Event("input", {bubbles: true}));
 });
 
-// A slider beside a number: it moves the number, and the number moves it.
-const plan = document.querySelector("form[data-shown]");
-if (plan) {
-  const place = document.getElementById("shown"), state = document.getElementById("state");
-  let busy = false, again = false;
-  async function ask() {
-    if (busy) { again = true; return; }
-    busy = true; again = false;
-    place.setAttribute("aria-busy", "true");
-    try {
-      const sent = sending(plan);
-      sent.delete("mark");
-      place.innerHTML = await (await fetch(plan.dataset.shown + "?" + sent)).text();
-      state.textContent = (place.querySelector("#said, .refused") ?? {}).textContent;
-    } catch { place.textContent = "The desk was stopped. Start it again with: dpfda desk"; }
-    place.removeAttribute("aria-busy");
-    busy = false;
-    if (again) ask();
-  }
-  for (const input of plan.querySelectorAll("input[data-low]")) {
-    const slider = document.createElement("input"), low = Math.log(+input.dataset.low), high = Math.log(+input.dataset.high);
-    slider.type = "range"; slider.min = 0; slider.max = 1000;
-    slider.setAttribute("aria-label", plan.querySelector(`label[for="${input.id}"]`).textContent + ", slider");
-    const follow = () => { slider.value = 1000 * (Math.log(+input.value || 1) - low) / (high - low); slider.setAttribute("aria-valuetext", input.value); };
-    slider.addEventListener("input", () => {
-      const value = Math.exp(low + (high - low) * slider.value / 1000);
-      input.value = input.dataset.whole ? Math.round(+value.toPrecision(3)) : +value.toPrecision(2);
-      slider.setAttribute("aria-valuetext", input.value);
-    });
-    slider.addEventListener("change", ask);
-    input.addEventListener("input", follow);
-    input.after(slider);
-    follow();
-  }
-  plan.addEventListener("change", (event) => { if (event.target.type !== "range") ask(); });
-}
-
+{% include "sliders.js" %}
 // A button that costs is pressed once; the server holds to that as well.
 document.querySelector("form[data-once]")?.addEventListener("submit", (event) => {
   const button = event.target.querySelector("button");
