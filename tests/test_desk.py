@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import stat
 import subprocess
 import sys
@@ -415,6 +416,8 @@ def test_a_number_publishes_once(visitor, folder):
         tab.join()
     visitor.desk.publications.join()
     assert {went(answer) for answer in answers} == {f"/published/{number}"}
+    done, total = visitor.desk.publications.begun(number).progress
+    assert done == total > 0
     assert went(visitor.publish(number)).startswith("/read/age?")
     assert spent(folder) == 0.5
     assert len(Ledger(folder / "budget.ledger").releases("people")) == 1
@@ -503,6 +506,34 @@ from dpfda.front import main
 sys.argv = ["dpfda", "desk", "--no-browser"]
 main()
 """
+
+
+def test_a_desk_that_is_told_to_end_removes_what_it_keeps(folder, monkeypatch):
+    kept = folder / "kept"
+    kept.mkdir()
+    typed = [sys.executable, "-m", "dpfda", "desk", "--folder", str(folder), "--no-browser"]
+    process = subprocess.Popen(  # noqa: S603
+        typed, stdout=subprocess.PIPE, text=True, env=os.environ | {"TMPDIR": str(kept)}
+    )
+    assert process.stdout.readline().startswith("Desk: http://127.0.0.1:")
+    assert len([*kept.glob("dpfda-desk-*")]) == 1
+    process.send_signal(signal.SIGTERM)
+    rest, _ = process.communicate(timeout=30)
+    assert rest.endswith("stopped\n")
+    assert process.returncode == 0
+    assert [*kept.iterdir()] == []
+
+
+def test_what_is_missing_or_taken_is_said(folder, monkeypatch):
+    nowhere = run("desk", "--folder", "nowhere", "--no-browser")
+    assert nowhere.exit_code == 1
+    assert "No such file or directory (nowhere)" in nowhere.output
+    refused = run("desk", "--port", "70000", "--no-browser")
+    assert refused.exit_code == 2
+    assert "--port must lie between 0 and 65535; found 70000" in " ".join(refused.output.split())
+    monkeypatch.setattr("dpfda.front.verbs.desk.find_spec", lambda package: None)
+    missing = " ".join(run("desk", "--no-browser").output.split())
+    assert "pip install 'dpfda[desk]'" in missing
 
 
 def test_a_desk_that_is_killed_after_the_charge_charges_nothing_unseen(folder, visit):

@@ -183,7 +183,7 @@ def plan() -> Answer:
         changed = {name: text for name, text in _numbers(request.form).items() if name in budget}
         desk().draft = replace(desk().draft, chosen={**chosen, **changed})
         return go("/try")
-    asked = {**asked_first(desk().draft.verb), **budget, **_numbers(request.args)}
+    asked = {**asked_first(desk().draft.verb, chosen), **budget, **_numbers(request.args)}
     with alone():
         return page("plan.html", asked=asked, **_expected(asked))
 

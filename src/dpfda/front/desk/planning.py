@@ -95,10 +95,11 @@ def outlook(verb: str, stated: Stated, folder: Path) -> Outlook:
     return Outlook(plan, planning.needed(given, plan, planning.wanted_of(given, plan)))
 
 
-def asked_first(verb: str) -> dict[str, Value]:
-    """Numbers that a plan begins with."""
-    grid = "points" in options_of(declared_verbs()[f"plan {verb}"])
-    return {"curves": "500", **({"points": "48"} if grid else {})}
+def asked_first(verb: str, chosen: Stated) -> dict[str, Value]:
+    """Numbers that a plan begins with; of points where no grid is stated."""
+    known = options_of(declared_verbs()[f"plan {verb}"])
+    points = "points" in known and not {"grid", "id"} & {*chosen}
+    return {"curves": "500", **({"points": "48"} if points else {})}
 
 
 def _told(outlook: tuple[float, float]) -> str:
