@@ -89,6 +89,7 @@ def test_only_with_the_cookie_that_the_link_gives_once(folder, visit):
     for step in STEPS:
         assert visitor.get(step).status_code == 401
     assert visitor.ask("GET", "/open/no-such-token").status_code == 403
+    assert visitor.ask("HEAD", f"/open/{visitor.token}").status_code == 405
     entered = visitor.ask("GET", f"/open/{visitor.token}")
     assert entered.status_code == 200
     assert f"url={visitor.guard.place}/" in entered.text
@@ -475,6 +476,14 @@ def test_a_refusal_by_the_data_charges_nothing_and_may_be_mended(visitor, folder
     write(folder / "people.csv", people(60))
     assert went(visitor.publish(visitor.number())).startswith("/read/age?")
     assert spent(folder) == 0.5
+
+
+def test_no_other_file_is_opened_while_one_is_read(visitor, monkeypatch):
+    monkeypatch.setattr(Publications, "running", lambda self: True)
+    answer = visitor.post("/", path="people.csv")
+    assert answer.status_code == 503
+    assert "Another page's work is under way" in said(answer)
+    assert visitor.desk.draft.opened is None
 
 
 def test_an_unforeseen_failure_says_nothing_of_the_data(visitor, folder, monkeypatch):

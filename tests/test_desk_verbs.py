@@ -56,6 +56,9 @@ def test_every_verb_is_served(visitor, folder, verb):
     assert page.status_code == 200
     for field in fields_of(publishing()[verb].told()):
         assert f'name="{field.name}' in page.text
+    # What is suggested is where a field says it is.
+    assert {*re.findall(r' list="([\w-]+)"', page.text)} <= {*re.findall(r' id="([\w-]+)"', page.text)}
+    assert "&#34;" not in re.sub(r"<small.*?</small>", "", page.text, flags=re.S)
     checked = visitor.post(f"/check/{verb}", form)
     assert "Nothing is wrong" in said(checked), said(checked)
     assert went(visitor.post(f"/ask/{verb}", form)) == "/plan"

@@ -61,7 +61,7 @@ class Guard:
         link = asked.path.startswith("/open/")
         sites = ("none", "same-origin", *(("same-site", "cross-site") if link else ()))
         elsewhere = asked.headers.get("Sec-Fetch-Site", "none") not in sites
-        allowed = ("GET", "HEAD") if link else ("GET", "HEAD", "POST")
+        allowed = ("GET",) if link else ("GET", "HEAD", "POST")
         reasons = {
             HTTPStatus.MISDIRECTED_REQUEST: host not in self.hosts,
             HTTPStatus.FORBIDDEN: elsewhere or origin not in (None, f"http://{host}"),

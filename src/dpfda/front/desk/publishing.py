@@ -86,7 +86,7 @@ def read(name: str) -> Answer:
             "read.html", name=name, release=release, told=sections(release.facts), table=table,
             rows=[*zip(*columns, strict=True)], view=or_none(release.view), others=desk().releases(),
             remarks=[] if begun is None or begun.said is None else begun.said.remarks,
-            line=command_line(study.read_text(encoding="utf-8")) if study.is_file() else "",
+            line=or_none(lambda: command_line(study.read_text(encoding="utf-8"))),
             account=where_charged(desk().ledger, {"": release})[""] if desk().ledger.is_file() else "",
         )  # fmt: skip
 

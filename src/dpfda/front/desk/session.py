@@ -94,8 +94,8 @@ def run(verb: str, *words: object) -> Said:
 
 
 def or_none(made: Callable[[], Any]) -> Any:
-    """What can be made of a release, or None: not all have a picture and a table."""
+    """What can be made, or None: not all releases have a picture, a table and a study of their own."""
     try:
         return made()
-    except DpfdaError:
+    except (DpfdaError, OSError, ValueError):
         return None
