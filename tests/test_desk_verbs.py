@@ -90,8 +90,9 @@ class Sent(dict):
         return values if isinstance(values, list) else [values]
 
 
-def test_every_verb_has_a_sketch_and_every_preset_a_source():
-    assert set(KNOWN["sketches"]) == set(VERBS)
+def test_every_sketch_is_of_a_verb_and_every_preset_has_a_source():
+    # A verb without one is shown all the same.
+    assert set(KNOWN["sketches"]) <= set(VERBS)
     for preset in KNOWN["presets"]:
         assert preset["low"] < preset["high"]
         assert len(preset["source"]) > 10
