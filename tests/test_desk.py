@@ -23,6 +23,7 @@ from desks import DENSITY, HOST, STEPS, people, said, spent, went, write
 from dpfda import Ledger, load
 from dpfda.front.app import app
 from dpfda.front.desk import guard as guards
+from dpfda.front.desk.planning import UNITS
 from dpfda.front.desk.runs import Publications
 from dpfda.privacy.guarantees import PureDP
 
@@ -226,7 +227,7 @@ def test_a_mean_from_an_upload_to_a_report(visitor, folder):
     visitor.post("/protect", unit="day", ledger="budget.ledger", dataset="days", budget="1.5")
     form = {"bounds": ["-2", "2"], "epsilon": "0.1", "name": "days", "y-label": "load (kW)"}
     assert went(visitor.post("/ask/mean", form)) == "/plan"
-    assert went(visitor.post("/plan", epsilon="0.7", curves="40", points="8")) == "/try"
+    assert went(visitor.post("/plan", {"epsilon": "0.7", UNITS: "40", "points": "8"})) == "/try"
     tried = visitor.get("/try")
     assert "0.7-differential privacy (pure) to 'days'" in said(tried)
     assert "epsilon 1.5 before, epsilon 0.8 after" in said(tried)
@@ -266,7 +267,7 @@ def test_survival_by_arm(visitor, folder):
     form = {"time": "years", "event": "died", "by": "arm", "level": "a\r\nb", "top": "10",
             "epsilon": "0.5", "name": "arms"}  # fmt: skip
     assert went(visitor.post("/ask/survival", form)) == "/plan"
-    shown = visitor.get("/plan/shown?" + urlencode({"epsilon": "0.5", "curves": "60"}))
+    shown = visitor.get("/plan/shown?" + urlencode({"epsilon": "0.5", UNITS: "60"}))
     assert "Expected error: about" in said(shown)
     assert "in each of 2 groups" in said(shown)
     read = visitor.get(went(visitor.publish(visitor.number())))
@@ -373,8 +374,8 @@ def test_answers_that_cannot_be_used_are_said_at_their_field(visitor, folder, ch
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"curves": "1"}, "--curves must be"),
-        ({"curves": "many"}, "--curves must be readable"),
+        ({UNITS: "1"}, f"--{UNITS} must be"),
+        ({UNITS: "many"}, f"--{UNITS} must be readable"),
         ({"epsilon": "-1"}, "--epsilon must be"),
         ({"error": "x"}, "--error must be a number"),
         ({"error": "1%", "band": "1%"}, "must be given, or --band, and not both"),
@@ -383,7 +384,7 @@ def test_answers_that_cannot_be_used_are_said_at_their_field(visitor, folder, ch
 def test_a_plan_that_cannot_be_one(visitor, asked, words):
     visitor.begin("people.csv")
     visitor.post("/ask/density", DENSITY)
-    shown = visitor.get("/plan/shown?" + urlencode({"curves": "500", "epsilon": "1"} | asked))
+    shown = visitor.get("/plan/shown?" + urlencode({UNITS: "500", "epsilon": "1"} | asked))
     assert words in said(shown)
 
 
@@ -392,11 +393,11 @@ def test_a_plan_says_the_error_and_what_one_that_is_wanted_needs(visitor):
     visitor.post("/ask/quantiles", DENSITY)
 
     def error(epsilon):
-        shown = said(visitor.get(f"/plan/shown?curves=500&epsilon={epsilon}"))
+        shown = said(visitor.get(f"/plan/shown?{UNITS}=500&epsilon={epsilon}"))
         return float(re.search(r"Expected error: about ([\d.]+\d)", shown)[1])
 
     assert error(0.1) > error(2)
-    wanted = said(visitor.get("/plan/shown?curves=500&epsilon=1&error=20%25"))
+    wanted = said(visitor.get(f"/plan/shown?{UNITS}=500&epsilon=1&error=20%25"))
     assert re.search(r"Least epsilon for it [\d.]+ Least number for it \d+ ", wanted)
     assert "Left of the budget epsilon 2" in wanted
 

@@ -8,7 +8,7 @@ import pytest
 from desks import said, spent, went
 from dpfda.front.desk.asking import KNOWN, publishing
 from dpfda.front.desk.fields import fields_of, read_fields
-from dpfda.front.desk.planning import outlook
+from dpfda.front.desk.planning import UNITS, outlook
 from test_command_arguments import LINES, make_files
 
 mpl.use("Agg")
@@ -63,7 +63,7 @@ def test_every_verb_is_served(visitor, folder, verb):
     assert "Nothing is wrong" in said(checked), said(checked)
     assert went(visitor.post(f"/ask/{verb}", form)) == "/plan"
     draft = visitor.desk.draft
-    expected = outlook(verb, {**draft.data, **draft.chosen, "curves": "500"}, folder)
+    expected = outlook(verb, {**draft.data, **draft.chosen, UNITS: "500"}, folder)
     assert str(expected.plan.guarantee) == "1-differential privacy (pure)"
     assert 0.5 <= expected.risk.guess <= 0.74
     # What was said is still there.

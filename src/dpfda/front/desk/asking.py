@@ -27,7 +27,7 @@ from dpfda.front.desk.fields import (
 )
 from dpfda.front.desk.guard import LARGEST_FILE
 from dpfda.front.desk.opening import Opened, open_file
-from dpfda.front.desk.planning import ASKED, asked_first, outlook
+from dpfda.front.desk.planning import ASKED, UNITS, asked_first, outlook
 from dpfda.front.desk.runs import BusyError, Said, alone
 from dpfda.front.desk.session import LEDGER, Answer, desk, go, page, plain, run
 from dpfda.front.verbs import declared_verbs
@@ -185,7 +185,7 @@ def plan() -> Answer:
         return go("/try")
     asked = {**asked_first(desk().draft.verb, chosen), **budget, **_numbers(request.args)}
     with alone():
-        return page("plan.html", asked=asked, **_expected(asked))
+        return page("plan.html", asked=asked, units=UNITS, **_expected(asked))
 
 
 @ASKING.get("/plan/shown")

@@ -15,6 +15,7 @@ from dpfda.command.declared import Given
 from dpfda.command.made import read_options
 from dpfda.front.desk.fields import Stated, Value
 from dpfda.front.verbs import declared_verbs
+from dpfda.front.verbs.plan import OWN
 from dpfda.front.verbs.run import options_of, typed_as
 from dpfda.privacy.words import number
 
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
 LEVEL = 0.95
 # False alarms at which the trade-off is drawn.
 DRAWN = 61
-# What a plan asks beside the options of the verb, and epsilon again.
-ASKED = ("epsilon", "curves", "points", "error", "band")
+# What a plan asks beside the options of the verb, and epsilon again; first of it, the number of units.
+ASKED = ("epsilon", "points", *(option.flag.removeprefix("--") for option in OWN))
+UNITS = ASKED[2]
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ def asked_first(verb: str, chosen: Stated) -> dict[str, Value]:
     """Numbers that a plan begins with; of points where no grid is stated."""
     known = options_of(declared_verbs()[f"plan {verb}"])
     points = "points" in known and not {"grid", "id"} & {*chosen}
-    return {"curves": "500", **({"points": "48"} if points else {})}
+    return {UNITS: "500", **({"points": "48"} if points else {})}
 
 
 def _told(outlook: tuple[float, float]) -> str:
