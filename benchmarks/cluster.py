@@ -1,6 +1,6 @@
 """Twenty million curves, made on the fly, through a local cluster: time and peak memory.
 
-Run with: python benchmarks/cluster.py [--curves 20000000] [--points 100] [--workers 2]
+Run with: python benchmarks/cluster.py [--units 20000000] [--points 100] [--workers 2]
 The curves are 16 GB; no machine holds them at once.
 """
 
@@ -79,7 +79,7 @@ class Peak(threading.Thread):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--curves", type=int, default=20_000_000)
+    parser.add_argument("--units", type=int, default=20_000_000)
     parser.add_argument("--points", type=int, default=100)
     parser.add_argument("--workers", type=int, default=2)
     asked = parser.parse_args()

@@ -41,7 +41,7 @@ myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "substitution"
 myst_substitutions = {"version": dpfda.__version__}
 myst_update_mathjax = False
 html_math_renderer = "mathml"
-# Options such as --curves stay what can be pasted.
+# Options such as --units stay what can be pasted.
 smartquotes = False
 myst_heading_anchors = 3
 default_role = "literal"

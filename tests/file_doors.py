@@ -80,6 +80,8 @@ def hostile(rng: Random) -> bytes:
 def number(rng: Random, decimal: str = ".") -> str:
     """A cell of a column of numbers, mostly plain."""
     kind = rng.random()
+    if kind < 0.05:
+        return rng.choice(["k.A.", "-7", " -7", "-7 ", "-7.0"])
     if kind < 0.1:
         return rng.choice(["", "NA", "null", " NA ", "inf", "+3", "1e-400", "9007199254740993", "word"])
     text = repr(rng.uniform(-10, 10)) if kind < 0.8 else str(rng.randint(-99, 99))
@@ -144,7 +146,7 @@ def text_pair(
 
 
 def csv_wide(rng: Random, folder: Path) -> Pair:
-    decimal = rng.choice(".,")
+    decimal, na = rng.choice(".,"), rng.choice([(), ("k.A.",), ("k.A.", "-7", "a")])
     text = Text.drawn(rng, ",;\t" if decimal == "." else ";\t")
     width = rng.randint(2, 4)
     place = rng.randrange(width + 2)
@@ -157,7 +159,7 @@ def csv_wide(rng: Random, folder: Path) -> Pair:
     lines = [text.line([cell() for cell in columns]) for _ in range(rng.randint(1, 5))]
 
     def read(path: Path) -> Records:
-        table = read_curves(path, columns="y*", groups="who", invalid="repair", decimal=decimal)
+        table = read_curves(path, columns="y*", groups="who", invalid="repair", decimal=decimal, na=na)
         return records(table.data, table.groups, table.lines)
 
     return text_pair(rng, folder, text, header, lines, read)

@@ -458,8 +458,10 @@ def public_methods(kind: str, thing: Any) -> Iterator[tuple[str, Callable[..., A
             if (parameter.default is parameter.empty or parameter.name in own)
             and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
         }
+        if "overwrite" in parameters:
+            needed["overwrite"] = True
         if name == "load":
-            needed["path"] = thing.save(FOLDER / kind)
+            needed["path"] = thing.save(FOLDER / kind, overwrite=True)
         if name in ("contains", "reach"):
             needed["values"] = thing.lower
         if parameters:

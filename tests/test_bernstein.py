@@ -739,7 +739,7 @@ def test_from_the_command_line(tmp_path):
 
 def test_planned_from_the_command_line():
     settled = ("--epsilon", 1, "--mechanism", "bernstein", "--bounds", 0, 10, "--json")
-    result = run("plan", "--curves", 200, *settled)
+    result = run("plan", "--units", 200, *settled)
     assert result.exit_code == 0, result.stderr
     written = json.loads(result.stdout)
     assert written["mechanism"] == "bernstein: independent Laplace noise on 11 coefficients"

@@ -428,7 +428,7 @@ def test_plan_agrees_with_simulated_noise(folder):
     # A linear estimate: the noise that it lets through does not depend on the mean.
     setting = ("--bounds", 0, 4, "--domain", 0, 23, "--points", 24, "--kernel", "matern:3:1.5")
     linear = ("--mechanism", "knorm")
-    result = run("plan", "--curves", 40, "--epsilon", 2, *setting, *linear, "--json")
+    result = run("plan", "--units", 40, "--epsilon", 2, *setting, *linear, "--json")
     assert result.exit_code == 0, result.stderr
     expected = json.loads(result.stdout)["expected"]
     # Curves in the middle of the bounds: what is released is the noise alone.
@@ -442,20 +442,20 @@ def test_plan_agrees_with_simulated_noise(folder):
 
 
 def test_plan_scales_and_orders(folder):
-    result = run("plan", "--curves", 500, "--epsilon", 1, "--standardize", "--json")
+    result = run("plan", "--units", 500, "--epsilon", 1, "--standardize", "--json")
     answer = json.loads(result.stdout)
     epsilons = [row["epsilon"] for row in answer["over_epsilon"]]
     np.testing.assert_allclose(epsilons, [1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8], rtol=1e-6)
     errors = [row["typical"] for row in answer["over_epsilon"]]
     assert np.all(np.diff(errors) < 0)
     # Twice the units at half the epsilon have the same noise.
-    twice = run("plan", "--curves", 1000, "--epsilon", "0.5", "--standardize", "--json")
+    twice = run("plan", "--units", 1000, "--epsilon", "0.5", "--standardize", "--json")
     other = json.loads(twice.stdout)["expected"]
     assert other["typical"] == pytest.approx(answer["expected"]["typical"], rel=1e-9)
 
 
 def test_plan_reads_no_file_and_draws_nothing(folder, draws):
-    result = run("plan", "--curves", 500, "--epsilon", 1, "--bounds", -10, 40, "--plot", "plan.png")
+    result = run("plan", "--units", 500, "--epsilon", 1, "--bounds", -10, 40, "--plot", "plan.png")
     assert result.exit_code == 0
     assert "no file was read" in result.stdout
     assert re.search(r"^-> +1 ", result.stdout, re.MULTILINE)
@@ -483,7 +483,7 @@ def test_plan_is_drawn_with_its_parts():
 
 
 def test_plan_pays_for_a_private_count(folder):
-    setting = ("--curves", 500, "--bounds", 0, 1, "--mechanism", "laplace", "--json")
+    setting = ("--units", 500, "--bounds", 0, 1, "--mechanism", "laplace", "--json")
     private = ("plan", *setting, "--epsilon", 1, "--neighbours", "add-remove")
     public = run(
         "plan", *setting, "--epsilon", "0.9", "--neighbours", "add-remove", "--public-size", 500
@@ -499,7 +499,7 @@ def test_plan_pays_for_a_private_count(folder):
 
 
 def test_plan_of_the_default_has_the_error_of_a_private_count_in_it(folder):
-    setting = ("plan", "--curves", 500, "--bounds", 0, 1, "--neighbours", "add-remove", "--epsilon")
+    setting = ("plan", "--units", 500, "--bounds", 0, 1, "--neighbours", "add-remove", "--epsilon")
     answers = (run(*setting, 1, "--json"), run(*setting, "0.9", "--public-size", 500, "--json"))
     private, public = (json.loads(answer.stdout)["expected"]["typical"] for answer in answers)
     # One coordinate more among many, and a count that scales a curve by its distance from the middle.
@@ -508,7 +508,7 @@ def test_plan_of_the_default_has_the_error_of_a_private_count_in_it(folder):
 
 
 def test_plan_warns(folder):
-    setting = ("plan", "--curves", 100, "--bounds", 0, 1, "--epsilon", 8, "--delta", "0.02")
+    setting = ("plan", "--units", 100, "--bounds", 0, 1, "--epsilon", 8, "--delta", "0.02")
     result = run(*setting, "--kernel", "matern:0.001:1.5")
     assert result.exit_code == 0
     assert "Epsilon 8 is large" in result.stderr
@@ -519,7 +519,7 @@ def test_plan_warns(folder):
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (("--curves", 1), "--curves must be an integer from 2 to 9007199254740992; found 1"),
+        (("--units", 1), "--units must be an integer from 2 to 9007199254740992; found 1"),
         (("--points", 1), "--points must lie between 2 and 2000; found 1"),
         (("--plot", "plan.txt"), "--plot must end in one of .png, .pdf, .svg; found 'plan.txt'"),
         (("--domain", 1, 0), "--domain must be finite with a < b; found (1.0, 0.0)"),
@@ -528,7 +528,7 @@ def test_plan_warns(folder):
     ],
 )
 def test_plan_refuses(folder, more, words):
-    setting = ["plan", "--curves", 100, "--epsilon", 1, "--bounds", 0, 1]
+    setting = ["plan", "--units", 100, "--epsilon", 1, "--bounds", 0, 1]
     result = run(*setting, *more)
     assert (result.exit_code, result.stdout) == (2, "")
     assert words in result.stderr
@@ -860,7 +860,7 @@ def test_demo(folder):
     gap = release(POINTS) - load_temperatures().values.mean(axis=0)
     assert float(found) == pytest.approx(np.sqrt((gap**2).mean()), rel=0.05)
     setting = ("--bounds", -20, 45, "--domain", 0, 23, "--points", 24, "--kernel", "rbf:30%")
-    plan = json.loads(run("plan", "--curves", 364, "--epsilon", 1, *setting, "--json").stdout)
+    plan = json.loads(run("plan", "--units", 364, "--epsilon", 1, *setting, "--json").stdout)
     assert float(foretold) == pytest.approx(plan["expected"]["typical"], rel=0.05)
     # A second demo replaces the first.
     assert run("demo", "--out", "somewhere").exit_code == 0
@@ -1041,7 +1041,7 @@ def test_an_unused_identifier_is_pointed_out(wards, folder):
 
 
 def test_plan_takes_a_grid(folder):
-    common = ("plan", "--curves", 100, "--epsilon", 1, "--bounds", 0, 1, "--json")
+    common = ("plan", "--units", 100, "--epsilon", 1, "--bounds", 0, 1, "--json")
     stated, spaced = (
         json.loads(run(*common, *more).stdout)
         for more in (("--grid", "0:24:0.5"), ("--points", 49, "--domain", 0, 24))

@@ -155,7 +155,7 @@ def test_more_inputs_than_can_be_drawn_are_told_by_words_alone(thirds):
         assert refused.exit_code == 2
         assert words in refused.stderr
     # A label may hold a comma, as in the file itself.
-    planned = ("plan", "classify", "--curves", 500, "--epsilon", 1, "--input", "a:0:1", "--classes")
+    planned = ("plan", "classify", "--units", 500, "--epsilon", 1, "--input", "a:0:1", "--classes")
     assert run(*planned, '"a, b",c').exit_code == 0
 
 

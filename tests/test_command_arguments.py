@@ -31,7 +31,7 @@ TEXTS = (
 GRID = np.linspace(0, 1, 8)
 CURVES = np.sin(3 * GRID) * np.linspace(-0.5, 0.5, 24)[:, None]
 BOUNDED = ("--bounds", "-1", "1")
-PLANNED = ("--curves", "200", "--epsilon", "1")
+PLANNED = ("--units", "200", "--epsilon", "1")
 SPENT = ("--epsilon", "1", "--out", "new.json", "--overwrite")
 # Of each verb: arguments that work.
 LINES: dict[str, tuple[str, ...]] = {
@@ -39,8 +39,8 @@ LINES: dict[str, tuple[str, ...]] = {
     "covariance": ("curves.csv", *BOUNDED, "--radius", "0.5", "--center", "0", *SPENT),
     "fpca": ("curves.csv", *BOUNDED, "--radius", "0.5", "--center", "0", *SPENT),
     "effects": ("groups.csv", "--covariate", "who:a,b", "--columns", "t_*", *BOUNDED, *SPENT),
-    "survival": ("times.csv", "--time", "t", "--event", "e", "--top", "10", *SPENT),
-    "cox": ("times.csv", "--time", "t", "--covariate", "e:0:1", "--top", "10", *SPENT),
+    "survival": ("times.csv", "--time", "t", "--event", "e", "--domain", "0", "10", *SPENT),
+    "cox": ("times.csv", "--time", "t", "--covariate", "e:0:1", "--domain", "0", "10", *SPENT),
     "reference": ("curves.csv", *BOUNDED, "--coverage", "0.2", *SPENT),
     "keys": ("east",),
     "agree mean": ("a.card", "b.card", "--keys", "c.keys", "--points", "8", *BOUNDED, *SPENT),
@@ -74,8 +74,8 @@ LINES: dict[str, tuple[str, ...]] = {
     "plan density": (*PLANNED, "--column", "x:0:1"),
     "plan quantiles": (*PLANNED, "--column", "x:0:1"),
     "plan effects": (*PLANNED, *BOUNDED, "--covariate", "x:0:1"),
-    "plan survival": (*PLANNED, "--top", "10"),
-    "plan cox": (*PLANNED, "--top", "10", "--covariate", "x:0:1"),
+    "plan survival": (*PLANNED, "--domain", "0", "10"),
+    "plan cox": (*PLANNED, "--domain", "0", "10", "--covariate", "x:0:1"),
     "plan regress": (*PLANNED, "--input", "x:0:1", "--target-bounds", "0", "1"),
     "plan classify": (*PLANNED, "--input", "x:0:1", "--classes", "a,b"),
     "desk": ("--no-browser", "--port", "70000"),

@@ -50,7 +50,7 @@ def test_letters_do_what_the_words_do(folder):
     assert '"epsilon": 1' in short.stdout
     planned = ("--epsilon", 1, "--bounds", 0, 1)
     assert (
-        run("plan", "-n", 50, "-e", 1, "-b", 0, 1).stdout == run("plan", "--curves", 50, *planned).stdout
+        run("plan", "-n", 50, "-e", 1, "-b", 0, 1).stdout == run("plan", "--units", 50, *planned).stdout
     )
     assert run("eval", "mean.json", "-a", "0.5").stdout == run("eval", "mean.json", "--at", "0.5").stdout
 
@@ -61,7 +61,7 @@ def test_letters_do_what_the_words_do(folder):
         ("dpfda fp", {"fpca"}),
         ("dpfda mean --eps", {"--epsilon"}),
         ("dpfda plan den", {"density"}),
-        ("dpfda plan --cu", {"--curves"}),
+        ("dpfda plan --band-", {"--band-level"}),
         ("dpfda plan classify --cla", {"--classes"}),
         ("dpfda ledger cr", {"create"}),
     ],
@@ -152,7 +152,7 @@ WRONG = [
     ("covariance", "curves.csv", *BOUNDED, *SPENT, "--neighbours", "add-remove", "--center", "pairs"),
     ("fpca", "curves.csv", *BOUNDED, *SPENT, "--n-components", "99"),
     ("fpca", "curves.csv", *BOUNDED, *SPENT, "--mechanism", "moon"),
-    ("survival", "curves.csv", "--time", "t1", "--top", "0", *SPENT),
+    ("survival", "curves.csv", "--time", "t1", "--domain", "0", "0", *SPENT),
     ("regress", "curves.csv", "--input", "t2:1:0", *LEARNT, "0", "1", *SPENT),
     ("regress", "curves.csv", "--input", "t2:0:1", *LEARNT, "1", "0", *SPENT),
     ("density", "curves.csv", *SPENT),
@@ -165,15 +165,15 @@ WRONG = [
      "--loss", "squared", "--solver", "moon"),
     ("classify", "curves.csv", "--input", "t2:0:1", "--target", "t1", "--classes", "0,1", *SPENT,
      "--loss", "logistic", "--solver", "sums"),
-    ("survival", "gaps.csv", "--time", "t1", "--top", "1", *SPENT),
-    ("survival", "gaps.csv", "--time", "t2", "--event", "t1", "--top", "1", *SPENT),
-    ("survival", "gaps.csv", "--time", "t2", "--by", "t3", "--top", "1", *SPENT),
-    ("plan", "mean", "--curves", "50", "--epsilon", "1"),
-    ("plan", "mean", "--curves", "50", *BOUNDED),
-    ("plan", "mean", "--curves", "1", "--epsilon", "1", *BOUNDED),
-    ("plan", "covariance", "--curves", "50", "--epsilon", "1", *BOUNDED, "--mechanism", "moon"),
-    ("plan", "density", "--curves", "50", "--epsilon", "1"),
-    ("plan", "mean", "--curves", "50", "--epsilon", "1", *BOUNDED, "--domain", "x", "y"),
+    ("survival", "gaps.csv", "--time", "t1", "--domain", "0", "1", *SPENT),
+    ("survival", "gaps.csv", "--time", "t2", "--event", "t1", "--domain", "0", "1", *SPENT),
+    ("survival", "gaps.csv", "--time", "t2", "--by", "t3", "--domain", "0", "1", *SPENT),
+    ("plan", "mean", "--units", "50", "--epsilon", "1"),
+    ("plan", "mean", "--units", "50", *BOUNDED),
+    ("plan", "mean", "--units", "1", "--epsilon", "1", *BOUNDED),
+    ("plan", "covariance", "--units", "50", "--epsilon", "1", *BOUNDED, "--mechanism", "moon"),
+    ("plan", "density", "--units", "50", "--epsilon", "1"),
+    ("plan", "mean", "--units", "50", "--epsilon", "1", *BOUNDED, "--domain", "x", "y"),
     ("mean", "curves.csv", *BOUNDED, *SPENT, "--grid", "1"),
     ("mean", "curves.csv", *BOUNDED, *SPENT, "--domain", "x", "y"),
     ("eval", "mean.json", "--quantiles", "0.5"),

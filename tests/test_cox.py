@@ -222,7 +222,8 @@ def test_the_command_publishes_the_same(tmp_path: Path) -> None:
     out = tmp_path / "ratios.json"
     arguments = [
         "cox", str(tmp_path / "trial.csv"), "--time", "years", "--event", "died", "--covariate",
-        "age:40:90", "--covariate", "arm:a,b", "--top", "10", "--epsilon", "2", "--out", str(out),
+        "age:40:90", "--covariate", "arm:a,b", "--domain", "0", "10", "--epsilon", "2",
+        "--out", str(out),
     ]  # fmt: skip
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output

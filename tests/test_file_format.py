@@ -24,7 +24,9 @@ Written = dict[str, Any]
 
 
 def saved(release: Any, folder: Path) -> Written:
-    written: Written = json.loads(release.save(folder / "release.json").read_text(encoding="utf-8"))
+    written: Written = json.loads(
+        release.save(folder / "release.json", overwrite=True).read_text(encoding="utf-8")
+    )
     return written
 
 

@@ -52,7 +52,7 @@ def test_an_estimator_is_unpickled_where_none_was_made_before() -> None:
 PLAN = """
 import sys
 from dpfda.front import main
-sys.argv = ["dpfda", "plan", "--curves", "500", "--epsilon", "1", "--bounds", "0", "1"]
+sys.argv = ["dpfda", "plan", "--units", "500", "--epsilon", "1", "--bounds", "0", "1"]
 try:
     main()
 finally:

@@ -1,5 +1,9 @@
 """BLAS is held to one thread while someone is inside, and afterwards has as many as before."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -42,3 +46,20 @@ def test_plans_are_made_in_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ZeroDivisionError):
         plan.expected_error()
     assert seen == [{1}]
+
+
+def test_a_library_that_is_loaded_inside_has_one_thread_too() -> None:
+    """NumPy and SciPy each bring a BLAS, and that of SciPy is loaded when it is first needed."""
+    code = (
+        "from dpfda.numerics.one_thread import one_thread\n"
+        "with one_thread():\n"
+        "    import numpy as np, scipy.linalg\n"
+        "    np.linalg.eigvalsh(scipy.linalg.eigh(np.eye(2))[1])\n"
+        "    from threadpoolctl import threadpool_info\n"
+        "    print({each['num_threads'] for each in threadpool_info() if each['user_api'] == 'blas'})\n"
+    )
+    given = os.environ | {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
+    done = subprocess.run(  # noqa: S603 - our own words
+        [sys.executable, "-c", code], env=given, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "{1}\n"

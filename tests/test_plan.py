@@ -360,7 +360,7 @@ def test_plans_are_words_numbers_pictures_and_travel(name):
 
 
 def test_the_command_says_what_an_error_needs():
-    setting = ("plan", "--curves", 4948, "--bounds", 0, 5, "--points", 48)
+    setting = ("plan", "--units", 4948, "--bounds", 0, 5, "--points", 48)
     stated = run(*setting, "--error", 0.1)
     assert stated.exit_code == 0, stated.stderr
     assert "For 4948 records the least epsilon is" in stated.stdout
@@ -388,29 +388,29 @@ def test_the_command_says_what_an_error_needs():
     ],
 )
 def test_the_command_plans_every_summary(more):
-    found = run("plan", *more, "--curves", 500, "--epsilon", 1)
+    found = run("plan", *more, "--units", 500, "--epsilon", 1)
     assert found.exit_code == 0, found.stderr
     assert "no data were read" in found.stdout
-    concentrated = run("plan", *more, "--curves", 500, "--rho", "0.1")
+    concentrated = run("plan", *more, "--units", 500, "--rho", "0.1")
     if concentrated.exit_code:
         assert more[0] in ("classify", "regress")
     else:
         assert "0.1-zero-concentrated" in concentrated.stdout
-    wanted = run("plan", *more, "--curves", 500, "--error", "60%", "--json")
+    wanted = run("plan", *more, "--units", 500, "--error", "60%", "--json")
     assert wanted.exit_code in (0, 2), wanted.stderr
     assert "stated" not in wanted.stderr
 
 
 def test_the_command_refuses_in_words():
     for arguments, words in (
-        (("moon", "--curves", 5), "No such command 'moon'"),
-        (("--curves", 50, "--bounds", 0, 1), "--epsilon must be given, or --error or --band"),
-        (("--bounds", 0, 1, "--error", 0.1), "--curves or --epsilon must be given"),
-        (("--curves", 50, "--bounds", 0, 1, "--error", "x"), "--error must be a number, or per cent"),
-        (("--curves", 50, "--bounds", 0, 1, "--error", 1, "--band", 1), "and not both"),
-        (("classify", "--curves", 50, "--epsilon", 1, "--classes", "0,1"), "Missing option '--input'"),
-        (("density", "--curves", 50, "--epsilon", 1), "--column must be given, or --edges"),
-        (("--rho", 1, "--curves", 9, "--bounds", 0, 1, "--error", 1), "--curves must be left out with"),
+        (("moon", "--units", 5), "No such command 'moon'"),
+        (("--units", 50, "--bounds", 0, 1), "--epsilon must be given, or --error or --band"),
+        (("--bounds", 0, 1, "--error", 0.1), "--units or --epsilon must be given"),
+        (("--units", 50, "--bounds", 0, 1, "--error", "x"), "--error must be a number, or per cent"),
+        (("--units", 50, "--bounds", 0, 1, "--error", 1, "--band", 1), "and not both"),
+        (("classify", "--units", 50, "--epsilon", 1, "--classes", "0,1"), "Missing option '--input'"),
+        (("density", "--units", 50, "--epsilon", 1), "--column must be given, or --edges"),
+        (("--rho", 1, "--units", 9, "--bounds", 0, 1, "--error", 1), "--units must be left out with"),
     ):
         result = run("plan", *arguments)
         assert result.exit_code == 2
@@ -436,7 +436,7 @@ def test_a_plan_takes_every_public_option_of_the_verb():
 
 def test_a_plan_by_rho_is_that_of_the_estimator():
     setting = ("plan", "--rho", "0.05", "--bounds", 0, 5, "--points", 24, "--json")
-    expected = json.loads(run(*setting, "--curves", 300).stdout)
+    expected = json.loads(run(*setting, "--units", 300).stdout)
     plan = PrivateMean(rho=0.05, bounds=(0, 5)).plan(300, 24)
     assert expected["expected"]["rho"] == 0.05
     assert expected["expected"]["typical"] == pytest.approx(plan.error)
@@ -445,7 +445,7 @@ def test_a_plan_by_rho_is_that_of_the_estimator():
 
 
 def test_a_plan_of_a_comparison_takes_its_groups():
-    setting = ("plan", "compare", "--curves", 90, "--epsilon", 1, "--bounds", 0, 1, "--json")
+    setting = ("plan", "compare", "--units", 90, "--epsilon", 1, "--bounds", 0, 1, "--json")
     named = json.loads(run(*setting, "--level", "a", "--level", "b", "--level", "c").stdout)
     plan = PrivateComparison(1, bounds=(0, 1), levels=["a", "b", "c"]).plan(90)
     assert named["expected_error"] == pytest.approx(plan.error)

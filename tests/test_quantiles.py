@@ -403,7 +403,7 @@ def test_the_command_publishes_and_plans(tmp_path: Path) -> None:
     first, *table = (tmp_path / "q.csv").read_text().splitlines()
     assert first == "level: share of the units below,value: age"
     assert len(table) == 2
-    planned = run("plan", "quantiles", "--curves", 500, "--column", "age:0:105", "--error", "1%")
+    planned = run("plan", "quantiles", "--units", 500, "--column", "age:0:105", "--error", "1%")
     # The root of 8 over 500 times .01.
     assert "the least epsilon is 0.56" in planned.stdout
 

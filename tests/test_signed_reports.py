@@ -184,3 +184,38 @@ def test_a_report_in_a_browser(two, tmp_path):
             assert shown == [width > 640, width <= 640] * 2
         paper = page.pdf(format="A4", prefer_css_page_size=True)
         assert paper.startswith(b"%PDF")
+
+
+def test_what_is_alike_is_said_once_behind_the_signatures(two, tmp_path):
+    out = tmp_path / "r.html"
+    assert run("report", *two, "--out", out).exit_code == 0
+    words = " ".join(said(out.read_text(encoding="utf-8")).split())
+    before, signed, after = words.partition("Statistician Date, signature")
+    assert signed
+    for alike in (
+        "The unit of protection is one record.",
+        "It is no promise that nothing can be learned",
+    ):
+        assert (before.count(alike), after.count(alike)) == (0, 1)
+    # What is of one of them says of which.
+    assert re.search(r"exp\(0\.5\) = 1\.65, .*?computing power is spent\. \(.*?b\.json\)", after)
+    assert "computing power is spent. (" not in before
+    assert "They are of" not in words
+
+
+def test_other_numbers_of_units_are_pointed_out(two, tmp_path):
+    fewer = PrivateMean(1, bounds=(0, 1)).fit(CURVES[:40]).release_.save(tmp_path / "c.json")
+    out = tmp_path / "r.html"
+    assert run("report", two[0], fewer, "--out", out).exit_code == 0
+    words = " ".join(said(out.read_text(encoding="utf-8")).split())
+    assert "They are of 60 records, 40 records. The sum is for whoever is in all of them" in words
+
+
+def test_a_release_has_two_pages_and_one_of_words_for_all(two, tmp_path):
+    out = tmp_path / "r.html"
+    assert run("report", two[0], "--out", out).exit_code == 0
+    with chromium() as browser:
+        page = browser.new_page()
+        page.goto(out.as_uri())
+        printed = page.pdf(format="A4")
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 3

@@ -75,7 +75,7 @@ def test_code_can_be_pasted():
             found[page.name] = dashes
     assert found == {}
     # Nor is an option in the text of the commands' page anything else.
-    assert "--curves" in text_of(SITE / "generated" / "commands.html")
+    assert "--units" in text_of(SITE / "generated" / "commands.html")
     assert not re.search("\u2013[a-z]+", text_of(SITE / "generated" / "commands.html"))
 
 

@@ -81,7 +81,7 @@ VERBS = {
     "classify": ("--input", "place:0:1", "--target", "arm", "--classes", "0,1"),
     "compare": ("--columns", "[0-9]*", "--bounds", -2, 2, "--by", "arm", "--level", 0, "--level", 1),
     "effects": ("--columns", "[0-9]*", "--bounds", -2, 2, "--covariate", "arm:0,1"),
-    "survival": ("--time", "place", "--top", 1, "--by", "arm", "--level", 0, "--level", 1),
+    "survival": ("--time", "place", "--domain", 0, 1, "--by", "arm", "--level", 0, "--level", 1),
 }
 
 

@@ -271,9 +271,12 @@ class TestWriting:
         assert target.read_text() == "old"
         assert [path.name for path in tmp_path.iterdir()] == ["release.json"]
 
-    def test_an_existing_file_is_replaced(self, tmp_path: Path) -> None:
+    def test_an_existing_file_is_replaced_where_that_is_asked_for(self, tmp_path: Path) -> None:
         target = tmp_path / "release.json"
         target.write_text("old" * 100_000)
         release = RELEASES["pure"]()
-        assert release.save(target) == target
+        with pytest.raises(StorageError, match=r"path must be a new file; found .*overwrite=True"):
+            release.save(target)
+        assert target.read_text() == "old" * 100_000
+        assert release.save(target, overwrite=True) == target
         assert_same(load(target), release)

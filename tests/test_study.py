@@ -30,7 +30,7 @@ plot = "age.png"
 [[release]]
 verb = "survival"
 time = "years"
-top = 10
+domain = [0, 10]
 epsilon = "0.25"
 x-label = "years since diagnosis"
 out = "years.json"
@@ -142,7 +142,10 @@ def test_after_an_interruption_the_rest_can_be_made(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (("top = 10", "topp = 10"), "[[release]] 2 topp must be an option of dpfda survival"),
+        (
+            ("domain = [0, 10]", "domaine = [0, 10]"),
+            "[[release]] 2 domaine must be an option of dpfda survival",
+        ),
         (('verb = "density"', 'verb = "ledger"'), "[[release]] 1 verb must be one of"),
         (('out = "age.json"', "out = 3"), "[[release]] 1 out must name a file to write"),
         (('file = "people.csv"', "file = 1"), "[data] file must name the file with the records"),

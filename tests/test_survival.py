@@ -9,6 +9,7 @@ import pytest
 from dpfda import PrivateSurvival, Reading, load
 from dpfda.bases.lifetimes import LifeCells
 from dpfda.errors import DataError, ParameterError
+from dpfda.releases.report import report
 from dpfda.survival.lifetables import equality, life_table
 from dpfda.survival.lifetimes import (
     SPARE,
@@ -594,3 +595,16 @@ def test_whole_units_make_a_step_function_whose_cells_end_at_them():
 def test_a_step_that_does_not_divide_the_domain_is_refused(step):
     with pytest.raises(ParameterError, match="step must"):
         PrivateSurvival(1.0, domain=(0, 24), step=step).fit([1, 2, 3])
+
+
+def test_medians_of_groups_are_said_where_groups_are() -> None:
+    generator = np.random.default_rng(3)
+    arm = np.repeat(["a", "b"], 2000)
+    times = generator.exponential(np.where(arm == "a", 100, 300))
+    made = PrivateSurvival(5, domain=(0, 1000), levels=["a", "b"]).fit(times, by=arm).release_
+    medians = made.facts.to_json()["medians"]
+    for name, true in (("a", 100 * np.log(2)), ("b", 300 * np.log(2))):
+        assert medians[name] == made[name].median().to_json()
+        assert medians[name]["value"] == pytest.approx(true, rel=0.15)
+        assert f"{name}: {made[name].median()}" in " ".join(report(made.facts).split())
+    assert "medians" not in made["a"].facts.to_json()

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from dpfda import PrivateMean, PrivateSurvival, load
 from dpfda.front.app import app
 
-FOLLOWED = ["--time", "days", "--event", "status", "--top", "900", "--epsilon", "5"]
+FOLLOWED = ["--time", "days", "--event", "status", "--domain", "0", "900", "--epsilon", "5"]
 OPTIONS = [*FOLLOWED, "--cause", "2", "--censored", "1"]
 
 
@@ -65,7 +65,7 @@ def test_groups_are_compared(people: Path, tmp_path: Path) -> None:
         (["--level", "old", "--level", "new"], "--by and --level must be given together"),
         (["--event", "days"], "Columns must be named once each"),
         (["--event", "outcome"], "outcome"),
-        (["--top", "-1"], "be finite with a < b"),
+        (["--domain", "0", "-1"], "be finite with a < b"),
     ],
 )
 def test_what_is_refused(people: Path, tmp_path: Path, changed: list[str], words: str) -> None:
@@ -114,7 +114,9 @@ def test_codes_are_never_guessed(people: Path, tmp_path: Path) -> None:
         code, said = run(people, *FOLLOWED, *stated, "--invalid", "repair", "--out", out)
         assert code == 2
         assert "--censored must be stated, and the causes" in said
-    code, said = run(people, "--time", "days", "--cause", "2", "--top", "9", "-e", "1", "--out", out)
+    code, said = run(
+        people, "--time", "days", "--cause", "2", "--domain", "0", "9", "-e", "1", "--out", out
+    )
     assert code == 2
     assert "--event must be given" in said
     assert not out.exists()
@@ -152,7 +154,7 @@ def plan(*arguments: object) -> tuple[int, str]:
 
 def test_the_command_plans_what_the_estimator_plans() -> None:
     made = PrivateSurvival(1, domain=(0, 1100), levels=["1", "2"], causes=["1", "2"]).plan(400, True)
-    asked = ["survival", "--curves", 400, "--top", 1100, "--epsilon", 1]
+    asked = ["survival", "--units", 400, "--domain", 0, 1100, "--epsilon", 1]
     named = ("--level", 1, "--level", 2, "--cause", 1, "--cause", 2)
     code, said = plan(*asked, *named, "--late")
     assert (code, said) == (0, " ".join(made.describe().split()))
@@ -167,7 +169,7 @@ def test_the_command_plans_what_the_estimator_plans() -> None:
 
 def test_the_command_plans_a_pooled_mean() -> None:
     made = PrivateMean(1, bounds=(-4, 4), missing="pooled").plan(5000)
-    asked = ["mean", "--missing", "pooled", "--curves", 5000, "--bounds", -4, 4]
+    asked = ["mean", "--missing", "pooled", "--units", 5000, "--bounds", -4, 4]
     assert plan(*asked, "--epsilon", 1) == (0, " ".join(made.describe().split()))
     code, said = plan(*asked, "--error", "1%", "--json")
     assert code == 0
@@ -177,12 +179,12 @@ def test_the_command_plans_a_pooled_mean() -> None:
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ([], "Missing option '--top'"),
-        (["--top", 9, "--cells", 1], "--cells must"),
-        (["--top", 9, "--level", 1], "--level must"),
+        ([], "Missing option '--domain'"),
+        (["--domain", 0, 9, "--cells", 1], "--cells must"),
+        (["--domain", 0, 9, "--level", 1], "--level must"),
     ],
 )
 def test_what_a_plan_of_survival_refuses(changed: list[object], words: str) -> None:
-    code, said = plan("survival", "--curves", 100, "--epsilon", 1, *changed)
+    code, said = plan("survival", "--units", 100, "--epsilon", 1, *changed)
     assert code != 0
     assert words in said

@@ -286,5 +286,5 @@ class TestRoads:
                    "--epsilon", 50, "--solver", "table", "--out", "r.json")  # fmt: skip
         assert made.exit_code == 0, made.output
         assert "meant to hold the population's function everywhere in 95 of 100 samples" in made.output
-        assert run("plan", "regress", "--curves", 400, "--epsilon", 1, "--input", "a:0:1",
+        assert run("plan", "regress", "--units", 400, "--epsilon", 1, "--input", "a:0:1",
                    "--target-bounds", 0, 2).exit_code == 0  # fmt: skip

@@ -39,7 +39,7 @@ draw_lines <- function(x, said, ylab, ...) {
   names <- named(x, "value")
   labels <- x$columns$label[x$columns$role == "value"]
   # Columns of other units than the first, such as a cumulative share, are left to as.data.frame().
-  drawn <- names[labels == labels[1] | names %in% x$band$around]
+  drawn <- names[startsWith(labels, labels[1]) | names %in% x$band$around]
   at <- as.numeric(x$table[[x$axes$name]])
   banded <- !is.null(x$band)
   shown <- c(drawn, if (banded) c("lower", "upper"))

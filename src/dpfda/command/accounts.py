@@ -102,7 +102,8 @@ def save(release: Release, out: Path, account: Account | None = None) -> None:
     The release is public once its noise is drawn, so any place is allowed. The message says where it is.
     """
     try:
-        release.save(out)
+        # Whether it may be replaced was asked before anything was charged.
+        release.save(out, overwrite=True)
     except DpfdaError as error:
         row = account.row if account is not None else None
         name = f"{out.stem}.row-{row.number}.json" if row is not None else f"{out.stem}.kept.json"

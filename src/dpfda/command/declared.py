@@ -24,7 +24,7 @@ QUOTES = "'\""
 # Letters for what is typed most often: the same in every verb.
 SHORT = {
     "--epsilon": "-e", "--delta": "-d", "--bounds": "-b", "--out": "-o", "--plot": "-p",
-    "--groups": "-g", "--columns": "-c", "--column": "-c", "--curves": "-n", "--kernel": "-k",
+    "--groups": "-g", "--columns": "-c", "--column": "-c", "--units": "-n", "--kernel": "-k",
     "--input": "-i", "--target": "-t", "--missing": "-m", "--level": "-l", "--json": "-j", "--at": "-a",
 }  # fmt: skip
 

@@ -8,9 +8,10 @@ import tempfile
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpfda.numerics.errors import MissingExtraError, ParameterError, StorageError
+from dpfda.numerics.parameters import plain_words
 from dpfda.releases.files import check_writable, write_bytes
 
 if TYPE_CHECKING:
@@ -49,6 +50,34 @@ def opened_with_bytes(file: Path) -> tuple[Release, bytes]:
         piped = Path(folder) / "standard input"
         piped.write_bytes(sys.stdin.buffer.read())
         return load(piped), piped.read_bytes()
+
+
+def relabelled(release: Release, x_label: str | None, y_label: str | None) -> Release:
+    """The release with other names of its axes, where they are given: words alone change.
+
+    Raises
+    ------
+    ParameterError
+        If a name is no plain line of words.
+    """
+    said = {"domain": (x_label, "--x-label"), "value": (y_label, "--y-label")}
+    told = {key: plain_words(words, flag) for key, (words, flag) in said.items() if words is not None}
+
+    def renamed(entry: object) -> object:
+        if isinstance(entry, list):
+            return [renamed(each) for each in entry]
+        if not isinstance(entry, dict):
+            return entry
+        made: dict[str, Any] = {key: renamed(each) for key, each in entry.items()}
+        if isinstance(made.get("about"), dict):
+            made["about"] |= told
+        return made
+
+    if not told:
+        return release
+    written = renamed(release.to_json())
+    assert isinstance(written, dict)  # noqa: S101 - for the type checker
+    return type(release).from_json(written)
 
 
 def check_outputs(

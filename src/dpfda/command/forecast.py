@@ -87,7 +87,7 @@ class Forecast:
             return words + "They are counted again in one with the sum, and that error is included."
         if self.term == "rho":
             return words + "The count's own error is not included."
-        share = math.sqrt(2) / (COUNT_SHARE * self.budget() * self.given.curves)
+        share = math.sqrt(2) / (COUNT_SHARE * self.budget() * self.given.units)
         return words + f"Not included: the count's own error of about {share:.1%}."
 
 
@@ -112,7 +112,7 @@ def _views(forecast: Forecast) -> tuple[Curve, Curve]:
         [forecast.at(step) for step in steps],
         units,
         f"{forecast.term} (smaller is more private)",
-        f"Expected error of a mean of {given.curves} units",
+        f"Expected error of a mean of {given.units} units",
     )
     by_size = plan_view(
         [float(plan.n or 0) for plan in sizes],
@@ -167,7 +167,7 @@ def _facts(forecast: Forecast) -> dict[str, object]:
 def _as_json(forecast: Forecast, rows: list[Row], warnings: list[str]) -> dict[str, object]:
     plot, middle = forecast.given.plot, rows[len(rows) // 2]
     return {
-        "curves": forecast.given.curves,
+        "units": forecast.given.units,
         **_facts(forecast),
         "expected": middle,
         f"over_{forecast.term}": rows,
@@ -188,7 +188,7 @@ def _words(forecast: Forecast, rows: list[Row]) -> str:
     best = ": the error is that of the best of the laws offered" if offered else ""
     facts = "\n".join(f"  {name + ':':<13} {fact}" for name, fact in _facts(forecast).items())
     lines = [
-        f"Mean curve of {given.curves} units, from public numbers alone; no file was read.\n{facts}\n",
+        f"Mean curve of {given.units} units, from public numbers alone; no file was read.\n{facts}\n",
         f"{_table(rows, limited, forecast.term)}\n",
         f"Typical error at a point, as a root mean square ({units}):",
         "  error     from the non-private mean of the same bounded curves: bias and noise together",

@@ -8,12 +8,29 @@ from contextlib import contextmanager
 from typing import Any
 
 import typer
+from typer.core import TyperCommand
 
 from dpfda.command.declared import Declared, Given
 from dpfda.command.running import EXIT_CODES, epilog, flowing, guarded
 from dpfda.numerics.errors import ParameterError
 
 CONTEXT = {"help_option_names": ["--help", "-h"]}
+
+
+def without_types(parameters: Sequence[Any]) -> list[Any]:
+    """Parameters of a command, of which flags are shown without a type."""
+    for each in parameters:
+        if getattr(each, "is_flag", False):
+            each.metavar = ""
+    return list(parameters)
+
+
+class Plain(TyperCommand):
+    """A command whose page of help says of a flag no type."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """All that can be typed."""
+        return without_types(super().get_params(ctx))
 
 
 def command_of(verb: Declared) -> Any:
@@ -71,6 +88,7 @@ def add_command(home: typer.Typer, verb: Declared, run: Callable[..., None] = _n
     """Add a verb to a list of commands."""
     home.command(
         verb.name,
+        cls=Plain,
         help=flowing(verb.help),
         epilog=examples_below(verb.examples),
         rich_help_panel=verb.panel,

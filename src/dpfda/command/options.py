@@ -148,6 +148,13 @@ DECIMAL = Option(
     "between semicolons or tabs.",
     READING, default=".",
 )  # fmt: skip
+NA = Option(
+    "na", "--na", "WORD",
+    "What a cell reads that is missing, beside an empty one, NA, NaN, N/A, null and None; a number too. "
+    "Repeat it for several. Example: --na k.A. --na=-99",
+    READING, list[str], None,
+)  # fmt: skip
+NOTATION = (DECIMAL, NA)
 DOMAIN = Option(
     "domain", "--domain", "A B",
     "Ends of the domain, in the units of the axis; it must contain the grid. By default that of the "
@@ -185,7 +192,7 @@ DATES = Option(
     "%d.%m.%Y. They become days since the first end of --domain, else since the first label.",
     READING, default=None,
 )  # fmt: skip
-WIDE = (DOMAIN, X_LABEL, Y_LABEL, COLUMNS, GROUPS, DECIMAL, DATES, GRID)
+WIDE = (DOMAIN, X_LABEL, Y_LABEL, COLUMNS, GROUPS, *NOTATION, DATES, GRID)
 LONG = (
     _column("id", "--id", "Long layout: whose curve. Needs --domain."),
     _column("time", "--time", "Long layout: where on the axis."),
@@ -245,7 +252,8 @@ CSV = output("csv", "F.csv", "A table of values, with the simultaneous 95% band 
 # What the verbs that are functions have in common, by parameter.
 SHARED = _table(
     RELEASE_FILE, AS_JSON, OVERWRITE, GIVEN, AGREEMENT, CUSTODY_KEYS, OUT, PLOT, CSV, COLUMNS, GROUPS,
-    *LONG, DECIMAL, DATES, replace(PARAMETERS["ledger"], panel=None), replace(DATASET, panel=None),
+    replace(X_LABEL, panel=None), replace(Y_LABEL, panel=None), *LONG, *NOTATION, DATES,
+    replace(PARAMETERS["ledger"], panel=None), replace(DATASET, panel=None),
 )  # fmt: skip
 
 

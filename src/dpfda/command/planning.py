@@ -38,13 +38,13 @@ def answer(publication: Publication, typed: Given) -> None:
 
     given = Given(**NOT_GIVEN | vars(typed))
     wants = given.error is not None or given.band is not None
-    if not wants and (given.curves is None or (given.epsilon is None and given.rho is None)):
-        missing = "--curves" if given.curves is None else "--epsilon"
+    if not wants and (given.units is None or (given.epsilon is None and given.rho is None)):
+        missing = "--units" if given.units is None else "--epsilon"
         raise ParameterError(missing, "be given, or --error or --band", "none")
     made = planned(publication, given)
     wanted = wanted_of(given, made) if wants else {}
     check_outputs({"--plot": given.plot}, {}, given.overwrite)
-    warnings = [] if wants else [*cautions(made.guarantee, given.public_size or given.curves)]
+    warnings = [] if wants else [*cautions(made.guarantee, given.public_size or given.units)]
     mean = made if isinstance(made, MeanPlan) and publication.name == "mean" else None
     if mean is not None:
         grid, domain = mean.basis.grid_points, mean.basis.domain_range
@@ -78,7 +78,7 @@ def planned(publication: Publication, given: Given) -> Plan:
     from dpfda.command.checks import check_size
     from dpfda.command.reading import parse_points
 
-    units = UNITS if given.curves is None else whole(given.curves, "--curves", 2)
+    units = UNITS if given.units is None else whole(given.units, "--units", 2)
     said = _as_if_for_a_file(publication, given)
     check_size(said)
     estimator = publication.estimator(said)
@@ -133,14 +133,14 @@ def wanted_of(given: Given, made: Plan) -> Json:
 
 def needed(given: Given, made: Plan, wanted: Json) -> Json:
     """The least epsilon, the least number of units, and the table between."""
-    if given.curves is None and given.epsilon is None and given.rho is None:
-        raise ParameterError("--curves or --epsilon", "be given with --error or --band", "neither")
-    if given.rho is not None and given.curves is not None:
+    if given.units is None and given.epsilon is None and given.rho is None:
+        raise ParameterError("--units or --epsilon", "be given with --error or --band", "neither")
+    if given.rho is not None and given.units is not None:
         raise ParameterError(
-            "--curves", "be left out with --rho", given.curves, "Of rho no least one is looked for."
+            "--units", "be left out with --rho", given.units, "Of rho no least one is looked for."
         )
     found: Json = {}
-    if given.curves is not None:
+    if given.units is not None:
         found["least_epsilon"] = made.least_epsilon(**wanted)
     if given.epsilon is not None or given.rho is not None:
         found["least_n"] = made.least_n(**wanted)
@@ -165,7 +165,7 @@ def _told(given: Given, made: Plan, wanted: Json, found: Json, of: str) -> str:
     lines = [f"Plan: {made.summary}, from public numbers alone; no file was read."]
     lines += [f"  {name + ':':<11} {fact}" for name, fact in facts.items()]
     if "least_epsilon" in found:
-        lines.append(f"For {given.curves} {of} the least epsilon is {found['least_epsilon']:g}.")
+        lines.append(f"For {given.units} {of} the least epsilon is {found['least_epsilon']:g}.")
     if "least_n" in found:
         lines.append(f"At {term} = {getattr(given, term)} the least number is {found['least_n']} {of}.")
     rows = found["between"]

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 Read = TypeVar("Read", bound="InFile")
 MOST_POINTS = 100_000
+HOURS = "hour of the day"
 SHOWN = 3
 
 
@@ -151,13 +152,14 @@ class Curves(Reader["TableCurves"]):
         from dpfda.records import files
 
         layout = {option.name: getattr(given, option.name, None) for option in o.LONG}
-        with as_stated(given.file, given.decimal, given.invalid) as stated:
+        with as_stated(given.file, given.decimal, given.na, given.invalid) as stated:
             return files.read_curves(
                 given.file,
                 columns=given.columns,
                 groups=groups,
                 **layout,
-                decimal=given.decimal,
+                decimal=stated.notation.decimal,
+                na=stated.notation.na,
                 dates=given.dates,
                 since=None if given.domain is None or given.dates is None else given.domain[0],
                 grid=None if given.grid is None else parse_points(given.grid, "--grid"),
@@ -172,7 +174,8 @@ class Curves(Reader["TableCurves"]):
 
     def labels(self, given: Given, table: TableCurves) -> dict[str, str]:
         """What axis and values are called."""
-        axis = given.x_label or (None if given.dates is None else table.axis)
+        usual = HOURS if table.axis == "clock" else table.axis if given.dates is not None else None
+        axis = given.x_label or usual
         return said({"domain": axis, "value": given.y_label})
 
     def fit(self, estimator: Summary, table: TableCurves, given: Given) -> Fitted:
@@ -266,13 +269,13 @@ def located(table: InFile) -> Iterator[None]:
 
 
 @contextmanager
-def as_stated(file: Path, decimal: str, invalid: str) -> Iterator[Stated]:
-    """How any file is read: decimal sign, unusable records, and the bar of progress while it is."""
+def as_stated(file: Path, decimal: str, na: Sequence[str] | None, invalid: str) -> Iterator[Stated]:
+    """How any file is read: notation, unusable records, and the bar of progress while it is."""
     from dpfda.records.csv_tables import Stated
     from dpfda.records.lines import Notation
 
     with progress_bar(f"reading {file.name}") as progress:
-        yield Stated(Notation(decimal), None, invalid, progress)
+        yield Stated(Notation(decimal, tuple(na or ())), None, invalid, progress)
 
 
 def parse_points(text: str, option: str) -> list[float]:
@@ -352,7 +355,8 @@ def _axis(given: Given, table: TableCurves, domain: tuple[float, float]) -> str:
     if points is None:
         how = "" if table.axis == "time" else f", as {table.axis}"
         return f"axis: column {given.time!r}{how}"
-    where = {"header": "the numbers in the header", "stated": "as stated with --grid"}.get(
-        table.axis, f"the dates in the header, as {table.axis}"
-    )
+    where = {
+        "header": "the numbers in the header", "stated": "as stated with --grid",
+        "clock": "the times of day in the header, in hours",
+    }.get(table.axis, f"the dates in the header, as {table.axis}")  # fmt: skip
     return f"axis: {points.size} points from {points[0]:g} to {points[-1]:g}, {where}"

@@ -16,7 +16,7 @@ VERB = Publication(
     ),
     reader=ComparedCurves(),
     bounded=True,
-    plans=("dpfda plan test --curves 200 --epsilon 1 --bounds 0 1 --error 2%",),
+    plans=("dpfda plan test --units 200 --epsilon 1 --bounds 0 1 --error 2%",),
     examples=(
         "dpfda test scans.csv --by case --groups ID --epsilon 1 --bounds 0.2 0.9 "
         "--columns 'cca_*' --missing complete --out test.json",

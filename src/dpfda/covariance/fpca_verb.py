@@ -25,7 +25,7 @@ VERB = Publication(
         Option("mechanism", "--mechanism", MECHANISMS, panel=o.PRIVACY),
     ),
     settings=covariance_settings,
-    plans=("dpfda plan fpca --curves 500 --epsilon 1 --bounds 0 1 --n-components 2",),
+    plans=("dpfda plan fpca --units 500 --epsilon 1 --bounds 0 1 --n-components 2",),
     examples=(
         "dpfda fpca demand.csv --epsilon 1 --center mean.json --radius 450 --out pca.json "
         "--plot pca.png",

@@ -62,8 +62,8 @@ VERB = Publication(
     reader=Curves(),
     options=(o.BOUNDS[0], CENTER),
     settings=covariance_settings,
-    outputs=((COMPONENTS, lambda release, path: release.components().save(path)),),
-    plans=("dpfda plan covariance --curves 500 --rho 0.1 --bounds 0 1",),
+    outputs=((COMPONENTS, lambda release, path: release.components().save(path, overwrite=True)),),
+    plans=("dpfda plan covariance --units 500 --rho 0.1 --bounds 0 1",),
     examples=(
         "dpfda covariance demand.csv --epsilon 1 --center mean.json --radius 450 --out cov.json "
         "--plot cov.png --components pca.json",

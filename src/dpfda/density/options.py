@@ -53,7 +53,7 @@ class Points(Reader["TableColumns"]):
                 o.COUNTED, int, 1,
             ),
             *(replace(label, panel=o.DENSITY) for label in (o.X_LABEL, o.Y_LABEL)),
-            o.GROUPS, o.DECIMAL,
+            o.GROUPS, *o.NOTATION,
         )  # fmt: skip
 
     def settings(self, given: Given) -> dict[str, object]:
@@ -91,7 +91,7 @@ class Points(Reader["TableColumns"]):
         ranges = parse_ranges(given.columns or [], "--column")
         names = [name for name, _, _ in ranges] if counts is None else [counts]
         groups = [] if given.groups is None else [("groups", given.groups)]
-        with as_stated(given.file, given.decimal, given.invalid) as stated:
+        with as_stated(given.file, given.decimal, given.na, given.invalid) as stated:
             return read_columns(given.file, [("column", name) for name in names], groups, stated)
 
     def fit(self, estimator: Summary, table: TableColumns, given: Given) -> Fitted:
@@ -123,7 +123,7 @@ class OneColumn(Points):
             "as at the nearer one. Example: --column income:0:1000000",
             o.DENSITY, list[str], REQUIRED, sets=COLUMN_SETS,
         )  # fmt: skip
-        return (o.FILE, column, replace(o.X_LABEL, panel=o.DENSITY), o.GROUPS, o.DECIMAL)
+        return (o.FILE, column, replace(o.X_LABEL, panel=o.DENSITY), o.GROUPS, *o.NOTATION)
 
     def settings(self, given: Given) -> dict[str, object]:
         named = parse_ranges(given.columns, "--column")

@@ -37,7 +37,7 @@ VERB = Publication(
     ),
     settings=read_levels,
     plans=(
-        "dpfda plan quantiles --column income:0:1000000 --curves 500 --error 1%",
+        "dpfda plan quantiles --column income:0:1000000 --units 500 --error 1%",
     ),
     examples=(
         "dpfda quantiles people.csv --epsilon 1 --column age:0:105 --step 1 --levels 0.25,0.5,0.75 "

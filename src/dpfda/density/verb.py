@@ -40,7 +40,7 @@ VERB = Publication(
 
     ),
     plans=(
-        "dpfda plan density --curves 2000 --column age:0:100 --error 20% --epsilon 1",
+        "dpfda plan density --units 2000 --column age:0:100 --error 20% --epsilon 1",
     ),
     examples=(
         "dpfda density people.csv --epsilon 1 --column age:0:105 --out ages.json --plot ages.png",

@@ -84,7 +84,7 @@ VERB = Publication(
             o.output("effect_plot", "F.png", EFFECT),
         ),
     ),
-    plans=("dpfda plan effects --covariate age:20:80 --curves 2000 --epsilon 1 --bounds 0 1",),
+    plans=("dpfda plan effects --covariate age:20:80 --units 2000 --epsilon 1 --bounds 0 1",),
     examples=(
         "dpfda effects scans.csv --covariate case:0:1 --covariate visit:1:5 --groups ID --epsilon 2 "
         "--bounds 0.2 0.9 --columns 'cca_*' --missing complete --out effects.json --plot effects.png",

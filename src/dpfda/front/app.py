@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 
 from dpfda.command.declared import Declared
 from dpfda.command.functions import Group
-from dpfda.command.made import CONTEXT, add_command, command_of, examples_below
+from dpfda.command.made import CONTEXT, add_command, command_of, examples_below, without_types
 from dpfda.command.running import EXIT_CODES, epilog
 from dpfda.front.verbs import scanned
 from dpfda.numerics.words import visible
@@ -52,6 +52,10 @@ class Verbs(TyperGroup):
 
     declared: ClassVar[dict[str, Declared]] = {}
     default: ClassVar[str | None] = None
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """All that can be typed before a verb."""
+        return without_types(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """What was typed; the default verb is meant where an option comes first."""
@@ -115,7 +119,7 @@ def build() -> typer.Typer:
         "drawn and mailed as often as anyone likes at no further cost to privacy.",
         epilog=epilog(
             "Start with:  dpfda demo",
-            "Then:  dpfda plan --curves 500 --epsilon 1 --bounds 0 1",
+            "Then:  dpfda plan --units 500 --epsilon 1 --bounds 0 1",
             "dpfda mean scans.csv --epsilon 1 --bounds 0 1 --out mean.json --plot mean.png",
             "dpfda show mean.json",
             EXIT_CODES,

@@ -36,7 +36,7 @@ class Examples(Reader["TableExamples"]):
             o.MODEL, list[str], REQUIRED, sets=("bounds",),
         )  # fmt: skip
         target = Option("target", "--target", "COLUMN", "Column to predict.", o.MODEL, default=REQUIRED)
-        return (o.FILE, inputs, target, o.GROUPS, o.DECIMAL)
+        return (o.FILE, inputs, target, o.GROUPS, *o.NOTATION)
 
     def settings(self, given: Given) -> dict[str, object]:
         named = parse_ranges(given.inputs, "--input")
@@ -47,7 +47,7 @@ class Examples(Reader["TableExamples"]):
         from dpfda.records.columns import read_examples
 
         names = [name for name, _, _ in parse_ranges(given.inputs, "--input")]
-        with as_stated(given.file, given.decimal, given.invalid) as stated:
+        with as_stated(given.file, given.decimal, given.na, given.invalid) as stated:
             return read_examples(
                 given.file,
                 names,

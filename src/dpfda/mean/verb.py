@@ -60,10 +60,10 @@ VERB = Publication(
     options=(o.MECHANISM, PRIOR, FINEST, PERIODS),
     settings=_settings,
     plans=(
-        "dpfda plan --curves 500 --epsilon 1 --bounds 0 1",
-        "dpfda plan --curves 4948 --bounds 0 5 --error 0.1",
-        "dpfda plan --curves 142 --epsilon 1 --delta 1e-6 --standardize --plot plan.png",
-        "dpfda plan mean --missing pooled --curves 5000 --bounds -4 4 --epsilon 1",
+        "dpfda plan --units 500 --epsilon 1 --bounds 0 1",
+        "dpfda plan --units 4948 --bounds 0 5 --error 0.1",
+        "dpfda plan --units 142 --epsilon 1 --delta 1e-6 --standardize --plot plan.png",
+        "dpfda plan mean --missing pooled --units 5000 --bounds -4 4 --epsilon 1",
     ),
     examples=(
         "dpfda mean scans.csv --epsilon 1 --bounds 0 1 --columns 'cca_*' --groups ID "

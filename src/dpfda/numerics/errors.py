@@ -68,7 +68,14 @@ class DataError(DpfdaError, ValueError):
 
 
 class OrientationError(DataError):
-    """It cannot be told whether curves are rows or columns."""
+    """It cannot be told whether curves are rows or columns.
+
+    of_file: What to do about it in a file; the message ends with it.
+    """
+
+    def __init__(self, message: str, of_file: str = "") -> None:
+        super().__init__(f"{message} {of_file}".strip())
+        self.message, self.of_file = message, of_file
 
 
 class RefusedMechanismError(ParameterError):

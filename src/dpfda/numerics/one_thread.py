@@ -44,6 +44,7 @@ def one_thread() -> Iterator[None]:
 @cache
 def _controller() -> ThreadpoolController:
     # NumPy and SciPy may each bring a BLAS: both must be loaded to be found. Finding them takes time.
+    import scipy.linalg  # noqa: F401
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

@@ -30,7 +30,6 @@ from dpfda.records.lines import (
     BYTE_ORDER_MARK,
     Notation,
     UnreadableLineError,
-    cell_label,
     content,
     decoded,
     split_cells,
@@ -186,16 +185,17 @@ class Columns:
 
     def number(self, text: str, position: int) -> float:
         """Read a cell of this column as a number."""
+        notation = self.source.notation
         if self.dates is not None and position in self.dated:
-            return self.dates.number(text)
-        return self.source.notation.number(text)
+            return math.nan if text.strip() in notation.missing else self.dates.number(text)
+        return notation.number(text)
 
     def layout(self) -> plain.Layout:
         """What a plain line holds."""
         numbers = plain.positions_in([i for i in self.numbers if i not in self.dated])
         texts = plain.positions_in([*self.labels, *self.dated])
-        decimal = self.source.notation.decimal
-        return plain.Layout(len(self.source.header), self.source.delimiter, decimal, numbers, texts)
+        width, notation = len(self.source.header), self.source.notation
+        return plain.Layout(width, self.source.delimiter, notation.decimal, numbers, texts, notation.na)
 
 
 @contextmanager
@@ -299,7 +299,7 @@ def _read_together(
         else:
             numbers[:, target] = _dated(texts[layout.texts.index(position)], columns, position)
     labels = [
-        list(map(cell_label, texts[layout.texts.index(position)].to_pylist()))
+        list(map(columns.source.notation.label, texts[layout.texts.index(position)].to_pylist()))
         for position in columns.labels
     ]
     return Table(numbers, labels)
@@ -362,13 +362,14 @@ def _line_numbers(cells: list[str], columns: Columns, wrong: str) -> list[float]
                 written = DATED
             raise DataError(
                 f", column {header[position]!r} must hold a {what} or be empty; found {kind}."
-                f"{written} Correct the cell (a missing one is empty, or NA), or name another column."
+                f"{written} Correct the cell (a missing one is empty, or NA); say what stands for a "
+                "missing value, as in na=('k.A.',) (--na k.A.); or name another column."
             ) from None
     return found
 
 
 def _line_label(cells: list[str], columns: Columns, position: int, number: int) -> str | None:
-    label = cell_label(cells[position]) if position < len(cells) else None
+    label = columns.source.notation.label(cells[position]) if position < len(cells) else None
     if columns.invalid == "refuse" and label is not None and undecodable(label):
         raise DataError(
             f"Line {number}, column {columns.source.header[position]!r} must hold text in UTF-8; found "

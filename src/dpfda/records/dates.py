@@ -60,7 +60,7 @@ class Dates:
 
     def until(self, text: str, parameter: str) -> float:
         """Days from the origin to another public date. Raises ParameterError if the text is no date."""
-        return (self._public(text, parameter) - self.origin) / DAY
+        return self.days_to(self._public(text, parameter))
 
     def number(self, text: str) -> float:
         """Days since the origin; NaN where the cell is missing.
@@ -70,9 +70,13 @@ class Dates:
         if text.strip() in MISSING:
             return float("nan")
         try:
-            return (self._moment(text) - self.origin) / DAY
+            return self.days_to(self._moment(text))
         except (ValueError, OverflowError):
             raise UnreadableCellError(NO_DATE) from None
+
+    def days_to(self, moment: datetime) -> float:
+        """Days from the origin to a moment in UTC."""
+        return (moment - self.origin) / DAY
 
     def days_of_ticks(self, ticks: int, ticks_a_day: int) -> float:
         """Days from the origin to a moment that is a whole number of ticks after 1970 began."""

@@ -24,8 +24,15 @@ from dpfda.numerics.private import Private
 from dpfda.records.cells import OUTSIDE
 from dpfda.records.csv_tables import Progress, Stated, Table, TextFile
 from dpfda.records.dates import Dates
+from dpfda.records.foreign_tables import (
+    SPREADSHEETS,
+    STATISTICS,
+    open_spreadsheet,
+    open_statistics,
+)
 from dpfda.records.headers import (
     INSPECTED,
+    are_times,
     check_labels,
     curve_columns,
     date_grid,
@@ -43,6 +50,7 @@ from dpfda.records.standard_input import NAME, StandardInput, standard_input
 TEXT = (".csv", ".tsv", ".txt")
 PARQUET = (".parquet", ".pq")
 ARROW = (".feather", ".arrow", ".arrows", ".ipc")
+EVERY = (*TEXT, *PARQUET, *ARROW, *SPREADSHEETS, *STATISTICS)
 # How to say that there is a header line, where it looks like a record.
 HEADER = (
     "Add a header line; or say that it is one, by columns='*' (--columns '*'), by the columns' labels "
@@ -104,8 +112,8 @@ class TableCurves(InFile):
         for observations.
     groups: array (n,) of objects, or None. Private. Label of each record's privacy unit; `LongCurves`
         carries its own.
-    axis: Public. Where the grid came from: "header", "stated", "words" (it is to be equally spaced), or
-        "time"; with dates, also the day from which days are counted.
+    axis: Public. Where the grid came from: "header", "clock" (times of day), "stated", "words" (it is to
+        be equally spaced), or "time"; with dates, also the day from which days are counted.
     beside: sequence of array (n,). Private. Further columns that were asked for, of numbers and then of
         labels.
     """
@@ -179,6 +187,7 @@ def read_curves(
     time: str | None = None,
     value: str | None = None,
     decimal: str = ".",
+    na: Sequence[str] = (),
     dates: str | None = None,
     since: str | None = None,
     grid: object = None,
@@ -193,20 +202,22 @@ def read_curves(
     ----------
     path : path
         A file that ends in .csv, .tsv or .txt (each also with .gz), in .parquet or .pq, or in .feather,
-        .arrow, .arrows or .ipc; or "-" for any of these on standard input. Text is
-        UTF-8 with a header line; its delimiter is the one of comma, semicolon and tab that the header
-        holds. Numbers have no thousands separator. A record is one line, and what a line means depends
-        on that line alone. Cells that are empty or read NA, NaN, nan, null, None or N/A are missing
-        values.
+        .arrow, .arrows or .ipc; "-" for any of these on standard input; or one of
+        `dpfda.records.foreign_tables` (dpfda[formats]). Text is UTF-8 with a header line; its delimiter
+        is the one of comma, semicolon and tab that the header holds. Numbers have no thousands
+        separator. A record is one line, and what a line means depends on that line alone. Cells that
+        are empty or read NA, NaN, nan, null, None or N/A are missing values.
     columns : str or sequence of str, optional
-        Labels or globs ('cca_*') of the curve's columns, taken in the order of the file. Without it,
-        all columns but `groups`, if they are numbers or words that differ in a number.
+        Labels or globs ('cca_*') of the curve's columns. Without it, all columns but `groups`, if
+        they are numbers or words that differ in a number.
     groups : str, optional
         Label of the column that names each record's privacy unit.
     id, time, value : str, optional
         Labels of the columns of the long layout: whose curve, when, how much. All or none.
     decimal : {".", ","}
         The decimal sign, of numeric labels too.
+    na : sequence of str
+        Further words for a missing value: ``("k.A.", "-99")``.
     dates : str, optional
         How the times of the long layout, or the labels of the curve's columns, are written where they
         are dates: "iso" or a format of `datetime.strptime`. Read as days since `since`.
@@ -235,18 +246,16 @@ def read_curves(
     OrientationError
         If it cannot be told which columns hold the curve, or whether curves are rows or columns.
     DataError
-        If the file cannot be read, with the line of the file (the first is 1; the header and empty lines
-        count) or the row of a Parquet file (from 1) and the column's label, never with a value. Outside
-        the privacy guarantee.
+        If the file cannot be read, with the line of the file (the first is 1), or the row where there
+        are no lines, and the column's label, never with a value. Outside the privacy guarantee.
     MissingExtraError
-        Without pyarrow.
+        Without pyarrow, or what reads the format.
 
     Notes
     -----
     Under "repair" nothing depends on other rows: which columns are read, and whether the file is
-    refused, follows from the header alone. Under "refuse" a header that looks like a record (increasing,
-    like the others, and within their range) is refused too, unless `columns` is "*" or labels without
-    wildcards, or the grid is stated: it would be published as the grid.
+    refused, follows from the header alone. Under "refuse" a header that looks like a record is too,
+    unless `columns` is "*" or labels without wildcards, or the grid is stated.
     """
     long = _long_layout(id, time, value, columns)
     if since is not None and dates is None:
@@ -254,7 +263,7 @@ def read_curves(
     if grid is not None and (long is not None or dates is not None):
         raise ParameterError("grid", "be left out in the long layout and with dates", "both")
     written = None if dates is None else Dates(dates)
-    stated = Stated(Notation(decimal), written, invalid, progress)
+    stated = Stated(Notation(decimal, tuple(na)), written, invalid, progress)
     source = opened(path, stated)
     if long is not None:
         return _read_long(source, *long, groups, since)
@@ -272,13 +281,22 @@ def opened(path: str | os.PathLike[str], stated: Stated) -> Source:
     file = _checked_path(path)
     with needed("pyarrow", "cli", "Reading CSV and Parquet files"):
         import pyarrow  # noqa: F401
-    suffix = file.suffix.lower()
-    if suffix in PARQUET:
-        content: Opened = open_parquet(file)
-    else:
-        content = open_arrow(file) if suffix in ARROW else TextFile.open(file, stated.notation)
+    content = _content(file, stated)
     check_labels(content.header)
     return Source(content, stated)
+
+
+def _content(file: Path | StandardInput, stated: Stated) -> Opened:
+    suffix = file.suffix.lower()
+    if suffix in PARQUET:
+        return open_parquet(file)
+    if suffix in ARROW:
+        return open_arrow(file)
+    if isinstance(file, Path) and suffix in SPREADSHEETS:
+        return open_spreadsheet(file)
+    if isinstance(file, Path) and suffix in STATISTICS:
+        return open_statistics(file)
+    return TextFile.open(file, stated.notation)
 
 
 def _checked_path(path: str | os.PathLike[str]) -> Path | StandardInput:
@@ -288,11 +306,10 @@ def _checked_path(path: str | os.PathLike[str]) -> Path | StandardInput:
     suffixes = [suffix.lower() for suffix in file.suffixes]
     packed = suffixes[-1:] == [".gz"]
     ending = suffixes[-2:-1] if packed else suffixes[-1:]
-    if not ending or ending[0] not in (TEXT if packed else TEXT + PARQUET + ARROW):
+    if not ending or ending[0] not in (TEXT if packed else EVERY):
         raise ParameterError(
             "path",
-            f"end in {', '.join(TEXT)} (or these with .gz), {' or '.join(PARQUET)}, or one of "
-            f"{', '.join(ARROW)}",
+            f"end in {', '.join(TEXT)} (or these with .gz), or one of {', '.join(EVERY[len(TEXT) :])}",
             repr(str(file)),
             "Rename the file, or export it as CSV or Parquet.",
         )
@@ -377,7 +394,9 @@ def _grid(
     found = grid_points(source.labels, chosen)
     if stated is not None:
         return same_grid(stated, found, len(chosen)), "stated"
-    return found, "words" if found is None else "header"
+    if found is None:
+        return None, "words"
+    return found, "clock" if are_times(labels) else "header"
 
 
 def _read_long(

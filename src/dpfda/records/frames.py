@@ -81,15 +81,15 @@ def curves_handed(
             chosen = curve_columns(words, None, unit)
         grid = grid_points(words, chosen) if dated is None else increasing_dates(dated[0])
     except OrientationError as refused:
-        found = str(refused)
+        found = refused.message
     else:
         written = grid is not None and all(isinstance(label, str) for label in labels)
         if written and dated is None and invalid == "refuse":
             refuse_record_as_grid(grid, _first_rows(values), LABELS)
         return Handed(values, own, grid)
     raise OrientationError(
-        f"{found} For a data frame: pass X[[...]] with the columns of the curve alone, or "
-        "grid_points with one point for each of them."
+        f"{found} Name the privacy unit's column as groups, and pass X[[...]] with the columns of the "
+        "curve, and that one, alone; or state grid_points, with one point for each column of the curve."
     )
 
 

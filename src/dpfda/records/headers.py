@@ -21,6 +21,8 @@ from dpfda.records.cells import NUMBER, OUTSIDE, UnreadableCellError
 from dpfda.records.dates import Dates
 from dpfda.records.lines import DECIMAL_COMMA
 
+# Times of a day as labels; the end of the day may be 24:00.
+CLOCK = re.compile(r"([01]?[0-9]|2[0-4]):([0-5][0-9])(?::([0-5][0-9]))?")
 COUNTER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 # First columns with these labels hold the argument of curves that lie in columns.
@@ -51,6 +53,19 @@ def as_number(label: str | float) -> float | None:
     except (TypeError, ValueError):
         return None
     return number if math.isfinite(number) else None
+
+
+def are_times(labels: Sequence[str]) -> bool:
+    """Whether labels are times of a day."""
+    return all(CLOCK.fullmatch(label) for label in labels)
+
+
+def hours_of(label: str) -> float:
+    """Hours since midnight of a time of the day."""
+    found = CLOCK.fullmatch(label)
+    assert found is not None  # noqa: S101 - callers match it
+    hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return hours + minutes / 60 + seconds / 3600
 
 
 def check_labels(labels: Sequence[str]) -> None:
@@ -118,10 +133,14 @@ def curve_columns(
 def grid_points(labels: Sequence[str], positions: Sequence[int]) -> Floats | None:
     """The grid that the labels of the curve's columns spell, None where they are words.
 
+    Times of a day, 06:30, are hours.
+
     Raises OrientationError if they are partly numbers, or numbers (or numbered words) that do not
     increase.
     """
     chosen = [labels[i] for i in positions]
+    if are_times(chosen):
+        chosen = [str(hours_of(label)) for label in chosen]
     numbers = [number for number in map(as_number, chosen) if number is not None]
     if not numbers:
         _check_counters(chosen)
@@ -280,9 +299,10 @@ def _refuse_argument_column(labels: Sequence[str], groups: str | None) -> None:
     if is_argument and first != groups and len(labels) > 1:
         raise OrientationError(
             f"A file must hold a curve a row; found a first column called {first!r}, which looks like "
-            "the argument of curves in columns. Transpose the file, so that its header holds the "
-            "points; for one observation a row, name the columns id, time and value (--id, --time, "
-            "--value); if each row is a curve, remove or rename that column."
+            "the argument of curves in columns.",
+            "Transpose the file, so that its header holds the points; for one observation a row, name "
+            "the columns id, time and value (--id, --time, --value); if each row is a curve, remove or "
+            "rename that column.",
         )
 
 
@@ -293,7 +313,8 @@ def _check_one_kind(labels: Sequence[str], positions: Sequence[int]) -> None:
     if not any(numeric) and len(_families(labels)) > 1:
         raise OrientationError(
             "Without columns, the columns must be of one family (all numbers, or words that differ "
-            f"in a number); found {_described(labels)}. {_selection_hint(labels)}"
+            f"in a number); found {_described(labels)}.",
+            _selection_hint(labels),
         )
 
 
@@ -302,9 +323,9 @@ def _refuse_mixture(labels: Sequence[str], positions: Sequence[int]) -> None:
     numbers = sorted({i + 1 for i in positions} - set(words))
     raise OrientationError(
         "Labels of the curve's columns must be all numbers (grid points) or all words; found words in "
-        f"{_ranges(words)} and numbers in {_ranges(numbers)}. Select the columns of the curve, for "
-        "example columns='[0-9]*' (--columns '[0-9]*'), and name the privacy unit's column as groups "
-        "(--groups); if the header line is missing, add it."
+        f"{_ranges(words)} and numbers in {_ranges(numbers)}.",
+        "Select the columns of the curve, for example columns='[0-9]*' (--columns '[0-9]*'), and name "
+        "the privacy unit's column as groups (--groups); if the header line is missing, add it.",
     )
 
 

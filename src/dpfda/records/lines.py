@@ -17,8 +17,10 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 from dpfda.numerics.errors import ParameterError
 from dpfda.records.cells import MISSING, NO_NUMBER, NUMBER, UnreadableCellError, text_number
@@ -36,19 +38,40 @@ class Notation:
     """How numbers are written, as stated.
 
     decimal: {".", ","}. The decimal sign.
+    na: What a cell reads that is missing, beside the usual words; a number too, such as -99.
     """
 
     decimal: str = "."
+    na: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.decimal not in (".", ","):
             raise ParameterError("decimal", "be '.' or ','", repr(self.decimal))
+        if not all(word == word.strip() != "" for word in self.na):
+            raise ParameterError("na", "be words, without blanks around them", repr(self.na))
+
+    @cached_property
+    def missing(self) -> frozenset[str]:
+        """All words for a missing value."""
+        return MISSING | {*self.na}
+
+    @cached_property
+    def codes(self) -> list[float]:
+        """Those of the stated words that are numbers, as columns of numbers hold them."""
+        return [float(word) for word in self.na if NUMBER.fullmatch(word)]
+
+    def label(self, text: str | None) -> str | None:
+        """A label without surrounding blanks; None where it is missing."""
+        label = None if text is None else text.strip()
+        return None if label in self.missing else label
 
     def number(self, text: str) -> float:
         """Read a cell as a number; NaN where it is missing.
 
         Raises UnreadableCellError with the kind of offence, never the text.
         """
+        if text.strip() in self.missing:
+            return math.nan
         pointed = text
         if self.decimal == ",":
             if "." in text and NUMBER.fullmatch(text.strip()):
@@ -111,9 +134,3 @@ def split_cells(line: str, delimiter: str) -> list[str]:
 def _cell_pattern(delimiter: str) -> re.Pattern[str]:
     other = f"[^{delimiter}]*"
     return re.compile(f'"((?:[^"]|"")*+)"({other})|((?!"){other})', re.DOTALL)
-
-
-def cell_label(text: str | None) -> str | None:
-    """A label without surrounding blanks; None where it is missing."""
-    label = None if text is None else text.strip()
-    return None if label in MISSING else label

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from dpfda.records.arrow import arrow_cells
 from dpfda.records.cells import OUTSIDE, TOO_LARGE, TOO_LARGE_INTEGER, UnreadableCellError, cell_number
 from dpfda.records.csv_tables import Stated, Table, buffered
 from dpfda.records.dates import Dates
-from dpfda.records.lines import Notation, cell_label
+from dpfda.records.lines import Notation
 from dpfda.records.standard_input import StandardInput
 from dpfda.records.stated_rows import check_buffers, check_footer, contradiction
 
@@ -83,16 +83,19 @@ class TypedFile:
             for batch in self.batches(names):
                 block = np.empty((batch.num_rows, len(numbers)))
                 wrong: dict[tuple[int, int], str] = {}
+                codes = stated.notation.codes
                 for target, place in enumerate(numbers):
                     cells = batch.column(self.header[place])
                     block[:, target], found = _read_numbers(cells, stated.notation, known.get(place))
                     wrong |= {(row, target): kind for row, kind in found.items()}
+                block[np.isin(block, codes)] = np.nan
                 if wrong and stated.invalid == "refuse":
-                    _refuse_first(wrong, names, rows)
+                    refuse_first(wrong, names, rows)
                 block[[row for row, _ in wrong]] = np.inf
                 values.frombytes(block.tobytes())
                 for keys, place in zip(columns, labels, strict=True):
-                    keys.extend(map(_label, _ticks(batch.column(self.header[place]))[0]))
+                    cells = _ticks(batch.column(self.header[place]))[0]
+                    keys.extend(label_of(cell, stated.notation) for cell in cells)
                 rows += batch.num_rows
                 if stated.progress is not None:
                     stated.progress(rows, self.rows)
@@ -222,7 +225,9 @@ def _read_numbers(
 
 def _number(cell: Any, notation: Notation, dates: Dates | None, ticks_a_day: int) -> float:
     if isinstance(cell, str):
-        return notation.number(cell) if dates is None else dates.number(cell)
+        if dates is None or cell.strip() in notation.missing:
+            return notation.number(cell)
+        return dates.number(cell)
     if dates is None or cell is None:
         return cell_number(cell)
     return dates.days_of_ticks(cell, ticks_a_day)
@@ -265,7 +270,8 @@ def _native(column: Array) -> tuple[Floats, dict[int, str]]:
     return numbers, dict.fromkeys(rows.tolist(), TOO_LARGE_INTEGER)
 
 
-def _refuse_first(wrong: dict[tuple[int, int], str], names: Sequence[str], start: int) -> None:
+def refuse_first(wrong: dict[tuple[int, int], str], names: Sequence[str], start: int) -> NoReturn:
+    """Say which cell is no number: the first row's first, rows being counted from this one."""
     row, column = min(wrong)
     raise DataError(
         f"Row {start + row + 1}, column {names[column]!r} must hold a number that double precision "
@@ -274,10 +280,10 @@ def _refuse_first(wrong: dict[tuple[int, int], str], names: Sequence[str], start
     )
 
 
-def _label(value: object) -> Label:
+def label_of(value: object, notation: Notation) -> Label:
     """What names the unit of a cell; None where it is missing."""
     if isinstance(value, str):
-        return cell_label(value)
+        return notation.label(value)
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float | Decimal | np.floating):

@@ -44,6 +44,13 @@ class Layout:
     decimal: str
     numbers: tuple[int, ...]
     texts: tuple[int, ...]
+    na: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> list[str]:
+        """Words for a missing value that a plain line may hold."""
+        text = re.compile(_text_class(self.delimiter) + "+")
+        return sorted((MISSING - {""}) | {word for word in self.na if text.fullmatch(word)})
 
 
 def plain_pattern(layout: Layout) -> str | None:
@@ -54,10 +61,11 @@ def plain_pattern(layout: Layout) -> str | None:
     """
     delimiter, decimal = map(re.escape, (layout.delimiter, layout.decimal))
     fraction = f"{decimal}[0-9]"
-    number = (
-        f" *-?(?:[0-9]{{1,15}}(?:{fraction}{{0,20}})?|{fraction}{{1,20}})(?:[eE][+-]?[0-9]{{1,2}})? *"
-    )
-    words = "|".join(map(re.escape, sorted(MISSING - {""})))
+    # Blanks around a number that stands for a missing value are for the other reader to take off.
+    blank = "" if layout.na else " *"
+    digits = f"[0-9]{{1,15}}(?:{fraction}{{0,20}})?|{fraction}{{1,20}}"
+    number = f"{blank}-?(?:{digits})(?:[eE][+-]?[0-9]{{1,2}})?{blank}"
+    words = "|".join(map(re.escape, layout.missing))
     cells = {True: f"(?:{number}|{words})?", False: _text_class(layout.delimiter) + "*"}
     wanted = set(layout.numbers)
     runs = [
@@ -105,7 +113,8 @@ def plain_lines(chunk: Bytes, starts: Integers, layout: Layout, pattern: str) ->
         pa.large_binary(), starts.size - 1, [None, pa.py_buffer(starts), pa.py_buffer(chunk)]
     )
     found = compute.match_substring_regex(lines, pattern=pattern)
-    matched: Flags = found.to_numpy(zero_copy_only=False)
+    # By this road pyarrow does not load pandas, which takes longer than a small file.
+    matched: Flags = np.from_dlpack(found.cast(pa.uint8())).view(np.bool_)
     delimiters = np.searchsorted(np.flatnonzero(chunk == ord(layout.delimiter)), starts)
     return np.asarray(matched & (np.diff(delimiters) == layout.width - 1))
 
@@ -116,7 +125,7 @@ def read_plain(chunk: Bytes, layout: Layout, longest: int) -> tuple[Floats, list
     None where pyarrow refuses, which costs time and changes nothing.
     """
     import pyarrow as pa
-    from pyarrow import csv
+    from pyarrow import compute, csv
 
     names = [str(i) for i in range(layout.width)]
     types = {str(i): pa.float64() for i in layout.numbers}
@@ -129,16 +138,18 @@ def read_plain(chunk: Bytes, layout: Layout, longest: int) -> tuple[Floats, list
             csv.ConvertOptions(
                 column_types=types,
                 include_columns=list(types),
-                null_values=sorted(MISSING),
+                null_values=["", *layout.missing],
                 strings_can_be_null=False,
                 decimal_point=layout.decimal,
             ),
         )
     except (pa.ArrowException, OverflowError):
         return None
+    (missing,) = pa.Array.from_buffers(pa.float64(), 1, [None, pa.py_buffer(np.full(1, np.nan))])
     numbers = np.empty((table.num_rows, len(layout.numbers)))
     for target, position in enumerate(layout.numbers):
-        numbers[:, target] = table.column(str(position)).to_numpy()
+        column = compute.fill_null(table.column(str(position)), missing).combine_chunks()
+        numbers[:, target] = np.from_dlpack(column)
     return numbers, [table.column(str(i)) for i in layout.texts]
 
 

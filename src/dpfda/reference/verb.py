@@ -20,7 +20,7 @@ VERB = Publication(
         replace(o.BOUNDS[0], default=REQUIRED),
         Option("coverage", "--coverage", "P", DOCSTRING, o.CURVE, float, None),
     ),
-    plans=("dpfda plan reference --curves 2000 --epsilon 1 --bounds 0 1",),
+    plans=("dpfda plan reference --units 2000 --epsilon 1 --bounds 0 1",),
     examples=(
         "dpfda reference loads.csv --epsilon 1 --bounds 0 10 --coverage 0.9 --groups household "
         "--out usual.json --plot usual.png",

@@ -71,9 +71,13 @@ class Release(Published):
             raise ParameterError("FORMAT", "name one kind of release", repr(cls.FORMAT))
         KINDS[cls.FORMAT] = cls
 
-    def save(self, path: str | Path) -> Path:
-        """Write a JSON file that `dpfda.load` reads back exactly, and anyone else by its table."""
-        return write_json(path, self.to_json() | plain(self, LEVEL))
+    def save(self, path: str | Path, overwrite: bool = False) -> Path:
+        """Write a JSON file that `dpfda.load` reads back exactly, and anyone else by its table.
+
+        Raises StorageError if there is such a file, unless told to overwrite it: a release that is lost
+        cannot be made again for free.
+        """
+        return write_json(path, self.to_json() | plain(self, LEVEL), overwrite)
 
     @classmethod
     def load(cls, path: str | Path, kernel: object = None) -> Self:

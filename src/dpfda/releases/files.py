@@ -74,8 +74,16 @@ def write_bytes(path: str | Path, content: bytes) -> Path:
     return target
 
 
-def write_json(path: str | Path, written: dict[str, object]) -> Path:
-    """Write JSON types to a file, whole or not at all."""
+def write_json(path: str | Path, written: dict[str, object], overwrite: bool = False) -> Path:
+    """Write JSON types to a file, whole or not at all.
+
+    Raises StorageError if there is such a file, unless it may be overwritten.
+    """
+    if not parameters.flag(overwrite, "overwrite") and parameters.path(path).is_file():
+        raise StorageError(
+            f"path must be a new file; found that {str(path)!r} exists. Choose another path, or pass "
+            "overwrite=True."
+        )
     return write_text(path, json.dumps(written, indent=1, allow_nan=False) + "\n")
 
 

@@ -10,7 +10,7 @@ from dpfda.privacy.composition import Account, account
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
 from dpfda.privacy.words import claim, first_up, in_short, in_symbols
 from dpfda.releases.published import Published
-from dpfda.releases.report import sections
+from dpfda.releases.report import COMMON, sections
 from dpfda.views.page import Page, Picture, Section
 
 SIGNED_BY = ("For the custodian of the data", "Data protection officer", "Statistician")
@@ -39,7 +39,8 @@ def report_page(
     whole = account(list(releases.values()), delta=delta) if covered else None
     first = next(iter(releases.values()))
     several = len(releases) > 1
-    parts = [_release(name, each, hashes, charged) for name, each in releases.items()]
+    told = {name: sections(each.facts) for name, each in releases.items()}
+    parts = [_release(name, each, told[name], hashes, charged) for name, each in releases.items()]
     if several:
         parts = [_together(releases, whole), *parts]
     return Page(
@@ -47,6 +48,7 @@ def report_page(
         lead=f"Published under {_promise(releases, whole)}. One {first.unit} is protected.",
         sections=[*parts, _decisions(releases)],
         signatures=SIGNED_BY,
+        appendix=_appendix(told),
     )
 
 
@@ -77,6 +79,12 @@ def _together(releases: Mapping[str, Published], whole: Account | None) -> Secti
         f"Together these releases of one data set promise {whole.told()}. Found by: {whole.how}.",
         "This holds if they are all that was released of the data. What is not listed adds to it.",
     ]
+    whom = dict.fromkeys(each._of_whom for each in releases.values())
+    if len(whom) > 1:
+        told.append(
+            f"They are of {', '.join(whom)}. The sum is for whoever is in all of them; if the data "
+            "changed between two releases, it holds for whoever was in both."
+        )
     if whole.again:
         told.append(f"{whole.again} of them repeat what another one has paid for, and count once.")
     return Section("All together", told, table=rows)
@@ -85,6 +93,7 @@ def _together(releases: Mapping[str, Published], whole: Account | None) -> Secti
 def _release(
     name: str,
     release: Published,
+    told: Mapping[str, Sequence[str]],
     hashes: Mapping[str, str] | None,
     charged: Mapping[str, str] | None,
 ) -> Section:
@@ -102,9 +111,27 @@ def _release(
         facts |= {"File": name, "SHA-256 of the file": hashes[name]}
     if charged is not None:
         facts["Ledger"] = charged[name]
-    words = [Section(title, told) for title, told in sections(release.facts).items()]
+    words = [Section(title, words) for title, words in told.items() if title not in COMMON]
     heading = f"{first_up(release._subject)} of {release._of_whom}"
     return Section(heading, facts=facts, picture=_picture(release), parts=words)
+
+
+def _appendix(told: Mapping[str, Mapping[str, Sequence[str]]]) -> Section:
+    """What the promise means, once for all; a paragraph that is not of all says of which it is."""
+
+    def said(title: str) -> list[str]:
+        paragraphs = dict.fromkeys(words for each in told.values() for words in each.get(title, ()))
+        of = {
+            words: [name for name, each in told.items() if words in each.get(title, ())]
+            for words in paragraphs
+        }
+        return [
+            words if len(names) == len(told) else f"{words} ({', '.join(names)})"
+            for words, names in of.items()
+        ]
+
+    parts = [Section(title, words) for title in COMMON if (words := said(title))]
+    return Section("Appendix: what the promise means", parts=parts)
 
 
 def _picture(release: Published) -> Picture | None:

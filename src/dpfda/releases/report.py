@@ -9,6 +9,11 @@ from dpfda.privacy.words import again, caveats, outside, promised, protected
 from dpfda.releases.facts import Facts
 
 LINE = 88
+# Sections of which most is alike in all reports: on pages they are an appendix.
+COMMON = (
+    "Who is protected", "What is promised", "What the bound does", "What the promise does not cover",
+    "Releasing again",
+)  # fmt: skip
 ASSUMED = (
     "The following are assumed to be known to everyone, and are printed in the release. They must not "
     "have been chosen by looking at the data:"

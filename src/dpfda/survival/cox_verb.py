@@ -10,7 +10,7 @@ from dpfda.command import options as o
 from dpfda.command.covariates import COVARIATE, by_kind, read_covariates
 from dpfda.command.declared import Given, Option
 from dpfda.command.publishing import Publication
-from dpfda.command.reading import as_stated
+from dpfda.command.reading import as_stated, ends
 from dpfda.survival.verb import CODES, FollowUps
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class ExplainedFollowUps(FollowUps):
 
     def settings(self, given: Given) -> dict[str, object]:
         return {
-            "domain_range": (given.origin, given.top),
+            "domain_range": ends(given),
             "labels": {"domain": given.x_label or given.time},
             "causes": given.causes or None,
             "censored": given.censored or None,
@@ -55,7 +55,7 @@ class ExplainedFollowUps(FollowUps):
         numbers, labels = by_kind(given.covariates)
         ends = [("event", given.event)] if given.event is not None else []
         whose = [("groups", given.groups)] if given.groups is not None else []
-        with as_stated(given.file, given.decimal, given.invalid) as stated:
+        with as_stated(given.file, given.decimal, given.na, given.invalid) as stated:
             return read_columns(
                 given.file,
                 [("time", given.time), *((f"covariate {name}", name) for name in numbers)],
@@ -93,9 +93,9 @@ VERB = Publication(
         Option("step", "--step", "D", panel=o.CURVE, type=float, default=None),
         Option("method", "--method", panel=o.MODEL),
     ),
-    plans=("dpfda plan cox --curves 2000 --epsilon 1 --covariate age:40:90 --top 10",),
+    plans=("dpfda plan cox --units 2000 --epsilon 1 --covariate age:40:90 --domain 0 10",),
     examples=(
         "dpfda cox trial.csv --time years --event died --covariate age:40:90 --covariate arm:a,b "
-        "--top 10 --epsilon 1 --unit patient --out ratios.json --plot ratios.png",
+        "--domain 0 10 --epsilon 1 --unit patient --out ratios.json --plot ratios.png",
     ),
 )  # fmt: skip

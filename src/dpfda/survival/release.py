@@ -426,6 +426,7 @@ class ReleasedSurvival(Valued):
         wide = self.band(of="population")
         far = number(float(np.mean(wide.reach(self(wide.points)))))
         tested = {"groups": str(self.test())} if self.levels else {}
+        arms = {name: self[name].median() for name in self.levels if self.level is None}
         coding = [f"the codes of events: {self.about['coding']}"] if "coding" in self.about else []
         return Stated(
             f"A survival curve over {self._spoken_domain}, made of counts of {self.cells.describe()}.",
@@ -438,11 +439,21 @@ class ReleasedSurvival(Valued):
                 f"samples: on average it reaches {far} from this curve.",
                 f"By the median time half of the {self.unit}s had an event: {self.median()} of these "
                 f"{self.unit}s, {self.median(of='population')} of all like them.",
+                *([f"Medians of these groups: {_listed(arms)}."] if arms else []),
                 *(f"Groups: {text}." for text in tested.values()),
             ],
-            numbers={"cells": self.cells.to_json(), "median": self.median().to_json()},
-            findings=tested,
+            numbers={
+                "cells": self.cells.to_json(),
+                "median": self.median().to_json(),
+                **({"medians": {name: each.to_json() for name, each in arms.items()}} if arms else {}),
+            },
+            findings=({"medians": _listed(arms)} if arms else {}) | tested,
         )
 
     def _lines(self) -> dict[str, str]:
         return {"cells": self.cells.describe(), "median": str(self.median())}
+
+
+def _listed(arms: Mapping[str, Estimate]) -> str:
+    """Medians of groups, in words."""
+    return "; ".join(f"{name}: {median}" for name, median in arms.items())

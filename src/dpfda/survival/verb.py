@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from dpfda.command import options as o
 from dpfda.command.declared import REQUIRED, Given, Option
 from dpfda.command.publishing import Publication
-from dpfda.command.reading import Reader, as_stated
+from dpfda.command.reading import Reader, as_stated, ends
 from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def _column(name: str, words: str, default: object = None) -> Option:
 class FollowUps(Reader["TableColumns"]):
     """Follow-ups, a row each."""
 
-    public: ClassVar[Sequence[str]] = ("top", "origin")
+    public: ClassVar[Sequence[str]] = ("domain",)
 
     @property
     def options(self) -> Sequence[Option]:
@@ -39,11 +39,11 @@ class FollowUps(Reader["TableColumns"]):
                     "default all are events."),
             _column("start", "Column with the beginning of each follow-up (left truncation)."),
             _column("by", "Column with the group of each person. Needs --level."),
-            Option("top", "--top", "TIME", "Public last time, in the units of the data; never read from "
-                   "the data. Who is followed beyond it counts as still followed there. Example: 1000",
-                   o.CURVE, float, REQUIRED, sets=("domain", "domain_range")),
-            Option("origin", "--from", "TIME", "Public first time.", o.CURVE, float, 0.0),
-            o.X_LABEL, o.GROUPS, o.DECIMAL,
+            Option("domain", "--domain", "A B", "Public first and last time, in the units of the data; "
+                   "never read from the data. Who is followed beyond it counts as still followed there. "
+                   "Example: --domain 0 1000", o.CURVE, tuple[str, str], REQUIRED,
+                   sets=("domain_range",)),
+            o.X_LABEL, o.GROUPS, *o.NOTATION,
         )  # fmt: skip
 
     def settings(self, given: Given) -> dict[str, object]:
@@ -52,7 +52,7 @@ class FollowUps(Reader["TableColumns"]):
             raise ParameterError("--by and --level", "be given together", "one of them", remedy)
         words = {"domain": given.x_label or given.time}
         return {
-            "domain_range": (given.origin, given.top),
+            "domain_range": ends(given),
             "labels": words,
             "causes": given.causes or None,
             "censored": given.censored or None,
@@ -64,7 +64,7 @@ class FollowUps(Reader["TableColumns"]):
         from dpfda.records.columns import read_columns
 
         self._check_coding(given)
-        with as_stated(given.file, given.decimal, given.invalid) as stated:
+        with as_stated(given.file, given.decimal, given.na, given.invalid) as stated:
             return read_columns(given.file, _named(given, NUMBERS), _named(given, LABELS), stated)
 
     @staticmethod
@@ -108,12 +108,12 @@ VERB = Publication(
         Option("step", "--step", "D", panel=o.CURVE, type=float, default=None),
     ),
     plans=(
-        "dpfda plan survival --curves 228 --top 1100 --error 0.02",
+        "dpfda plan survival --units 228 --domain 0 1100 --error 0.02",
     ),
     examples=(
-        "dpfda survival lung.csv --time time --event status --cause 2 --censored 1 --top 1100 "
+        "dpfda survival lung.csv --time time --event status --cause 2 --censored 1 --domain 0 1100 "
         "--epsilon 1 --unit patient --x-label 'time (days)' --out lung.json --plot lung.png",
         "dpfda survival lung.csv --time time --event status --cause 2 --censored 1 --by sex "
-        "--level 1 --level 2 --top 1100 --epsilon 1 --out lung-by-sex.json --plot lung-by-sex.png",
+        "--level 1 --level 2 --domain 0 1100 --epsilon 1 --out lung-by-sex.json --plot lung-by-sex.png",
     ),
 )  # fmt: skip

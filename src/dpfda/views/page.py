@@ -55,12 +55,14 @@ class Page:
     """What is put on paper.
 
     signatures: Who signs; a line is left for each.
+    appendix: What stands behind the signatures.
     """
 
     title: str
     lead: str
     sections: Sequence[Section]
     signatures: Sequence[str] = ()
+    appendix: Section | None = None
 
 
 def to_html(page: Page) -> str:

@@ -250,7 +250,7 @@ class Imagined:
         chosen += ["--delta", said.delta] if exact(said.delta, "delta") else []
         chosen += ["--kernel", said.kernel] if said.kernel else []
         chosen += [] if said.neighbours == "replace-one" else ["--neighbours", said.neighbours]
-        plan = ["dpfda", "plan", "--curves", str(said.curves), "--points", str(said.points), *chosen]
+        plan = ["dpfda", "plan", "--units", str(said.curves), "--points", str(said.points), *chosen]
         mean = ["dpfda", "mean", "curves.csv", *chosen, "--unit", shape.unit]
         mean += ["--x-label", shape.labels["domain"], "--y-label", shape.labels["value"]]
         return {

@@ -27,7 +27,7 @@ POINTS = Option(
 OUT = o.output("out", "agreed.json", "The agreement.", True)
 # What each custodian says of its own file, and what is asked for when the total is published.
 LEFT_OUT = {
-    "file", "groups", "decimal", "dates", "id", "time", "value", "counts", "edges", "multiplier",
+    "file", "groups", "decimal", "na", "dates", "id", "time", "value", "counts", "edges", "multiplier",
     "ledger", "dataset", "out", "csv", "plot", "as_json", "components", "by", "difference_plot",
 }  # fmt: skip
 NOT_GIVEN = {"decimal": ".", "multiplier": 1, "by": ""}
@@ -74,7 +74,7 @@ def _sign(publication: Publication, given: Given) -> None:
     missing = {option.name: NOT_GIVEN.get(option.name) for option in publication.told()}
     estimator = publication.estimator(Given(**missing | vars(given)))
     made = custodians.agree(estimator, cards, Keys.load(given.keys), getattr(given, "points", None))
-    made.save(given.out)
+    made.save(given.out, given.overwrite)
     say(f"{custodians.words(made)}\nwritten: {given.out}\nNext: send it to all custodians")
 
 

@@ -106,7 +106,7 @@ def _story(
         "What to try next",
         f"  dpfda show {first}",
         f"  dpfda eval {first} --at 6,12,17.5",
-        f"  dpfda plan --curves {days} --epsilon 1 --points {hours} {typed}",
+        f"  dpfda plan --units {days} --epsilon 1 --points {hours} {typed}",
         f"  dpfda mean {source} \\",
         f"      --epsilon 0.2 {typed} \\",
         f"      --out {folder}/again.json",

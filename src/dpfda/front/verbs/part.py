@@ -26,6 +26,7 @@ def add_up(
     time: str | None = None,
     value: str | None = None,
     decimal: str = ".",
+    na: list[str] | None = None,
     dates: str | None = None,
     out: Path | None = None,
     overwrite: bool = False,
@@ -77,7 +78,7 @@ def add_up(
     secret = Keys.load(keys)
     reading = custodians.estimator_of(agreed).settings.reading
     labels: Any = None
-    with as_stated(file, decimal, reading.invalid) as stated:
+    with as_stated(file, decimal, na, reading.invalid) as stated:
         if name == "density":
             if columns is None:
                 words = "name the columns of the points, with commas"
@@ -88,14 +89,14 @@ def add_up(
         else:
             read = partial(
                 read_curves, file, columns=columns, id=id, time=time, value=value, decimal=decimal,
-                dates=dates, invalid=stated.invalid, progress=stated.progress,
+                na=stated.notation.na, dates=dates, invalid=stated.invalid, progress=stated.progress,
             )  # fmt: skip
             table = read(groups=groups)
             labels = None if by is None else read(groups=by).groups
     data = table.data if isinstance(table, TableCurves) else table.numbers
     with located(table):
         made = custodians.part(agreed, secret, data, table.groups, labels)
-    made.save(out)
+    made.save(out, overwrite)
     say(f"{out}, for {agreed.coordinator.name}; {keys} is used up")
 
 

@@ -29,7 +29,7 @@ can go below."""
 LEFT_OUT = ("ledger", "invalid")
 OWN = (
     Option(
-        "curves", "--curves", "N",
+        "units", "--units", "N",
         "Number of privacy units (persons, if one has several records), in all groups together. "
         "Example: 500",
         o.PRIVACY, int, None,
@@ -104,9 +104,9 @@ VERB = Group(
     "Each takes the public options of the verb that publishes it. Without a name: of a mean.",
     [*_planned()],
     (
-        "dpfda plan --curves 500 --epsilon 1 --bounds 0 1",
-        "dpfda plan --curves 4948 --bounds 0 5 --error 0.1",
-        "dpfda plan density --curves 2000 --column age:0:100 --error 20% --epsilon 1",
+        "dpfda plan --units 500 --epsilon 1 --bounds 0 1",
+        "dpfda plan --units 4948 --bounds 0 5 --error 0.1",
+        "dpfda plan density --units 2000 --column age:0:100 --error 20% --epsilon 1",
     ),
     o.PLANNING,
     default="mean",

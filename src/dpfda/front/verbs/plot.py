@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 def plot(
     files: list[Path],
     *,
-    plot: Path,
+    plot: Path | None = None,
     given: str | None = None,
     difference: bool = False,
+    x_label: str | None = None,
+    y_label: str | None = None,
     overwrite: bool = False,
 ) -> None:
     """Draw releases, with bands where they have them. Costs no privacy.
@@ -33,16 +35,22 @@ def plot(
     ----------
     files : F.json...
         A release, as written by --out; or several curves for one picture.
+    plot : F.png
+        The picture: .png, .pdf or .svg. By default beside the release, with its name and .png.
     difference
         Draw the first of two means minus the second, with a band for the difference.
     """
-    from dpfda.command.files import check_outputs, opened, save_picture
+    from dpfda.command.files import PIPED, check_outputs, opened, relabelled, save_picture
     from dpfda.density.given import conditional
     from dpfda.views import draw
 
     inputs = {str(file): file for file in files}
+    if plot is None:
+        if str(files[0]) == PIPED:
+            raise ParameterError("--plot", "be given where a release is piped in", "none")
+        plot = files[0].with_suffix(".png")
     check_outputs({"--plot": plot}, inputs, overwrite)
-    releases = {file.stem: opened(file) for file in files}
+    releases = {file.stem: relabelled(opened(file), x_label, y_label) for file in files}
     if len(releases) != len(files):
         raise ParameterError("F.json", "have names of their own", "two of one name")
     if given is not None:
@@ -121,7 +129,8 @@ VERB = Verb.of(
     "plot",
     plot,
     (
-        "dpfda plot fa.json --plot fa.png",
+        "dpfda plot fa.json",
+        "dpfda plot fa.json --x-label 'position along the tract' --plot fa.pdf",
         "dpfda plot before.json after.json --plot both.png",
         "dpfda plot after.json before.json --difference --plot change.png",
         "dpfda plot incomes.json --given age=30,age=60 --plot two-ages.png",

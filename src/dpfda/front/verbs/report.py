@@ -23,6 +23,8 @@ def report(
     title: str | None = None,
     ledger: Path | None = None,
     delta: str | None = None,
+    x_label: str | None = None,
+    y_label: str | None = None,
     overwrite: bool = False,
 ) -> None:
     """Write a report that can be printed and signed: pictures, words, guarantees, what they add up to.
@@ -45,7 +47,7 @@ def report(
     delta : D
         Delta of the total, as in dpfda compose.
     """
-    from dpfda.command.files import check_outputs, opened_with_bytes
+    from dpfda.command.files import check_outputs, opened_with_bytes, relabelled
     from dpfda.numerics.parameters import plain_words
     from dpfda.releases.files import write_text
     from dpfda.releases.pages import registry_entry, report_page
@@ -58,7 +60,7 @@ def report(
         plain_words(title, "--title")
     check_outputs({"--out": out, "--registry": registry}, inputs, overwrite)
     read = {name: opened_with_bytes(file) for name, file in inputs.items()}
-    releases = {name: release for name, (release, _) in read.items()}
+    releases = {name: relabelled(each, x_label, y_label) for name, (each, _) in read.items()}
     hashes = {name: hashlib.sha256(held).hexdigest() for name, (_, held) in read.items()}
     charged = None if ledger is None else where_charged(ledger, releases)
     page = report_page(releases, hashes, charged, delta, title)

@@ -133,9 +133,9 @@ class Agreement:
         """The same with the coordinator's signature."""
         return replace(self, signature=keys.sign(self.content)["signature"])
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, overwrite: bool = False) -> Path:
         """Write the signed file, which all custodians get."""
-        return write_json(path, {**self.content, "signature": self.signature})
+        return write_json(path, {**self.content, "signature": self.signature}, overwrite)
 
     @classmethod
     def load(cls, path: str | Path) -> Agreement:

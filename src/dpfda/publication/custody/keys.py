@@ -210,7 +210,7 @@ class Keys:
                 "be there. Nothing was made: delete the file, and make new keys and a new agreement."
             ) from None
         content = {"format": self.FORMAT, "version": 1, "card": self.card.to_json(), "used": purpose}
-        write_json(kept, content)
+        write_json(kept, content, overwrite=True)
         claim.unlink()
 
     def __repr__(self) -> str:

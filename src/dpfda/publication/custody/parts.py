@@ -49,9 +49,9 @@ class Part:
         """Who says to have made it."""
         return str(self.written["custodian"])
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, overwrite: bool = False) -> Path:
         """Write the file."""
-        return write_json(path, dict(self.written))
+        return write_json(path, dict(self.written), overwrite)
 
     @classmethod
     def load(cls, path: str | Path) -> Part:

@@ -302,13 +302,15 @@ class Session(Certified):
         """The public side as JSON types: guarantee, neighbours, unit, bound and every answer."""
         return public_side(self._frame, self.answers()).to_json()
 
-    def export(self, path: str | Path) -> Path:
+    def export(self, path: str | Path, overwrite: bool = False) -> Path:
         """Write the public side to a JSON file; nothing secret is in it.
 
         Raises
         ------
         ParameterError
             If the path is that of the session's own file.
+        StorageError
+            If there is another, unless it may be overwritten.
         """
         target = parameters.path(path)
         own = Path(os.path.realpath(target)) == self.path
@@ -319,7 +321,7 @@ class Session(Certified):
                 repr(str(path)),
                 "Choose another path.",
             )
-        return public_side(self._frame, self.answers()).save(path)
+        return public_side(self._frame, self.answers()).save(path, overwrite)
 
     def suspend(self) -> None:
         """Let go of the file, which keeps the secret state; `resume` goes on from it."""
