@@ -57,13 +57,16 @@ def walk(page: Page, link: str, out: Path) -> None:
     page.wait_for_url("**/ask")
     keep("3_ask")
     page.click("a[href$='/ask/survival']")
-    answers = {"epsilon": "0.5", "top": "1o", "time": "years", "event": "died", "by": "arm"}
+    answers = {"epsilon": "0.5", "time": "years", "event": "died", "by": "arm"}
     for name, text in answers.items():
         page.fill(f"#{name}", text)
     page.fill("#level", "usual\nnew")
+    first, last = page.locator("[name=domain]").all()
+    first.fill("0")
+    last.fill("1o")
     page.locator("#checked .refused").wait_for()
     keep("4_form", whole=True)
-    page.fill("#top", "10")
+    last.fill("10")
     page.click("button.main")
     page.wait_for_url("**/plan")
     page.fill(f"#{UNITS}", "600")
@@ -77,7 +80,9 @@ def walk(page: Page, link: str, out: Path) -> None:
     page.click("button.cost")
     page.wait_for_url("**/read/**")
     keep("7_read")
-    page.click("nav a:text('Ledger')")
+    # The account, the last step but one.
+    page.locator("nav a").nth(-2).click()
+    page.get_by_role("heading", name="trial-2026").wait_for()
     keep("8_account")
 
 

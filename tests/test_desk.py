@@ -264,7 +264,7 @@ def test_a_mean_from_an_upload_to_a_report(visitor, folder):
 
 def test_survival_by_arm(visitor, folder):
     visitor.begin("people.csv", groups="person")
-    form = {"time": "years", "event": "died", "by": "arm", "level": "a\r\nb", "top": "10",
+    form = {"time": "years", "event": "died", "by": "arm", "level": "a\r\nb", "domain": ["0", "10"],
             "epsilon": "0.5", "name": "arms"}  # fmt: skip
     assert went(visitor.post("/ask/survival", form)) == "/plan"
     shown = visitor.get("/plan/shown?" + urlencode({"epsilon": "0.5", UNITS: "60"}))

@@ -63,16 +63,16 @@ def test_by_the_keyboard_alone(folder, address):
         to(page, "survival")
         page.keyboard.press("Enter")
         page.wait_for_url("**/ask/survival")
-        for name, text in (("Epsilon", "0.5"), ("Top", "1o"), ("Time", "years"), ("Event", "died"),
-                           ("By", "arm")):  # fmt: skip
+        answers = {"Epsilon": "0.5", "first": "0", "last": "1o", "Time": "years", "Event": "died"}
+        for name, text in {**answers, "By": "arm"}.items():
             to(page, name)
             page.keyboard.insert_text(text)
         to(page, "Level")
         page.keyboard.type("a\nb")
         # What is wrong is said while one types, and at its field.
-        page.locator("#checked .refused", has_text="--top must be readable").wait_for()
-        assert page.get_attribute("#top", "aria-invalid") == "true"
-        page.focus("#top")
+        page.locator("#checked .refused", has_text="--domain must be two numbers").wait_for()
+        assert page.locator("[name=domain]").last.get_attribute("aria-invalid") == "true"
+        page.locator("[name=domain]").last.focus()
         page.keyboard.press("ControlOrMeta+a")
         page.keyboard.insert_text("10")
         page.locator("#checked .fine").wait_for()
