@@ -5,8 +5,10 @@ import csv
 import gc
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 # Many small problems on several processes: BLAS threads of each would fight over the cores.
 for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -73,3 +75,31 @@ def few_draws(drawing: list[ModuleType], monkeypatch: pytest.MonkeyPatch) -> Non
     """Bands of fewer draws, for what does not depend on how exact they are."""
     for module in drawing:
         monkeypatch.setattr(module, "DRAWS", 1000)
+
+
+@pytest.fixture
+def desk_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A desk's folder, with people in a file; it is the working directory."""
+    from desks import people, write
+
+    monkeypatch.chdir(tmp_path)
+    for name in ("DPFDA_LEDGER", "DPFDA_DATASET", "DPFDA_TRACEBACK"):
+        monkeypatch.delenv(name, raising=False)
+    write(tmp_path / "people.csv", people(60))
+    return tmp_path
+
+
+@pytest.fixture
+def visit() -> Iterator[Any]:
+    """Makes visitors of desks, which are closed at the end."""
+    from desks import Visitor
+
+    made = []
+
+    def visiting(folder: Path, enter: bool = True) -> Visitor:
+        made.append(Visitor(folder, enter))
+        return made[-1]
+
+    yield visiting
+    for each in made:
+        each.close()

@@ -79,6 +79,7 @@ LINES: dict[str, tuple[str, ...]] = {
     "plan cox": (*PLANNED, "--domain", "0", "10", "--covariate", "x:0:1"),
     "plan regress": (*PLANNED, "--input", "x:0:1", "--target-bounds", "0", "1"),
     "plan classify": (*PLANNED, "--input", "x:0:1", "--classes", "a,b"),
+    "desk": ("--no-browser", "--port", "70000"),
     "explore": ("--no-browser", "--port", "70000"),
     "demo": (),
     "run": ("study.toml", "--rest"),
@@ -139,8 +140,8 @@ def run(*arguments: str):
 def lines() -> Iterator[tuple[str, list[str]]]:
     """Every option of every verb with every text, as it is typed."""
     for name, verb in declared_verbs().items():
-        if name == "explore":
-            # It serves until it is stopped.
+        if name in ("desk", "explore"):
+            # They serve until they are stopped.
             continue
         given = LINES[name]
         for place, word in enumerate(given):
@@ -204,7 +205,7 @@ def test_every_verb_has_a_line_that_works(folder):
     assert set(LINES) == set(declared_verbs())
     refused = {name for name, given in LINES.items() if run(*name.split(), *given).exit_code}
     # There is no such port, and no charge to be recovered.
-    assert refused == {"explore", "ledger recover"}
+    assert refused == {"desk", "explore", "ledger recover"}
 
 
 def test_odd_text_is_used_or_refused_in_words(folder):

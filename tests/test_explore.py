@@ -1,4 +1,4 @@
-"""The explorer: who is answered, what is shown, and that its commands can be typed as they stand."""
+"""The explorer, a page of the desk: what is shown, and that its commands can be typed as they stand."""
 
 import json
 import re
@@ -9,9 +9,7 @@ import sys
 import threading
 from urllib.error import HTTPError
 from urllib.parse import urlencode
-from urllib.request import Request, urlopen
-from wsgiref.util import setup_testing_defaults
-from wsgiref.validate import validator
+from urllib.request import HTTPCookieProcessor, Request, build_opener, urlopen
 
 import matplotlib as mpl
 import numpy as np
@@ -19,80 +17,42 @@ import pytest
 from typer.testing import CliRunner
 
 from browser import SCHEMES, WIDTHS, chromium, faults
+from desks import Visitor
 from dpfda import load
 from dpfda.errors import ParameterError
 from dpfda.front.app import app
+from dpfda.front.desk.server import serve
 from dpfda.front.explorer import imagined as room
 from dpfda.front.explorer.imagined import KERNELS, NEIGHBOURS, Setting
-from dpfda.front.explorer.server import Explorer, serve
 from dpfda.front.explorer.shapes import SHAPES
 from dpfda.front.verbs import declared_verbs
 
 mpl.use("Agg")
-HOST = "127.0.0.1:8600"
 
 
 def run(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
-def get(explorer, path="", host=HOST, method="GET", **headers):
-    """Status, headers and text of an answer, without a socket."""
-    path, _, query = (explorer.path + path).partition("?")
-    asked = {"REQUEST_METHOD": method, "PATH_INFO": path, "QUERY_STRING": query, **headers}
-    asked["SCRIPT_NAME"] = ""
-    setup_testing_defaults(asked)
-    asked["HTTP_HOST"] = host
-    kept = {}
-
-    def start(status, pairs, error=None):
-        kept.update(pairs, status=int(status[:3]))
-
-    answer = validator(explorer)(asked, start)
-    text = b"".join(answer).decode()
-    answer.close()
-    return kept.pop("status"), kept, text
+def get(explorer, path=""):
+    """Status and text of an answer."""
+    answer = explorer.get("/explore/" + path)
+    return answer.status_code, answer.text
 
 
 @pytest.fixture(scope="module")
-def explorer():
-    return Explorer([HOST])
+def explorer(tmp_path_factory):
+    visitor = Visitor(tmp_path_factory.mktemp("desk"))
+    yield visitor
+    visitor.close()
 
 
-def test_who_is_not_answered(explorer):
-    for host in ("attacker.example", "attacker.example:8600", "127.0.0.1", "127.0.0.1:8601", ""):
-        assert get(explorer, host=host)[0] == 421
-    for site in ("cross-site", "same-site"):
-        assert get(explorer, "shown", HTTP_SEC_FETCH_SITE=site)[0] == 403
-    assert get(explorer, "../etc/passwd")[0] == 404
-    assert get(explorer, "shown/x")[0] == 404
-    for method in ("POST", "PUT", "DELETE", "OPTIONS"):
-        assert get(explorer, "shown", method=method)[0] == 405
-    assert get(explorer, "shown?low=" + "1" * 3000)[0] == 414
-    assert get(explorer, "shown?" + "a=1&" * 300)[0] == 400
-
-
-def test_another_explorer_has_another_secret(explorer):
-    other = Explorer([HOST])
-    assert other.secret != explorer.secret
-    assert len(other.secret) >= 20
-    status, _, text = get(explorer, f"../{other.secret}/")
-    assert status == 404
-    assert explorer.secret not in text
-
-
-def test_no_other_page_may_read_or_frame_it(explorer):
-    status, headers, text = get(explorer, HTTP_ORIGIN="http://attacker.example")
+def test_it_is_a_page_of_the_desk(explorer):
+    status, text = get(explorer)
     assert status == 200
-    assert not [name for name in headers if name.lower().startswith("access-control")]
-    policy = headers["Content-Security-Policy"]
-    assert "default-src 'none'" in policy
-    assert "frame-ancestors 'none'" in policy
-    (nonce,) = re.findall(r"'nonce-([\w-]+)'", policy)
-    assert f'<script nonce="{nonce}">' in text
-    assert nonce not in get(explorer)[2]
-    # Names of formats, such as that of SVG, are no addresses to fetch.
-    assert not re.findall(r"(?:src|action)=|<link|href=\"(?!#)|@import", text)
+    assert "dpfda explore" in text
+    assert get(explorer, "shown/x")[0] == 404
+    assert explorer.post("/explore/").status_code == 405
 
 
 def test_it_takes_no_file():
@@ -106,12 +66,12 @@ def test_it_takes_no_file():
 
 
 def test_what_is_shown_is_what_was_asked(explorer):
-    status, _, text = get(explorer, "shown?" + urlencode({"shape": "height", "epsilon": "0.25"}))
+    status, text = get(explorer, "shown?" + urlencode({"shape": "height", "epsilon": "0.25"}))
     assert status == 200
     for words in ("0.25-differential privacy (pure)", "Height of a child", "--epsilon 0.25", "<svg"):
         assert words in text
     assert "<html" not in text
-    whole = get(explorer, "?" + urlencode({"shape": "height", "epsilon": "0.25"}))[2]
+    whole = get(explorer, "?" + urlencode({"shape": "height", "epsilon": "0.25"}))[1]
     assert "What is promised" in whole
     assert re.search(r'<option value="height" selected', whole)
 
@@ -132,13 +92,13 @@ def test_what_is_shown_is_what_was_asked(explorer):
     ],
 )
 def test_what_cannot_be_used_is_said(explorer, sent, words):
-    status, _, text = get(explorer, "shown?" + urlencode(sent))
+    status, text = get(explorer, "shown?" + urlencode(sent))
     assert status == 422
     assert words in text
     assert "<b>" not in text
     whole = get(explorer, "?" + urlencode(sent))
     assert whole[0] == 422
-    assert words in whole[2]
+    assert words in whole[1]
 
 
 def test_bounds_of_another_shape_are_put_back():
@@ -221,22 +181,26 @@ def test_all_choices_of_the_page_are_taken():
             assert setting.imagine().release.neighbours == neighbours
 
 
-def test_a_server_on_loopback_answers_who_knows_the_address():
-    server, address = serve()
+def test_a_server_on_loopback_answers_who_has_the_link(tmp_path):
+    server, desk, link = serve(tmp_path)
     assert server.server_address[0] == "127.0.0.1"
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
+    browser = build_opener(HTTPCookieProcessor())
     try:
-        with urlopen(address) as answer:  # noqa: S310
+        entrance = browser.open(link + "?explore").read().decode()
+        address = link.partition("/open")[0] + re.search(r"url=([^\"]+)", entrance)[1]
+        with browser.open(address) as answer:
             assert b"dpfda explore" in answer.read()
-        with pytest.raises(HTTPError, match="404"):
-            urlopen(address.rsplit("/", 2)[0] + "/")  # noqa: S310
+        with pytest.raises(HTTPError, match="401"):
+            urlopen(address)  # noqa: S310
         with pytest.raises(HTTPError, match="421"):
-            urlopen(Request(address, headers={"Host": "attacker.example"}))  # noqa: S310
+            browser.open(Request(address, headers={"Host": "attacker.example"}))  # noqa: S310
     finally:
         server.shutdown()
         thread.join()
         server.server_close()
+        desk.uploads.close()
 
 
 def test_the_command_says_where_and_stops_at_an_interrupt():
@@ -247,7 +211,7 @@ def test_the_command_says_where_and_stops_at_an_interrupt():
         [*typed, "explore", "--no-browser"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     first = process.stdout.readline()
-    assert re.fullmatch(r"Explorer: http://127\.0\.0\.1:\d+/[\w-]{20,}/\n", first)
+    assert re.fullmatch(r"Explorer: http://127\.0\.0\.1:\d+/open/[\w-]{20,}\?explore\n", first)
     port = re.search(r":(\d+)/", first)[1]
     taken = run("explore", "--no-browser", "--port", port)
     assert taken.exit_code == 1
@@ -267,15 +231,20 @@ def test_a_port_that_is_none_is_refused():
         Setting(delta="0.5").checked()
 
 
-def test_in_a_browser():
+def test_in_a_browser(tmp_path):
     """Narrow and wide, light and dark: no fault that a checker finds, nothing fetched from elsewhere."""
-    server, address = serve()
+    server, desk, link = serve(tmp_path)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         with chromium() as browser:
+            first = browser.new_context()
+            entered = first.new_page()
+            entered.goto(link + "?explore")
+            entered.wait_for_url("**/explore/**")
+            address, known = entered.url.partition("?")[0], first.storage_state()
             for width, scheme in zip(WIDTHS, SCHEMES, strict=True):
                 context = browser.new_context(
-                    viewport={"width": width, "height": 900}, color_scheme=scheme
+                    viewport={"width": width, "height": 900}, color_scheme=scheme, storage_state=known
                 )
                 page = context.new_page()
                 asked, told = [], []
@@ -295,7 +264,7 @@ def test_in_a_browser():
                 assert told == []
                 context.close()
             # Without scripts the form alone does it.
-            page = browser.new_context(java_script_enabled=False).new_page()
+            page = browser.new_context(java_script_enabled=False, storage_state=known).new_page()
             page.goto(address)
             page.fill("#epsilon", "0.2")
             page.click("button")
@@ -303,3 +272,4 @@ def test_in_a_browser():
     finally:
         server.shutdown()
         server.server_close()
+        desk.uploads.close()

@@ -158,7 +158,7 @@ BLOCKS = Sybil(
 PROSE = re.compile(r"text|\{[a-z-]+\}")
 
 
-def interrupted(server: BaseServer) -> None:
+def interrupted(server: BaseServer, poll_interval: float = 0.5) -> None:
     """Ctrl-C."""
     raise KeyboardInterrupt
 

@@ -150,7 +150,7 @@ def plan_view(
     ]
     said = "From public numbers alone; no file was read"
     return Curve(
-        tuple(lines), against, f"typical error at a point\n({units})", title, said, logarithmic=True
+        tuple(lines), against, f"typical error at a point ({units})", title, said, logarithmic=True
     )
 
 

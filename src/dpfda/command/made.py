@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import typer
@@ -11,6 +12,7 @@ from typer.core import TyperCommand
 
 from dpfda.command.declared import Declared, Given
 from dpfda.command.running import EXIT_CODES, epilog, flowing, guarded
+from dpfda.numerics.errors import ParameterError
 
 CONTEXT = {"help_option_names": ["--help", "-h"]}
 
@@ -44,6 +46,38 @@ def command_of(verb: Declared) -> Any:
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
     add_command(alone, verb, run)
     return typer.main.get_command(alone)
+
+
+def called(verb: Declared, typed: Sequence[str]) -> int:
+    """Run a verb as if it were typed; its exit status.
+
+    Raises ParameterError where what is typed cannot be read as its options.
+    """
+    with _readable():
+        return command_of(verb)([*typed], standalone_mode=False) or 0
+
+
+def read_options(verb: Declared, typed: Sequence[str]) -> Given:
+    """What would be given to a verb, which is not run. Raises as `called`."""
+    with _readable():
+        return Given(**command_of(verb).make_context(verb.name, [*typed]).params)
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        # Of typer, whose errors have no base that all of its versions share.
+        words = getattr(error, "format_message", None)
+        if words is None:
+            raise
+        option = getattr(error, "param", None)
+        name = option.opts[0] if option is not None else "An option"
+        if type(error).__name__ == "MissingParameter":
+            raise ParameterError(name, "be given", "none") from None
+        remedy = getattr(error, "message", "") or words()
+        raise ParameterError(name, "be readable", "other text", f"{remedy.rstrip('.')}.") from None
 
 
 def _nothing() -> None:

@@ -42,7 +42,7 @@ def answer(publication: Publication, typed: Given) -> None:
         missing = "--units" if given.units is None else "--epsilon"
         raise ParameterError(missing, "be given, or --error or --band", "none")
     made = planned(publication, given)
-    wanted = _wanted(given, made) if wants else {}
+    wanted = wanted_of(given, made) if wants else {}
     check_outputs({"--plot": given.plot}, {}, given.overwrite)
     warnings = [] if wants else [*cautions(made.guarantee, given.public_size or given.units)]
     mean = made if isinstance(made, MeanPlan) and publication.name == "mean" else None
@@ -113,7 +113,7 @@ def _as_if_for_a_file(publication: Publication, given: Given) -> Given:
     return Given(**said)
 
 
-def _wanted(given: Given, made: Plan) -> Json:
+def wanted_of(given: Given, made: Plan) -> Json:
     """What is wanted, in the units of the function."""
     if given.error is not None and given.band is not None:
         raise ParameterError("--error", "be given, or --band, and not both", "both")

@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
 import typer
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from dpfda.command.declared import Given, Option
 
 Progress = Callable[[int, int], None]
+# Who is told how far a reading is, in the place of a bar on stderr.
+WATCHER: ContextVar[Progress | None] = ContextVar("watcher", default=None)
 
 # A file to read is an argument, without a flag.
 ARGUMENTS = {"path": "FILE"}
@@ -182,6 +185,10 @@ def _give_up(stream: TextIO | None) -> None:
 @contextmanager
 def progress_bar(label: str) -> Iterator[Progress | None]:
     """A bar on stderr where a person looks at it; None where stderr is a file or a pipe."""
+    watcher = WATCHER.get()
+    if watcher is not None:
+        yield watcher
+        return
     if not sys.stderr.isatty():
         yield None
         return

@@ -343,7 +343,7 @@ class TestPlan(PlanOfMeans):
 
     @property
     def error_axis(self) -> str:
-        return f"difference that is found\n({self.about.get('value', 'units of the values')})"
+        return f"difference that is found ({self.about.get('value', 'units of the values')})"
 
     @property
     def error_words(self) -> str:

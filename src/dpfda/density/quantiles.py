@@ -283,7 +283,7 @@ class QuantilesPlan(PlanAgain):
 
     @property
     def error_axis(self) -> str:
-        return f"error of the share\nof {self.unit}s below"
+        return f"error of the share of {self.unit}s below"
 
     def remade(self, guarantee: Guarantee, n: int) -> QuantilesPlan:
         """The plan for another guarantee and number of units."""

@@ -374,7 +374,7 @@ class Plan(ABC):
     @property
     def error_axis(self) -> str:
         """What the expected error is of, with its units: the label of an axis."""
-        return f"error at a point\n({self.about.get('value', 'units of the function')})"
+        return f"error at a point ({self.about.get('value', 'units of the function')})"
 
     def view(self) -> Curve:
         """The expected error against the budget.

@@ -62,7 +62,7 @@ def report(
     read = {name: opened_with_bytes(file) for name, file in inputs.items()}
     releases = {name: relabelled(each, x_label, y_label) for name, (each, _) in read.items()}
     hashes = {name: hashlib.sha256(held).hexdigest() for name, (_, held) in read.items()}
-    charged = None if ledger is None else _charged(ledger, releases)
+    charged = None if ledger is None else where_charged(ledger, releases)
     page = report_page(releases, hashes, charged, delta, title)
     written = {out: to_html(page)}
     if registry is not None:
@@ -72,7 +72,7 @@ def report(
         say(f"written: {path}")
 
 
-def _charged(path: Path, releases: dict[str, Release]) -> dict[str, str]:
+def where_charged(path: Path, releases: dict[str, Release]) -> dict[str, str]:
     """Where the ledger has each release, in words."""
     from dpfda.privacy.ledger import Ledger
 

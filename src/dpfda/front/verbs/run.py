@@ -18,7 +18,7 @@ from dpfda.command.running import say
 from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:
-    from dpfda.command.declared import Option
+    from dpfda.command.declared import Declared, Option
     from dpfda.command.publishing import Publication
 
 # A study is small; what is larger is no study.
@@ -68,15 +68,19 @@ class Planned:
 
     def run(self, *more: str, quiet: bool = False) -> None:
         """Run the verb; a refusal names the release and stops the study."""
-        from dpfda.command.made import command_of
-
         if not quiet:
             say(f"release {self.place}: dpfda {self.verb.name} .. --out {self.out}")
         with tried.quietly(quiet):
-            status = command_of(self.verb)([*self.typed, *more], standalone_mode=False)
+            status = self.call(*more)
         if status:
             say(f"release {self.place} of the study ({self.verb.name}) stopped it", err=True)
             raise typer.Exit(status)
+
+    def call(self, *more: str) -> int:
+        """Run the verb; its exit status."""
+        from dpfda.command.made import called
+
+        return called(self.verb, [*self.typed, *more])
 
 
 def read_study(path: Path) -> Iterator[Planned]:
@@ -87,10 +91,14 @@ def read_study(path: Path) -> Iterator[Planned]:
     ParameterError
         If the file is no study.
     """
+    return releases_of(_read(path), path.parent)
+
+
+def releases_of(written: dict[str, Any], folder: Path) -> Iterator[Planned]:
+    """As `read_study`, of a study that was read and whose paths are relative to a folder."""
     from dpfda.command.publishing import Publication
     from dpfda.front.verbs import declared_verbs
 
-    written = _read(path)
     known = {name: verb for name, verb in declared_verbs().items() if isinstance(verb, Publication)}
     data, releases = written.pop(DATA, None), written.pop(RELEASE, None)
     if written or not isinstance(data, dict) or not isinstance(releases, list) or not releases:
@@ -99,7 +107,6 @@ def read_study(path: Path) -> Iterator[Planned]:
         raise ParameterError("STUDY.toml", words, found, "See dpfda run --help for an example.")
     if not isinstance(data.get("file"), str):
         raise ParameterError("[data] file", "name the file with the records", _shown(data.get("file")))
-    folder = path.parent
     for place, own in enumerate(releases, 1):
         where = f"[[release]] {place}"
         verb = own.pop("verb", None) if isinstance(own, dict) else None
@@ -107,7 +114,7 @@ def read_study(path: Path) -> Iterator[Planned]:
             raise ParameterError(f"{where} verb", f"be one of {', '.join(known)}", _shown(verb))
         if not isinstance(own.get("out"), str):
             raise ParameterError(f"{where} out", "name a file to write", _shown(own.get("out")))
-        options = {name: option for option in known[verb].told() for name in _names(option)}
+        options = options_of(known[verb])
         shared = {name: value for name, value in data.items() if name != "file"}
         fitting = {name: value for name, value in shared.items() if _plain(name) in options}
         typed = [str(folder / data["file"])]
@@ -116,8 +123,13 @@ def read_study(path: Path) -> Iterator[Planned]:
             if option is None:
                 words = f"be an option of dpfda {verb}"
                 raise ParameterError(f"{where} {name}", words, _shown(name), f"See dpfda {verb} --help.")
-            typed += _typed(option, value, f"{where} {name}", folder)
+            typed += typed_as(option, value, f"{where} {name}", folder)
         yield Planned(known[verb], typed, folder / own["out"], place)
+
+
+def options_of(verb: Declared) -> dict[str, Option]:
+    """Options of a verb by what each is called in a study."""
+    return {name: option for option in verb.told() for name in _names(option)}
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -138,7 +150,7 @@ def _names(option: Option) -> set[str]:
     return {_plain(option.flag.lstrip("-")), option.name} if option.flag else set()
 
 
-def _typed(option: Option, value: object, where: str, folder: Path) -> list[str]:
+def typed_as(option: Option, value: object, where: str, folder: Path) -> list[str]:
     """What is typed for a value."""
     if isinstance(value, bool):
         if option.type is not bool:

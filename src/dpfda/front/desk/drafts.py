@@ -1,0 +1,91 @@
+"""What was said so far, as the study that `dpfda run` would run."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dpfda.front.desk.fields import Stated, Value
+from dpfda.front.desk.opening import Opened
+from dpfda.front.verbs.run import Planned, releases_of
+from dpfda.numerics.errors import ParameterError
+
+NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")
+# What a release may be called: the name of a file, and a part of an address.
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A study of one release in the making.
+
+    data: What all verbs are given: who is protected, ledger, data set.
+    chosen: Options of the verb.
+    name: What the release is called: its file is NAME.json and its study NAME.toml.
+    """
+
+    opened: Opened | None = None
+    data: Stated = field(default_factory=dict)
+    verb: str = ""
+    chosen: Stated = field(default_factory=dict)
+    name: str = ""
+
+    @property
+    def file(self) -> Path:
+        """Where the records lie. Raises ParameterError if no file was opened."""
+        return self._open().path
+
+    def study(self) -> str:
+        """The study as text. Raises ParameterError as `file`, or if the name cannot be one."""
+        opened = self._open()
+        decimal = {} if opened.decimal == "." else {"decimal": opened.decimal}
+        data = {"file": opened.called, **self.data, **decimal}
+        own = {"verb": self.verb, **self.chosen, "out": f"{check_name(self.name)}.json"}
+        return f"[data]\n{_table(data)}\n[[release]]\n{_table(own)}"
+
+    def _open(self) -> Opened:
+        if self.opened is None:
+            raise ParameterError("The file", "be opened first", "none")
+        return self.opened
+
+
+def check_name(name: str) -> str:
+    """The name of a release. Raises ParameterError if it cannot be that of a file."""
+    if not NAME.fullmatch(name):
+        words = "be letters, digits, dashes and underscores, at most 64"
+        raise ParameterError("Name", words, repr(name), "Example: loads-2026")
+    return name
+
+
+def planned(study: str, folder: Path, file: Path) -> Planned:
+    """The release of a study in a folder, reading the file from where it lies."""
+    written = tomllib.loads(study)
+    written["data"]["file"] = str(file)
+    (release,) = releases_of(written, folder)
+    return release
+
+
+def command_line(study: str) -> str:
+    """What would be typed for a study of one release."""
+    (release,) = releases_of(tomllib.loads(study), Path())
+    return shlex.join(["dpfda", release.verb.name, *release.typed])
+
+
+def _table(stated: Mapping[str, Value]) -> str:
+    return "".join(f"{name} = {_toml(value)}\n" for name, value in stated.items())
+
+
+def _toml(value: Value) -> str:
+    """A value as TOML; numbers that are read back as they were written stand without quotes."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    if NUMBER.fullmatch(value) and str(tomllib.loads(f"x = {value}")["x"]) == value:
+        return value
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,181 @@
+"""Verbs run for a page: what they say is kept, and a publication is made once."""
+
+from __future__ import annotations
+
+import io
+import json
+import secrets
+import threading
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dpfda.command.running import FAILED, REFUSED, WATCHER, typed
+from dpfda.front.desk.drafts import planned
+from dpfda.numerics.errors import DpfdaError, StorageError
+
+# What a verb says goes to the process's own streams, and matplotlib draws one picture at a time.
+ONE = threading.Lock()
+# Seconds that a page waits for another one's run.
+PATIENCE = 30
+# Offers that are kept; who has more pages open than this asks for a new one.
+MOST_OFFERS = 32
+
+
+class BusyError(Exception):
+    """Another page's run takes long."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a run said: its status, the object that it printed; warnings, notes and errors."""
+
+    status: int
+    answer: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def refusal(self) -> str:
+        """Why it was not done."""
+        errors = [note for note in self.notes if note.startswith("error: ")]
+        return " ".join(errors or self.notes).removeprefix("error: ")
+
+    @property
+    def remarks(self) -> list[str]:
+        """Warnings, and what is worth knowing of the reading."""
+        warnings = [f"Warning: {each}" for each in self.answer.get("warnings", ())]
+        return [*warnings, *self.answer.get("notes", ())]
+
+
+@contextmanager
+def alone(patience: float = PATIENCE) -> Iterator[None]:
+    """Within it no other page's verb runs and no other picture is drawn."""
+    if not ONE.acquire(timeout=patience):
+        raise BusyError
+    try:
+        yield
+    finally:
+        ONE.release()
+
+
+def said(call: Callable[[], int], patience: float = PATIENCE) -> Said:
+    """Run something that prints, and keep what it prints."""
+    out, err = io.StringIO(), io.StringIO()
+    with alone(patience), redirect_stdout(out), redirect_stderr(err):
+        try:
+            status = call()
+        except DpfdaError as error:
+            return Said(REFUSED, notes=(f"error: {typed(error)}",))
+    try:
+        answer = json.loads(out.getvalue())
+    except ValueError:
+        answer = {}
+    return Said(status, answer, tuple(filter(None, err.getvalue().splitlines())))
+
+
+@dataclass
+class Publication:
+    """A study that was tried and may be published once.
+
+    name: Of its files in the folder.
+    file: Where the records lie.
+    said: What came of it, when it is over.
+    charged: Whether the ledger has a new charge then.
+    progress: How far the reading is, and all there is to read.
+    """
+
+    study: str
+    name: str
+    file: Path
+    folder: Path
+    said: Said | None = None
+    charged: bool = False
+    progress: tuple[int, int] | None = None
+
+    @property
+    def written(self) -> Path:
+        """The study's file, which is made before anything is charged."""
+        return self.folder / f"{self.name}.toml"
+
+    def run(self) -> None:
+        """Publish, and keep what comes of it; nothing that goes wrong is lost in the thread."""
+        WATCHER.set(self._watch)
+        try:
+            kept = said(self._publish, patience=-1)
+        except Exception as error:
+            # Its words could hold private values.
+            kept = Said(FAILED, notes=(f"error: unexpected {type(error).__name__}",))
+        self.said = kept
+
+    def _publish(self) -> int:
+        release, before = planned(self.study, self.folder, self.file), self._charges()
+        try:
+            # Another desk, or this one before it was killed, cannot have begun the same.
+            with self.written.open("x", encoding="utf-8") as file:
+                file.write(self.study)
+        except FileExistsError:
+            raise StorageError(
+                f"{self.written.name} exists: this release was begun before. The ledger says whether it "
+                "was charged. Choose another name only if you want another release."
+            ) from None
+        try:
+            return release.call("--json")
+        finally:
+            self.charged = self._charges() > before
+            if not self.charged:
+                self.written.unlink()
+
+    def _charges(self) -> int:
+        from dpfda.privacy.ledger import Ledger
+
+        data = tomllib.loads(self.study)["data"]
+        return len(Ledger(self.folder / data["ledger"]).releases(data["dataset"]))
+
+    def _watch(self, done: int, total: int) -> None:
+        self.progress = done, total
+
+
+class Publications:
+    """Publications by their one-use numbers."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._offered: dict[str, Publication] = {}
+        self._begun: dict[str, Publication] = {}
+        self._threads: list[threading.Thread] = []
+
+    def offer(self, publication: Publication) -> str:
+        """A new number, which publishes once."""
+        number = secrets.token_urlsafe(12)
+        with self._lock:
+            self._offered[number] = publication
+            while len(self._offered) > MOST_OFFERS:
+                del self._offered[next(iter(self._offered))]
+        return number
+
+    def begin(self, number: str) -> bool:
+        """Begin a publication; again, nothing happens. Whether there is one of this number."""
+        with self._lock:
+            offered = self._offered.pop(number, None)
+            if offered is not None:
+                self._begun[number] = offered
+                # Not a daemon: a desk that is stopped in good order ends after it.
+                self._threads.append(threading.Thread(target=offered.run))
+                self._threads[-1].start()
+            return number in self._begun
+
+    def begun(self, number: str) -> Publication | None:
+        """The publication that was begun with a number."""
+        return self._begun.get(number)
+
+    def running(self) -> bool:
+        """Whether one is under way."""
+        return any(each.said is None for each in self._begun.values())
+
+    def join(self) -> None:
+        """Wait until all are over."""
+        for thread in self._threads:
+            thread.join()

@@ -1,0 +1,118 @@
+"""The desk's server: on this machine alone, and until it is stopped."""
+
+from __future__ import annotations
+
+import secrets
+import signal
+import socket
+import webbrowser
+from contextlib import suppress
+from http import HTTPStatus
+from pathlib import Path
+
+from flask import Flask, Response, g, request
+from werkzeug.exceptions import HTTPException
+from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
+
+from dpfda.command.running import say, typed
+from dpfda.front.desk.asking import ASKING
+from dpfda.front.desk.guard import Guard, headers
+from dpfda.front.desk.publishing import PUBLISHING
+from dpfda.front.desk.runs import BusyError
+from dpfda.front.desk.session import Answer, Desk, page, plain
+from dpfda.numerics.errors import DpfdaError
+
+LOOPBACK = "127.0.0.1"
+# Seconds that a connection may say nothing.
+SILENCE = 30
+ENTRANCE = '<!DOCTYPE html><title>dpfda desk</title><meta http-equiv="refresh" content="0;url={}">'
+
+
+def make_app(desk: Desk) -> Flask:
+    """The pages of a desk as an application."""
+    app = Flask("dpfda-desk", static_folder=None)
+    for pages in (ASKING, PUBLISHING):
+        app.register_blueprint(pages, url_prefix=desk.guard.place)
+
+    @app.before_request
+    def refuse() -> Answer | None:
+        g.nonce, g.desk = secrets.token_urlsafe(16), desk
+        refused = desk.guard.refusal(request)
+        return None if refused is None else plain(refused)
+
+    @app.after_request
+    def add_headers(answer: Response) -> Response:
+        return headers(answer, g.nonce)
+
+    @app.get("/open/<token>")
+    def enter(token: str) -> Answer:
+        if not desk.guard.exchange(token):
+            return plain(HTTPStatus.FORBIDDEN)
+        # By way of a page of its own: where another site, such as a terminal in a browser, led here, a
+        # cookie that was just given is not sent at once.
+        step = "/explore/" if "explore" in request.args else "/"
+        return desk.guard.admit(Response(ENTRANCE.format(desk.guard.place + step)))
+
+    @app.errorhandler(Exception)
+    def failed(error: Exception) -> Answer:
+        if isinstance(error, HTTPException):
+            return plain(HTTPStatus(error.code or 500))
+        if isinstance(error, DpfdaError):
+            return page("refused.html", typed(error))
+        if isinstance(error, BusyError):
+            return page("refused.html", "Another page's work is under way. Try again.", 503)
+        # Its words, and what is on its way, could hold private values.
+        return page(
+            "refused.html", f"Unexpected {type(error).__name__}, whose details are not shown.", 500
+        )
+
+    return app
+
+
+class _Handler(WSGIRequestHandler):
+    timeout = SILENCE
+
+    def log(self, type: str, message: str, *args: object) -> None:
+        """Say nothing: addresses have secrets in them."""
+
+    def version_string(self) -> str:
+        return "dpfda"
+
+
+def serve(folder: Path, port: int = 0) -> tuple[BaseWSGIServer, Desk, str]:
+    """A server on loopback that is ready to run, its desk, and the link that opens it once.
+
+    folder: Where studies, releases and the ledger lie.
+    port: 0 for one that is free. Raises OSError if it is taken.
+    """
+    # Bound here: the names that requests may use hold the port.
+    with socket.create_server((LOOPBACK, port)) as bound:
+        taken = bound.getsockname()[1]
+        desk = Desk(folder, Guard(frozenset(f"{name}:{taken}" for name in (LOOPBACK, "localhost"))))
+        made = make_server(
+            LOOPBACK, taken, make_app(desk), threaded=True, request_handler=_Handler, fd=bound.fileno()
+        )
+    return made, desk, f"http://{LOOPBACK}:{taken}/open/{desk.guard.token}"
+
+
+def run(folder: Path, port: int, browser: bool, what: str = "Desk") -> None:
+    """Serve until an interrupt, then end after a release that is under way.
+
+    what: "Desk", or "Explorer" to begin with its page.
+    """
+    made, desk, link = serve(folder, port)
+    link += "?explore" if what == "Explorer" else ""
+    # A desk that is told to end removes what came through the browser, too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with made, suppress(KeyboardInterrupt):
+            say(f"{what}: {link}\nOn this machine only; the link works once. Ctrl-C stops it.")
+            if browser:
+                webbrowser.open(link)
+            made.serve_forever()
+    finally:
+        if desk.publications.running():
+            say("a release is under way: the desk ends after it")
+        desk.publications.join()
+        desk.uploads.close()
+    say("stopped")
