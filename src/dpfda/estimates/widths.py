@@ -22,7 +22,7 @@ noise than a box's it is 1.05 (R + B + D2) / 2, with the largest second differen
 observations 1.5 R, twice R in the first and the last cell, and .3 D2.
 
 **A difference of groups that borrow** is seen with less noise than either, as their common line is not
-in it: R + .2 q and what changes within cells; where every point is a cell, 1.2 R + .35 q.
+in it: R + .25 q + .33 D.
 
 **Where cells cannot follow**, the sums leave more than noise: the largest coordinate of what the line
 leaves is beyond the .95 quantile of Gamma(M). Then half-widths are 1.5 times as wide, and it is said.
@@ -68,9 +68,8 @@ OF_LINE, OF_NOISE, OF_CHANGES, OF_ENDS, OF_ROUGHNESS = 0.92, 0.71, 0.33, 1.65, 0
 MANY_CELLS, MOST_CELLS = 40, 80
 # Of sparse observations: factors, that in the outer cells, and that of second differences over cells.
 OF_SEEN, OF_SEEN_OUTSIDE, OF_BENDS = 1.5, 2.0, 0.3
-# Of rich components and of the noise in a difference of groups that borrow: in cells, and where each
-# point is one.
-OF_DIFFERENCE = ((1.0, 0.2), (1.2, 0.35))
+# Of the noise in a difference of groups that borrow.
+OF_DIFFERENCE = 0.25
 # Where each point is a cell: a factor, and the share of what the level leaves that the cut may take.
 OF_BOTH, CUT = 1.15, 0.4
 # What cells leave of the sums is beyond the noise at this level; then bands are so many times as wide.
@@ -268,9 +267,7 @@ def around_lines(lines: Sequence[Widths], level: float, simultaneous: bool = Tru
     rough = max(each.roughness for each in lines)
     if len(lines) > 1 and all(each.in_cells and each.posterior.borrows for each in lines):
         noise = np.sqrt(sum(_noise(each, level, simultaneous) ** 2 for each in lines))[places]
-        of_both, of_noise = OF_DIFFERENCE[all(each.whole for each in lines)]
-        half = of_both * within("rich") + _changes(line, cells)[places]
-        half += of_noise * _less(min(cells, MOST_CELLS)) * noise
+        half = within("rich") + OF_DIFFERENCE * noise + OF_CHANGES * differences(line, cells, 1)[places]
     elif all(each.whole for each in lines):
         half = OF_BOTH * (1 + rough) * (within("rich") + within("brownian")) / 2
     elif all(each.in_cells for each in lines):
