@@ -19,7 +19,8 @@ counts for M from 40 to 80, beyond which it stays, but for q.
 **Where every point is a cell** it is 1.15 (1 + p) (R + B) / 2, and the band is cut to what was
 measured, y(t) -+ q, which holds whatever the mean is, with two fifths of what the level leaves. Of other
 noise than a box's it is 1.05 (R + B + D2) / 2, with the largest second difference D2; of sparse
-observations 1.5 R, twice R in the first and the last cell, and .3 D2.
+observations 1.5 R, twice R in the first and the last cell, and .3 D2. Where every unit is seen once, over
+one variable, (R + B) / 2 + .2 q, with what changes within cells as where a cell holds several points.
 
 **A difference of groups that borrow** is seen with less noise than either, as their common line is not
 in it: R + .25 q + .33 D.
@@ -70,6 +71,8 @@ MANY_CELLS, MOST_CELLS = 40, 80
 OF_SEEN, OF_SEEN_OUTSIDE, OF_BENDS = 1.5, 2.0, 0.3
 # Of the noise in a difference of groups that borrow.
 OF_DIFFERENCE = 0.25
+# Of the noise where every unit was seen once.
+ALONE = 0.2
 # Where each point is a cell: a factor, and the share of what the level leaves that the cut may take.
 OF_BOTH, CUT = 1.15, 0.4
 # What cells leave of the sums is beyond the noise at this level; then bands are so many times as wide.
@@ -133,8 +136,16 @@ class Widths:
             factor * spread([self._from_line(*MIXTURES[name], level, 0)], level, simultaneous)
             for name, factor in model.alone.items()
         ]
-        changes = model.changing * differences(self.posterior.line, model.resolution, 1)
-        return np.asarray(np.interp(model.times, model.times[self.looked_at], sum(halves)) + changes)
+        half = np.interp(model.times, model.times[self.looked_at], sum(halves))
+        if not model.in_one_order:
+            return np.asarray(half)
+        generator, cells = np.random.Generator(np.random.Philox(key=3)), model.resolution
+        masses = np.maximum(model.forms.sum(axis=1), 1e-12)
+        reach = spread([model.noise.simulate(generator, MOST_DRAWS) / masses], level, simultaneous)
+        own = np.minimum((model.times * cells).astype(np.int64), cells - 1)
+        # Noise as large as the bounds' half distance says no more than that.
+        half += ALONE * np.minimum(reach, 0.5)[own] + _changes(self.posterior.line, cells)
+        return np.asarray(half)
 
     @cached_property
     def typical_error(self) -> float:
