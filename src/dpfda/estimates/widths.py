@@ -20,7 +20,7 @@ counts for M from 40 to 80, beyond which it stays, but for q.
 measured, y(t) -+ q, which holds whatever the mean is, with two fifths of what the level leaves. Of other
 noise than a box's it is 1.05 (R + B + D2) / 2, with the largest second difference D2; of sparse
 observations 1.5 R, twice R in the first and the last cell, and .3 D2; where every unit is seen once,
-over one variable, (R + B) / 2 + .2 q, with what changes within cells as where a cell holds several points.
+over one variable, (R + B) / 2 + .2 q and what changes within cells as where a cell holds several points.
 
 **A difference of groups that borrow** is seen with less noise than either, as their common line is not
 in it: R + .25 q + .33 D.
