@@ -28,7 +28,7 @@ from dpfda.numerics.remembered import remembered
 LEVELS, AMPLITUDES, EXPONENTS = (0.2, 0.8), (0.02, 0.25), (1.5, 4.0)
 # On more points than the middle curves are larger and rougher, on fewer smaller and smoother.
 POINTS, MIDDLE_POINTS, LARGER, ROUGHER = (24, 100), 70, 0.5, 0.4
-WAVES, MODES, MODE_EXPONENTS = 200, 100, (0.0, 1.8)
+WAVES, MODES, MODE_EXPONENTS = 200, 100, (0.0, 3.5)
 # What nine of ten of a normal law lie below, in deviations; and that share in words.
 MOST, MOST_WORDS = 1.2816, "nine of ten"
 
@@ -100,15 +100,15 @@ def ordinary_curves(times: Floats, count: int) -> Floats:
 def ordinary_modes(times: Floats, count: int) -> Floats:
     """Modes (count, J, N) at times in [0, 1] of the first laws of ordinary curves about their mean.
 
-    Curves are standard normal variables times the modes, added up: a level and cosines, whose powers
-    fall as those of `ordinary_curves`. Their mean variance is one.
+    Curves are standard normal variables times the modes, added up: a level, which has any part of the
+    variance, and cosines, whose powers fall like frequency^-e. Their mean variance is one.
     """
     places = spread_evenly(count, 2)
     waves, (low, high) = np.arange(MODES), MODE_EXPONENTS
-    exponents = low + (high - low) * places[:, :1]
+    exponents = low + (high - low) * places[:, 1:]
     powers = np.maximum(waves, 1.0) ** -exponents
-    powers[:, 0] = 2 * places[:, 1]
-    powers /= powers.sum(axis=1, keepdims=True)
+    powers *= ((1 - places[:, 0]) / powers[:, 1:].sum(axis=1))[:, None]
+    powers[:, 0] = places[:, 0]
     # A cosine has the mean square 1/2.
     roots = np.sqrt(powers * np.where(waves, 2, 1))
     return frozen(roots[:, :, None] * np.cos(math.pi * np.multiply.outer(waves, times)))

@@ -194,7 +194,7 @@ class CovariancePlan(TriedPlan, PlanAgain):
     # Small differences of noise choose other lengths: of few trials errors would jump.
     TRIALS: ClassVar[int] = 32
     QUICK: ClassVar[int] = 32
-    BANDS: ClassVar[int] = 4
+    BANDS: ClassVar[int] = 8
 
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]

@@ -21,8 +21,9 @@ effect, the curve to the middle of the bounds.
 where that is public, and no eigenvalue is taken for less than its noise. Curves that the coefficients
 may be are drawn as for a mean, under its rich mixture, and each is multiplied by G*^-1 G, with G* made
 in the same way of the table less a draw of the noise. So a band has the noise of both parts in it, and
-is widest where few units tell the terms apart. What is not seen between cells is taken to be half of the
-largest change of the line over one.
+is widest where few units tell the terms apart. The half-width is .7 of what these curves stay within,
+.45 of what noise stays within before anything is smoothed, below which a flat line may hide anything,
+and half of the largest change of the line over a cell, as what is between cells is not seen.
 """
 
 from __future__ import annotations
@@ -47,11 +48,11 @@ CURVE, EFFECT = 2.0, 4.0
 # What draws of the noise in the counts start from; a band takes as many as others at this level, since
 # where counts are small a few draws are far out.
 KEY, DRAWN = 1000, 0.99
-# Draws of the counts alone.
+# Draws of the counts alone, and of whole tables.
 COUNTS = 1000
-# Factors of the half-width under rich components and of changes over a cell; and of both for
-# coefficients, which are small, so that the evidence for their size is weak.
-OF_RICH, OF_CHANGES, WIDER = 1.2, 0.5, 1.2
+# Factors of the half-width under rich components, of what noise stays within, and of changes over a
+# cell.
+OF_RICH, OF_NOISE, OF_CHANGES = 0.7, 0.45, 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,25 +178,37 @@ class Effects:
         places, line = self.widths[0].looked_at, form @ self._carried
         apart = np.clip(self._drawn(form), -most, most) - line[places]
         half = OF_RICH * spread([apart], level, simultaneous)
+        half += OF_NOISE * self._noise_reach(form, level, simultaneous)
         if within:
-            half = half + OF_CHANGES * differences(line, len(self.cells), 1)[places]
-        return np.interp(
-            self.grid, self.widths[0].posterior.model.times[places], half * (1 if form[0] else WIDER)
-        )
+            half += OF_CHANGES * differences(line, len(self.cells), 1)[places]
+        return np.interp(self.grid, self.widths[0].posterior.model.times[places], half)
+
+    def _noise_reach(self, form: Floats, level: float, simultaneous: bool) -> float:
+        """What the noise of a combination (P,) stays within before smoothing, in all cells or in one."""
+        tables = self._tables(COUNTS)
+        weights = self._solved(form, tables) @ self.corners.design.T
+        found = np.einsum("dr,drk->dk", weights, tables[:, :, self._split :])
+        errors = np.abs(found - form @ self.raw)
+        return float(np.quantile(errors.max(axis=1) if simultaneous else errors, level))
 
     def _drawn(self, form: Floats) -> Floats:
         """Combinations (draws, k) that there may be, at the places that are looked at."""
         drawn = [each.drawn("rich", DRAWN, key) for key, each in enumerate(self.widths, 1)]
         curves = (np.stack(drawn, axis=1) - 0.5) * self.scales[:, None]
         # form' G*^-1 G L, for every draw.
-        weights = self._solved(form, len(curves)) @ self.gram @ self._turned[0]
+        tables = self._tables(len(curves), self._split)
+        weights = self._solved(form, tables) @ self.gram @ self._turned[0]
         return np.asarray(np.einsum("dp,dpk->dk", weights, curves))
 
-    def _solved(self, form: Floats, draws: int) -> Floats:
-        """Form' G*^-1 (draws, P) for matrices of counts that there may be."""
+    def _tables(self, draws: int, columns: int | None = None) -> Floats:
+        """The first columns (draws, R, k) of tables that there may be without noise."""
         generator = np.random.Generator(np.random.Philox(key=KEY))
-        rows = [self.law.simulate(generator, draws)[:, : self._split] for _ in range(self.corners.size)]
-        others = self.grams(self.table[:, : self._split] - np.stack(rows, axis=1) * self.unit)
+        rows = [self.law.simulate(generator, draws)[:, :columns] for _ in range(self.corners.size)]
+        return np.asarray(self.table[:, :columns] - np.stack(rows, axis=1) * self.unit)
+
+    def _solved(self, form: Floats, tables: Floats) -> Floats:
+        """Form' G*^-1 (draws, P) for the matrices of counts of tables (draws, R, 1 + q or more)."""
+        others = self.grams(tables[:, :, : self._split])
         weights = np.linalg.solve(others, np.broadcast_to(form[:, None], (*others.shape[:2], 1)))
         return np.asarray(weights[..., 0], dtype=np.float64)
 
@@ -204,7 +217,7 @@ class Effects:
 
         It is form' G^-1 form; of what G may be a quantile at `level` is taken.
         """
-        return float(np.quantile(self._solved(form, COUNTS) @ form, level))
+        return float(np.quantile(self._solved(form, self._tables(COUNTS, self._split)) @ form, level))
 
 
 def expected_table(corners: Corners, averages: Floats, size: float) -> Floats:

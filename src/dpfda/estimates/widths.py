@@ -19,10 +19,11 @@ counts for M from 40 to 80, beyond which it stays, but for q.
 **Where every point is a cell** it is 1.15 (1 + p) (R + B) / 2, and the band is cut to what was
 measured, y(t) -+ q, which holds whatever the mean is, with two fifths of what the level leaves. Of other
 noise than a box's it is 1.05 (R + B + D2) / 2, with the largest second difference D2; of sparse
-observations 1.5 R, twice R in the first and the last cell, and .3 D2.
+observations 1.5 R, twice R in the first and the last cell, and .3 D2; where every unit is seen once,
+over one variable, (R + B) / 2 + .2 q and what changes within cells as where a cell holds several points.
 
 **A difference of groups that borrow** is seen with less noise than either, as their common line is not
-in it: R + .2 q and what changes within cells; where every point is a cell, 1.2 R + .35 q.
+in it: R + .25 q + .33 D.
 
 **Where cells cannot follow**, the sums leave more than noise: the largest coordinate of what the line
 leaves is beyond the .95 quantile of Gamma(M). Then half-widths are 1.5 times as wide, and it is said.
@@ -68,9 +69,10 @@ OF_LINE, OF_NOISE, OF_CHANGES, OF_ENDS, OF_ROUGHNESS = 0.92, 0.71, 0.33, 1.65, 0
 MANY_CELLS, MOST_CELLS = 40, 80
 # Of sparse observations: factors, that in the outer cells, and that of second differences over cells.
 OF_SEEN, OF_SEEN_OUTSIDE, OF_BENDS = 1.5, 2.0, 0.3
-# Of rich components and of the noise in a difference of groups that borrow: in cells, and where each
-# point is one.
-OF_DIFFERENCE = ((1.0, 0.2), (1.2, 0.35))
+# Of the noise in a difference of groups that borrow.
+OF_DIFFERENCE = 0.25
+# Of the noise where every unit was seen once.
+ALONE = 0.2
 # Where each point is a cell: a factor, and the share of what the level leaves that the cut may take.
 OF_BOTH, CUT = 1.15, 0.4
 # What cells leave of the sums is beyond the noise at this level; then bands are so many times as wide.
@@ -134,8 +136,16 @@ class Widths:
             factor * spread([self._from_line(*MIXTURES[name], level, 0)], level, simultaneous)
             for name, factor in model.alone.items()
         ]
-        changes = model.changing * differences(self.posterior.line, model.resolution, 1)
-        return np.asarray(np.interp(model.times, model.times[self.looked_at], sum(halves)) + changes)
+        half = np.interp(model.times, model.times[self.looked_at], sum(halves))
+        if not model.in_one_order:
+            return np.asarray(half)
+        generator, cells = np.random.Generator(np.random.Philox(key=3)), model.resolution
+        masses = np.maximum(model.forms.sum(axis=1), 1e-12)
+        reach = spread([model.noise.simulate(generator, MOST_DRAWS) / masses], level, simultaneous)
+        own = np.minimum((model.times * cells).astype(np.int64), cells - 1)
+        # Noise as large as the bounds' half distance says no more than that.
+        half += ALONE * np.minimum(reach, 0.5)[own] + _changes(self.posterior.line, cells)
+        return np.asarray(half)
 
     @cached_property
     def typical_error(self) -> float:
@@ -272,9 +282,7 @@ def around_lines(lines: Sequence[Widths], level: float, simultaneous: bool = Tru
     rough = max(each.roughness for each in lines)
     if len(lines) > 1 and all(each.in_cells and each.posterior.borrows for each in lines):
         noise = np.sqrt(sum(_noise(each, level, simultaneous) ** 2 for each in lines))[places]
-        of_both, of_noise = OF_DIFFERENCE[all(each.whole for each in lines)]
-        half = of_both * within("rich") + _changes(line, cells)[places]
-        half += of_noise * _less(min(cells, MOST_CELLS)) * noise
+        half = within("rich") + OF_DIFFERENCE * noise + OF_CHANGES * differences(line, cells, 1)[places]
     elif all(each.whole for each in lines):
         half = OF_BOTH * (1 + rough) * (within("rich") + within("brownian")) / 2
     elif all(each.in_cells for each in lines):
