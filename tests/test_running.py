@@ -599,7 +599,7 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> list[ReleasedRunningMe
 def test_releases_keep_the_contract(released, tmp_path):
     for release in (*released, released[1].latest, released[3].latest):
         check_release(release)
-        again = load(release.save(tmp_path / "release.json"))
+        again = load(release.save(tmp_path / "release.json", overwrite=True))
         assert again.to_json() == release.to_json()
         np.testing.assert_array_equal(again(GRID), release(GRID))
         assert again.achieved == release.achieved
