@@ -91,6 +91,10 @@ ESTIMATORS: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
         {"epsilon": 1.0, "bounds": (-1, 1), "coverage": 0.1},
         lambda made: made.fit(CURVES),
     ),
+    "PrivateQuantileCurves": (
+        {"epsilon": 1.0, "bounds": (-1, 1)},
+        lambda made: made.fit(CURVES),
+    ),
     "PrivateSurvival": (
         {"epsilon": 1.0, "domain": (0, 1), "cells": 4},
         lambda made: made.fit(POINTS),

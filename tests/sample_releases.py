@@ -21,6 +21,7 @@ from dpfda import (
     PrivateKernelClassifier,
     PrivateKernelRegressor,
     PrivateMean,
+    PrivateQuantileCurves,
     PrivateQuantiles,
     PrivateReferenceBand,
     PrivateSurvival,
@@ -197,6 +198,14 @@ KINDS: dict[str, Callable[[], Any]] = {
         PrivateReferenceBand(1.0, bounds=(-3, 3), coverage=0.5, domain=Domain(GRID), unit="home")
         .fit(CURVES)
         .release_
+    ),
+    "quantile curves": lambda: (
+        PrivateQuantileCurves(1.0, bounds=(-3, 3), domain=Domain(GRID), unit="home").fit(CURVES).release_
+    ),
+    "centiles of visits": lambda: (
+        PrivateQuantileCurves(1.0, 1e-6, bounds=(-3, 3), domain=Domain(GRID), missing="pooled")
+        .fit(CURVES)
+        .release_[0.9]
     ),
     "histogram": lambda: _density(PLACES).raw,
     "histogram in the plane": lambda: _density(PLANE, cells=8).raw,

@@ -42,6 +42,7 @@ LINES: dict[str, tuple[str, ...]] = {
     "survival": ("times.csv", "--time", "t", "--event", "e", "--top", "10", *SPENT),
     "cox": ("times.csv", "--time", "t", "--covariate", "e:0:1", "--top", "10", *SPENT),
     "reference": ("curves.csv", *BOUNDED, "--coverage", "0.2", *SPENT),
+    "quantile-curves": ("curves.csv", *BOUNDED, "--levels", "0.1,0.9", *SPENT),
     "keys": ("east",),
     "agree mean": ("a.card", "b.card", "--keys", "c.keys", "--points", "8", *BOUNDED, *SPENT),
     "agree density": (
@@ -69,7 +70,7 @@ LINES: dict[str, tuple[str, ...]] = {
     ),
     **{
         f"plan {verb}": (*PLANNED, *BOUNDED)
-        for verb in ("mean", "compare", "test", "covariance", "fpca", "reference")
+        for verb in ("mean", "compare", "test", "covariance", "fpca", "reference", "quantile-curves")
     },
     "plan density": (*PLANNED, "--column", "x:0:1"),
     "plan quantiles": (*PLANNED, "--column", "x:0:1"),

@@ -25,6 +25,7 @@ from dpfda import (
     PrivateKernelClassifier,
     PrivateKernelRegressor,
     PrivateMean,
+    PrivateQuantileCurves,
     PrivateQuantiles,
     PrivateReferenceBand,
     PrivateSurvival,
@@ -34,6 +35,7 @@ from dpfda import (
     release_function,
 )
 from dpfda.bases.cells import CellGrid
+from dpfda.centiles.release import ReleasedQuantileCurves
 from dpfda.comparison.difference_release import ReleasedDifference
 from dpfda.comparison.release import ReleasedComparison
 from dpfda.comparison.tested_release import ReleasedTest
@@ -88,6 +90,9 @@ def summaries() -> None:
     assert_type(PrivateVectorMean(1.0).fit(X).release_, ReleasedVector)
     assert_type(PrivateEqualityTest(1.0).fit(X, Y).release_, ReleasedTest)
     assert_type(PrivateQuantiles(1.0).fit(Y).release_, ReleasedQuantiles)
+    curves = PrivateQuantileCurves(1.0).fit(X).release_
+    assert_type(curves, ReleasedQuantileCurves)
+    assert_type(curves[0.9](0.5), float)
     assert_type(PrivateReferenceBand(1.0).fit(X).release_, ReleasedReferenceBand)
     assert_type(PrivateSurvival(1.0).fit(Y, Y).release_, ReleasedSurvival)
     assert_type(PrivateCox(1.0).fit(Y, Y, X).release_, ReleasedCox)
@@ -129,6 +134,7 @@ def files() -> None:
     assert_type(ReleasedPredictor.load("f"), ReleasedPredictor)
     assert_type(TablePredictor.load("f"), TablePredictor)
     assert_type(ReleasedQuantiles.load("f"), ReleasedQuantiles)
+    assert_type(ReleasedQuantileCurves.load("f"), ReleasedQuantileCurves)
     assert_type(ReleasedReferenceBand.load("f"), ReleasedReferenceBand)
     assert_type(ReleasedSurvival.load("f"), ReleasedSurvival)
     assert_type(ReleasedCox.load("f"), ReleasedCox)

@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from dpfda.bases.cells import CellGrid
-from dpfda.centiles.fit import Nodes, Terms, terms_for
+from dpfda.centiles.fit import Nodes, terms_for
+from dpfda.centiles.laws import Terms
 from dpfda.mechanisms.design.shares import UNIT
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.records.observations import Observations
@@ -38,9 +39,7 @@ class Cells:
     visits: bool
 
     @classmethod
-    def chosen(
-        cls, quotient: float, grid: Floats, ends: tuple[float, float], visits: bool
-    ) -> Cells:
+    def chosen(cls, quotient: float, grid: Floats, ends: tuple[float, float], visits: bool) -> Cells:
         """Cells for a quotient of the number of units and the noise in a cell."""
         times, values = (
             int(np.clip(round(many * quotient**POWER), *limits))
@@ -96,7 +95,7 @@ class Cells:
         cells: array (n, m). Cell of each value.
         codes: array (n,). Unit of each curve; c curves of one have floor(2^20 / (c m)) shares a point.
         """
-        count, points = cells.shape
+        points = cells.shape[1]
         each = UNIT // (np.maximum(np.bincount(codes, minlength=units), 1)[codes] * points)
         time = np.repeat(np.arange(self.times), np.diff(self._starts))
         # Whole numbers below 2^53, whose sums in doubles are exact.

@@ -79,7 +79,8 @@ class PrivateQuantileCurves(Estimator):
 
     References
     ----------
-    Cole & Green (1992) for centiles by smooth parameters of a law; Jones & Pewsey (2009) for its skewness.
+    Cole & Green (1992) for centiles by smooth parameters of a law; Jones & Pewsey (2009) for its
+    skewness.
 
     Examples
     --------
@@ -119,7 +120,7 @@ class PrivateQuantileCurves(Estimator):
         y : None
             Not read; where there are no `groups` a warning says so.
         groups : array (n,) or str, optional
-            Privacy unit of each record (of each visit for `LongCurves`), for example the person. Private.
+            Privacy unit of each record, for `LongCurves` of each visit: for example the person. Private.
 
         Returns
         -------
@@ -216,7 +217,7 @@ class PrivateQuantileCurves(Estimator):
 
     def _levels(self) -> tuple[float, ...]:
         try:
-            given = list(self.levels)  # type: ignore[arg-type]
+            given = list(self.levels)
         except TypeError:
             given = [self.levels]
         made = tuple(read_quantile(level, "levels") for level in given[: MOST_LEVELS + 1])
@@ -237,8 +238,8 @@ def _observations(
         grid = grid_of(settings, handed)
         found = observations_from_array(handed.values, grid, handed.groups, invalid)
         return found, grid, check_domain(given, grid), handed.groups is not None
-    ends = check_domain(stated_ends(given))
     points = domain.grid_points
+    ends = check_domain(stated_ends(given)) if points is None else check_domain(given, points)
     grid = np.linspace(*ends, POINTS) if points is None else np.asarray(points)
     found = observations_from_long(handed.values, handed.groups, ends, invalid)
     return found, grid, ends, handed.groups is not None or handed.values.groups is not None

@@ -109,16 +109,13 @@ def fitted(table: Floats, nodes: Nodes, terms: Terms, size: float, deviation: fl
     search = _Search(table, nodes, terms, size, deviation**2)
     prior = _Prior(terms, BEGIN)
     parameters, damping = search.start(prior), 1.0
-    covariance = np.eye(terms.count)
     for step in range(3 * STEPS + LAST):
         active = prior.active(2 << min(step // STEPS, 3), step >= 3 * STEPS)
         gradient, curvature = search.slopes(parameters, prior)
-        parameters, damping = search.improved(
-            parameters, prior, active, gradient, curvature, damping
-        )
+        parameters, damping = search.improved(parameters, prior, active, gradient, curvature, damping)
         if step >= 2 * STEPS:
-            covariance = np.linalg.inv(curvature)
-            prior = prior.learned(parameters, np.diag(covariance), active)
+            variances = np.diag(np.linalg.inv(curvature))
+            prior = prior.learned(parameters, variances, active)
     curvature = search.slopes(parameters, prior)[1]
     root = scipy.linalg.solve_triangular(np.linalg.cholesky(curvature), np.eye(terms.count), lower=True)
     left = prior.sizes[:2] ** 2 / ((DECAY - 1) * terms.centre ** (DECAY - 1))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import scipy
@@ -54,12 +55,12 @@ class Terms:
         """Where in the parameters are those of centre, scale, skewness, weights and visits."""
         counts = (self.centre, self.centre, self.shape, self.shape * SHAPES, self.visits)
         ends = np.cumsum((0, *counts)).tolist()
-        return tuple(slice(start, end) for start, end in zip(ends[:-1], ends[1:], strict=True))
+        return tuple(slice(start, end) for start, end in pairwise(ends))
 
     @property
     def count(self) -> int:
         """Number P of parameters."""
-        return self.parts[-1].stop
+        return int(self.parts[-1].stop)
 
     def at(self, parameters: Floats, positions: Floats) -> Laws:
         """The laws at times, as shares of the domain."""
@@ -113,13 +114,13 @@ class Laws:
         place = self._places(values)[2]
         bins = place.astype(np.int64)
         rows = np.arange(len(values))[:, None]
-        return self._below[rows, bins] + (place - bins) * self.masses[rows, bins]
+        return np.asarray(self._below[rows, bins] + (place - bins) * self.masses[rows, bins])
 
     def quantiles(self, level: float) -> Floats:
         """Values (q,) with a share below."""
         found = [np.interp(level, row, EDGES) for row in self._below]
         bent = np.arcsinh(np.array(found)) + self.skew
-        return np.clip(self.centre + self.scale * np.sinh(bent), 0.0, 1.0)
+        return np.asarray(np.clip(self.centre + self.scale * np.sinh(bent), 0.0, 1.0))
 
     def slopes(self, values: Floats) -> tuple[Floats, Floats]:
         """How shares below values (q, k) rise with the value (q, k), and with parameters (q, k, P)."""

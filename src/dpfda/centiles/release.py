@@ -17,6 +17,7 @@ from dpfda.centiles.cells import Cells
 from dpfda.centiles.fit import Posterior, fitted
 from dpfda.centiles.laws import Laws
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.encoding import floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import real, reals
 from dpfda.privacy.certificates import Certificate
@@ -120,7 +121,7 @@ class ReleasedQuantileCurves(Valued):
     _has_exact: ClassVar[bool] = False
     _arrays: ClassVar[tuple[str, ...]] = ("lower", "upper")
     ENTRIES: ClassVar[file.Table] = {
-        "levels": file.FLOATS,
+        "levels": file.entry(lambda written: floats(written).tolist(), list),
         "chosen": file.NUMBER,
         "cells.domain_range": file.ENDS.named("domain_range"),
         "cells.grid_points": file.FLOATS.named("grid_points"),
@@ -243,9 +244,7 @@ class ReleasedQuantileCurves(Valued):
         """
         over = self.cells.position(self._band_points()[:, 0])
         position = self.cells.position(at)
-        half = half_widths(
-            self._posterior, position, over, self.chosen, asked.level, asked.simultaneous
-        )
+        half = half_widths(self._posterior, position, over, self.chosen, asked.level, asked.simultaneous)
         lower, upper = self._ends(at)
         values, reach = self._values(at), half * (upper - lower)
         band = Band(at, values - reach, values + reach, asked.level, asked.simultaneous, COVERS)
