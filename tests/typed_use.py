@@ -90,9 +90,7 @@ def summaries() -> None:
     assert_type(PrivateVectorMean(1.0).fit(X).release_, ReleasedVector)
     assert_type(PrivateEqualityTest(1.0).fit(X, Y).release_, ReleasedTest)
     assert_type(PrivateQuantiles(1.0).fit(Y).release_, ReleasedQuantiles)
-    curves = PrivateQuantileCurves(1.0).fit(X).release_
-    assert_type(curves, ReleasedQuantileCurves)
-    assert_type(curves[0.9](0.5), float)
+    assert_type(PrivateQuantileCurves(1.0).fit(X).release_, ReleasedQuantileCurves)
     assert_type(PrivateReferenceBand(1.0).fit(X).release_, ReleasedReferenceBand)
     assert_type(PrivateSurvival(1.0).fit(Y, Y).release_, ReleasedSurvival)
     assert_type(PrivateCox(1.0).fit(Y, Y, X).release_, ReleasedCox)
@@ -110,6 +108,7 @@ def values() -> None:
     assert_type(density(0.5), float)
     assert_type(density(Y), NDArray[np.float64])
     assert_type(PrivateSurvival(1.0).fit(Y, Y).release_(0.5), float)
+    assert_type(PrivateQuantileCurves(1.0).fit(X).release_[0.9](0.5), float)
 
 
 def files() -> None:

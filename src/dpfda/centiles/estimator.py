@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfda.bases.grids import check_domain
+from dpfda.bases.grids import check_domain, equally_spaced
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import ValueBounds, read_bounds
 from dpfda.centiles.cells import Cells
@@ -238,9 +238,12 @@ def _observations(
         grid = grid_of(settings, handed)
         found = observations_from_array(handed.values, grid, handed.groups, invalid)
         return found, grid, check_domain(given, grid), handed.groups is not None
-    points = domain.grid_points
-    ends = check_domain(stated_ends(given)) if points is None else check_domain(given, points)
-    grid = np.linspace(*ends, POINTS) if points is None else np.asarray(points)
+    if domain.grid_points is None:
+        ends = check_domain(stated_ends(given))
+        grid = equally_spaced(POINTS, ends)
+    else:
+        grid = np.asarray(domain.grid_points)
+        ends = check_domain(given, grid)
     found = observations_from_long(handed.values, handed.groups, ends, invalid)
     return found, grid, ends, handed.groups is not None or handed.values.groups is not None
 
