@@ -105,9 +105,12 @@ class QuantileCurvesPlan(TablePlan):
             deviation = low * (high / low) ** place
             chances = np.diff(scipy.special.ndtr((edges - centre[:, None]) / deviation), axis=1)
             expected = nodes.summed(chances)
-            seen = generator.multinomial(self.designed, expected / expected.sum(axis=1, keepdims=True))
+            # Whole curves are all seen in every cell of time, visits each in one.
+            share = expected.sum(axis=1, keepdims=True)
+            people = np.maximum(1.0, self.designed * (share if self.cells.visits else share**0))
+            seen = generator.multinomial(np.rint(people[:, 0]).astype(np.int64), expected / share)
             noise = law.simulate(generator, 1)[0].reshape(expected.shape) / UNIT
-            table = seen * expected.sum(axis=1, keepdims=True) + noise
+            table = seen * (self.designed * share / people) + noise
             terms = self.cells.terms(self.size is not None)
             made = fitted(table, nodes, terms, float(self.designed), self.table.deviation)
             laws = made.at(nodes.positions)

@@ -318,7 +318,8 @@ class ReleasedQuantileCurves(Valued):
             f"{self.chosen:g} below"
         )
         units = str(self.about.get("value", "units of the data"))
-        return (Claim("population", holds, units, legend="the population's", among="samples"),)
+        legend = f"the population's curve of {self.chosen:g}"
+        return (Claim("population", holds, units, legend=legend, among="samples"),)
 
     def _stated(self) -> Stated:
         unit, noise = self.unit, self.shares.noise.describe().replace("coefficients", "cells")
