@@ -4,8 +4,8 @@ A growth chart
 
 Centiles of height from one to eighteen years, of children who were measured once or twice each: the 93
 of the Berkeley growth study, from ``atlas/berkeley_growth.csv`` in the folder that ``DPFDA_DATA_DIR``
-names, and 7,907 made-up ones that lie between two of them, so that there are enough. A participant is what
-is protected.
+names, and 7,907 made-up ones that lie between two of them, so that there are enough. A participant is
+what is protected.
 """
 
 import os

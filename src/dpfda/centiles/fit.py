@@ -34,8 +34,9 @@ LARGEST = np.array([1.0, 1.5, 1.5, 1.0, 2.0])
 CENTRE, WIDTH, LEVELS = 0.5, np.log(0.15), (0.5, 1.0, 0.5, 0.5)
 # A count has some variance where next to none is expected.
 SPARE = 0.3
-# Newton steps with 2, 4, 8 terms, then with all.
-STEPS, LAST = 3, 19
+# Newton steps with each of 2, 4, 8 terms in time, then with all. Where the first search ends in a law
+# that the table contradicts, a slower one begins with the centre alone.
+QUICK, SLOW, LAST, CONTRADICTED = 3, 6, 19, 1.3
 TRIALS, WORST = 8, 1e6
 # Where the search begins: centres, and scales.
 CENTRES, SCALES = np.linspace(0.02, 0.98, 49), 14
@@ -107,13 +108,21 @@ def fitted(table: Floats, nodes: Nodes, terms: Terms, size: float, deviation: fl
     deviation: Of the noise in a cell.
     """
     search = _Search(table, nodes, terms, size, deviation**2)
-    prior = _Prior(terms, BEGIN)
+    found = _searched(search, QUICK)
+    if search.misfit(found) <= CONTRADICTED:
+        return found
+    return min(found, _searched(search, SLOW), key=search.misfit)
+
+
+def _searched(search: _Search, steps: int) -> Posterior:
+    """What Newton steps lead to."""
+    terms, prior = search.terms, _Prior(search.terms, BEGIN)
     parameters, damping = search.start(prior), 1.0
-    for step in range(3 * STEPS + LAST):
-        active = prior.active(2 << min(step // STEPS, 3), step >= 3 * STEPS)
+    for step in range(3 * steps + LAST):
+        active = prior.active(2 << min(step // steps, 3), step >= 3 * steps, steps == QUICK)
         gradient, curvature = search.slopes(parameters, prior)
         parameters, damping = search.improved(parameters, prior, active, gradient, curvature, damping)
-        if step >= 2 * STEPS:
+        if step >= 2 * steps:
             variances = np.diag(np.linalg.inv(curvature))
             prior = prior.learned(parameters, variances, active)
     curvature = search.slopes(parameters, prior)[1]
@@ -156,11 +165,17 @@ class _Prior:
         group, unit, _ = self._laid
         return np.where(group >= 0, self.sizes[group] ** 2, 1.0) * unit
 
-    def active(self, terms: int, shapes: bool) -> Flags:
-        """Parameters (P,) that a step may move: so many terms of the centre, fewer of the scale."""
+    def active(self, terms: int, shapes: bool, scaled: bool) -> Flags:
+        """Parameters (P,) that a step may move: so many terms of the centre, fewer of others.
+
+        shapes: Whether all others may be moved.
+        scaled: Whether scale and visits may before.
+        """
         found = np.zeros(self.terms.count, dtype=bool)
         centre, scale, skew, weights, visits = self.terms.parts
-        for part, count in ((centre, terms), (scale, terms if shapes else terms // 2), (visits, terms)):
+        early = terms if shapes else int(scaled) * terms // 2
+        rest = terms if shapes or scaled else 1
+        for part, count in ((centre, terms), (scale, early), (visits, rest)):
             found[part.start : min(part.stop, part.start + count)] = True
         if shapes:
             found[skew], found[weights] = True, True
@@ -219,16 +234,22 @@ class _Search:
         gradient = rising.T @ (weights * rest) - (parameters - prior.mean) / prior.variances
         return gradient, (rising.T * weights) @ rising + np.diag(1 / prior.variances)
 
+    def _expected(self, parameters: Floats) -> Floats:
+        laws = self.terms.at(parameters, self.nodes.positions)
+        chances = laws.chances(self.table.shape[1]) * laws.seen[:, None]
+        return self.size * self.nodes.summed(chances)
+
     def _variance(self, expected: Floats) -> Floats:
         return self.noise + expected + SPARE
 
+    def misfit(self, found: Posterior) -> float:
+        """Mean square of what laws leave of the table, in deviations of a cell."""
+        expected = self._expected(found.parameters)
+        return float(np.mean((self.table - expected) ** 2 / self._variance(expected)))
+
     def _off(self, parameters: Floats, prior: _Prior) -> float:
         """Minus the log posterior."""
-        laws = self.terms.at(parameters, self.nodes.positions)
-        inner = np.arange(1, self.table.shape[1]) / self.table.shape[1]
-        below = laws.below(np.broadcast_to(inner, (laws.centre.size, inner.size)))
-        ends = np.pad(below, ((0, 0), (1, 1)), constant_values=((0, 0), (0, 1)))
-        expected = self.size * self.nodes.summed(np.diff(ends, axis=1) * laws.seen[:, None])
+        expected = self._expected(parameters)
         variance = self._variance(expected)
         fit = np.sum((self.table - expected) ** 2 / variance + np.log(variance))
         return float(fit + np.sum((parameters - prior.mean) ** 2 / prior.variances)) / 2

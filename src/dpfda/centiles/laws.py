@@ -146,9 +146,16 @@ class Laws:
         ]
         return rising, np.concatenate(found, axis=2)
 
+    def chances(self, count: int) -> Floats:
+        """Chances (q, K) of equal cells of [0, 1]."""
+        below = self.below(self._inner(count))
+        return np.diff(np.pad(below, ((0, 0), (1, 1)), constant_values=((0, 0), (0, 1))), axis=1)
+
     def cells(self, count: int) -> tuple[Floats, Floats]:
         """Chances (q, K) of equal cells of [0, 1], and how they rise with parameters (q, K, P)."""
-        inner = np.broadcast_to(np.arange(1, count) / count, (len(self.centre), count - 1))
-        below = np.pad(self.below(inner), ((0, 0), (1, 1)), constant_values=((0, 0), (0, 1)))
-        slopes = np.pad(self.slopes(inner)[1], ((0, 0), (1, 1), (0, 0)))
-        return np.diff(below, axis=1), np.diff(slopes, axis=1)
+        slopes = np.pad(self.slopes(self._inner(count))[1], ((0, 0), (1, 1), (0, 0)))
+        return self.chances(count), np.diff(slopes, axis=1)
+
+    def _inner(self, count: int) -> Floats:
+        """Edges (q, K - 1) between cells."""
+        return np.broadcast_to(np.arange(1, count) / count, (len(self.centre), count - 1))
