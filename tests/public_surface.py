@@ -104,6 +104,10 @@ ESTIMATORS: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
         {"epsilon": 1.0, "bounds": (-1, 1), "steps": 3, "most_months": 2},
         _first_month,
     ),
+    "PrivateQuantileCurves": (
+        {"epsilon": 1.0, "bounds": (-1, 1)},
+        lambda made: made.fit(CURVES),
+    ),
     "PrivateSurvival": (
         {"epsilon": 1.0, "domain": (0, 1), "cells": 4},
         lambda made: made.fit(POINTS),

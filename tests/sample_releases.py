@@ -21,6 +21,7 @@ from dpfda import (
     PrivateKernelClassifier,
     PrivateKernelRegressor,
     PrivateMean,
+    PrivateQuantileCurves,
     PrivateQuantiles,
     PrivateReferenceBand,
     PrivateRunningMean,
@@ -211,6 +212,14 @@ KINDS: dict[str, Callable[[], Any]] = {
     "running mean": lambda: _months(epsilon=1.0),
     "running mean, units in two months": lambda: _months(rho=0.5, most_months=2),
     "combined mean": lambda: _fit(basis=None).combined(_fit(basis=None, epsilon=2.0)),
+    "quantile curves": lambda: (
+        PrivateQuantileCurves(1.0, bounds=(-3, 3), domain=Domain(GRID), unit="home").fit(CURVES).release_
+    ),
+    "centiles of visits": lambda: (
+        PrivateQuantileCurves(1.0, 1e-6, bounds=(-3, 3), domain=Domain(GRID), missing="pooled")
+        .fit(CURVES)
+        .release_[0.9]
+    ),
     "histogram": lambda: _density(PLACES).raw,
     "histogram in the plane": lambda: _density(PLANE, cells=8).raw,
     "covariance": lambda: _second(PrivateCovariance, unit="person"),

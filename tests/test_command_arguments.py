@@ -43,6 +43,7 @@ LINES: dict[str, tuple[str, ...]] = {
     "cox": ("times.csv", "--time", "t", "--covariate", "e:0:1", "--domain", "0", "10", *SPENT),
     "reference": ("curves.csv", *BOUNDED, "--coverage", "0.2", *SPENT),
     "month": ("curves.csv", "--month", "1", "--state", "new.state", *BOUNDED, *SPENT),
+    "quantile-curves": ("curves.csv", *BOUNDED, "--levels", "0.1,0.9", *SPENT),
     "keys": ("east",),
     "agree mean": ("a.card", "b.card", "--keys", "c.keys", "--points", "8", *BOUNDED, *SPENT),
     "agree density": (
@@ -70,7 +71,7 @@ LINES: dict[str, tuple[str, ...]] = {
     ),
     **{
         f"plan {verb}": (*PLANNED, *BOUNDED)
-        for verb in ("mean", "compare", "test", "covariance", "fpca", "reference", "month")
+        for verb in ("mean", "compare", "test", "covariance", "fpca", "reference", "month", "quantile-curves")
     },
     "plan density": (*PLANNED, "--column", "x:0:1"),
     "plan quantiles": (*PLANNED, "--column", "x:0:1"),

@@ -25,6 +25,7 @@ from dpfda import (
     PrivateKernelClassifier,
     PrivateKernelRegressor,
     PrivateMean,
+    PrivateQuantileCurves,
     PrivateQuantiles,
     PrivateReferenceBand,
     PrivateRunningMean,
@@ -35,6 +36,7 @@ from dpfda import (
     release_function,
 )
 from dpfda.bases.cells import CellGrid
+from dpfda.centiles.release import ReleasedQuantileCurves
 from dpfda.comparison.difference_release import ReleasedDifference
 from dpfda.comparison.release import ReleasedComparison
 from dpfda.comparison.tested_release import ReleasedTest
@@ -91,6 +93,7 @@ def summaries() -> None:
     assert_type(PrivateVectorMean(1.0).fit(X).release_, ReleasedVector)
     assert_type(PrivateEqualityTest(1.0).fit(X, Y).release_, ReleasedTest)
     assert_type(PrivateQuantiles(1.0).fit(Y).release_, ReleasedQuantiles)
+    assert_type(PrivateQuantileCurves(1.0).fit(X).release_, ReleasedQuantileCurves)
     assert_type(PrivateReferenceBand(1.0).fit(X).release_, ReleasedReferenceBand)
     assert_type(PrivateRunningMean(1.0).open("means.state").publish(X), ReleasedRunningMean)
     assert_type(PrivateSurvival(1.0).fit(Y, Y).release_, ReleasedSurvival)
@@ -109,6 +112,7 @@ def values() -> None:
     assert_type(density(0.5), float)
     assert_type(density(Y), NDArray[np.float64])
     assert_type(PrivateSurvival(1.0).fit(Y, Y).release_(0.5), float)
+    assert_type(PrivateQuantileCurves(1.0).fit(X).release_[0.9](0.5), float)
 
 
 def files() -> None:
@@ -133,6 +137,7 @@ def files() -> None:
     assert_type(ReleasedPredictor.load("f"), ReleasedPredictor)
     assert_type(TablePredictor.load("f"), TablePredictor)
     assert_type(ReleasedQuantiles.load("f"), ReleasedQuantiles)
+    assert_type(ReleasedQuantileCurves.load("f"), ReleasedQuantileCurves)
     assert_type(ReleasedReferenceBand.load("f"), ReleasedReferenceBand)
     assert_type(ReleasedRunningMean.load("f"), ReleasedRunningMean)
     assert_type(CombinedMean.load("f"), CombinedMean)

@@ -11,6 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dpfda.centiles.estimator import PrivateQuantileCurves
     from dpfda.comparison.equality_test import PrivateEqualityTest
     from dpfda.comparison.estimator import PrivateComparison
     from dpfda.covariance.estimator import PrivateCovariance
@@ -43,6 +44,7 @@ _HOMES = {
     "PrivateFPCA": "covariance.fpca",
     "PrivateDensity": "density.estimator",
     "PrivateQuantiles": "density.quantiles",
+    "PrivateQuantileCurves": "centiles.estimator",
     "PrivateSurvival": "survival.estimator",
     "PrivateCox": "survival.cox",
     "PrivateReferenceBand": "reference.estimator",
@@ -68,6 +70,7 @@ __all__ = [
     "PrivateFPCA",
     "PrivateDensity",
     "PrivateQuantiles",
+    "PrivateQuantileCurves",
     "PrivateSurvival",
     "PrivateCox",
     "PrivateReferenceBand",

@@ -28,7 +28,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from dpfda.bounds import Norm
-from dpfda.mechanisms.design.shares import EXPONENT, share_noise
+from dpfda.mechanisms.design.shares import EXPONENT, UNIT, share_noise
 from dpfda.noise import AnyNorm, BoxNoise, NoiseLaw, Width, body_noise, cost_of, gaussian_noise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.certificates import WHOLE, Certificate
@@ -147,6 +147,8 @@ class ShareTable(Table):
         "summary", "bound" and "basis" for the ledger's history.
     tuning : mapping
         "name" and public tuning of the mechanism, for the certificate; its noise is added.
+    parts : tuple of int
+        How much of a unit each part of the cells gets at most, where that is known.
 
     Examples
     --------
@@ -165,11 +167,12 @@ class ShareTable(Table):
     noise: str = "auto"
     words: Mapping[str, str] = field(default_factory=dict)
     tuning: Mapping[str, object] = field(default_factory=lambda: {"name": "shares"})
+    parts: tuple[int, ...] = (UNIT,)
 
     @cached_property
     def calibrated(self) -> tuple[NoiseLaw, Guarantee, Norm, int]:
         """The law, what is charged, and by how much neighbours differ in the norm that it needs."""
-        return share_noise(self.cells, self.guarantee, self.neighbours, self.noise)
+        return share_noise(self.cells, self.guarantee, self.neighbours, self.noise, self.parts)
 
     def publish(self, total: IntegerSum, paying: Paying = NAMED) -> tuple[NoisyShares, Certificate]:
         """Charge the ledger, draw the noise, add it to the private sum of all units' shares.

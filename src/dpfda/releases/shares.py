@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -20,12 +21,17 @@ from dpfda.releases.promise import AddedNoise
 from dpfda.releases.published import Published
 
 
-def noise_on_shares(noise: NoiseLaw, exponent: int, neighbours: Neighbours) -> list[AddedNoise]:
-    """Noise on sums of shares in units of 2^-exponent, with how far one unit moves them."""
+def noise_on_shares(
+    noise: NoiseLaw, exponent: int, neighbours: Neighbours, parts: Sequence[int] = ()
+) -> list[AddedNoise]:
+    """Noise on sums of shares in units of 2^-exponent, with how far one unit moves them.
+
+    parts: As in `share_differences`; by default one.
+    """
     if exponent < 0:
         raise ValueError("shares are in units of at most one")
     gaussian = isinstance(noise, GaussianNoise)
-    return [AddedNoise(noise, *share_differences(gaussian, neighbours, 1 << exponent))]
+    return [AddedNoise(noise, *share_differences(gaussian, neighbours, *(parts or (1 << exponent,))))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +70,9 @@ class NoisyShares(file.Written):
         """What counts are divided by: the public number of units, or the noisy one, at least 1."""
         return float(self.public_size or max(1.0, float(self.counts.sum())))
 
-    def _added_noise(self, neighbours: Neighbours) -> list[AddedNoise]:
+    def _added_noise(self, neighbours: Neighbours, parts: Sequence[int] = ()) -> list[AddedNoise]:
         """The noise, with how far one unit moves what it was added to."""
-        return noise_on_shares(self.noise, self.exponent, neighbours)
+        return noise_on_shares(self.noise, self.exponent, neighbours, parts)
 
     @property
     def deviation(self) -> float:
