@@ -71,7 +71,9 @@ LINES: dict[str, tuple[str, ...]] = {
     ),
     **{
         f"plan {verb}": (*PLANNED, *BOUNDED)
-        for verb in ("mean", "compare", "test", "covariance", "fpca", "reference", "month", "quantile-curves")
+        for verb in (
+            "mean", "compare", "test", "covariance", "fpca", "reference", "month", "quantile-curves",
+        )
     },
     "plan density": (*PLANNED, "--column", "x:0:1"),
     "plan quantiles": (*PLANNED, "--column", "x:0:1"),

@@ -1,6 +1,7 @@
 """Quantile curves: sensitivity and noise, laws that never cross, z-scores, few visits, words."""
 
 import itertools
+import json
 import math
 
 import numpy as np
@@ -14,7 +15,7 @@ from dpfda.bounds import L2Ball
 from dpfda.centiles.cells import Cells
 from dpfda.centiles.fit import fitted
 from dpfda.centiles.laws import EDGES, SHAPES, Terms
-from dpfda.errors import BudgetError, ParameterError
+from dpfda.errors import BudgetError, ParameterError, StorageError
 from dpfda.mechanisms.design.shares import UNIT, share_differences, share_noise
 from dpfda.noise import GaussianNoise, KNormNoise
 from dpfda.privacy.guarantees import Neighbours, PureDP
@@ -423,3 +424,14 @@ def test_a_plan_foretells_the_error_of_ordinary_curves() -> None:
     assert plan.error / 3 < np.mean(errors) < plan.error_for_most * 2
     assert made(4.0).plan(2000, GRID).error < plan.error
     assert plan.error < plan.band() < 5 * plan.error
+
+
+@pytest.mark.parametrize("exponent", [10, 19, 21, 40])
+def test_a_file_whose_shares_are_in_other_units_is_refused(release, tmp_path, exponent) -> None:
+    """Read in smaller units the noise would look smaller than what the guarantee needs."""
+    path = release.save(tmp_path / "curves.json")
+    written = json.loads(path.read_text(encoding="utf-8"))
+    written["shares"]["exponent"] = exponent
+    path.write_text(json.dumps(written), encoding="utf-8")
+    with pytest.raises(StorageError):
+        load(path)

@@ -26,10 +26,12 @@ def noise_on_shares(
 ) -> list[AddedNoise]:
     """Noise on sums of shares in units of 2^-exponent, with how far one unit moves them.
 
-    parts: As in `share_differences`; by default one.
+    parts: As in `share_differences`, in units of 2^-20; by default one.
     """
     if exponent < 0:
         raise ValueError("shares are in units of at most one")
+    if parts and exponent != EXPONENT:
+        raise ValueError("shares and their parts are in different units")
     gaussian = isinstance(noise, GaussianNoise)
     return [AddedNoise(noise, *share_differences(gaussian, neighbours, *(parts or (1 << exponent,))))]
 

@@ -25,16 +25,18 @@ EXPONENT = 20
 UNIT = 1 << EXPONENT
 
 
-def share_differences(gaussian: bool, neighbours: Neighbours, *parts: int) -> tuple[Norm, int]:
+def share_differences(
+    gaussian: bool, neighbours: Neighbours, part: int, *parts: int
+) -> tuple[Norm, int]:
     """By how much neighbours' sums of shares differ, in the norm that the noise needs.
 
     gaussian: Whether the noise is normal.
-    parts: All shares of a unit together, at most; or so much in each part of the cells.
+    part, parts: All shares of a unit together, at most; or so much in each part of the cells.
     """
     if not gaussian:
-        return "l1", neighbours.differences(sum(parts))
+        return "l1", neighbours.differences(part + sum(parts))
     # Shares are not negative, so two units are at most 2^(1/2) apart.
-    square = neighbours.differences(sum(part**2 for part in parts))
+    square = neighbours.differences(sum(each**2 for each in (part, *parts)))
     root = math.isqrt(square)
     return "l2", root if root**2 == square else root + 1
 
