@@ -4,7 +4,7 @@ A growth chart
 
 Centiles of height from one to eighteen years, of children who were measured once or twice each: the 93
 of the Berkeley growth study, from ``atlas/berkeley_growth.csv`` in the folder that ``DPFDA_DATA_DIR``
-names, and 7,907 made-up ones that lie between two of them, so that there are enough. A participant is
+names, and 7,907 made-up ones that lie between two of them, so that there are enough. A person is
 what is protected.
 """
 
@@ -39,7 +39,7 @@ lower, upper = np.interp(ages, (1, 18), (58, 145)), np.interp(ages, (1, 12, 18),
 labels = {"domain": "age (years)", "value": "height (cm)"}
 chart = PrivateQuantileCurves(
     epsilon=1.0, bounds=(lower, upper), levels=(0.03, 0.15, 0.5, 0.85, 0.97),
-    domain=Domain(ages, labels=labels), unit="participant",
+    domain=Domain(ages, labels=labels), unit="person",
 )  # fmt: skip
 release = chart.fit(visits).release_
 release.plot()
