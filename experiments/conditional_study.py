@@ -116,7 +116,7 @@ def held(name: str, n: int, epsilon: float, place: float, samples: int, seed: in
         conditional = noisy.conditional(place)
         band = conditional.band(LEVEL)
         coefficients = noisy.raw.smoother.coefficients(exact.counts / exact.size)
-        before = conditional._before(conditional._lines(coefficients))
+        before = conditional._before(conditional._along(coefficients))
         nodes = conditional._made(before)
         other = np.interp(band.points, (np.arange(nodes.size) + 0.5) / nodes.size, nodes)
         own = conditional(band.points)
