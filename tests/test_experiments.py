@@ -18,6 +18,7 @@ from experiments import (
     atlas,
     best_mean,
     common,
+    conditional_study,
     elliptical,
     errata,
     figure1,
@@ -279,3 +280,9 @@ def test_errors_beside_the_limit_are_near_what_plans_expect(monkeypatch: pytest.
         assert 0.3 < row["ours"] / row["expected"] < 3
     assert rows[2]["ours"] < rows[1]["ours"] < rows[0]["ours"]
     assert rows[2]["ours"] < rows[2]["process"]
+
+
+def test_a_conditional_density_is_held_against_its_counts_without_noise() -> None:
+    found = conditional_study.held(next(iter(conditional_study.LAWS)), 2000, 2.0, 0.5, 2, 0)
+    assert found["of"] == 2
+    assert 0 < found["reach"] < 3
