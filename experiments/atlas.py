@@ -27,7 +27,7 @@ from experiments.atlas_page import draw_picture, write_page
 from experiments.atlas_rivals import CELLS, HINDSIGHT, cosine_releases, rule_cells, spline
 from experiments.common import Floats, Options
 
-SEED = 20240614
+SEED = 2026112601
 DRAWS, QUICK_DRAWS = 200, 10
 RELEASES, QUICK_RELEASES = 25, 2
 LEVEL = 0.95

@@ -24,7 +24,7 @@ from experiments.common import Floats, Options
 from experiments.recipe import RANGE, Sample
 from experiments.simulated import POINTS, RADIUS, SCENARIOS, VALUES, curves_around
 
-SEED = 20240608
+SEED = 2026112602
 SIZES = (100, 1000, 10_000)
 EPSILONS = (0.125, 1.0, 4.0)
 # Each at its own public tuning. Two of them need bounds on values.

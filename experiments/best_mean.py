@@ -25,7 +25,7 @@ from experiments.best_mean_page import draw_picture, write_page
 from experiments.common import Floats, Options, trapezoid
 from experiments.recipe import RANGE, SMOOTHNESS
 
-SEED = 20240607
+SEED = 2026112603
 DRAWS, QUICK_DRAWS = 8000, 400
 EPSILONS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 # Two guarantees beside pure ones, at which Gaussian noise is used.

@@ -25,7 +25,7 @@ from dpfda.testing import simulate_releases
 from experiments import common
 from experiments.common import Floats
 
-SEED = 20231121
+SEED = 2026112604
 POINTS = 48
 KERNEL = Matern(0.5, nu=1.5)
 DIMENSIONS = (2, 4, 6, 8, 12, 16)

@@ -16,7 +16,7 @@ from dpfda.testing import simulate_density
 from experiments import common
 from experiments.common import Floats
 
-SEED = 20261127
+SEED = 2026112606
 SAMPLES, BANDS, QUICK = 24, 100, 2
 # (n, epsilon) of the comparison; of the bands; values of the covariate, in the middle and where few are.
 CASES, BANDED, PLACES = ((2000, 0.3), (2000, 1.0), (20_000, 1.0)), ((500, 1.0), (5000, 1.0)), (0.5, 0.9)

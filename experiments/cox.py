@@ -25,7 +25,7 @@ from dpfda import Domain, PrivateCox
 from experiments import common
 from experiments.common import Floats
 
-SEED = 20261126
+SEED = 2026112607
 EFFECTS, CENSORING, DELTA = np.array([0.0, 0.5, 0.8]), 0.3, 1e-3
 SIDE = 1 / math.sqrt(EFFECTS.size)
 SIZES, EPSILONS, REPEATS, QUICK_REPEATS = (1000, 5000, 20_000), (0.75, 1.0, 3.0, 6.0), 12, 1

@@ -19,7 +19,7 @@ from dpfda import PrivateDensity, PrivateQuantiles
 from experiments import common
 from experiments.density_rivals import LEVELS, SHAPES
 
-SEED = 20261125
+SEED = 2026112608
 SIZES, REPEATED = (1000, 100_000, 10_000_000), 3
 NAMES = ("normal", "t, 2 degrees")
 EPSILON = 1.0

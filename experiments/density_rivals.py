@@ -18,7 +18,7 @@ from dpfda.testing import simulate_density
 from experiments import common
 from experiments.common import Floats
 
-SEED = 20261128
+SEED = 2026112609
 DRAWS, QUICK_DRAWS = 16, 2
 EPSILONS, SIZES = (0.1, 1.0, 10.0), (200, 2000, 20_000)
 LEVELS = np.array([0.1, 0.25, 0.5, 0.75, 0.9])
@@ -103,13 +103,20 @@ def measured(law: Any, domain: Any, pdf: Callable[[Floats], Floats], found: Floa
 
 
 def on_scales(
-    law: Any, domain: tuple[float, float], points: Floats, epsilon: float, generator: Any
+    law: Any,
+    domain: tuple[float, float],
+    points: Floats,
+    epsilon: float,
+    source: Callable[[], np.random.Generator],
 ) -> dict[str, Floats]:
-    """Errors of a density on equal cells, with a zoom, and by default: one of these two."""
+    """Errors of a density on equal cells, with a zoom, and by default: one of these two.
+
+    Where `source` gives equal generators, counts of both get the same noise, up to its scale.
+    """
     found = {}
     for scale in ("linear", "zoom"):
         prepared = PrivateDensity(epsilon, domain=domain, scale=scale).prepare(points)
-        made = simulate_density(prepared, generator)
+        made = simulate_density(prepared, source())
         found[scale] = measured(law, domain, made, made.quantile(LEVELS))
     zoomed = PrivateDensity(epsilon, domain=domain).plan(points.size).zoom is not None
     return {"auto": found["zoom" if zoomed else "linear"], **found}
@@ -122,7 +129,7 @@ def scales(name: str, n: int, budget: float, draws: int, seed: int) -> list[dict
         key = [seed, 1, list(EVERY).index(name), n, round(budget), draw]
         generator = np.random.default_rng(key)
         points = np.clip(law.rvs(size=n, random_state=generator), *domain)
-        found = on_scales(law, domain, points, budget / n, generator)
+        found = on_scales(law, domain, points, budget / n, partial(np.random.default_rng, [*key, 1]))
         kept.append([found["zoom"], found["linear"]])
     zoom, linear = np.sqrt(np.mean(kept, axis=0))
     ratios = {"quantiles": zoom[:5].mean() / linear[:5].mean(), "density": zoom[5] / linear[5]}
@@ -140,7 +147,7 @@ def one(name: str, n: int, epsilon: float, draws: int, seed: int) -> list[dict[s
         generator = np.random.default_rng([seed, list(SHAPES).index(name), n, round(10 * epsilon), draw])
         points = np.clip(law.rvs(size=n, random_state=generator), *domain)
         note = partial(measured, law, domain)
-        for scale, errors in on_scales(law, domain, points, epsilon, generator).items():
+        for scale, errors in on_scales(law, domain, points, epsilon, lambda own=generator: own).items():
             kept.setdefault(scale, []).append(errors)
         for cells in CELLS:
             shares = plain_histogram(points, domain, epsilon, cells, generator)

@@ -26,7 +26,7 @@ from dpfda.privacy.guarantees import PureDP
 from experiments import common
 from experiments.common import Floats
 
-SEED = 2026112510
+SEED = 2026112611
 SENSITIVITY = 1.0
 SCALES = (1.0, 2.0)
 DIMENSIONS = (1, 2, 10)

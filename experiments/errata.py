@@ -17,7 +17,7 @@ from experiments import common, errata_gaussian, recipe
 from experiments.common import Floats
 from experiments.recipe import Sample, eigenpairs
 
-SEED = 2026112511
+SEED = 2026112612
 Row = dict[str, Any]
 
 

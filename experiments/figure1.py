@@ -31,7 +31,7 @@ from experiments.simulated import (
 )
 from experiments.table2_page import COLOURS, NAMES
 
-SEED = 2026112512
+SEED = 2026112613
 REPETITIONS = 100
 QUICK_REPETITIONS = 2
 FOLDS = 10

@@ -27,7 +27,7 @@ from experiments.simulated import (
 )
 from experiments.table2_page import COLOURS, NAMES
 
-SEED = 20230834
+SEED = 2026112614
 REPETITIONS = 100
 QUICK_REPETITIONS = 3
 # Simulated noises for each sample, where the expectation has no closed form.

@@ -25,7 +25,7 @@ from experiments.density_recipe import (
 )
 from experiments.density_study import Name, Row, compared, library_draws, titled
 
-SEED = 2026112514
+SEED = 2026112615
 SIZE = 2000
 CELLS = 400
 # Of order n^(-1/5); the factor is not printed. A quarter gives an estimate like the paper's.

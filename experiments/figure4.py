@@ -24,7 +24,7 @@ from experiments.density_recipe import (
 )
 from experiments.density_study import Name, Row, compared, library_draws, titled
 
-SEED = 2026112515
+SEED = 2026112616
 SIZE = 2000
 CELLS = 32
 DOMAIN = (-5.0, 5.0)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from experiments import common, figure1, figure2
 
-SEED = 20230836
+SEED = 2026112617
 KERNEL = "matern52"
 TITLE = "Figure 6 of Lin & Reimherr (2023), Matern 5/2"
 

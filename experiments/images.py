@@ -169,7 +169,7 @@ def approximate(options: Options) -> list[str]:
 
 def main() -> None:
     """Measure and write the table."""
-    options = read_options(__doc__ or "", 20261122)
+    options = read_options(__doc__ or "", 2026112642)
     pure = table(options)
     more = ["", "With delta = 1e-5, and under rho = epsilon^2 / 2:", "", *approximate(options)]
     text = "\n".join(["# Means of images", "", __doc__ or "", *pure, *more])

@@ -52,7 +52,7 @@ def measured(size: int, delta: float) -> dict[str, Any]:
 
 def main() -> None:
     """Measure what is missing and write the table, a line as soon as it is there."""
-    options = common.read_options("The default classifier at three sizes.", 0)
+    options = common.read_options("The default classifier at three sizes.", 2026112641)
     path, context = options.results / "machine_sizes.csv", multiprocessing.get_context("spawn")
     found: list[dict[str, Any]] = [*common.read_csv(path)] if path.exists() else []
     there = {(int(row["records"]), float(row["delta"])) for row in found}

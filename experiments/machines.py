@@ -318,7 +318,7 @@ def row(data: Examples, cells: Cells) -> dict[str, Any]:
 
 def main() -> None:
     """Measure and write the table."""
-    options = common.read_options("The default classifier beside alternatives.", 0)
+    options = common.read_options("The default classifier beside alternatives.", 2026112640)
     cells = Cells(options.results / "machines_cells.csv", QUICK_FITS if options.quick else FITS)
     found = [row(data, cells) for data in sets()]
     common.write_csv(options.results / "machines.csv", found)

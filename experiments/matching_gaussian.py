@@ -14,7 +14,7 @@ from experiments.dti import Study as Scans
 from experiments.gaussian_recipe import KERNELS, Tuning, kernel_matrix
 from experiments.search import Choice, Found, Study
 
-SEED = 20190503
+SEED = 2026112620
 SAMPLES = 20
 SPLITS = 10
 

@@ -31,7 +31,7 @@ from experiments.elliptical import t_epsilon
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SEED = 2026112520
+SEED = 2026112622
 COMPONENTS = 10**6
 # Exponents a of shifts |h_j| = j^-a, in units of the noise of component j.
 SHIFTS = {"both norms finite": 1.5, "Cameron-Martin norm alone": 0.75, "neither": 0.4}

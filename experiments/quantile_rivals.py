@@ -18,7 +18,7 @@ from experiments import common
 from experiments.common import Floats
 from experiments.density_rivals import LEVELS, SHAPES, chosen
 
-SEED = 20261123
+SEED = 2026112623
 DRAWS, DENSITIES, QUICK_DRAWS = 24, 8, 2
 EPSILONS, SIZES = (0.1, 1.0, 10.0), (100, 1000, 10_000, 100_000)
 LARGE = 10_000

@@ -21,7 +21,7 @@ from dpfda.privacy.guarantees import ApproximateDP
 from experiments import common
 from experiments.common import Floats
 
-SEED = 2026112522
+SEED = 2026112624
 DECAYS = (2.0, 4.0)
 ETAS = (1.25, 1.5, 2.0, 4.0)
 SIZES = tuple(int(size) for size in np.geomspace(1e2, 1e8, 13).round())

@@ -31,7 +31,7 @@ from experiments.gaussian_recipe import (
     release_of,
 )
 
-SEED = 2026112523
+SEED = 2026112625
 POINTS = 100
 GRID = np.linspace(0, 1, POINTS)
 # One public bound for all scenarios: |mean| + 0.4 (sum j^-4)^(1/2) < 0.5 holds for every curve of the

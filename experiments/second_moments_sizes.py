@@ -29,7 +29,7 @@ from dpfda.covariance.strategies import Center
 from experiments import common
 from experiments.common import Floats
 
-SEED = 20251123
+SEED = 2026112627
 POINTS, SIDE = 50, 16
 SIZES = (1_000, 100_000, 10_000_000)
 BLOCK = 100_000
@@ -47,7 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     made = []
     for summary in SUMMARIES:
         for size in SIZES[: 1 if options.quick else None]:
-            command = f"from experiments import second_moments_sizes as s; s.cell({summary!r}, {size})"
+            command = (
+                "from experiments import second_moments_sizes as s; "
+                f"s.SEED = {options.seed}; s.cell({summary!r}, {size})"
+            )
             done = subprocess.run(  # noqa: S603 (our own module)
                 [sys.executable, "-c", command], check=True, capture_output=True, text=True
             )

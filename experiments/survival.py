@@ -15,7 +15,7 @@ from dpfda.survival.release import ReleasedSurvival
 from experiments import common
 from experiments.common import Floats
 
-SEED = 20231958
+SEED = 2026112628
 DRAWS, QUICK_DRAWS = 100, 2
 PLACES, FIXED = 400, 20
 # Data set, columns of time and event, public last time.

@@ -22,7 +22,7 @@ from dpfda.publication import MeanPlan
 from experiments import common
 from experiments.common import Floats, Options
 
-SEED = 20230832
+SEED = 2026112629
 DRAWS = 100
 SIZES = (100, 200, 500)
 RANGE = 0.1  # not printed for this table; that of section 6

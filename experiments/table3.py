@@ -34,7 +34,7 @@ from experiments.density_recipe import (
     one_draw,
 )
 
-SEED = 2026112529
+SEED = 2026112631
 EPSILON = 1.0
 PERIOD = "2015-2020"
 END = 105

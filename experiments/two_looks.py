@@ -19,7 +19,7 @@ from dpfda.mean.two_looks import TwoLooks
 from experiments import common
 from experiments.atlas import CurveSet, curve_sets
 
-SEED = 20251126
+SEED = 2026112632
 DRAWS, QUICK_DRAWS = 20, 2
 STRENGTHS = (5_000, 20_000, 80_000)
 LEVEL = 0.95

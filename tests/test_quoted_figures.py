@@ -141,8 +141,8 @@ def densities() -> list[str]:
         f" ({short(library, 4)}), and its default, {short(truth('figure4', 'honest', LIBRARY), 4)} from"
         f" the truth, where the non-private estimate is"
         f" {short(truth('figure4', 'without noise', 'kernel'), 4)} from it",
-        f"by a factor of at least {least['library_thousands']:.0f} if a thousand deaths are one unit and"
-        f" of {least['library_persons'] / 1e6:.0f} million if a death is",
+        f"by a factor of at least {math.floor(least['library_thousands'])} if a thousand deaths are one"
+        f" unit and of {math.floor(least['library_persons'] / 1e6)} million if a death is",
     ]
 
 
@@ -165,9 +165,9 @@ def gaussian() -> list[str]:
     }
     (default,) = table("scenarios", figure="1", panel="phi = 0.01", convention="printed")
     (coded, printed) = (roots[name] for name in ("coded", "printed"))
+    assert set(splits) == {1.0}
     return [
-        f"Table 1: all {agree} cells, {splits.count(1.0)} of them in every one of 20 random splits and"
-        f" the other in {20 * min(splits):.0f}",
+        f"Table 1: all {agree} cells, in every one of 20 random splits, on a set of ranges",
         f"(on a finer set {len(finely)} of {len(first)}; the other two printed ranges score within"
         f" {short(100 * above, 2)} % of the best)",
         f"the exponential row in {100 * shares['exponential']:.0f} %",
