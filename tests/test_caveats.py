@@ -334,7 +334,7 @@ def test_a_release_of_one_fit_has_no_caveats(tmp_path):
         assert release.certificate.caveats == ()
         assert "ot cover" not in repr(release) + release.cite() + release.subtitle
         assert not release.describe().startswith("Not covered")
-        assert "caveats" not in json.loads(release.save(tmp_path / "a.json").read_text())
+        assert "caveats" not in json.loads(release.save(tmp_path / "a.json", overwrite=True).read_text())
     first, second = (estimator.fit(CURVES).release_ for _ in range(2))
     assert compose([first, second]) == PureDP(2)
 

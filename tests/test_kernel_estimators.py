@@ -346,7 +346,11 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"solver": "means", "loss": "squared"}, RefusedMechanismError, "'means' for the squared loss"),
     ({"classes": ((0,), (1,))}, ParameterError, "classes must be words or numbers, so that a file"),
     ({"loss": "huber"}, ParameterError, "loss must be one of 'auto', 'hinge', 'logistic'"),
-    ({"solver": "short"}, ParameterError, "solver must be one of 'auto', 'output', 'objective', 'sums'"),
+    (
+        {"solver": "short"},
+        ParameterError,
+        "solver must be one of 'auto', 'table', 'output', 'objective', 'sums'",
+    ),
     ({"solver": "sums", "loss": "hinge"}, RefusedMechanismError, "'sums' for the hinge loss"),
     ({"solver": "objective", "loss": "squared"}, RefusedMechanismError, "'objective' for the square"),
     ({"penalty": 1e-4}, RefusedMechanismError, "penalty must be at least about 0.0033 for objective"),

@@ -302,10 +302,10 @@ def failing_at(monkeypatch, *names):
     """Releases cannot be written to files of these names."""
     real = ReleasedFunction.save
 
-    def save(self, path):
+    def save(self, path, overwrite=False):
         if path.name in names:
             raise StorageError(f"{str(path)!r} could not be written: No space left on device.")
-        return real(self, path)
+        return real(self, path, overwrite)
 
     monkeypatch.setattr(ReleasedFunction, "save", save)
 

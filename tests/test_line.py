@@ -361,7 +361,7 @@ class TestBand:
 
     def test_it_is_the_same_whenever_it_is_asked_for(self, tmp_path: Path) -> None:
         release = release_of(40, 300.0, 2)
-        again = load(release.save(tmp_path / "a.json"))
+        again = load(release.save(tmp_path / "a.json", overwrite=True))
         np.testing.assert_array_equal(again(GRID), release(GRID))
         for exact in (False, True):
             bands = [one.band(exact=exact).upper for one in (again, release)]
@@ -622,7 +622,7 @@ class TestPublicCurves:
             fitted = PrivateMean(1.0, bounds=(0, 1), domain=Domain(GRID), prior=prior).fit(curves)
             release = fitted.release_
             assert release.band().contains(release(release.band().points))
-            again = load(release.save(tmp_path / "a.json"))
+            again = load(release.save(tmp_path / "a.json", overwrite=True))
             np.testing.assert_array_equal(again(GRID), release(GRID))
 
     @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ class TestFrames:
 
     def test_mixed_labels_are_refused(self) -> None:
         frame = pd.DataFrame(CURVES, columns=["person", *map(str, range(7))])
-        words = "found words in column 1 and numbers in columns 2-8. Select the columns"
+        words = "found words in column 1 and numbers in columns 2-8. Name the privacy unit's column"
         with pytest.raises(OrientationError, match=words):
             mean().fit(frame)
 

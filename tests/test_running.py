@@ -481,7 +481,7 @@ def test_death_at_every_step_tells_no_month_twice(path, monkeypatch, name, half)
 def publish_until_killed(path: Path, pipe: int) -> None:
     """Go on with the next month, and tell the parent what was published."""
     with os.fdopen(pipe, "w") as tell:
-        months = of_rho(steps=400).resume(path)
+        months = of_rho(steps=1000).resume(path)
         while True:
             release = months.publish(CURVES)
             tell.write(json.dumps([months.published, list(release.latest.noisy_sum)]) + "\n")
@@ -489,7 +489,8 @@ def publish_until_killed(path: Path, pipe: int) -> None:
 
 
 def test_processes_killed_at_any_instant_publish_each_month_once(path):
-    of_rho(steps=400).open(path, n=60, columns=12).suspend()
+    # A killed process publishes a dozen months at most: there are enough for all of them.
+    of_rho(steps=1000).open(path, n=60, columns=12).suspend()
     told: dict[int, set[str]] = {}
     generator, deaths = np.random.default_rng(5), 0
     for _ in range(300):
@@ -503,7 +504,7 @@ def test_processes_killed_at_any_instant_publish_each_month_once(path):
             finally:
                 os._exit(1)
         os.close(write)
-        time.sleep(0.05 + generator.random() * 0.15)
+        time.sleep(0.03 + generator.random() * 0.07)
         os.kill(child, 9)
         deaths += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -9
         with os.fdopen(read) as handle:
@@ -514,7 +515,7 @@ def test_processes_killed_at_any_instant_publish_each_month_once(path):
     assert deaths >= 20
     assert len(told) > 30
     assert all(len(rows) == 1 for rows in told.values())
-    with of_rho(steps=400).resume(path) as months:
+    with of_rho(steps=1000).resume(path) as months:
         assert months.published >= max(told)
         found = {month: {json.dumps(list(months.release(month).latest.noisy_sum))} for month in told}
         assert found == told
