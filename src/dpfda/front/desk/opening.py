@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import shutil
 import tempfile
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.words import visible
 
 if TYPE_CHECKING:
     from werkzeug.datastructures import FileStorage
 
 # Names of columns that are offered, at most.
 SHOWN = 500
+# Numerals that the words of a refusal have anyway: alone they tell nothing of a header.
+COMMON = {"0", "1", "2"}
+# So much of a long label gives it away.
+TELLING = 30
 
 
 @dataclass(frozen=True)
@@ -24,39 +31,55 @@ class Opened:
 
     called: What a study calls it.
     decimal: The decimal sign of its numbers.
-    header: Names of columns that may be shown; there are `others`.
+    header: Names of columns that may be shown.
+    withheld: All others: they are never shown where they were not typed.
     """
 
     path: Path
     called: str
     decimal: str
     header: tuple[str, ...] = ()
-    others: int = 0
+    withheld: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def kind(self) -> str:
         """Type of the file, as its name says."""
         return "".join(self.path.suffixes[-2:] if self.path.suffix == ".gz" else self.path.suffixes[-1:])
 
+    def tells(self, words: str, typed: str) -> bool:
+        """Whether words hold a name of a column that is withheld, and that nobody typed."""
+        return any(_holds(words, name) and not _holds(typed, name) for name in self.withheld)
+
 
 def open_file(path: Path, called: str, decimal: str, public: bool) -> Opened:
     """Read the header of a file, and no record.
 
-    Names are told where their being public is stated. Numbers and dates among them are not: where the
-    header line is missing, they are somebody's values. Raises DpfdaError if it holds no records' header.
+    Names are told where their being public is stated. Those that do not begin with a letter, such as
+    numbers, dates and amounts, are not: where the header line is missing, they are somebody's values.
+    Raises DpfdaError if it holds no records' header.
     """
     from dpfda.numerics.parameters import choice
     from dpfda.records.csv_tables import Stated
-    from dpfda.records.dates import moments
     from dpfda.records.files import opened
-    from dpfda.records.headers import as_number
     from dpfda.records.lines import Notation
 
     choice(decimal, "--decimal", (".", ","))
     labels = opened(path, Stated(Notation(decimal), None, "refuse", None)).labels
-    words = [x for x in labels if as_number(x) is None and moments([x]) is None]
-    told = tuple(words[:SHOWN]) if public else ()
-    return Opened(path, called, decimal, told, len(labels) - len(told))
+    words = [x for x in labels if x[:1].isalpha() or x[:1] == "_"] if public else []
+    told = tuple(words[:SHOWN])
+    return Opened(path, called, decimal, told, tuple(x for x in labels if x not in {*told}))
+
+
+def _holds(words: str, name: str) -> bool:
+    """Whether words hold a name by itself, as it is or as Python writes it."""
+    ways = {name.strip(), repr(name)[1:-1], visible(name)} - {""}
+    with suppress(ValueError):
+        ways |= {str(float(name)), f"{float(name):g}"}
+    if ways & COMMON:
+        ways = {f"'{name}'"}
+    # What is cut off in a message is found by its beginning.
+    found = "|".join(re.escape(way[:TELLING]) + ("" if way[TELLING:] else r"(?!\w)") for way in ways)
+    return bool(found) and re.search(rf"(?<!\w)(?:{found})", words) is not None
 
 
 class Uploads:
