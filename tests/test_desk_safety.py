@@ -1,14 +1,27 @@
 """The desk: what refusals tell, what is said of a charge, and where it writes."""
 
+import html
+import os
 import re
+import shlex
+import signal
+import stat
+import subprocess
+import sys
+import time
+from io import BytesIO
+from urllib.parse import urlencode
+from urllib.request import HTTPCookieProcessor, Request, build_opener
 
 import matplotlib as mpl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
-from desks import DENSITY, people, said, spent, went, write
+from desks import DENSITY, HOST, people, said, spent, went, write
 from dpfda import Ledger
+from dpfda.front.app import app
 from dpfda.front.desk.opening import open_file
 from dpfda.front.desk.runs import Publication, Said
 from dpfda.front.verbs.run import Planned
@@ -163,11 +176,9 @@ def test_a_page_of_what_ends_meanwhile_is_of_one_moment(visitor, monkeypatch):
     visitor.post("/ask/quantiles", DENSITY)
     number = visitor.number()
     visitor.publish(number)
-    states = [None, Said(0)]
-    monkeypatch.setattr(
-        Publication, "said", property(lambda self: states.pop(0) if states else Said(0), lambda *x: None),
-        raising=False,
-    )  # fmt: skip
+    states = [None, *[Said(0)] * 9]
+    state = property(lambda self: states.pop(0), lambda *ignored: None)
+    monkeypatch.setattr(Publication, "said", state, raising=False)
     shown = visitor.get(f"/published/{number}")
     assert "is being made" in said(shown)
     assert 'http-equiv="refresh"' in shown.text
@@ -211,3 +222,207 @@ def test_a_file_that_changed_since_it_was_shown_is_refused(visitor, folder):
     assert "Nothing was charged" in refused
     assert spent(folder) == 0
     assert went(visitor.publish(visitor.number())).startswith("/read/age?")
+
+
+def test_a_later_month_costs_nothing_and_is_kept(visitor, folder):
+    def asked(month):
+        rows = [f"{i},{i % 3},{(i + month) % 4},2" for i in range(60)]
+        write(folder / f"m{month}.csv", ["id,t0,t1,t2", *rows])
+        visitor.begin(f"m{month}.csv", groups="id", budget="0.5")
+        form = {"bounds": ["0", "5"], "columns": "t*", "state": "load.state", "month": str(month),
+                "steps": "12", "most-months": "12", "epsilon": "0.5", "name": f"m-{month}"}  # fmt: skip
+        assert went(visitor.post("/ask/month", form)) == "/plan"
+        return said(visitor.get("/try"))
+
+    assert "Publish, and charge 0.5-differential privacy" in asked(1)
+    assert went(visitor.publish(visitor.number())).startswith("/read/m-1?")
+    assert spent(folder) == 0.5
+    # Nothing is left, and nothing is needed.
+    tried = asked(2)
+    assert "The button charges nothing: month 2 was paid for with the first one" in tried
+    assert "Publish, and charge" not in tried
+    read = visitor.publish(visitor.number())
+    assert went(read).startswith("/read/m-2?")
+    assert "nothing was charged for it" in said(visitor.get(went(read)))
+    assert (folder / "m-2.toml").exists()
+    assert said(visitor.get("/read")).endswith("m-1 m-2")
+    assert spent(folder) == 0.5
+    # As for who types it, in a study of all months and again of the first one.
+    (folder / "again.toml").write_text((folder / "m-1.toml").read_text().replace("m-1", "m-3"))
+    ran = CliRunner().invoke(app, ["run", "again.toml", "--dry-run"])
+    assert "nothing: month 1 was paid for before" in ran.output
+
+
+# Where it writes, and what it reads.
+
+
+def test_a_name_that_is_sent_twice_is_refused(visitor, folder):
+    desk = folder / "desk"
+    (desk / "age").mkdir(parents=True)
+    write(desk / "loads.csv", ["g,t0,t1,t2", *(f"{x},1,2,3" for x in "ab" * 30)])
+    visitor.desk.folder = desk
+    visitor.begin("loads.csv")
+    form = {"epsilon": "1", "bounds": ["0", "5"], "columns": "t*", "by": "g", "difference-plot": "yes"}
+    for names in (["age", "/../../evil"], ["/../../evil", "age"]):
+        for step in ("/check/compare", "/ask/compare"):
+            answer = visitor.post(step, form, name=names)
+            assert answer.status_code == 422
+            assert "Name must be sent once; found 2" in said(answer)
+    twice = visitor.post("/check/compare", form | {"epsilon": ["1", "2"]}, name="age")
+    assert "--epsilon must be sent once; found 2" in said(twice)
+    assert went(visitor.post("/ask/compare", form, name="age")) == "/plan"
+    assert visitor.desk.draft.chosen["difference-plot"] == "age-difference-plot.png"
+
+
+@pytest.mark.parametrize("state", ["../load.state", "/etc/load.state", "away/load.state", "a\0b"])
+def test_nothing_is_written_outside_the_folder(visitor, folder, state):
+    desk, away = folder / "desk", folder / "away"
+    desk.mkdir()
+    away.mkdir()
+    (desk / "away").symlink_to(away)
+    write(desk / "loads.csv", ["t0,t1,t2", *["1,2,3"] * 30])
+    visitor.desk.folder = desk
+    visitor.begin("loads.csv")
+    form = MEAN | {"bounds": ["0", "5"], "columns": "t*", "month": "1", "steps": "12", "state": state}
+    assert "--state must be a file in the desk's folder" in said(visitor.post("/check/month", form))
+    assert "Nothing is wrong" in said(visitor.post("/check/month", form | {"state": "load.state"}))
+
+
+@pytest.mark.parametrize(
+    "path", ["~no-such-user/people.csv", "x" * 300 + ".csv", "a\0b.csv", "~", "x/" * 3000 + "a.csv"]
+)
+def test_a_path_that_cannot_be_one_is_refused_in_words(visitor, path):
+    answer = visitor.post("/", path=path)
+    assert answer.status_code == 422
+    assert "Not possible" in said(answer)
+    assert "Unexpected" not in said(answer)
+
+
+@pytest.mark.parametrize("field", ["epsilon", "x-label", "na", "step", "column.1"])
+def test_a_number_of_more_digits_than_python_reads_is_no_failure(visitor, field):
+    visitor.begin("people.csv")
+    answer = visitor.post("/check/quantiles", DENSITY | {field: "9" * 5000})
+    assert answer.status_code == 200
+    assert ("Not yet" in said(answer)) == (field not in ("x-label", "na"))
+
+
+@pytest.mark.parametrize("called", ["-p.csv", "--csv=p.csv", "sub/../p.csv", "~/p.csv", "link.csv"])
+def test_the_study_and_the_line_read_the_file_that_was_opened(visitor, folder, monkeypatch, called):
+    home = folder / "home"
+    home.mkdir()
+    (folder / "sub").mkdir()
+    (folder / "link.csv").symlink_to(home / "linked.csv")
+    monkeypatch.setenv("HOME", str(home))
+    write(home / "p.csv" if called.startswith("~") else folder / called, people(60))
+    visitor.begin(called)
+    assert went(visitor.post("/ask/quantiles", DENSITY)) == "/plan"
+    tried = visitor.get("/try").text
+    study = html.unescape(re.search(r'aria-label="Study"><code>(.*?)</code>', tried, re.S)[1])
+    line = html.unescape(re.search(r'aria-label="Command"><code>(.*?)</code>', tried, re.S)[1])
+    (folder / "study.toml").write_text(study)
+    for typed in (["run", "study.toml"], shlex.split(line)[1:]):
+        ran = CliRunner().invoke(app, [*typed, "--dry-run"])
+        assert ran.exit_code == 0, ran.output
+
+
+def test_of_a_file_that_came_through_the_browser_the_line_needs_the_own_path(visitor, folder):
+    upload = {
+        "mark": visitor.guard.mark,
+        "upload": (BytesIO((folder / "people.csv").read_bytes()), "p.csv"),
+    }
+    origin = {"Origin": f"http://{HOST}"}
+    visitor.ask("POST", visitor.guard.place + "/", data=upload, headers=origin)
+    visitor.post("/protect", ACCOUNT)
+    assert stat.S_IMODE(visitor.desk.draft.file.stat().st_mode) == 0o600
+    visitor.post("/ask/quantiles", DENSITY)
+    assert "put its own path in the place of p.csv" in said(visitor.get("/try"))
+    long = {**upload, "upload": (BytesIO(b"a,b\n1,2\n"), "x" * 300 + ".csv")}
+    refused = visitor.ask("POST", visitor.guard.place + "/", data=long, headers=origin)
+    assert "must have a name of 1 to 200 characters; found 304" in said(refused)
+
+
+def test_no_file_but_a_release_is_given_out(visitor, folder):
+    (folder / "sly.json").write_text('{"ann": 36}')
+    answer = visitor.get("/read/sly/release.json")
+    assert answer.status_code == 422
+    assert "36" not in said(answer)
+
+
+# How it ends.
+
+
+def start(folder, code=""):
+    """A desk of its own process, and a way to ask it."""
+    patched = f"import sys\n{code}\nfrom dpfda.front import main\n"
+    patched += "sys.argv = ['dpfda', 'desk', '--no-browser']\nmain()\n"
+    process = subprocess.Popen(  # noqa: S603
+        [sys.executable, "-c", patched], stdout=subprocess.PIPE, text=True, cwd=folder,
+        env=os.environ | {"TMPDIR": str(folder / "kept")},
+    )  # fmt: skip
+    link = re.match(r"Desk: (http://127\.0\.0\.1:\d+)(/open/\S+)\n", process.stdout.readline())
+    process.stdout.readline()
+    return process, link
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_what_a_desk_keeps_goes_with_it_or_with_the_next(folder, ending):
+    kept = folder / "kept"
+    kept.mkdir()
+    (kept / "dpfda-desk-other").write_text("no folder")
+    living, _ = start(folder)
+    process, _ = start(folder)
+    process.send_signal(ending)
+    process.communicate(timeout=30)
+    left = [each for each in kept.iterdir() if each.is_dir()]
+    assert len(left) == (2 if ending == signal.SIGKILL else 1)
+    following, _ = start(folder)
+    assert len([each for each in kept.iterdir() if each.is_dir()]) == 2
+    for each in (living, following):
+        each.send_signal(signal.SIGTERM)
+        assert each.communicate(timeout=30)[0].endswith("stopped\n")
+    assert [each.name for each in kept.iterdir()] == ["dpfda-desk-other"]
+
+
+# A release that waits once it is charged.
+SLOW = """
+import time
+import dpfda.command.publishing as publishing
+written = publishing.write_release
+def slow(*arguments):
+    open("charged", "w").close()
+    time.sleep(1.5)
+    return written(*arguments)
+publishing.write_release = slow
+"""
+
+
+def test_a_desk_that_is_interrupted_twice_keeps_a_charged_release(folder):
+    (folder / "kept").mkdir()
+    process, link = start(folder, SLOW)
+    browser = build_opener(HTTPCookieProcessor())
+    entrance = browser.open(link[1] + link[2]).read().decode()
+    place = link[1] + re.search(r"url=(/[\w-]+)/", entrance)[1]
+
+    def post(step, **sent):
+        mark = re.search(r'name="mark" value="([\w-]+)"', browser.open(place + "/").read().decode())[1]
+        data = urlencode({"mark": mark, **sent}).encode()
+        return browser.open(Request(place + step, data, {"Origin": link[1]}))  # noqa: S310
+
+    post("/", path="people.csv")
+    post("/protect", ledger="budget.ledger", dataset="people", budget="1")
+    post("/ask/density", **DENSITY)
+    tried = browser.open(place + "/try").read().decode()
+    post("/publish", number=re.search(r'name="number" value="([\w-]+)"', tried)[1])
+    waited = time.monotonic() + 30
+    while not (folder / "charged").exists():
+        assert time.monotonic() < waited
+        time.sleep(0.02)
+    for ending in (signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        process.send_signal(ending)
+        time.sleep(0.1)
+    rest, _ = process.communicate(timeout=30)
+    assert "a release is under way: the desk ends after it" in rest
+    assert rest.endswith("stopped\n")
+    assert process.returncode == 0
+    assert (folder / "age.json").exists()
+    assert spent(folder) == 0.5

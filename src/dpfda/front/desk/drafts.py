@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dpfda.front.desk.fields import Stated, Value
 from dpfda.front.desk.opening import Opened
-from dpfda.front.verbs.run import Planned, releases_of
+from dpfda.front.verbs.run import Planned, options_of, releases_of
 from dpfda.numerics.errors import ParameterError
 
 # Numbers of which TOML and Python know all digits.
@@ -72,11 +72,26 @@ def check_name(name: str) -> str:
 
 
 def planned(study: str, folder: Path, file: Path) -> Planned:
-    """The release of a study in a folder, reading the file from where it lies."""
+    """The release of a study in a folder, reading the file from where it lies.
+
+    Raises ParameterError if it would write elsewhere.
+    """
     written = tomllib.loads(study)
     written["data"]["file"] = str(file)
+    (own,) = written["release"]
     (release,) = releases_of(written, folder)
+    options = options_of(release.verb)
+    for name, value in own.items():
+        if options[name.replace("-", "_")].type is Path and not _inside(folder / value, folder):
+            raise ParameterError(f"--{name}", "be a file in the desk's folder", repr(value))
     return release
+
+
+def _inside(path: Path, folder: Path) -> bool:
+    try:
+        return path.resolve().is_relative_to(folder.resolve())
+    except (OSError, ValueError):
+        return False
 
 
 def command_line(study: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 import shutil
@@ -17,6 +18,9 @@ from dpfda.numerics.words import visible
 if TYPE_CHECKING:
     from werkzeug.datastructures import FileStorage
 
+PREFIX = "dpfda-desk-"
+# Characters of a file's name that all systems take, beside what is written with it.
+LONGEST = 200
 # Names of columns that are offered, at most.
 SHOWN = 500
 # Numerals that the words of a refusal have anyway: alone they tell nothing of a header.
@@ -30,6 +34,7 @@ class Opened:
     """A file with records.
 
     called: What a study calls it.
+    copied: Whether it came through the browser: what it is called is no path then.
     decimal: The decimal sign of its numbers.
     header: Names of columns that may be shown.
     withheld: All others: they are never shown where they were not typed.
@@ -40,6 +45,7 @@ class Opened:
     decimal: str
     header: tuple[str, ...] = ()
     withheld: tuple[str, ...] = field(default=(), repr=False)
+    copied: bool = False
 
     @property
     def kind(self) -> str:
@@ -51,7 +57,7 @@ class Opened:
         return any(_holds(words, name) and not _holds(typed, name) for name in self.withheld)
 
 
-def open_file(path: Path, called: str, decimal: str, public: bool) -> Opened:
+def open_file(path: Path, called: str, decimal: str, public: bool, copied: bool = False) -> Opened:
     """Read the header of a file, and no record.
 
     Names are told where their being public is stated. Those that do not begin with a letter, such as
@@ -67,7 +73,7 @@ def open_file(path: Path, called: str, decimal: str, public: bool) -> Opened:
     labels = opened(path, Stated(Notation(decimal), None, "refuse", None)).labels
     words = [x for x in labels if x[:1].isalpha() or x[:1] == "_"] if public else []
     told = tuple(words[:SHOWN])
-    return Opened(path, called, decimal, told, tuple(x for x in labels if x not in {*told}))
+    return Opened(path, called, decimal, told, tuple(x for x in labels if x not in {*told}), copied)
 
 
 def _holds(words: str, name: str) -> bool:
@@ -85,23 +91,31 @@ def _holds(words: str, name: str) -> bool:
 class Uploads:
     """A private folder of this run for a file that came through the browser; one at a time.
 
-    It can be read by this user alone, and goes with the desk, or when another file comes.
+    It can be read by this user alone, and goes with the desk, or when another file comes. What a desk
+    that was killed has left goes when the next one starts: a living desk holds a lock on its folder.
     """
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="dpfda-desk-")
+        for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+            held = _held(left)
+            if held is not None:
+                shutil.rmtree(left, ignore_errors=True)
+                os.close(held)
+        self._folder = tempfile.TemporaryDirectory(prefix=PREFIX)
+        self._held = _held(Path(self._folder.name))
 
     def keep(self, upload: FileStorage) -> Path:
         """Keep what was sent, in the place of what was kept before."""
         from werkzeug.utils import secure_filename
 
         name = secure_filename(upload.filename or "")
-        if not name:
-            raise ParameterError("The file", "have a name", "none")
+        if not 0 < len(name) <= LONGEST:
+            raise ParameterError("The file", f"have a name of 1 to {LONGEST} characters", len(name))
         self.clear()
         # No two files ever lie at one place: what was checked with one is never run with another.
         path = Path(self._folder.name) / secrets.token_hex(8) / name
         path.parent.mkdir()
+        path.touch(mode=0o600)
         upload.save(path)
         return path
 
@@ -113,3 +127,24 @@ class Uploads:
     def close(self) -> None:
         """Remove the folder."""
         self._folder.cleanup()
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
+
+
+def _held(folder: Path) -> int | None:
+    """An open lock on a folder of this user; None where another has it, or there are no such locks."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    try:
+        found = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    with suppress(OSError):
+        if os.fstat(found).st_uid == os.getuid():
+            fcntl.flock(found, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return found
+    os.close(found)
+    return None

@@ -24,7 +24,7 @@ ONE = threading.Lock()
 PATIENCE = 30
 # What is said in the place of a reason that names columns which are not to be shown.
 UNTOLD = (
-    "does not fit the file. The reason is not shown: it names columns that you have not typed, and whose "
+    "does not fit the file. The reason is not shown: it names columns that you have not typed, whose "
     "names were not said to be public or do not begin with a letter. Look into the file: type names as "
     "they stand there, and say which columns hold the curve (--columns); if the header line is missing, "
     "add it."
@@ -136,8 +136,8 @@ class Publication:
         WATCHER.set(self._watch)
         try:
             kept = said(self._publish, patience=-1).screened(self.draft)
-        except BaseException as error:  # noqa: BLE001 - some readers end with more than an Exception
-            # Its words could hold private values.
+        except BaseException as error:
+            # Some readers end with more than an Exception; its words could hold private values.
             kept = Said(FAILED, notes=(f"error: unexpected {type(error).__name__}",))
         self.said = kept
 
@@ -167,7 +167,7 @@ class Publication:
     def _charged_since(self, before: int) -> bool | None:
         try:
             return self._charges() > before
-        except Exception:  # noqa: BLE001 - what fails here fails after what it asks about
+        except Exception:
             return None
 
     def _charges(self) -> int:
