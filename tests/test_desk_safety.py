@@ -190,13 +190,13 @@ def test_progress_tells_no_number_of_records(visitor, folder, monkeypatch):
     pq.write_table(table, folder / "people.parquet")
     visitor.begin("people.parquet")
     visitor.post("/ask/quantiles", DENSITY)
-    watch = Publication._watch
+    watch = Publication.watch
 
     def watched(self, done, total):
         watch(self, done, total)
         seen.append(visitor.get(f"/published/{number}").text)
 
-    monkeypatch.setattr(Publication, "_watch", watched)
+    monkeypatch.setattr(Publication, "watch", watched)
     number = visitor.number()
     visitor.publish(number)
     shown = [match for text in seen for match in re.findall(r"<progress[^>]*>", text)]

@@ -133,7 +133,7 @@ class Publication:
 
     def run(self) -> None:
         """Publish, and keep what comes of it; nothing that goes wrong is lost in the thread."""
-        WATCHER.set(self._watch)
+        WATCHER.set(self.watch)
         try:
             kept = said(self._publish, patience=-1).screened(self.draft)
         except BaseException as error:
@@ -176,8 +176,8 @@ class Publication:
         data = tomllib.loads(self.study)["data"]
         return len(Ledger(self.folder / data["ledger"]).releases(data["dataset"]))
 
-    def _watch(self, done: int, total: int) -> None:
-        # No number of records, which is told by a release alone.
+    def watch(self, done: int, total: int) -> None:
+        """Note how far the reading is, in no numbers of records: these a release alone tells."""
         self.progress = 100 * done // total if total else None
 
 
