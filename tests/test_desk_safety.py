@@ -124,6 +124,20 @@ def test_names_that_look_like_values_are_not_offered(folder, name):
     assert open_file(folder / "bare.csv", "bare.csv", ".", public=False).header == ()
 
 
+def test_a_long_header_is_screened_at_once(folder):
+    names = [f"anna {k} of a long name that a message cuts off" for k in range(20_000)]
+    write(folder / "wide.csv", [",".join(names), ",".join(["1"] * 20_000)])
+    opened = open_file(folder / "wide.csv", "wide.csv", ".", public=False)
+    began = time.monotonic()
+    for words, typed, told in (
+        ("found anna 19999 of a long name that a... (str)", "", True),
+        ("found anna 19999 of a long name that a... (str)", names[-1], False),
+        ("found another", "", False),
+    ):
+        assert opened.tells(words, typed) == told
+    assert time.monotonic() - began < 2
+
+
 # What is said of a charge.
 
 
@@ -353,7 +367,9 @@ def test_no_file_but_a_release_is_given_out(visitor, folder):
 
 def start(folder, code=""):
     """A desk of its own process, and a way to ask it."""
-    patched = f"import sys\n{code}\nfrom dpfda.front import main\n"
+    # Whatever the tests themselves were started with.
+    patched = "import signal, sys\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    patched += f"signal.signal(signal.SIGHUP, signal.SIG_DFL)\n{code}\nfrom dpfda.front import main\n"
     patched += "sys.argv = ['dpfda', 'desk', '--no-browser']\nmain()\n"
     process = subprocess.Popen(  # noqa: S603
         [sys.executable, "-c", patched], stdout=subprocess.PIPE, text=True, cwd=folder,
@@ -381,6 +397,15 @@ def test_what_a_desk_keeps_goes_with_it_or_with_the_next(folder, ending):
         each.send_signal(signal.SIGTERM)
         assert each.communicate(timeout=30)[0].endswith("stopped\n")
     assert [each.name for each in kept.iterdir()] == ["dpfda-desk-other"]
+
+
+def test_a_desk_that_is_to_outlive_its_terminal_does(folder):
+    (folder / "kept").mkdir()
+    process, link = start(folder, "signal.signal(signal.SIGHUP, signal.SIG_IGN)")
+    process.send_signal(signal.SIGHUP)
+    assert build_opener().open(link[1] + link[2]).status == 200
+    process.send_signal(signal.SIGTERM)
+    assert process.communicate(timeout=30)[0].endswith("stopped\n")
 
 
 # A release that waits once it is charged.

@@ -84,7 +84,8 @@ def _holds(words: str, name: str) -> bool:
     if ways & COMMON:
         ways = {f"'{name}'"}
     # What is cut off in a message is found by its beginning.
-    found = "|".join(re.escape(way[:TELLING]) + ("" if way[TELLING:] else r"(?!\w)") for way in ways)
+    near = [way for way in ways if way[:TELLING] in words]
+    found = "|".join(re.escape(way[:TELLING]) + ("" if way[TELLING:] else r"(?!\w)") for way in near)
     return bool(found) and re.search(rf"(?<!\w)(?:{found})", words) is not None
 
 

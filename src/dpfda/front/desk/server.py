@@ -119,7 +119,9 @@ def run(folder: Path, port: int, browser: bool, what: str = "Desk") -> None:
     # The process's own: what is printed while a release is made is kept for its page.
     out = sys.stdout
     for each in ENDINGS:
-        signal.signal(each, _end)
+        # Who started it with nohup wants it to outlive the terminal.
+        if signal.getsignal(each) != signal.SIG_IGN:
+            signal.signal(each, _end)
     try:
         with made, suppress(KeyboardInterrupt):
             say(f"{what}: {link}\nOn this machine only; the link works once. Ctrl-C stops it.")
