@@ -29,6 +29,7 @@ from dpfda.front.verbs.run import Planned
 mpl.use("Agg")
 # What comes out is tested; elsewhere, how exact the bands in it are.
 pytestmark = pytest.mark.usefixtures("few_draws")
+POSIX = pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals here")
 ACCOUNT = {"groups": "", "ledger": "budget.ledger", "dataset": "people", "budget": "2"}
 MEAN = {"bounds": ["0", "1"], "epsilon": "1", "name": "m"}
 
@@ -380,17 +381,18 @@ def start(folder, code=""):
     return process, link
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+@POSIX
+@pytest.mark.parametrize("ending", ["SIGINT", "SIGTERM", "SIGHUP", "SIGKILL"])
 def test_what_a_desk_keeps_goes_with_it_or_with_the_next(folder, ending):
     kept = folder / "kept"
     kept.mkdir()
     (kept / "dpfda-desk-other").write_text("no folder")
     living, _ = start(folder)
     process, _ = start(folder)
-    process.send_signal(ending)
+    process.send_signal(getattr(signal, ending))
     process.communicate(timeout=30)
     left = [each for each in kept.iterdir() if each.is_dir()]
-    assert len(left) == (2 if ending == signal.SIGKILL else 1)
+    assert len(left) == (2 if ending == "SIGKILL" else 1)
     following, _ = start(folder)
     assert len([each for each in kept.iterdir() if each.is_dir()]) == 2
     for each in (living, following):
@@ -399,6 +401,7 @@ def test_what_a_desk_keeps_goes_with_it_or_with_the_next(folder, ending):
     assert [each.name for each in kept.iterdir()] == ["dpfda-desk-other"]
 
 
+@POSIX
 def test_a_desk_that_is_to_outlive_its_terminal_does(folder):
     (folder / "kept").mkdir()
     process, link = start(folder, "signal.signal(signal.SIGHUP, signal.SIG_IGN)")
@@ -421,6 +424,7 @@ publishing.write_release = slow
 """
 
 
+@POSIX
 def test_a_desk_that_is_interrupted_twice_keeps_a_charged_release(folder):
     (folder / "kept").mkdir()
     process, link = start(folder, SLOW)
