@@ -131,7 +131,7 @@ def run(folder: Path, port: int, browser: bool, what: str = "Desk") -> None:
     finally:
         if desk.publications.running():
             with suppress(OSError, ValueError):
-                print("a release is under way: the desk ends after it", file=out, flush=True)
+                say("a release is under way: the desk ends after it", file=out)
         desk.publications.join()
         desk.uploads.close()
     say("stopped")
