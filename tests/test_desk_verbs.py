@@ -67,7 +67,7 @@ def test_every_verb_is_served(visitor, folder, verb):
     assert str(expected.plan.guarantee) == "1-differential privacy (pure)"
     assert 0.5 <= expected.risk.guess <= 0.74
     # What was said is still there.
-    kept = read_fields(fields_of(publishing()[verb].told()), Sent(form))
+    kept = read_fields(fields_of(publishing()[verb].told()), Sent(form), "made")
     assert visitor.desk.draft.chosen == kept
     for value in kept.values():
         for text in value if isinstance(value, list) else [value]:

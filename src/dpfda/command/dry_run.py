@@ -68,7 +68,7 @@ def dry_run(
         "columns": ", ".join([*others, *_listed(used)]),
         "axis": axis if stated else "",
         "in the file": f"{len(table.header)} columns",
-        **_charge(estimator, planned, account, unit),
+        **_charge(estimator, planned, account, unit, publication.reader.paid(given)),
         "writes": ", ".join(_outputs(publication, given)),
     }
     if QUIET.get():
@@ -90,11 +90,16 @@ def _outputs(publication: Publication, given: Given) -> list[str]:
 
 
 def _charge(
-    estimator: Summary, planned: Certificate | None, account: Account | None, unit: str
+    estimator: Summary, planned: Certificate | None, account: Account | None, unit: str, paid: str
 ) -> dict[str, str]:
-    """What would be charged, and what would be left; refused where the budget does not allow it."""
+    """What would be charged, and what would be left; refused where the budget does not allow it.
+
+    paid: Why nothing would be charged.
+    """
     from dpfda.privacy.composition import Cost
 
+    if paid:
+        return {"charge": f"nothing: {paid}"}
     if account is None:
         return {"charge": "no ledger is named: keep an account of all releases (--ledger, --dataset)"}
     costs = planned.costs if planned is not None else (Cost(estimator.asked()),)

@@ -153,7 +153,8 @@ class Publication:
         paths = {"--out": given.out, **{option.flag: path for option, path, _ in reversed(outputs)}}
         check_outputs(paths, {"FILE": given.file}, given.overwrite)
         planned = (self.trial or try_plan)(estimator)
-        account = opened_account(given.ledger, given.dataset, told=not given.dry_run)
+        charged = not given.dry_run and not self.reader.paid(given)
+        account = opened_account(given.ledger, given.dataset, told=charged)
         warnings = list(cautions(guarantee, getattr(given, "public_size", None)))
         for text in warnings:
             warn(text)

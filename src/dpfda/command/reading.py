@@ -71,6 +71,10 @@ class Reader(Generic[Read]):
         """Fit the estimator."""
         raise NotImplementedError
 
+    def paid(self, given: Given) -> str:
+        """Why nothing will be charged, where all was before; empty where it will."""
+        return ""
+
     def used(self, given: Given, table: Read) -> list[str]:
         """Columns that have a use."""
         return list(table.columns)

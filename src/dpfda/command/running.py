@@ -115,9 +115,12 @@ def typed(error: DpfdaError, options: Sequence[Option] = ()) -> str:
     return message
 
 
-def say(text: str, err: bool = False, nl: bool = True) -> None:
-    """Print words. All that a verb prints goes through here: nothing in it moves a terminal's cursor."""
-    typer.echo(visible(text, "\n"), err=err, nl=nl)
+def say(text: str, err: bool = False, nl: bool = True, file: TextIO | None = None) -> None:
+    """Print words. All that a verb prints goes through here: nothing in it moves a terminal's cursor.
+
+    file: Another stream than the one that stdout is now.
+    """
+    typer.echo(visible(text, "\n"), file, nl, err)
 
 
 def fail(message: str, status: int) -> NoReturn:

@@ -62,9 +62,14 @@ class MonthCurves(Curves):
             release = months.publish(table.data, groups=table.groups, month=given.month)
         return cast("Fitted", Published(release))
 
+    def paid(self, given: Given) -> str:
+        if given.month == 1:
+            return "month 1 was paid for before" if given.state.exists() else ""
+        return f"month {given.month} was paid for with the first one"
+
     def notes(self, given: Given, table: TableCurves) -> list[str]:
-        paid = f"month {given.month} was paid for with the first one: nothing was charged for it"
-        return [*super().notes(given, table), *([paid] if given.month > 1 else [])]
+        paid = [f"{self.paid(given)}: nothing was charged for it"] if given.month > 1 else []
+        return [*super().notes(given, table), *paid]
 
 
 VERB = Publication(

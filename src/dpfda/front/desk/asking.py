@@ -72,11 +72,18 @@ def _chosen() -> Opened:
         words = "be chosen, or named by its path"
         raise ParameterError("The file", words, "both" if sent else "neither")
     desk().uploads.clear()
-    path = desk().folder / Path(named).expanduser()
+    decimal, public = request.form.get("decimal", "."), "public" in request.form
     if upload is not None and sent:
         path = desk().uploads.keep(upload)
-    decimal, public = request.form.get("decimal", "."), "public" in request.form
-    return open_file(path, named or path.name, decimal, public)
+        return open_file(path, path.name, decimal, public, copied=True)
+    try:
+        path = (desk().folder / Path(named).expanduser()).resolve()
+    except (RuntimeError, ValueError, OSError):
+        raise ParameterError("The file", "have a path that can be one", "another") from None
+    # As a study in the folder names it, whoever runs that and from where.
+    inside = path.is_relative_to(desk().folder.resolve())
+    called = path.relative_to(desk().folder.resolve()) if inside else path
+    return open_file(path, str(called), decimal, public)
 
 
 @ASKING.route("/protect", methods=["GET", "POST"])
@@ -161,8 +168,10 @@ def check(verb: str) -> Answer:
 
 def _stated(verb: str, fields: list[Field]) -> Draft:
     """The draft with what a verb's form says."""
+    if len(request.form.getlist("name")) > 1:
+        raise ParameterError("Name", "be sent once", len(request.form.getlist("name")))
     name = request.form.get("name", "").strip()
-    return replace(desk().draft, verb=verb, chosen=read_fields(fields, request.form), name=name)
+    return replace(desk().draft, verb=verb, chosen=read_fields(fields, request.form, name), name=name)
 
 
 def _free(verb: str) -> str:

@@ -12,10 +12,11 @@ from pathlib import Path
 
 from dpfda.front.desk.fields import Stated, Value
 from dpfda.front.desk.opening import Opened
-from dpfda.front.verbs.run import Planned, releases_of
+from dpfda.front.verbs.run import Planned, options_of, releases_of
 from dpfda.numerics.errors import ParameterError
 
-NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")
+# Numbers of which TOML and Python know all digits.
+NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?")
 # What a release may be called: the name of a file, and a part of an address.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
@@ -35,6 +36,12 @@ class Draft:
     chosen: Stated = field(default_factory=dict)
     name: str = ""
 
+    def tells(self, words: str) -> bool:
+        """Whether words hold a name of a column that is not to be shown, and that was not typed."""
+        stated = [self.name, *self.data.values(), *self.chosen.values()]
+        typed = [text for each in stated for text in (each if isinstance(each, list) else [str(each)])]
+        return self.opened is not None and self.opened.tells(words, "\n".join(typed))
+
     @property
     def file(self) -> Path:
         """Where the records lie. Raises ParameterError if no file was opened."""
@@ -46,7 +53,9 @@ class Draft:
         decimal = {} if opened.decimal == "." else {"decimal": opened.decimal}
         data = {"file": opened.called, **self.data, **decimal}
         own = {"verb": self.verb, **self.chosen, "out": f"{check_name(self.name)}.json"}
-        return f"[data]\n{_table(data)}\n[[release]]\n{_table(own)}"
+        # What all verbs are given is text, also where it looks like a number: a data set called 2024.
+        shared = "".join(f"{name} = {_text(str(value))}\n" for name, value in data.items())
+        return f"[data]\n{shared}\n[[release]]\n{_table(own)}"
 
     def _open(self) -> Opened:
         if self.opened is None:
@@ -63,11 +72,26 @@ def check_name(name: str) -> str:
 
 
 def planned(study: str, folder: Path, file: Path) -> Planned:
-    """The release of a study in a folder, reading the file from where it lies."""
+    """The release of a study in a folder, reading the file from where it lies.
+
+    Raises ParameterError if it would write elsewhere.
+    """
     written = tomllib.loads(study)
     written["data"]["file"] = str(file)
+    (own,) = written["release"]
     (release,) = releases_of(written, folder)
+    options = options_of(release.verb)
+    for name, value in own.items():
+        if options[name.replace("-", "_")].type is Path and not _inside(folder / value, folder):
+            raise ParameterError(f"--{name}", "be a file in the desk's folder", repr(value))
     return release
+
+
+def _inside(path: Path, folder: Path) -> bool:
+    try:
+        return path.resolve().is_relative_to(folder.resolve())
+    except (OSError, ValueError):
+        return False
 
 
 def command_line(study: str) -> str:
@@ -88,4 +112,8 @@ def _toml(value: Value) -> str:
         return f"[{', '.join(map(_toml, value))}]"
     if NUMBER.fullmatch(value) and str(tomllib.loads(f"x = {value}")["x"]) == value:
         return value
+    return _text(value)
+
+
+def _text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -10,6 +10,7 @@ from typing import Protocol, get_origin
 
 from dpfda.command import options as o
 from dpfda.command.declared import REQUIRED, Option
+from dpfda.numerics.errors import ParameterError
 
 Value = str | bool | list[str]
 Stated = Mapping[str, Value]
@@ -81,13 +82,18 @@ class Field:
         more = max(1, ROWS - len(shown))
         return [*shown, *([""] * len(self.parts) for _ in range(more))]
 
-    def read(self, sent: Sent) -> Value | None:
-        """What a form says; None where it says nothing, or what holds anyway."""
+    def read(self, sent: Sent, name: str) -> Value | None:
+        """What a form says; None where it says nothing, or what holds anyway.
+
+        name: What the release is called, as its further files are.
+        Raises ParameterError if a field that is there once was sent again.
+        """
+        if self.kind not in ("pair", "rows") and len(sent.getlist(self.name)) > 1:
+            raise ParameterError(self.option.flag, "be sent once", len(sent.getlist(self.name)))
         if self.kind == "check":
             return True if sent.getlist(self.name) else None
         if self.kind == "file":
-            # Further files are called as the release is.
-            named = f"{''.join(sent.getlist('name'))}-{self.name}{Path(self.option.metavar).suffix}"
+            named = f"{name}-{self.name}{Path(self.option.metavar).suffix}"
             return named if sent.getlist(self.name) else None
         if self.kind == "rows":
             columns = [sent.getlist(f"{self.name}.{place}") for place in range(len(self.parts))]
@@ -135,9 +141,9 @@ def panels(fields: Iterable[Field]) -> dict[str, list[Field]]:
     return found
 
 
-def read_fields(fields: Iterable[Field], sent: Sent) -> dict[str, Value]:
-    """What a form says of all fields, by the names of a study."""
-    read = {field.name: field.read(sent) for field in fields}
+def read_fields(fields: Iterable[Field], sent: Sent, name: str = "") -> dict[str, Value]:
+    """What a form says of all fields, by the names of a study; see `Field.read`."""
+    read = {field.name: field.read(sent, name) for field in fields}
     return {name: value for name, value in read.items() if value is not None}
 
 

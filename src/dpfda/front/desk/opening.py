@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import os
+import re
 import secrets
 import shutil
 import tempfile
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.words import visible
 
 if TYPE_CHECKING:
     from werkzeug.datastructures import FileStorage
 
+PREFIX = "dpfda-desk-"
+# Characters of a file's name that all systems take, beside what is written with it.
+LONGEST = 200
 # Names of columns that are offered, at most.
 SHOWN = 500
+# Numerals that the words of a refusal have anyway: alone they tell nothing of a header.
+COMMON = {"0", "1", "2"}
+# So much of a long label gives it away.
+TELLING = 30
 
 
 @dataclass(frozen=True)
@@ -23,62 +34,89 @@ class Opened:
     """A file with records.
 
     called: What a study calls it.
+    copied: Whether it came through the browser: what it is called is no path then.
     decimal: The decimal sign of its numbers.
-    header: Names of columns that may be shown; there are `others`.
+    header: Names of columns that may be shown.
+    withheld: All others: they are never shown where they were not typed.
     """
 
     path: Path
     called: str
     decimal: str
     header: tuple[str, ...] = ()
-    others: int = 0
+    withheld: tuple[str, ...] = field(default=(), repr=False)
+    copied: bool = False
 
     @property
     def kind(self) -> str:
         """Type of the file, as its name says."""
         return "".join(self.path.suffixes[-2:] if self.path.suffix == ".gz" else self.path.suffixes[-1:])
 
+    def tells(self, words: str, typed: str) -> bool:
+        """Whether words hold a name of a column that is withheld, and that nobody typed."""
+        return any(_holds(words, name) and not _holds(typed, name) for name in self.withheld)
 
-def open_file(path: Path, called: str, decimal: str, public: bool) -> Opened:
+
+def open_file(path: Path, called: str, decimal: str, public: bool, copied: bool = False) -> Opened:
     """Read the header of a file, and no record.
 
-    Names are told where their being public is stated. Numbers and dates among them are not: where the
-    header line is missing, they are somebody's values. Raises DpfdaError if it holds no records' header.
+    Names are told where their being public is stated. Those that do not begin with a letter, such as
+    numbers, dates and amounts, are not: where the header line is missing, they are somebody's values.
+    Raises DpfdaError if it holds no records' header.
     """
     from dpfda.numerics.parameters import choice
     from dpfda.records.csv_tables import Stated
-    from dpfda.records.dates import moments
     from dpfda.records.files import opened
-    from dpfda.records.headers import as_number
     from dpfda.records.lines import Notation
 
     choice(decimal, "--decimal", (".", ","))
     labels = opened(path, Stated(Notation(decimal), None, "refuse", None)).labels
-    words = [x for x in labels if as_number(x) is None and moments([x]) is None]
-    told = tuple(words[:SHOWN]) if public else ()
-    return Opened(path, called, decimal, told, len(labels) - len(told))
+    words = [x for x in labels if x[:1].isalpha() or x[:1] == "_"] if public else []
+    told = tuple(words[:SHOWN])
+    return Opened(path, called, decimal, told, tuple(x for x in labels if x not in {*told}), copied)
+
+
+def _holds(words: str, name: str) -> bool:
+    """Whether words hold a name by itself, as it is or as Python writes it."""
+    ways = {name.strip(), repr(name)[1:-1], visible(name)} - {""}
+    with suppress(ValueError):
+        ways |= {str(float(name)), f"{float(name):g}"}
+    if ways & COMMON:
+        ways = {f"'{name}'"}
+    # What is cut off in a message is found by its beginning.
+    near = [way for way in ways if way[:TELLING] in words]
+    found = "|".join(re.escape(way[:TELLING]) + ("" if way[TELLING:] else r"(?!\w)") for way in near)
+    return bool(found) and re.search(rf"(?<!\w)(?:{found})", words) is not None
 
 
 class Uploads:
     """A private folder of this run for a file that came through the browser; one at a time.
 
-    It can be read by this user alone, and goes with the desk, or when another file comes.
+    It can be read by this user alone, and goes with the desk, or when another file comes. What a desk
+    that was killed has left goes when the next one starts: a living desk holds a lock on its folder.
     """
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="dpfda-desk-")
+        for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+            held = _held(left)
+            if held is not None:
+                shutil.rmtree(left, ignore_errors=True)
+                os.close(held)
+        self._folder = tempfile.TemporaryDirectory(prefix=PREFIX)
+        self._held = _held(Path(self._folder.name))
 
     def keep(self, upload: FileStorage) -> Path:
         """Keep what was sent, in the place of what was kept before."""
         from werkzeug.utils import secure_filename
 
         name = secure_filename(upload.filename or "")
-        if not name:
-            raise ParameterError("The file", "have a name", "none")
+        if not 0 < len(name) <= LONGEST:
+            raise ParameterError("The file", f"have a name of 1 to {LONGEST} characters", len(name))
         self.clear()
         # No two files ever lie at one place: what was checked with one is never run with another.
         path = Path(self._folder.name) / secrets.token_hex(8) / name
         path.parent.mkdir()
+        path.touch(mode=0o600)
         upload.save(path)
         return path
 
@@ -90,3 +128,24 @@ class Uploads:
     def close(self) -> None:
         """Remove the folder."""
         self._folder.cleanup()
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
+
+
+def _held(folder: Path) -> int | None:
+    """An open lock on a folder of this user; None where another has it, or there are no such locks."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    try:
+        found = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    with suppress(OSError):
+        if os.fstat(found).st_uid == os.getuid():
+            fcntl.flock(found, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return found
+    os.close(found)
+    return None

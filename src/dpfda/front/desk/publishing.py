@@ -33,7 +33,7 @@ def trial() -> Answer:
     if tried.status:
         return page("try.html", tried.refusal, tried=tried)
     study = draft.study()
-    number = desk().publications.offer(Publication(study, draft.name, draft.file, desk().folder))
+    number = desk().publications.offer(Publication(draft, desk().folder))
     return page(
         "try.html", tried=tried, remarks=tried.remarks, number=number, study=study,
         line=command_line(study), digest=hashlib.sha256(study.encode()).hexdigest(),
@@ -56,9 +56,11 @@ def published(number: str) -> Answer:
     begun = desk().publications.begun(number)
     if begun is None:
         return plain(HTTPStatus.NOT_FOUND)
-    if begun.said is not None and begun.said.status == 0:
+    # Once: it may be over at any moment.
+    said = begun.said
+    if said is not None and said.status == 0:
         return go(f"/read/{begun.name}?number={number}")
-    return page("published.html", begun=begun)
+    return page("published.html", begun=begun, said=said)
 
 
 @PUBLISHING.get("/read")
@@ -95,7 +97,7 @@ def read(name: str) -> Answer:
 def download(name: str, what: str) -> Answer:
     """A release as a file, and what is made of it at no cost."""
     kinds: dict[str, Callable[[], bytes]] = {
-        "release.json": lambda: desk().released(name).read_bytes(),
+        "release.json": lambda: _release(name),
         "study.toml": lambda: desk().released(name, ".toml").read_bytes(),
         "picture.png": lambda: _made("plot", [name], "--plot", ".png"),
         "beside.png": lambda: _made("plot", [name, request.args.get("other", "")], "--plot", ".png"),
@@ -120,6 +122,13 @@ def _made(verb: str, names: list[str], flag: str, suffix: str) -> bytes:
         if said.status:
             raise ParameterError("The release", "be one that can be shown so", "another", said.refusal)
         return out.read_bytes()
+
+
+def _release(name: str) -> bytes:
+    from dpfda.releases.base import load
+
+    load(desk().released(name))
+    return desk().released(name).read_bytes()
 
 
 def _table(name: str) -> bytes:

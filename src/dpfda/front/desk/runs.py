@@ -8,19 +8,28 @@ import secrets
 import threading
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from dpfda.command.running import FAILED, REFUSED, WATCHER, typed
-from dpfda.front.desk.drafts import planned
-from dpfda.numerics.errors import DpfdaError, StorageError
+from dpfda.front.desk.drafts import Draft, planned
+from dpfda.front.desk.fields import FLAG
+from dpfda.numerics.errors import DpfdaError, ParameterError, StorageError
 
 # What a verb says goes to the process's own streams, and matplotlib draws one picture at a time.
 ONE = threading.Lock()
 # Seconds that a page waits for another one's run.
 PATIENCE = 30
+# What is said in the place of a reason that names columns which are not to be shown.
+UNTOLD = (
+    "does not fit the file. The reason is not shown: it names columns that you have not typed, whose "
+    "names were not said to be public or do not begin with a letter. Look into the file: type names as "
+    "they stand there, and say which columns hold the curve (--columns); if the header line is missing, "
+    "add it."
+)
+NOT_SHOWN = "their names are not shown: you have not typed them"
 # Offers that are kept; who has more pages open than this asks for a new one.
 MOST_OFFERS = 32
 
@@ -48,6 +57,23 @@ class Said:
         """Warnings, and what is worth knowing of the reading."""
         warnings = [f"Warning: {each}" for each in self.answer.get("warnings", ())]
         return [*warnings, *self.answer.get("notes", ())]
+
+    def screened(self, draft: Draft) -> Said:
+        """The same without names of columns that are not to be shown."""
+        answer = dict(self.answer)
+        if draft.tells(str(answer.get("columns", ""))):
+            # Nor their ends, which the axis may have in other words.
+            answer |= {"columns": NOT_SHOWN, "axis": ""}
+        for list_ in ("warnings", "notes"):
+            answer[list_] = [text for text in answer.get(list_, ()) if not draft.tells(text)]
+        return replace(self, answer=answer, notes=tuple(_screened(note, draft) for note in self.notes))
+
+
+def _screened(note: str, draft: Draft) -> str:
+    if not draft.tells(note):
+        return note
+    flag = FLAG.match(note.removeprefix("error: "))
+    return f"error: {flag[0] if flag else 'What is stated'} {UNTOLD}"
 
 
 @contextmanager
@@ -80,20 +106,25 @@ def said(call: Callable[[], int], patience: float = PATIENCE) -> Said:
 class Publication:
     """A study that was tried and may be published once.
 
-    name: Of its files in the folder.
-    file: Where the records lie.
     said: What came of it, when it is over.
-    charged: Whether the ledger has a new charge then.
-    progress: How far the reading is, and all there is to read.
+    charged: Whether the ledger has a new charge then; None where that could not be found out.
+    progress: How many per cent of the file are read.
     """
 
-    study: str
-    name: str
-    file: Path
+    draft: Draft
     folder: Path
     said: Said | None = None
-    charged: bool = False
-    progress: tuple[int, int] | None = None
+    charged: bool | None = False
+    progress: int | None = None
+    study: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.study, self._seen = self.draft.study(), _state(self.draft.file)
+
+    @property
+    def name(self) -> str:
+        """Of its files in the folder."""
+        return self.draft.name
 
     @property
     def written(self) -> Path:
@@ -102,16 +133,19 @@ class Publication:
 
     def run(self) -> None:
         """Publish, and keep what comes of it; nothing that goes wrong is lost in the thread."""
-        WATCHER.set(self._watch)
+        WATCHER.set(self.watch)
         try:
-            kept = said(self._publish, patience=-1)
-        except Exception as error:
-            # Its words could hold private values.
+            kept = said(self._publish, patience=-1).screened(self.draft)
+        except BaseException as error:
+            # Some readers end with more than an Exception; its words could hold private values.
             kept = Said(FAILED, notes=(f"error: unexpected {type(error).__name__}",))
         self.said = kept
 
     def _publish(self) -> int:
-        release, before = planned(self.study, self.folder, self.file), self._charges()
+        release, before = planned(self.study, self.folder, self.draft.file), self._charges()
+        if _state(self.draft.file) not in (self._seen, None):
+            words = "be the one that was shown"
+            raise ParameterError("The file", words, "a changed one", "Try again with what it is now.")
         try:
             # Another desk, or this one before it was killed, cannot have begun the same.
             with self.written.open("x", encoding="utf-8") as file:
@@ -121,12 +155,20 @@ class Publication:
                 f"{self.written.name} exists: this release was begun before. The ledger says whether it "
                 "was charged. Choose another name only if you want another release."
             ) from None
+        status = FAILED
         try:
-            return release.call("--json")
+            status = release.call("--json")
         finally:
-            self.charged = self._charges() > before
-            if not self.charged:
+            self.charged = self._charged_since(before)
+            if status and self.charged is False:
                 self.written.unlink()
+        return status
+
+    def _charged_since(self, before: int) -> bool | None:
+        try:
+            return self._charges() > before
+        except Exception:
+            return None
 
     def _charges(self) -> int:
         from dpfda.privacy.ledger import Ledger
@@ -134,8 +176,17 @@ class Publication:
         data = tomllib.loads(self.study)["data"]
         return len(Ledger(self.folder / data["ledger"]).releases(data["dataset"]))
 
-    def _watch(self, done: int, total: int) -> None:
-        self.progress = done, total
+    def watch(self, done: int, total: int) -> None:
+        """Note how far the reading is, in no numbers of records: these a release alone tells."""
+        self.progress = 100 * done // total if total else None
+
+
+def _state(path: Path) -> tuple[int, ...] | None:
+    """What changes when a file does; None where there is none."""
+    with suppress(OSError):
+        found = path.stat()
+        return found.st_size, found.st_mtime_ns, found.st_ino
+    return None
 
 
 class Publications:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import secrets
 import signal
 import socket
+import sys
 import webbrowser
 from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
+from typing import NoReturn
 
 from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException
@@ -23,6 +25,8 @@ from dpfda.front.desk.session import Answer, Desk, page, plain
 from dpfda.numerics.errors import DpfdaError
 
 LOOPBACK = "127.0.0.1"
+# What tells a desk to end; it removes what came through the browser then. A closed terminal is one.
+ENDINGS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 # Seconds that a connection may say nothing.
 SILENCE = 30
 ENTRANCE = '<!DOCTYPE html><title>dpfda desk</title><meta http-equiv="refresh" content="0;url={}">'
@@ -59,6 +63,9 @@ def make_app(desk: Desk) -> Flask:
             return plain(HTTPStatus(error.code or 500))
         if isinstance(error, DpfdaError):
             return page("refused.html", typed(error))
+        if isinstance(error, OSError):
+            # The system's words without the path.
+            return page("refused.html", f"The system refuses it: {error.strerror or 'no reason'}.")
         if isinstance(error, BusyError):
             return page("refused.html", "Another page's work is under way. Try again.", 503)
         # Its words, and what is on its way, could hold private values.
@@ -95,6 +102,13 @@ def serve(folder: Path, port: int = 0) -> tuple[BaseWSGIServer, Desk, str]:
     return made, desk, f"http://{LOOPBACK}:{taken}/open/{desk.guard.token}"
 
 
+def _end(*_: object) -> NoReturn:
+    """End once: what comes after does not break off a release that was charged."""
+    for each in ENDINGS:
+        signal.signal(each, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
 def run(folder: Path, port: int, browser: bool, what: str = "Desk") -> None:
     """Serve until an interrupt, then end after a release that is under way.
 
@@ -102,8 +116,12 @@ def run(folder: Path, port: int, browser: bool, what: str = "Desk") -> None:
     """
     made, desk, link = serve(folder, port)
     link += "?explore" if what == "Explorer" else ""
-    # A desk that is told to end removes what came through the browser, too.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # The process's own: what is printed while a release is made is kept for its page.
+    out = sys.stdout
+    for each in ENDINGS:
+        # Who started it with nohup wants it to outlive the terminal.
+        if signal.getsignal(each) != signal.SIG_IGN:
+            signal.signal(each, _end)
     try:
         with made, suppress(KeyboardInterrupt):
             say(f"{what}: {link}\nOn this machine only; the link works once. Ctrl-C stops it.")
@@ -112,7 +130,8 @@ def run(folder: Path, port: int, browser: bool, what: str = "Desk") -> None:
             made.serve_forever()
     finally:
         if desk.publications.running():
-            say("a release is under way: the desk ends after it")
+            with suppress(OSError, ValueError):
+                say("a release is under way: the desk ends after it", file=out)
         desk.publications.join()
         desk.uploads.close()
     say("stopped")

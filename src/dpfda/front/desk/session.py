@@ -44,7 +44,8 @@ class Desk:
         """What a dry run says: nothing is charged, and of the file the header alone is read."""
         try:
             study, file = draft.study(), draft.file
-            return said(lambda: planned(study, self.folder, file).call("--dry-run", "--json"))
+            tried = said(lambda: planned(study, self.folder, file).call("--dry-run", "--json"))
+            return tried.screened(draft)
         except DpfdaError as error:
             return Said(REFUSED, notes=(f"error: {typed(error)}",))
 

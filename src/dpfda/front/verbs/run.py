@@ -117,7 +117,7 @@ def releases_of(written: dict[str, Any], folder: Path) -> Iterator[Planned]:
         options = options_of(known[verb])
         shared = {name: value for name, value in data.items() if name != "file"}
         fitting = {name: value for name, value in shared.items() if _plain(name) in options}
-        typed = [str(folder / data["file"])]
+        typed = [_path(folder, data["file"])]
         for name, value in {**fitting, **own}.items():
             option = options.get(_plain(name))
             if option is None:
@@ -162,10 +162,16 @@ def typed_as(option: Option, value: object, where: str, folder: Path) -> list[st
             where, "be text, a number, true or false, or a list of these", _shown(value)
         )
     paths = option.type is Path or option.type == list[Path]
-    words = [str(folder / str(each)) if paths else str(each) for each in values]
+    words = [_path(folder, str(each)) if paths else str(each) for each in values]
     if option.type in (list[str], list[float], list[Path]):
         return [part for word in words for part in (option.flag, word)]
     return [option.flag, *words]
+
+
+def _path(folder: Path, name: str) -> str:
+    """A path as it is typed: one that begins with a dash would be read as an option."""
+    path = str(folder / name)
+    return f"./{path}" if path.startswith("-") else path
 
 
 def _digest(path: Path) -> str:
