@@ -393,6 +393,13 @@ def test_what_a_desk_keeps_goes_with_it_or_with_the_next(folder, ending):
     process.communicate(timeout=30)
     left = [each for each in kept.iterdir() if each.is_dir()]
     assert len(left) == (2 if ending == "SIGKILL" else 1)
+    # What is new may be about to be locked, and is left alone.
+    young, _ = start(folder)
+    young.send_signal(signal.SIGTERM)
+    young.communicate(timeout=30)
+    assert {each for each in kept.iterdir() if each.is_dir()} == {*left}
+    for each in left:
+        os.utime(each, (0, 0))
     following, _ = start(folder)
     assert len([each for each in kept.iterdir() if each.is_dir()]) == 2
     for each in (living, following):

@@ -7,6 +7,7 @@ import re
 import secrets
 import shutil
 import tempfile
+import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from werkzeug.datastructures import FileStorage
 
 PREFIX = "dpfda-desk-"
+# A folder that was made or filled within so many seconds is left alone.
+SETTLED = 60
 # Characters of a file's name that all systems take, beside what is written with it.
 LONGEST = 200
 # Names of columns that are offered, at most.
@@ -93,12 +96,13 @@ class Uploads:
     """A private folder of this run for a file that came through the browser; one at a time.
 
     It can be read by this user alone, and goes with the desk, or when another file comes. What a desk
-    that was killed has left goes when the next one starts: a living desk holds a lock on its folder.
+    that was killed has left goes when a later one starts: a living desk holds a lock on its folder, from
+    the moment after it made it on.
     """
 
     def __init__(self) -> None:
         for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-            held = _held(left)
+            held = _held(left) if _settled(left) else None
             if held is not None:
                 shutil.rmtree(left, ignore_errors=True)
                 os.close(held)
@@ -131,6 +135,13 @@ class Uploads:
         if self._held is not None:
             os.close(self._held)
             self._held = None
+
+
+def _settled(folder: Path) -> bool:
+    """Whether a folder is not so new that its desk may be about to lock it."""
+    with suppress(OSError):
+        return time.time() - folder.lstat().st_mtime > SETTLED
+    return False
 
 
 def _held(folder: Path) -> int | None:
