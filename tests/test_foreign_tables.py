@@ -114,3 +114,19 @@ def test_a_record_for_a_header_is_refused(tmp_path: Path) -> None:
     path = spreadsheet(tmp_path / "a.xlsx", *rows)
     with pytest.raises(OrientationError, match="looks like the increasing curves below it"):
         read_curves(path)
+
+
+@pytest.mark.parametrize("name", ["t.dta", "t.sav", "t.xpt"])
+def test_a_moment_that_is_too_far_for_a_date_is_one_record_s(tmp_path: Path, name: str) -> None:
+    """The package that reads these files would refuse all of the file for one cell."""
+    path, form = tmp_path / name, {"dta": "%td", "sav": "DATE11", "xpt": "DATE9"}[name[2:]]
+    write = {"dta": pyreadstat.write_dta, "sav": pyreadstat.write_sav, "xpt": pyreadstat.write_xport}
+    days = np.array([1.0, 2.0, 1e12])
+    units = days * 86_400 if name == "t.sav" else days
+    frame = pd.DataFrame({"who": ["a", "b", "c"], "seen": units, "y1": [1.0, 2, 3]})
+    write[name[2:]](frame, str(path), variable_format={"seen": form})
+    since = "1582-10-14" if name == "t.sav" else "1960-01-01"
+    found = read_curves(path, id="who", time="seen", value="y1", dates="iso", since=since)
+    np.testing.assert_allclose(found.data.times, days)  # type: ignore[union-attr]
+    with pytest.raises(DataError, match=r"Column 'seen' must hold numbers; found dates"):
+        read_curves(path, columns=["seen", "y1"])

@@ -3,7 +3,9 @@
 - *Spreadsheets* (.xlsx, .xlsm, .xls, .xlsb, .ods): one sheet, whose first row is the header. A cell has
   a type of its own. A row without a cell is no record, as an empty line of text is none.
 - *Stata, SPSS, SAS* (.dta, .sav, .zsav, .por, .sas7bdat, .xpt): a column has a type, and values that the
-  file calls missing are. Codes are read as codes, not as their labels.
+  file calls missing are. Codes are read as codes, not as their labels. A column is one of moments where
+  its format, which is public, says so; each is then a number of days or seconds after the package's own
+  beginning, so that none is too far for a date.
 
 Then `dpfda.records.cells` says what is a number; text is read as in a text table; moments are numbers
 only where dates are stated.
@@ -11,8 +13,9 @@ only where dates are stated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Any
@@ -34,31 +37,54 @@ STATISTICS = {
 }  # fmt: skip
 
 
+# Formats of dates, with the days that one unit has, and when units begin.
+MOMENTS: dict[str, tuple[tuple[re.Pattern[str], float], ...]] = {
+    ".dta": ((re.compile("%-?t[dD]"), 1.0), (re.compile("%-?t[cC]"), 1 / 86_400_000)),
+    ".sav": ((re.compile("[AESJ]?DATE|DATETIME|YMDHMS|MOYR|QYR|WKYR"), 1 / 86_400),),
+    ".sas7bdat": (
+        (re.compile("DATETIME|DATEAMPM|[BE]8601D[TNXZ]|DTDATE|MDYAMPM"), 1 / 86_400),
+        (re.compile("DATE|(YY|DD)MM[YD][DY]|MMDDYY|[BE]8601DA|MONYY|WORDDAT|WEEKDAT|JULIAN|DAY"), 1.0),
+    ),
+}  # fmt: skip
+MOMENTS |= {".zsav": MOMENTS[".sav"], ".por": MOMENTS[".sav"], ".xpt": MOMENTS[".sas7bdat"]}
+BEGINNING = datetime(1960, 1, 1)
+OF_SPSS = datetime(1582, 10, 14)
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class CellFile:
     """An opened file of cells. Private but for its header.
 
     columns: Columns at these positions, each a list of cells.
+    moments: Positions of columns that hold numbers for moments: days a unit, and when units begin.
     """
 
     header: tuple[str, ...]
     columns: Callable[[Sequence[int]], Sequence[Sequence[object]]]
+    moments: Mapping[int, tuple[float, datetime]] = field(default_factory=dict)
 
     def read(
         self, numbers: Sequence[int], labels: Sequence[int], dated: Sequence[int], stated: Stated
     ) -> Table:
         """Read the columns at these positions, as `dpfda.records.csv_tables.TextFile.read` does.
 
-        Raises DataError if a cell is no number, with its row, counted from 1, and the column.
+        Raises DataError if a cell is no number, with its row, counted from 1, and the column; or if a
+        column of moments is not said to hold dates.
         """
+        for place in numbers:
+            if place in self.moments and (stated.dates is None or place not in dated):
+                raise DataError(
+                    f"Column {self.header[place]!r} must hold numbers; found dates. State dates='iso' "
+                    "(--dates iso) where it holds times."
+                )
         columns = self.columns([*numbers, *labels])
         rows = len(columns[0])
         values, wrong = np.empty((rows, len(numbers))), {}
         for target, place in enumerate(numbers):
-            dates = stated.dates if place in dated else None
+            dates, of_file = stated.dates if place in dated else None, self.moments.get(place)
             for row, cell in enumerate(columns[target]):
                 try:
-                    values[row, target] = _number(cell, stated.notation, dates)
+                    values[row, target] = _number(cell, stated.notation, dates, of_file)
                 except UnreadableCellError as found:
                     wrong[row, target] = str(found)
         values[np.isin(values, stated.notation.codes)] = np.nan
@@ -71,7 +97,12 @@ class CellFile:
         return Table(values, named)
 
 
-def _number(cell: object, notation: Notation, dates: Dates | None) -> float:
+def _number(
+    cell: object, notation: Notation, dates: Dates | None, of_file: tuple[float, datetime] | None
+) -> float:
+    if dates is not None and of_file is not None:
+        days, begins = of_file
+        return dates.days_to(begins) + days * cell_number(cell)
     if isinstance(cell, str):
         missing = dates is None or cell.strip() in notation.missing
         return notation.number(cell) if missing or dates is None else dates.number(cell)
@@ -137,17 +168,30 @@ def open_statistics(path: Path) -> CellFile:
 
     def opened(**asked: Any) -> Any:
         try:
-            return read(str(path), output_format="dict", **asked)
+            # Moments stay numbers: one that is too far for a date would make all of the file unreadable.
+            return read(str(path), output_format="dict", disable_datetime_conversion=True, **asked)
         except Exception:
             # Its own message may hold what the file does.
             words = f"{path.name} must be a file of Stata, SPSS or SAS; found one that cannot be read."
             raise DataError(words) from None
 
-    header = tuple(opened(metadataonly=True)[1].column_names)
+    about = opened(metadataonly=True)[1]
+    header, suffix = tuple(about.column_names), path.suffix.lower()
+    begins = OF_SPSS if MOMENTS[suffix] is MOMENTS[".sav"] else BEGINNING
+    moments = {
+        place: (days, begins)
+        for place, name in enumerate(header)
+        for days in _days_of(about.original_variable_types.get(name) or "", suffix)
+    }
 
     def columns(places: Sequence[int]) -> list[list[object]]:
         names = [header[place] for place in places]
         held, _ = opened(usecols=list(dict.fromkeys(names)))
         return [list(held[name]) for name in names]
 
-    return CellFile(header, columns)
+    return CellFile(header, columns, moments)
+
+
+def _days_of(written: str, suffix: str) -> list[float]:
+    """The days that one unit of a column with this format has; none if it is none of moments."""
+    return [days for form, days in MOMENTS[suffix] if form.match(written)][:1]
