@@ -5,22 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpfda.command import options as o
-from dpfda.command.declared import DOCSTRING, REQUIRED, Given, Option
+from dpfda.command.declared import DOCSTRING, REQUIRED, Option
 from dpfda.command.publishing import Publication
-from dpfda.command.reading import Curves
-from dpfda.numerics.errors import ParameterError
-
-
-def read_levels(given: Given) -> dict[str, object]:
-    """The levels as numbers."""
-    if given.levels is None:
-        return {}
-    try:
-        return {"levels": [float(part) for part in given.levels.split(",")]}
-    except ValueError:
-        words = "be numbers between 0 and 1, with commas between them"
-        raise ParameterError("--levels", words, repr(given.levels), "Example: 0.1,0.5,0.9") from None
-
+from dpfda.command.reading import Curves, read_levels
 
 VERB = Publication(
     name="quantile-curves",

@@ -282,6 +282,17 @@ def as_stated(file: Path, decimal: str, na: Sequence[str] | None, invalid: str) 
         yield Stated(Notation(decimal, tuple(na or ())), None, invalid, progress)
 
 
+def read_levels(given: Given) -> dict[str, object]:
+    """Levels of quantiles, with commas between them, as numbers."""
+    if given.levels is None:
+        return {}
+    try:
+        return {"levels": [float(part) for part in given.levels.split(",")]}
+    except ValueError:
+        words = "be numbers between 0 and 1, with commas between them"
+        raise ParameterError("--levels", words, repr(given.levels), "Example: 0.1,0.5,0.9") from None
+
+
 def parse_points(text: str, option: str) -> list[float]:
     """Read points: numbers with commas, or START:STOP:STEP with both ends.
 

@@ -3,22 +3,10 @@
 from __future__ import annotations
 
 from dpfda.command import options as o
-from dpfda.command.declared import DOCSTRING, Given, Option
+from dpfda.command.declared import DOCSTRING, Option
 from dpfda.command.publishing import Publication
+from dpfda.command.reading import read_levels
 from dpfda.density.options import OneColumn
-from dpfda.numerics.errors import ParameterError
-
-
-def read_levels(given: Given) -> dict[str, object]:
-    """The levels as numbers."""
-    if given.levels is None:
-        return {}
-    try:
-        return {"levels": [float(part) for part in given.levels.split(",")]}
-    except ValueError:
-        words = "be numbers between 0 and 1, with commas between them"
-        raise ParameterError("--levels", words, repr(given.levels), "Example: 0.1,0.5,0.9") from None
-
 
 VERB = Publication(
     name="quantiles",

@@ -17,6 +17,7 @@ from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.records import LongCurves
 from dpfda.records.dask_arrays import is_dask
 from dpfda.records.labels import units_of
+from dpfda.releases.promise import ALL
 from dpfda.running.factorisations import MOST_STEPS, Rows
 from dpfda.running.months import Months
 from dpfda.running.plan import RunningPlan
@@ -171,7 +172,7 @@ class PrivateRunningMean(Estimator):
         if one.curves is None or one.on_grid is None or one.on_grid.cube is None:
             words = "be at least 3, with bounds that floats can hold, for a running mean"
             raise ParameterError("columns", words, f"{one.basis.weights.size}")
-        made = RunningPlan(one, self.steps, self._most, rows)
+        made = RunningPlan({ALL: one}, self.steps, self._most, rows)
         made.achieved()
         return made
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from dpfda.bases.protocol import flat_grid
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.errors import DpfdaError, ParameterError, SessionError, StorageError
+from dpfda.numerics.errors import DpfdaError, ParameterError, SessionError
 from dpfda.numerics.parameters import flag, whole
 from dpfda.privacy.certificates import Certificate, Certified
 from dpfda.privacy.composition import Cost
@@ -26,7 +26,7 @@ from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.written import certificate_from_json, certificate_to_json
 from dpfda.publication import charge, stamp
 from dpfda.publication.session.journal import Journal, Record
-from dpfda.publication.session.records import checked_header, origin_of
+from dpfda.publication.session.records import checked_header, take_over, undamaged
 from dpfda.publication.session.sealed import sealed
 from dpfda.releases.promise import ALL
 from dpfda.running.factorisations import Rows
@@ -103,24 +103,13 @@ class Months(Certified):
     @classmethod
     def _resumed(cls, estimator: Estimator, path: str | Path, moved: bool) -> Self:
         journal, records = Journal.open(path)
-        try:
+        with undamaged(journal, DpfdaError):
             header = checked_header(records, journal, moved, FORMAT)
             made = cls(estimator, journal, certificate_from_json(header["certificate"]))
             made._check_stated(header["stated"])
             for record in records[1:]:
                 made._replay(record)
-            if origin_of(records) != journal.origin():
-                journal.append([{"moved": journal.origin()}])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            journal.close()
-            if isinstance(error, DpfdaError):
-                raise
-            raise StorageError(
-                f"The file {str(path)!r} is damaged: {type(error).__name__} while reading it."
-            ) from None
-        except BaseException:
-            journal.close()
-            raise
+            take_over(journal, records)
         return made
 
     def _check_stated(self, written: object) -> None:

@@ -22,24 +22,24 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, ZeroConcentratedDP, without_delta
-from dpfda.publication import MeanPlan, Plan, recomputed
+from dpfda.privacy.guarantees import Guarantee, PureDP, ZeroConcentratedDP, without_delta
+from dpfda.publication import MeanPlan, PlanOfMeans, recomputed
 from dpfda.releases.promise import ALL
 from dpfda.running.factorisations import Factorisation, NoiseLike, Rows, best_power
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RunningPlan(Plan):
+class RunningPlan(PlanOfMeans):
     """Plan of a curve a month, for so many months at one price.
 
-    one: The mean of one month by itself, with the guarantee of all; its number of units is that of a
-        month.
+    parts: The mean of one month by itself, alone, with the guarantee of all; its number of units is that
+        of a month.
     steps: Number of months.
     most: Number of months that a unit may be in.
     stated: What gets noise, where that was fixed before; by default what is expected to be best.
     """
 
-    one: MeanPlan
+    parts: Mapping[str, MeanPlan]
     steps: int
     most: int
     stated: Rows | None = None
@@ -51,32 +51,12 @@ class RunningPlan(Plan):
         return self.one.guarantee if kept else without_delta(self.one.guarantee)
 
     @property
-    def neighbours(self) -> Neighbours:  # type: ignore[override]
-        return self.one.neighbours
-
-    @property
-    def unit(self) -> str:  # type: ignore[override]
-        return self.one.unit
-
-    @property
     def size(self) -> int | None:  # type: ignore[override]
         return self.one.size
 
     @property
-    def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
-        return self.one.bounded
-
-    @property
     def about(self) -> Mapping[str, object]:  # type: ignore[override]
         return {**self.one.about, "summary": "a mean curve a month, and their running mean"}
-
-    @property
-    def functions(self) -> str:
-        return self.one.functions
-
-    @property
-    def scale(self) -> tuple[float, str] | None:
-        return self.one.scale
 
     @property
     def tuning(self) -> Mapping[str, object]:
@@ -90,7 +70,7 @@ class RunningPlan(Plan):
         }
 
     def remade(self, guarantee: Guarantee, n: int) -> RunningPlan:
-        return RunningPlan(self.one.remade(guarantee, n), self.steps, self.most)
+        return RunningPlan({ALL: self.one.remade(guarantee, n)}, self.steps, self.most)
 
     # What gets noise.
 

@@ -32,7 +32,7 @@ from dpfda.front.desk.runs import BusyError, Said, alone
 from dpfda.front.desk.session import LEDGER, Answer, desk, go, page, plain, run
 from dpfda.front.verbs import declared_verbs
 from dpfda.numerics.errors import DpfdaError, LedgerError, ParameterError
-from dpfda.records.files import ARROW, PARQUET, TEXT
+from dpfda.records.files import EVERY
 
 ASKING = Blueprint("asking", __name__)
 # Usual bounds with their sources; and of each verb, by its name, lines on a field of 100 by 60.
@@ -58,9 +58,8 @@ def opening() -> Answer:
             return go("/protect")
         except DpfdaError as error:
             refused = typed(error)
-    endings = (*TEXT, *PARQUET, *ARROW)
-    here = [each.name for each in sorted(desk().folder.iterdir()) if each.suffix in endings]
-    kinds = ",".join((*endings, ".gz"))
+    here = [each.name for each in sorted(desk().folder.iterdir()) if each.suffix in EVERY]
+    kinds = ",".join((*EVERY, ".gz"))
     return page("open.html", refused, here=here, kinds=kinds, most=LARGEST_FILE >> 20)
 
 

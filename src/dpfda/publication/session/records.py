@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from dpfda.numerics.errors import SessionError, StorageError
 from dpfda.publication.session.conditional import Draw, Uniforms
@@ -63,6 +64,32 @@ def checked_header(records: list[Record], journal: Journal, moved: bool, name: s
             "pass moved=True."
         )
     return header
+
+
+@contextmanager
+def undamaged(journal: Journal, *passing: type[Exception]) -> Iterator[None]:
+    """Around the reading of a file's records: if it fails the file is let go of, and called damaged.
+
+    passing: Errors beside StorageError that say more than that.
+    """
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        journal.close()
+        if isinstance(error, (StorageError, *passing)):
+            raise
+        raise StorageError(
+            f"The file {str(journal.path)!r} is damaged: {type(error).__name__} while reading it."
+        ) from None
+    except BaseException:
+        journal.close()
+        raise
+
+
+def take_over(journal: Journal, records: list[Record]) -> None:
+    """Vouch for the file where it is now."""
+    if origin_of(records) != journal.origin():
+        journal.append([{"moved": journal.origin()}])
 
 
 def answer_to_json(answer: Answer) -> Record:

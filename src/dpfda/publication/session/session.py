@@ -37,7 +37,7 @@ from dpfda.numerics import parameters
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import Json
-from dpfda.numerics.errors import ParameterError, SessionError, StorageError
+from dpfda.numerics.errors import ParameterError, SessionError
 from dpfda.numerics.parameters import flag, reals, shown, whole
 from dpfda.privacy.certificates import Certificate, Certified
 from dpfda.publication import MeanPlan, Prepared, pay
@@ -52,8 +52,9 @@ from dpfda.publication.session.records import (
     draw_from_json,
     draw_to_json,
     header_to_json,
-    origin_of,
     public_side,
+    take_over,
+    undamaged,
 )
 from dpfda.publication.session.refusals import check_plan, checked_noise, spread_of
 from dpfda.publication.session.sealed import sealed
@@ -225,7 +226,7 @@ class Session(Certified):
     @classmethod
     def _resumed(cls, path: str | Path, kernel: object, moved: bool) -> Self:
         journal, records = Journal.open(path)
-        try:
+        with undamaged(journal):
             header = checked_header(records, journal, moved)
             frame = ReleasedFunction.from_json(header["release"], kernel)
             noise = checked_noise(frame.noise, frame.guarantee)
@@ -233,18 +234,7 @@ class Session(Certified):
             session = cls(journal, frame, total, noise)
             for record in records[1:]:
                 session._replay(record)
-            if origin_of(records) != journal.origin():
-                journal.append([{"moved": journal.origin()}])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            journal.close()
-            if isinstance(error, StorageError):
-                raise
-            raise StorageError(
-                f"The session's file {str(path)!r} is damaged: {type(error).__name__} while reading it."
-            ) from None
-        except BaseException:
-            journal.close()
-            raise
+            take_over(journal, records)
         return session
 
     @property
