@@ -338,9 +338,10 @@ def test_descent_under_rho(labels, tmp_path):
 def test_regressions_under_rho(chosen, solver):
     machine = PrivateKernelRegressor(rho=200, bounds=(-1, 1), target_bounds=(-2, 2), **chosen)
     assert machine.plan(300, 2).solver.name == solver
-    # Of 300 releases by output the least had .39, half .77; of the others none less than .98.
-    least = 0.2 if solver == "output" else 0.95
-    assert machine.fit(X, X[:, 0] - X[:, 1]).score(X, X[:, 0] - X[:, 1]) > least
+    # Of single releases by output one in forty has less; of the others none.
+    target = X[:, 0] - X[:, 1]
+    scores = [machine.fit(X, target).score(X, target) for _ in range(5 if solver == "output" else 1)]
+    assert np.median(scores) > 0.5
 
 
 def test_means_and_output_under_rho_get_normal_noise_of_its_scale():

@@ -199,13 +199,16 @@ class TestFunctions:
         assert faded[5:55, 5:55].mean() < 0.4
         assert release.view(None).faded is None
         pyplot.close(release.plot().figure)
-        curve = regressor(2.0).fit(points[:, :1], points[:, 0]).release_.view()
-        solid, dotted = curve.lines
-        assert dotted.label == "little is known"
-        # Noise in the counts may make some of it look known: of 300 releases one had a fifth.
-        assert np.isnan(solid.values[-25:]).mean() > 0.6
-        assert np.isfinite(solid.values[5:40]).all()
-        assert np.isnan(dotted.values[5:40]).all()
+        whole = []
+        for _ in range(20):
+            curve = regressor(2.0).fit(points[:, :1], points[:, 0]).release_.view()
+            solid, dotted = curve.lines
+            assert dotted.label == "little is known"
+            whole.append(np.isnan(solid.values[-25:]).all())
+            assert np.isfinite(solid.values[5:40]).all()
+            assert np.isnan(dotted.values[5:40]).all()
+        # Noise in the counts makes some of it look known in one release of ten.
+        assert np.mean(whole) > 0.5
 
 
 class TestRoads:
