@@ -278,5 +278,9 @@ class TestWriting:
         with pytest.raises(StorageError, match=r"path must be a new file; found .*overwrite=True"):
             release.save(target)
         assert target.read_text() == "old" * 100_000
+        # A script that ends here has lost nothing that was paid for.
+        assert_same(load(tmp_path / "release-2.json"), release)
+        with pytest.raises(StorageError, match=r"kept in '.*release-3\.json'"):
+            release.save(target)
         assert release.save(target, overwrite=True) == target
         assert_same(load(target), release)

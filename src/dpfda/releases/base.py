@@ -16,14 +16,15 @@ import numpy as np
 
 from dpfda.bases import Basis
 from dpfda.bounds.stated import bound_from_json
+from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import mapping
-from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.errors import ParameterError, StorageError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.written import certificate_to_json
 from dpfda.releases import entries as file
 from dpfda.releases.costs import certified
-from dpfda.releases.files import write_json
+from dpfda.releases.files import free_name, write_json
 from dpfda.releases.functional import to_basis, to_fdatagrid
 from dpfda.releases.kinds import KINDS, SCHEMA_VERSION, read
 from dpfda.releases.plain import ON_LINE, plain, thinned
@@ -74,10 +75,17 @@ class Release(Published):
     def save(self, path: str | Path, overwrite: bool = False) -> Path:
         """Write a JSON file that `dpfda.load` reads back exactly, and anyone else by its table.
 
-        Raises StorageError if there is such a file, unless told to overwrite it: a release that is lost
-        cannot be made again for free.
+        Raises StorageError if there is such a file, unless told to overwrite it. The release is written
+        beside it then: one that is lost, as a script ends here, cannot be made again for free.
         """
-        return write_json(path, self.to_json() | plain(self, LEVEL), overwrite)
+        written = self.to_json() | plain(self, LEVEL)
+        if not parameters.flag(overwrite, "overwrite") and parameters.path(path).is_file():
+            kept = write_json(free_name(path), written)
+            raise StorageError(
+                f"path must be a new file; found that {str(path)!r} exists. The release is kept in "
+                f"{str(kept)!r}. Choose another path, or pass overwrite=True."
+            )
+        return write_json(path, written, overwrite)
 
     @classmethod
     def load(cls, path: str | Path, kernel: object = None) -> Self:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
@@ -46,6 +47,13 @@ def check_writable(path: str | Path) -> Path:
     if target.exists() and not os.access(target, os.W_OK):
         raise StorageError(f"The output file {str(target)!r} exists and cannot be overwritten.")
     return target
+
+
+def free_name(path: str | Path) -> Path:
+    """The path of a file that is not there, beside one that is: a.json, a-2.json, a-3.json."""
+    taken = parameters.path(path)
+    names = (taken.with_name(f"{taken.stem}-{k}{taken.suffix}") for k in itertools.count(2))
+    return next(name for name in names if not name.exists())
 
 
 def write_text(path: str | Path, text: str) -> Path:
