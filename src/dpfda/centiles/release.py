@@ -68,6 +68,15 @@ def half_widths(
     return np.asarray(np.quantile(largest, level, method="higher") * deviation)
 
 
+# For what the band is meant, and how often it held elsewhere: 39 sets, whole curves and visits, 500 to
+# 10,000 units, epsilon 1.
+AMONG = "samples of smooth laws"
+SEEN = (
+    ". On 39 sets of real curves, which are rougher, that for 95% held the whole curve in 21 to 54 of "
+    "100 releases, and 85 to 91 of 100 points of it: where curves may be rough, take it for less"
+)
+
+
 @dataclass(frozen=True, eq=False)
 class ReleasedQuantileCurves(Valued):
     """Quantile curves, published with noise.
@@ -318,8 +327,8 @@ class ReleasedQuantileCurves(Valued):
             f"{self.chosen:g} below"
         )
         units = str(self.about.get("value", "units of the data"))
-        legend = f"the population's curve of {self.chosen:g}"
-        return (Claim("population", holds, units, legend=legend, among="samples"),)
+        legend = f"the population's curve of {self.chosen:g}, if smooth"
+        return (Claim("population", holds, units, legend=legend, among=AMONG, seen=SEEN),)
 
     def _stated(self) -> Stated:
         unit, noise = self.unit, self.shares.noise.describe().replace("coefficients", "cells")
