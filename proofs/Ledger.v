@@ -6,7 +6,7 @@
 
     Assumed: the operating system gives the lock to one process at a time; what was written to the disk
     stays there until it is damaged; a row or a count of which only a part was written does not pass its
-    digest. Amounts add up by sums; charges under a filter are not modelled. *)
+    digest. Amounts add up by sums; for charges under a filter see Filter.v. *)
 
 From Coq Require Import QArith Lqa List Lia Bool Arith.
 Import ListNotations.
