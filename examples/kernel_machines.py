@@ -186,7 +186,7 @@ def picture(path: str) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4), layout="constrained")
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4.7), layout="constrained")
     X, y = disc()
     labels = {"domain": "first input, second input"}
     PrivateKernelClassifier(
@@ -209,7 +209,7 @@ def picture(path: str) -> None:
     right.plot(
         X[::5, 0], y[::5], ".", color="0.8", markersize=3, zorder=0, label="a fifth of the records"
     )
-    right.legend(loc="upper right", fontsize="small")
+    right.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=2, fontsize="small")
     figure.savefig(path, dpi=110)
 
 

@@ -1,8 +1,10 @@
 """Draw the pictures at the head of the pages on single summaries.
 
 Run with: python examples/pictures.py FOLDER
+That of effects is drawn where DPFDA_DATA_DIR names a folder with dti_cca.csv.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -13,10 +15,12 @@ from dpfda import (
     Domain,
     PrivateDensity,
     PrivateEqualityTest,
+    PrivateFunctionalRegression,
     PrivateMean,
     PrivateQuantiles,
     PrivateReferenceBand,
 )
+from dpfda.mean.two_looks import TwoLooks
 from dpfda.records import LongCurves
 
 
@@ -72,10 +76,52 @@ def default_mean(random: np.random.Generator) -> None:
     PrivateMean(1, bounds=(0, 6), domain=domain, unit="household").fit(loads).release_.plot()
 
 
+def two_looks(random: np.random.Generator) -> None:
+    """Days of 40,000 made-up rooms with one look, and with two."""
+    hours = np.arange(0, 24, 0.5)
+    rooms = 18 + 0.5 * np.sin(hours / 4) + random.normal(0, 0.5, (40_000, 1))
+    domain = Domain(hours, (0, 24), labels={"domain": "hour of the day", "value": "temperature"})
+    _, axes = pyplot.subplots(1, 2, figsize=(10, 4.5), sharey=True)
+    for axis, looks in zip(axes, ("one", "two"), strict=True):
+        mechanism = TwoLooks() if looks == "two" else "auto"
+        mean = PrivateMean(1, bounds=(-30, 50), domain=domain, mechanism=mechanism, unit="room")
+        mean.fit(rooms).release_.plot(axis).set_title(f"looks: {looks}")
+
+
+def effects(random: np.random.Generator) -> None:
+    """Scans of patients and others along a nerve tract, and least squares without noise."""
+    rows = np.genfromtxt(
+        Path(os.environ["DPFDA_DATA_DIR"]) / "dti_cca.csv", delimiter=",", skip_header=1
+    )
+    rows = rows[np.isfinite(rows).all(axis=1)]
+    person, case, scans = rows[:, 0], rows[:, 2].astype(int).astype(str), rows[:, 3:]
+    known = {"case": ["0", "1"]}
+    model = PrivateFunctionalRegression(4, bounds=(0, 1), covariates=known, unit="person")
+    release = model.fit(scans, {"case": case}, groups=person).release_
+    _, who, scans_of = np.unique(person, return_inverse=True, return_counts=True)
+    chosen = [(case == k) / scans_of[who] for k in ("0", "1")]
+    plain = [weights @ scans / weights.sum() for weights in chosen]
+    pieces = [
+        (0, release.at(case="0"), plain[0], "case 0"),
+        (0, release.at(case="1"), plain[1], "case 1"),
+        (1, release["case=1"], plain[1] - plain[0], "case 1 less case 0"),
+    ]
+    _, axes = pyplot.subplots(1, 2, figsize=(10, 4.5), layout="constrained")
+    for place, curve, without, name in pieces:
+        band, axis = curve.band(0.95), axes[place]
+        (line,) = axis.plot(band.points, curve(band.points), label=name)
+        axis.fill_between(band.points, band.lower, band.upper, color=line.get_color(), alpha=0.2)
+        axis.plot(np.linspace(0, 1, without.size), without, "k--", linewidth=1)
+    for axis, title in zip(axes, ("mean curves", "coefficient function"), strict=True):
+        axis.set(title=title, xlabel="place along the tract", ylabel="fractional anisotropy")
+        axis.legend()
+
+
 def main(folder: str) -> None:
     """Draw each by its name."""
     random = np.random.default_rng(3)
-    for draw in (density, quantiles, equality, sparse, reference, default_mean):
+    drawn = [density, quantiles, equality, sparse, reference, default_mean, two_looks]
+    for draw in drawn + [effects] * ("DPFDA_DATA_DIR" in os.environ):
         draw(random)
         pyplot.gcf().savefig(Path(folder) / f"{draw.__name__}.png", dpi=90)
         pyplot.close("all")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from functools import reduce
-from operator import or_
+from operator import floordiv, mod, or_
 from pathlib import Path
 from typing import Any
 
@@ -66,17 +66,19 @@ BUILT_IN: Scope = {
     "sqrt": math.sqrt,
     "fold_left": lambda f: lambda parts: lambda start: reduce(lambda a, x: f(a)(x), parts, start),
     "IZR": lambda n: n,
+    "INR": lambda n: n,
     "Z.abs": abs,
     "Z.sgn": lambda x: (x > 0) - (x < 0),
     "Z.sqrt": lambda x: math.isqrt(max(x, 0)),
     "Z.log2": lambda x: x.bit_length() - 1 if x > 0 else 0,
     "Z.of_nat": lambda n: n,
     "Z.to_nat": lambda n: max(n, 0),
+    "Z.abs_nat": abs,
     **{
         name: _curried(function, 2)
         for name, function in {
             "Z.max": max, "Z.min": min, "Rmax": max, "Rmin": min, "Z.quot": _toward_zero,
-            "Nat.max": max, "Rpower": pow,
+            "Nat.max": max, "Nat.div": floordiv, "Nat.modulo": mod, "Rpower": pow,
         }.items()
     },
 }  # fmt: skip

@@ -120,6 +120,11 @@ ESTIMATORS: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
         {"epsilon": 1.0, "bounds": (-1, 1), "covariates": {"x": (0, 1)}, "cells": 3},
         lambda made: made.fit(CURVES, POINTS[:20]),
     ),
+    "PrivateScalarOnFunction": (
+        {"epsilon": 1.0, "bounds": (-1, 1), "target_bounds": (0, 1)},
+        lambda made: made.fit(CURVES, POINTS[:20]),
+    ),
+    "PrivateCurveSampler": ({"epsilon": 1.0, "bounds": (-1, 1)}, lambda made: made.fit(CURVES)),
     "PrivateKernelRegressor": (
         {"epsilon": 1.0, "bounds": (0, 1), "target_bounds": (0, 1)},
         lambda made: made.fit(INPUTS, POINTS),
@@ -285,7 +290,7 @@ NOT_FOR_USERS = {
     "ball_of", "block_length", "check_law", "check_mechanism", "check_release", "check_summary",
     "checked_guarantee", "exact_totals", "estimated_profile", "filter_charge",
     "gaussian_delta", "gaussian_epsilon", "gaussian_limit", "gaussian_rho", "l1_rule", "l1_sum",
-    "laplace_rho",
+    "laplace_rho", "largest",
     "load_temperatures", "loss_from_json", "loss_of", "named_once", "on_grid", "pure_rho",
     "released_coefficients", "simulate_density", "simulated_coefficients", "split", "to_json_lines",
     "pure_part", "within", "without_delta", "zcdp_delta", "zcdp_epsilon",

@@ -14,6 +14,7 @@ from dpfda import (
     PrivateComparison,
     PrivateCovariance,
     PrivateCox,
+    PrivateCurveSampler,
     PrivateDensity,
     PrivateEqualityTest,
     PrivateFPCA,
@@ -25,6 +26,7 @@ from dpfda import (
     PrivateQuantiles,
     PrivateReferenceBand,
     PrivateRunningMean,
+    PrivateScalarOnFunction,
     PrivateSurvival,
     PrivateVectorMean,
     load,
@@ -219,6 +221,16 @@ KINDS: dict[str, Callable[[], Any]] = {
         PrivateQuantileCurves(1.0, 1e-6, bounds=(-3, 3), domain=Domain(GRID), missing="pooled")
         .fit(CURVES)
         .release_[0.9]
+    ),
+    "regression on curves": lambda: (
+        PrivateScalarOnFunction(
+            1.0, bounds=(-3, 3), target_bounds=(-3, 3), covariates={"age": (0, 1)}, domain=Domain(GRID)
+        )
+        .fit(CURVES, CURVES[:, 0], np.linspace(0, 1, len(CURVES)))
+        .release_
+    ),
+    "synthetic curves": lambda: (
+        PrivateCurveSampler(1.0, bounds=(-3, 3), domain=Domain(GRID)).fit(CURVES).release_
     ),
     "histogram": lambda: _density(PLACES).raw,
     "histogram in the plane": lambda: _density(PLANE, cells=8).raw,

@@ -1102,7 +1102,7 @@ def test_other_verbs_survive_a_reader_who_has_gone(verb, folder, gone, monkeypat
     more = {
         "density": ("--column", "0:0:1"),
         "covariance": ("--bounds", 0, 1),
-        "regress": ("--input", "0:0:1", "--target", "1", "--target-bounds", 0, 1),
+        "regress": ("--covariate", "0:0:1", "--target", "1:0:1"),
     }[verb]
     monkeypatch.setattr("sys.stdout", gone)
     assert ended(verb, "rows.csv", "--epsilon", 1, *more, "--out", "out") == 0

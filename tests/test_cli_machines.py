@@ -45,9 +45,9 @@ def draws(monkeypatch):
     return count
 
 
-REGRESS = ("regress", "t.csv", "--input", "in_*:0:10", "--target", "y", "--target-bounds", 50, 150)
-CLASSIFY = ("classify", "t.csv", "--input", "in_a:0:10", "--input", "in_b:0:10", "--target", "side",
-            "--classes", "low,high")  # fmt: skip
+REGRESS = ("regress", "t.csv", "--covariate", "in_*:0:10", "--target", "y:50:150")
+CLASSIFY = ("classify", "t.csv", "--covariate", "in_a:0:10", "--covariate", "in_b:0:10",
+            "--target", "side:low,high")  # fmt: skip
 
 
 def test_regress_finds_the_function(table):
@@ -73,7 +73,7 @@ def test_classify_protects_the_person(table):
     assert np.mean(release.predict(inputs) == np.where(inputs[:, 1] > 5, "high", "low")) > 0.93
 
 
-THREE = ("--target", "third", "--classes", "low,middle,high", "--penalty", 1e-3, "--epsilon", LOUD)
+THREE = ("--target", "third:low,middle,high", "--penalty", 1e-3, "--epsilon", LOUD)
 
 
 @pytest.fixture
@@ -92,7 +92,8 @@ def thirds(table):
 def test_a_function_a_class_where_there_are_more_than_two(thirds, solver):
     inputs, labels = thirds
     chosen = ("--solver", solver[0], "--loss", solver[1])
-    made = run("classify", "three.csv", "--input", "in_a:0:10", "--input", "in_b:0:10", *THREE, *chosen,
+    named = ("--covariate", "in_a:0:10", "--covariate", "in_b:0:10")
+    made = run("classify", "three.csv", *named, *THREE, *chosen,
                "--out", "c.json", "--plot", "c.png")  # fmt: skip
     assert made.exit_code == 0, made.output
     assert "classes 'low', 'middle' and 'high'" in made.output
@@ -120,10 +121,10 @@ def test_more_inputs_than_can_be_drawn_are_told_by_words_alone(thirds):
     rows[0][-1] = "in_c"
     with open("wide.csv", "w", newline="") as handle:
         csv.writer(handle).writerows(rows)
-    made = run("classify", "wide.csv", "--input", "in_*:0:10", *THREE, "--out", "c.json")
+    made = run("classify", "wide.csv", "--covariate", "in_*:0:10", *THREE, "--out", "c.json")
     assert made.exit_code == 0, made.output
     # Before anything is published, since a picture is asked for that cannot be drawn.
-    drawn = run("classify", "wide.csv", "--input", "in_*:0:10", *THREE, "--out", "d.json",
+    drawn = run("classify", "wide.csv", "--covariate", "in_*:0:10", *THREE, "--out", "d.json",
                 "--plot", "d.png")  # fmt: skip
     assert drawn.exit_code == 2
     assert "--plot must be left out for more than two input columns; found 3" in drawn.stderr
@@ -140,8 +141,8 @@ def test_more_inputs_than_can_be_drawn_are_told_by_words_alone(thirds):
     assert run("show", "c.json").exit_code == 0
     assert run("report", "c.json", "--out", "c.html").exit_code == 0
     # Of two classes there is a band as well.
-    pair = ("--classes", "low,high", "--invalid", "repair", "--epsilon", 1, "--out", "two.json")
-    made = run("classify", "wide.csv", "--input", "in_*:0:10", "--target", "third", *pair)
+    pair = ("--invalid", "repair", "--epsilon", 1, "--out", "two.json")
+    made = run("classify", "wide.csv", "--covariate", "in_*:0:10", "--target", "third:low,high", *pair)
     assert made.exit_code == 0, made.output
     two = json.loads(run("eval", "two.json", "--from", "wide.csv", "--json").stdout)
     assert np.all(np.array(two["lower"]) < two["value"])
@@ -155,8 +156,8 @@ def test_more_inputs_than_can_be_drawn_are_told_by_words_alone(thirds):
         assert refused.exit_code == 2
         assert words in refused.stderr
     # A label may hold a comma, as in the file itself.
-    planned = ("plan", "classify", "--units", 500, "--epsilon", 1, "--input", "a:0:1", "--classes")
-    assert run(*planned, '"a, b",c').exit_code == 0
+    planned = ("plan", "classify", "--units", 500, "--epsilon", 1, "--covariate", "a:0:1", "--target")
+    assert run(*planned, 'side:"a, b",c').exit_code == 0
 
 
 def test_a_ledger_is_charged_and_refuses(table, draws):
@@ -174,9 +175,9 @@ def test_a_ledger_is_charged_and_refuses(table, draws):
     ("arguments", "words"),
     [
         ((*REGRESS, "--epsilon", 0), "epsilon must be positive"),
-        ((*REGRESS, "--epsilon", 1, "--input", "who"), "--input must be NAME:LO:HI; found 'who'"),
-        ((*REGRESS, "--epsilon", 1, "--input", "age:0:9"), "input must be the label of a column"),
-        ((*REGRESS, "--epsilon", 1, "--input", "y:0:9"), "input must match a column that is not target"),
+        ((*REGRESS, "--epsilon", 1, "--covariate", "who"), "--covariate must be NAME:LO:HI; found"),
+        ((*REGRESS, "--epsilon", 1, "--covariate", "age:0:9"), "--covariate must be the label of a"),
+        ((*REGRESS, "--epsilon", 1, "--covariate", "y:0:9"), "--covariate must match a column that"),
         ((*REGRESS, "--epsilon", 1, "--groups", "y"), "groups must differ from the target"),
         ((*REGRESS, "--epsilon", 1, "--solver", "sums", "--loss", "huber"), "'sums' for the huber loss"),
         (
@@ -187,13 +188,13 @@ def test_a_ledger_is_charged_and_refuses(table, draws):
             (*REGRESS, "--epsilon", 1, "--features", "grid", "--norm-bound", 2),
             "--norm-bound must go with",
         ),
-        ((*CLASSIFY[:-1], "low", "--epsilon", 1), "--classes must be two or more different labels"),
-        ((*CLASSIFY[:-1], "low,low", "--epsilon", 1), "with commas between them; found 'low,low'"),
+        ((*CLASSIFY[:-1], "side:low", "--epsilon", 1), "--target must be NAME:A,B,.. with two or more"),
+        ((*CLASSIFY[:-1], "side:low,low", "--epsilon", 1), "different labels; found 'side:low,low'"),
         (
-            (*CLASSIFY, "--solver", "output", "--classes", "low,mid,high", "--epsilon", 1),
+            (*CLASSIFY, "--solver", "output", "--target", "side:low,mid,high", "--epsilon", 1),
             "more than two",
         ),
-        ((*CLASSIFY[:-1], "low,left", "--epsilon", 1), "found another label in line "),
+        ((*CLASSIFY[:-1], "side:low,left", "--epsilon", 1), "found another label in line "),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -236,7 +236,7 @@ WITH_RHO = {
     "test": ("--bounds", 0, 1, "--by", "side", "--columns", "[0-9]*"),
     "covariance": ("--bounds", 0, 1, "--radius", 0.5),
     "density": ("--column", "0.5:0:1"),
-    "regress": ("--input", "0:0:1", "--target", "1", "--target-bounds", 0, 1),
+    "regress": ("--covariate", "0:0:1", "--target", "1:0:1"),
     "quantiles": ("--column", "0.5:0:1", "--step", 0.1, "--levels", "0.25,0.75"),
 }
 

@@ -1,17 +1,25 @@
-"""Two releases of one mean as one: weights, band, guarantee, refusals."""
+"""Releases of one mean as one: weights, band, guarantee, refusals."""
 
 import json
+from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from dpfda import Domain, PrivateMean, load
+from dpfda import Domain, PrivacyUnit, PrivateMean, load
 from dpfda.bounds import L2Ball
-from dpfda.errors import ParameterError, StorageError
-from dpfda.privacy.guarantees import ApproximateDP, PureDP
-from dpfda.releases.combined import CombinedMean
+from dpfda.errors import NotCoveredError, ParameterError, StorageError
+from dpfda.estimates import joint
+from dpfda.estimates.joint import joined
+from dpfda.front.app import app
+from dpfda.privacy.caveats import Caveat
+from dpfda.privacy.composition import account
+from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, largest
+from dpfda.releases.combined import CombinedMean, measured
 from dpfda.releases.function import ReleasedFunction
 from dpfda.testing import check_release
 
@@ -26,8 +34,12 @@ def released(n: int = 500, epsilon: Any = 1.0, **given: Any) -> ReleasedFunction
     return release
 
 
+# Default lines of a private number of units are averaged.
+COUNTED = PrivacyUnit("home", "add-remove")
+
+
 def test_values_are_averages_by_the_squares_of_typical_errors() -> None:
-    first, second = released(300), released(900)
+    first, second = released(300, unit=COUNTED), released(900, unit=COUNTED)
     both = first.combined(second)
     sizes = [release.widths.typical_error**2 for release in (first, second)]
     assert both.share == pytest.approx(sizes[1] / sum(sizes), rel=1e-12)
@@ -40,6 +52,18 @@ def test_values_are_averages_by_the_squares_of_typical_errors() -> None:
     halves = [
         (end.upper - end.lower) / 2 for end in (r.band(0.95, points=GRID) for r in (first, second))
     ]
+    # What lines smooth away is common to them: their errors are not independent.
+    wanted = both.share * halves[0] + (1 - both.share) * halves[1]
+    np.testing.assert_allclose((band.upper - band.lower) / 2, wanted, rtol=1e-12)
+
+
+def test_bands_for_the_noise_alone_add_up_as_independent_errors() -> None:
+    first, second = (released(n, bounds=L2Ball(1.0), mechanism="laplace") for n in (300, 900))
+    both = first.combined(second)
+    halves = [
+        (end.upper - end.lower) / 2 for end in (r.band(0.95, points=GRID) for r in (first, second))
+    ]
+    band = both.band(0.95, points=GRID)
     wanted = np.hypot(both.share * halves[0], (1 - both.share) * halves[1])
     np.testing.assert_allclose((band.upper - band.lower) / 2, wanted, rtol=1e-12)
 
@@ -93,10 +117,7 @@ def test_a_file_that_promises_too_much_is_refused(tmp_path: Path) -> None:
         (lambda: released(domain=Domain(GRID * 2)), "other must be of a mean on the same domain"),
         (lambda: released().derivative(), "other must be of a mean on the same domain"),
         (lambda: released(bounds=L2Ball(1.0), mechanism="laplace"), "with a band for the same"),
-        (
-            lambda: released(epsilon=None, rho=0.5).combined(released(epsilon=None, rho=0.1)),
-            "mean curve",
-        ),
+        (lambda: released().combined(released()).band(0.95), "other must be a released mean curve"),
         (lambda: MEAN, "other must be a released mean curve"),
     ],
 )
@@ -109,3 +130,166 @@ def test_one_charge_is_not_combined_with_itself() -> None:
     release = released()
     with pytest.raises(ParameterError, match="of another charge than this one"):
         release.combined(release)
+
+
+def test_an_average_of_averages_is_that_of_all_by_their_precisions() -> None:
+    parts = []
+    for n, epsilon, points in ((300, 1, 24), (900, "1/2", 12), (200, 2, 60)):
+        grid = np.linspace(0.0, 1.0, points)
+        own = PrivateMean(epsilon, bounds=(0, 1), domain=Domain(grid), unit=COUNTED)
+        parts.append(own.fit(np.tile(0.5 + 0.3 * np.sin(5 * grid), (n, 1))).release_)
+    together = parts[0].combined(parts[1]).combined(parts[2])
+    weights = np.array([part.widths.typical_error**-2 for part in parts])
+    wanted = sum(w * part(GRID) for w, part in zip(weights / weights.sum(), parts, strict=True))
+    np.testing.assert_allclose(together(GRID), wanted, rtol=0, atol=1e-13)
+    other = parts[2].combined(parts[1].combined(parts[0]))
+    np.testing.assert_allclose(together(GRID), other(GRID), rtol=0, atol=1e-13)
+    halves = [part.band(0.95, points=GRID) for part in parts]
+    wide = sum(
+        w * (band.upper - band.lower) / 2
+        for w, band in zip(weights / weights.sum(), halves, strict=True)
+    )
+    band = together.band(0.95, points=GRID)
+    np.testing.assert_allclose((band.upper - band.lower) / 2, wide, rtol=1e-9)
+    assert together.guarantee == PureDP("7/2")
+    assert "if it is the same in all 3" in " ".join(together.describe().split())
+
+
+def test_parts_of_different_units_cost_what_the_dearest_costs(tmp_path: Path) -> None:
+    first, second, third = released(epsilon="1/2"), released(epsilon=2), released(epsilon=1)
+    apart = first.combined(second, apart=True)
+    assert apart.guarantee == PureDP(2)
+    assert apart.caveats == (Caveat("overlap", 2),)
+    told = " ".join(apart.describe().split())
+    assert "a unit with records in more than one of them is not covered" in told
+    assert apart.combined(third, apart=True).guarantee == PureDP(2)
+    # A third one of the same homes adds to whichever of the two a home was in.
+    again = apart.combined(third)
+    assert (again.guarantee, again.caveats) == (PureDP(3), (Caveat("overlap", 3),))
+    with pytest.raises(NotCoveredError, match="name them, not this"):
+        account([again])
+    loaded = load(again.save(tmp_path / "again.json"))
+    assert loaded.to_json() == again.to_json()
+    np.testing.assert_array_equal(loaded(GRID), again(GRID))
+    for part in (first, second):
+        with pytest.raises(ParameterError, match="of another charge"):
+            again.combined(part)
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_a_file_that_calls_parts_apart_promises_what_that_gives(apart: bool, tmp_path: Path) -> None:
+    file = released().combined(released(), apart=apart).save(tmp_path / "both.json")
+    whole = json.loads(file.read_text())
+    assert ("apart" in whole) == apart
+    for other in (not apart, "yes", 1):
+        file.write_text(json.dumps({**whole, "apart": other}))
+        with pytest.raises(StorageError):
+            load(file)
+
+
+def test_the_weakest_of_several_guarantees() -> None:
+    pure, delta, rho = PureDP(1), ApproximateDP("1/2", "1e-6"), ZeroConcentratedDP("1/8")
+    assert largest([pure, delta]) == ApproximateDP(1, "1e-6")
+    assert largest([pure, rho]) == ZeroConcentratedDP("1/2")
+    assert largest([PureDP("1/4"), rho]) == rho
+    assert largest([pure]) == pure
+    with pytest.raises(ParameterError, match="pure or zero-concentrated"):
+        largest([delta, rho])
+
+
+def test_one_release_alone_is_estimated_as_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Under normal noise, and with nothing of chance among units, it is the same posterior.
+    monkeypatch.setattr(joint, "SPREAD", 0.0)
+    release = released(400, None, rho=0.01, bounds=(-1, 2))
+    widths = joined([measured(release)], -1.0, 2.0)
+    np.testing.assert_allclose(-1 + 3 * widths.posterior.line, release(GRID), rtol=0, atol=1e-6)
+
+
+def test_default_lines_are_one_measurement_whatever_their_order_and_bounds() -> None:
+    weak = [released(n, epsilon) for n, epsilon in ((100, 1), (60, 1), (200, "1/4"))]
+    one, two, three = weak
+    together = one.combined(two).combined(three)
+    assert together.jointly
+    np.testing.assert_allclose(
+        together(GRID), three.combined(one).combined(two)(GRID), rtol=0, atol=1e-7
+    )
+    assert one.combined(released(20_000)).jointly
+    for known in ({"unit": COUNTED}, {"prior": MEAN}, {"domain": Domain(GRID, periods=[0.25])}):
+        pair = [released(100, **known) for _ in range(2)]
+        assert not pair[0].combined(pair[1]).jointly
+    other = one.combined(released(100, "1/8", bounds=(-1, 3)))
+    assert other.jointly
+    assert other.band(0.95).lower.min() >= -1
+    assert other.band(0.95).upper.max() <= 3
+
+
+def test_many_weak_parts_have_a_fraction_of_the_error_of_their_average() -> None:
+    straight = 0.4 + 0.2 * GRID
+    mean = PrivateMean(1, bounds=(0, 1), domain=Domain(GRID), unit="home")
+    errors, held = [], 0
+    for _ in range(6):
+        parts = [mean.fit(np.tile(straight, (100, 1))).release_ for _ in range(16)]
+        whole = reduce(lambda made, part: made.combined(part, apart=True), parts[1:], parts[0])
+        assert whole.guarantee == PureDP(1)
+        average = np.mean([part(GRID) for part in parts], axis=0)
+        errors.append([np.sum((line - straight) ** 2) for line in (whole(GRID), average)])
+        band = whole.band(0.95, points=GRID)
+        held += int(np.all((band.lower <= straight) & (straight <= band.upper)))
+    one, averaged = np.sqrt(np.mean(errors, axis=0))
+    # By simulation it is .42 to .58.
+    assert one < 0.75 * averaged
+    assert held == 6
+
+
+def test_means_and_derivatives_do_not_mix() -> None:
+    first, second, third = (released() for _ in range(3))
+    slopes = first.derivative().combined(second.derivative())
+    assert (slopes.order, slopes.jointly) == (1, None)
+    for one, other in ((slopes, third), (third, slopes)):
+        with pytest.raises(ParameterError, match="of a mean on the same domain"):
+            one.combined(other)
+
+
+def test_a_file_that_names_a_caveat_for_each_part_is_read(tmp_path: Path) -> None:
+    parts = []
+    for count in (2, 3):
+        release = released()
+        caveats = (Caveat("search", count),)
+        parts.append(replace(release, certificate=replace(release.certificate, caveats=caveats)))
+    both = parts[0].combined(parts[1])
+    assert both.caveats == (Caveat("search", 3),)
+    written = json.loads(both.save(tmp_path / "both.json").read_text())
+    written["caveats"] = [Caveat("search", count).to_json() for count in (2, 3)]
+    (tmp_path / "both.json").write_text(json.dumps(written))
+    np.testing.assert_array_equal(load(tmp_path / "both.json")(GRID), both(GRID))
+
+
+def test_a_file_that_joins_what_cannot_be_joined_is_refused(tmp_path: Path) -> None:
+    parts = [released(100, bounds=L2Ball(1.0), mechanism="laplace") for _ in range(2)]
+    file = parts[0].combined(parts[1]).save(tmp_path / "both.json")
+    file.write_text(json.dumps({**json.loads(file.read_text()), "jointly": True}))
+    with pytest.raises(StorageError):
+        load(file)
+
+
+def test_the_command_combines_files(tmp_path: Path) -> None:
+    files = [str(released().save(tmp_path / f"{name}.json")) for name in ("north", "south", "west")]
+    out, more = str(tmp_path / "all.json"), tmp_path / "more.json"
+
+    def told(*arguments: str) -> tuple[int, str]:
+        made = CliRunner().invoke(app, ["combine", *arguments])
+        return made.exit_code, " ".join(made.output.split())
+
+    done, words = told(*files, "--apart", "--out", out)
+    assert done == 0
+    assert "1-differential privacy (pure), not covering a unit with records in more than one" in words
+    whole = load(out)
+    assert isinstance(whole, CombinedMean)
+    assert whole.guarantee == PureDP(1)
+    for given, refused in (
+        ([files[0]], "F.json must be two releases or more; found 1"),
+        ([files[0], out], "other must be of another charge than this one"),
+    ):
+        done, words = told(*given, "--out", str(more))
+        assert (done, refused in words) == (2, True)
+    assert not more.exists()

@@ -39,6 +39,11 @@ LINES: dict[str, tuple[str, ...]] = {
     "covariance": ("curves.csv", *BOUNDED, "--radius", "0.5", "--center", "0", *SPENT),
     "fpca": ("curves.csv", *BOUNDED, "--radius", "0.5", "--center", "0", *SPENT),
     "effects": ("groups.csv", "--covariate", "who:a,b", "--columns", "t_*", *BOUNDED, *SPENT),
+    "scalar": (
+        "scores.csv", "--target", "y:-1:1", "--columns", "t_*", *BOUNDED,
+        *SPENT,
+    ),
+    "sample": ("curves.csv", *BOUNDED, *SPENT),
     "survival": ("times.csv", "--time", "t", "--event", "e", "--domain", "0", "10", *SPENT),
     "cox": ("times.csv", "--time", "t", "--covariate", "e:0:1", "--domain", "0", "10", *SPENT),
     "reference": ("curves.csv", *BOUNDED, "--coverage", "0.2", *SPENT),
@@ -54,7 +59,7 @@ LINES: dict[str, tuple[str, ...]] = {
         *SPENT,
     ),
     "agree compare": (
-        "a.card", "b.card", "--keys", "c.keys", "--points", "8", "--level", "a", "--level", "b",
+        "a.card", "b.card", "--keys", "c.keys", "--points", "8", "--by", "arm:a,b",
         *BOUNDED, *SPENT,
     ),
     "part": ("--agreement", "agreed.json"),
@@ -64,24 +69,26 @@ LINES: dict[str, tuple[str, ...]] = {
     "density": ("points.csv", "--column", "x:0:1", *SPENT),
     "quantiles": ("points.csv", "--column", "x:0:1", "--levels", "0.1,0.9", *SPENT),
     "regress": (
-        "points.csv", "--input", "x:0:1", "--target", "y", "--target-bounds", "0", "1", *SPENT,
+        "points.csv", "--covariate", "x:0:1", "--target", "y:0:1", *SPENT,
     ),
     "classify": (
-        "points.csv", "--input", "x:0:1", "--target", "c", "--classes", "a,b", *SPENT,
+        "points.csv", "--covariate", "x:0:1", "--target", "c:a,b", *SPENT,
     ),
     **{
         f"plan {verb}": (*PLANNED, *BOUNDED)
         for verb in (
             "mean", "compare", "test", "covariance", "fpca", "reference", "month", "quantile-curves",
+            "sample",
         )
     },
     "plan density": (*PLANNED, "--column", "x:0:1"),
     "plan quantiles": (*PLANNED, "--column", "x:0:1"),
     "plan effects": (*PLANNED, *BOUNDED, "--covariate", "x:0:1"),
+    "plan scalar": (*PLANNED, *BOUNDED, "--target", "y:0:1"),
     "plan survival": (*PLANNED, "--domain", "0", "10"),
     "plan cox": (*PLANNED, "--domain", "0", "10", "--covariate", "x:0:1"),
-    "plan regress": (*PLANNED, "--input", "x:0:1", "--target-bounds", "0", "1"),
-    "plan classify": (*PLANNED, "--input", "x:0:1", "--classes", "a,b"),
+    "plan regress": (*PLANNED, "--covariate", "x:0:1", "--target", "y:0:1"),
+    "plan classify": (*PLANNED, "--covariate", "x:0:1", "--target", "c:a,b"),
     "desk": ("--no-browser", "--port", "70000"),
     "explore": ("--no-browser", "--port", "70000"),
     "demo": (),
@@ -89,6 +96,7 @@ LINES: dict[str, tuple[str, ...]] = {
     "show": ("mean.json",),
     "eval": ("mean.json", "--at", "0,0.5"),
     "plot": ("mean.json", "--plot", "new.png", "--overwrite"),
+    "combine": ("mean.json", "later.json", "--out", "whole.json"),
     "compose": ("mean.json",),
     "report": ("mean.json", "--out", "new.html", "--overwrite"),
     "ledger create": ("new.ledger", "--dataset", "a", "--epsilon", "3"),
@@ -112,6 +120,7 @@ def make_files() -> None:
     table("other.csv", times, CURVES.tolist())
     groups = [["ab"[i % 2], *row] for i, row in enumerate(CURVES.tolist())]
     table("groups.csv", ["who", *times], groups)
+    table("scores.csv", ["y", *times], [[float(np.mean(row)), *row] for row in CURVES.tolist()])
     points = np.linspace(0.05, 0.95, 40)
     table("points.csv", ["x", "y", "c"], [[x, x**2, "ab"[int(x > 0.5)]] for x in points])
     table("times.csv", ["t", "e"], [[0.2 * i, i % 2] for i in range(40)])
@@ -123,7 +132,8 @@ def make_files() -> None:
         part = ("--agreement", "agreed.json", "--keys", f"{name}.keys", "--out", f"{name}.part")
         run("part", "curves.csv", *part, "--fingerprint", fingerprint())
     run("ledger", "create", "budget.ledger", "--dataset", "a", "--epsilon", "3")
-    run("mean", "curves.csv", *BOUNDED, "--epsilon", "1", "--out", "mean.json")
+    for out in ("mean.json", "later.json"):
+        run("mean", "curves.csv", *BOUNDED, "--epsilon", "1", "--out", out)
     release = '[[release]]\nverb = "mean"\nepsilon = 1\nbounds = [-1, 1]\nout = "mean.json"\n'
     Path("study.toml").write_text(f'[data]\nfile = "curves.csv"\n{release}')
 

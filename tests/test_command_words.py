@@ -62,11 +62,18 @@ def test_letters_do_what_the_words_do(folder):
         ("dpfda mean --eps", {"--epsilon"}),
         ("dpfda plan den", {"density"}),
         ("dpfda plan --band-", {"--band-level"}),
-        ("dpfda plan classify --cla", {"--classes"}),
+        ("dpfda plan classify --tar", {"--target"}),
         ("dpfda ledger cr", {"create"}),
+        ("dpfda mean --invalid re", {"refuse", "repair"}),
+        ("dpfda eval --of s", {"sample"}),
+        ("dpfda compare curves.csv --by t1", {"t1", "t10", "t11"}),
+        ("dpfda compare values.csv --groups 0", set()),
+        ("dpfda compare nothing.csv --by w", set()),
+        ("dpfda density --column a:0:1 --mechanism k", {"kernel"}),
     ],
 )
-def test_a_shell_is_told_how_words_go_on(typed, offered):
+def test_a_shell_is_told_how_words_go_on(typed, offered, folder):
+    np.savetxt("values.csv", CURVES, delimiter=",")
     asked = {"_DPFDA_COMPLETE": "complete_bash", "COMP_WORDS": typed}
     asked["COMP_CWORD"] = str(len(typed.split()) - 1)
     made = subprocess.run(
@@ -132,7 +139,6 @@ def named(said):
 
 BOUNDED = ("--bounds", "0", "1")
 SPENT = ("--epsilon", "1", "--out", "new.json", "--overwrite")
-LEARNT = ("--target", "t1", "--target-bounds")
 WRONG = [
     ("mean", "gaps.csv", *BOUNDED, *SPENT),
     ("covariance", "gaps.csv", *BOUNDED, *SPENT),
@@ -153,17 +159,17 @@ WRONG = [
     ("fpca", "curves.csv", *BOUNDED, *SPENT, "--n-components", "99"),
     ("fpca", "curves.csv", *BOUNDED, *SPENT, "--mechanism", "moon"),
     ("survival", "curves.csv", "--time", "t1", "--domain", "0", "0", *SPENT),
-    ("regress", "curves.csv", "--input", "t2:1:0", *LEARNT, "0", "1", *SPENT),
-    ("regress", "curves.csv", "--input", "t2:0:1", *LEARNT, "1", "0", *SPENT),
+    ("regress", "curves.csv", "--covariate", "t2:1:0", "--target", "t1:0:1", *SPENT),
+    ("regress", "curves.csv", "--covariate", "t2:0:1", "--target", "t1:1:0", *SPENT),
     ("density", "curves.csv", *SPENT),
     ("density", "gaps.csv", "--column", "t1:0:1", *SPENT),
     ("density", "curves.csv", "--column", "t1:1:0", *SPENT),
-    ("regress", "gaps.csv", "--input", "t1:0:1", "--target", "t2", "--target-bounds", "0", "1", *SPENT),
-    ("regress", "gaps.csv", "--input", "t2:0:1", "--target", "t1", "--target-bounds", "0", "1", *SPENT),
-    ("classify", "gaps.csv", "--input", "t2:0:1", "--target", "t1", "--classes", "0,1", *SPENT),
-    ("classify", "curves.csv", "--input", "t2:0:1", "--target", "t1", "--classes", "0,1", *SPENT,
+    ("regress", "gaps.csv", "--covariate", "t1:0:1", "--target", "t2:0:1", *SPENT),
+    ("regress", "gaps.csv", "--covariate", "t2:0:1", "--target", "t1:0:1", *SPENT),
+    ("classify", "gaps.csv", "--covariate", "t2:0:1", "--target", "t1:0,1", *SPENT),
+    ("classify", "curves.csv", "--covariate", "t2:0:1", "--target", "t1:0,1", *SPENT,
      "--loss", "squared", "--solver", "moon"),
-    ("classify", "curves.csv", "--input", "t2:0:1", "--target", "t1", "--classes", "0,1", *SPENT,
+    ("classify", "curves.csv", "--covariate", "t2:0:1", "--target", "t1:0,1", *SPENT,
      "--loss", "logistic", "--solver", "sums"),
     ("survival", "gaps.csv", "--time", "t1", "--domain", "0", "1", *SPENT),
     ("survival", "gaps.csv", "--time", "t2", "--event", "t1", "--domain", "0", "1", *SPENT),

@@ -188,8 +188,8 @@ class TestCompare:
         words = (*self.arguments, "--neighbours", "add-remove", "--out", "g.json")
         refused = run("compare", table, *words)
         assert refused.exit_code == 2
-        assert "--level must be given under add-remove" in " ".join(refused.stderr.split())
-        named = run("compare", table, *words, "--level", "case", "--level", "control")
+        assert "--by must name groups under add-remove" in " ".join(refused.stderr.split())
+        named = run("compare", table, *words, "--by", "group:case,control")
         assert named.exit_code == 0, named.output
 
     def test_a_person_in_two_groups_is_refused(self, run, table, monkeypatch):

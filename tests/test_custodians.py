@@ -182,8 +182,8 @@ def test_the_command_compares_groups_that_are_named_beforehand(tmp_path, monkeyp
         (tmp_path / f"{name}.csv").write_text("\n".join(["group,a,b,c,d,e", *rows]) + "\n")
     asked = ["agree", "compare", "north.card", "south.card", "--keys", "registry.keys", "--epsilon", 1]
     asked += ["--bounds", -1, 1.5, "--points", 5, "--out", "agreed.json"]
-    assert "--level must be given" in stops(*asked)
-    made = run(*asked, "--level", "case", "--level", "control")
+    assert "--by must be given" in stops(*asked, "--by", "group")
+    made = run(*asked, "--by", "group:case,control")
     assert made.exit_code == 0, made.output
     hashed = re.search(r"fingerprint: +(\S+)", made.stdout)[1]
     for name in ("north", "south"):
@@ -442,6 +442,19 @@ def test_five_custodians_of_which_one_dies_one_lies_and_one_sends_twice(clinics,
     assert release.count == 60
     assert release.noise == expected.plan.public_design.noise
     assert "were used" in stops("merge", *parts.values(), *merged[:-1], "fb.json")
+
+
+def test_a_ledger_that_is_named_once_is_not_asked_where_the_coordinator_draws(clinics, monkeypatch):
+    name = NAMES[0]
+    monkeypatch.setenv("DPFDA_LEDGER", "mine.db")
+    monkeypatch.setenv("DPFDA_DATASET", "scans")
+    assert run("ledger", "create", "mine.db", "--dataset", "scans", "--epsilon", 9).exit_code == 0
+    asked = arguments(name, clinics, ledger="other.db", dataset="scans")
+    assert run("ledger", "create", "other.db", "--dataset", "scans", "--epsilon", 9).exit_code == 0
+    assert "--ledger must be the coordinator's" in stops(*asked)
+    made = run(*arguments(name, clinics))
+    assert made.exit_code == 0, made.output
+    assert json.loads(run("ledger", "show", "mine.db", "--json").stdout)["scans"]["releases"] == []
 
 
 def test_the_fingerprint_is_asked_for_before_anything_is_read(clinics):

@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 from csv_rows import csv_rows
 from dpfda import load
-from dpfda.command.reading import parse_points, parse_ranges
+from dpfda.command.columns import read_ranges
+from dpfda.command.reading import parse_points
 from dpfda.errors import ParameterError
 from dpfda.front.app import app
 from dpfda.mechanisms.design.shares import EXPONENT
@@ -167,7 +168,7 @@ def test_refusals(name, people, folder, monkeypatch):
 def test_edges_and_columns():
     assert parse_points("0:105:5", "--edges") == [5.0 * i for i in range(22)]
     assert parse_points("0,1,5", "--edges") == [0.0, 1.0, 5.0]
-    assert parse_ranges(["a:b:0:1e3"], "--column") == [("a:b", 0.0, 1000.0)]
+    assert read_ranges(["a:b:0:1e3"], "--column") == [("a:b", 0.0, 1000.0)]
     for text in ("0:10:3", "0:10", "a,b", "0:1:0", "0:1:1e-9", ""):
         with pytest.raises(ParameterError, match="--edges must be numbers with commas"):
             parse_points(text, "--edges")

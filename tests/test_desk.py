@@ -264,7 +264,7 @@ def test_a_mean_from_an_upload_to_a_report(visitor, folder):
 
 def test_survival_by_arm(visitor, folder):
     visitor.begin("people.csv", groups="person")
-    form = {"time": "years", "event": "died", "by": "arm", "level": "a\r\nb", "domain": ["0", "10"],
+    form = {"time": "years", "event": "died", "by.0": "arm", "by.1": "a,b", "domain": ["0", "10"],
             "epsilon": "0.5", "name": "arms"}  # fmt: skip
     assert went(visitor.post("/ask/survival", form)) == "/plan"
     shown = visitor.get("/plan/shown?" + urlencode({"epsilon": "0.5", UNITS: "60"}))
@@ -280,7 +280,7 @@ def test_loads_by_tariff_from_a_european_table_with_missing_cells(visitor, folde
     write(folder / "loads.csv", loads())
     visitor.begin("loads.csv", dataset="loads", groups="haushalt", decimal=",")
     assert "<option>tarif</option>" in visitor.get("/ask/compare").text
-    form = {"by": "tarif", "columns": "*.5", "bounds": ["0", "5"], "epsilon": "1", "name": "loads"}
+    form = {"by.0": "tarif", "columns": "*.5", "bounds": ["0", "5"], "epsilon": "1", "name": "loads"}
     refused = visitor.post("/ask/compare", form | {"missing": "unknown"})
     assert "--missing must be one of" in said(refused)
     assert went(visitor.post("/ask/compare", form | {"missing": "complete"})) == "/plan"
@@ -587,10 +587,11 @@ def test_the_ledger_as_a_page(visitor, folder):
     assert went(visitor.post("/ledger", created)) == "/ledger"
     raised = {"action": "raise", "dataset": "trial", "epsilon": "3"}
     assert "--reason must be given" in said(visitor.post("/ledger", raised))
+    raised["who"] = "Dr. Okafor"
     assert went(visitor.post("/ledger", raised | {"reason": "a second wave"})) == "/ledger"
     shown = said(visitor.get("/ledger"))
     assert "3-differential privacy (pure), replace-one neighbours, per patient" in shown
-    assert "raise epsilon 0 epsilon 3 a second wave" in shown
+    assert "raise epsilon 0 epsilon 3 Dr. Okafor: a second wave" in shown
     lowered = visitor.post("/ledger", raised | {"epsilon": "1", "reason": "less"})
     assert lowered.status_code == 422
     assert "must" in said(lowered)

@@ -64,11 +64,9 @@ def test_by_the_keyboard_alone(folder, address):
         page.keyboard.press("Enter")
         page.wait_for_url("**/ask/survival")
         answers = {"Epsilon": "0.5", "first": "0", "last": "1o", "Time": "years", "Event": "died"}
-        for name, text in {**answers, "By": "arm"}.items():
+        for name, text in {**answers, "column": "arm", "labels": "a,b"}.items():
             to(page, name)
             page.keyboard.insert_text(text)
-        to(page, "Level")
-        page.keyboard.type("a\nb")
         # What is wrong is said while one types, and at its field.
         page.locator("#checked .refused", has_text="--domain must be two numbers").wait_for()
         assert page.locator("[name=domain]").last.get_attribute("aria-invalid") == "true"

@@ -57,7 +57,7 @@ def visitor(folder, visit):
         ("mean", {**MEAN, "columns": "*"}),
         ("mean", {**MEAN, "columns": "anna:HIV positive"}),
         ("mean", {**MEAN, "columns": "[a-z]*", "grid": "0,1"}),
-        ("compare", {**MEAN, "columns": "*", "by": "grup"}),
+        ("compare", {**MEAN, "columns": "*", "by.0": "grup"}),
     ],
 )
 def test_a_refusal_tells_no_name_that_was_not_typed(visitor, folder, public, verb, form):
@@ -277,7 +277,7 @@ def test_a_name_that_is_sent_twice_is_refused(visitor, folder):
     write(desk / "loads.csv", ["g,t0,t1,t2", *(f"{x},1,2,3" for x in "ab" * 30)])
     visitor.desk.folder = desk
     visitor.begin("loads.csv")
-    form = {"epsilon": "1", "bounds": ["0", "5"], "columns": "t*", "by": "g", "difference-plot": "yes"}
+    form = {"epsilon": "1", "bounds": ["0", "5"], "columns": "t*", "by.0": "g", "difference-plot": "yes"}
     for names in (["age", "/../../evil"], ["/../../evil", "age"]):
         for step in ("/check/compare", "/ask/compare"):
             answer = visitor.post(step, form, name=names)

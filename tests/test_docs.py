@@ -75,3 +75,29 @@ def test_the_reference_lists_every_public_name():
 def test_the_composition_example_gives_what_the_page_says(capsys):
     exec(block_with("docs/composition.md", "BlockLoss(dimension=20"), {})  # noqa: S102
     assert capsys.readouterr().out.startswith("(3.22")
+
+
+def user_pages(page: str = "index") -> dict[str, str]:
+    """The pages that the site's contents list, but those under proofs, which lists the appendices."""
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    contents = "".join(re.findall(r"^```\{toctree\}\n(.*?)```", text, flags=re.M | re.S))
+    pages = {page: text}
+    for name in set(re.findall(r"^(?!generated)\w[\w/]*$", contents, flags=re.M)) - {"proofs"}:
+        pages |= user_pages(name)
+    return pages
+
+
+def test_user_pages_are_short_and_so_are_their_sentences():
+    long, words = [], 0
+    # Whoever joins reads more.
+    joining = user_pages("joining")
+    for page, text in user_pages().items():
+        words += 0 if page in joining else len(text.split())
+        prose = re.sub(r"```.*?```|<!--.*?-->|\$\$.*?\$\$|\]\([^)]*\)", " ", text, flags=re.S)
+        prose = re.sub(r"`[^`]*`|\$[^$\n]+\$", "x", prose)
+        # A paragraph, an item of a list, a cell of a table; in it what ends before a capital letter.
+        for part in re.split(r"\n\s*\n|\n\s*(?:[-*]|\d+\.)\s|\||\n(?=#)", prose):
+            sentences = re.split(r"(?<=[.!?])[*)\"]*\s+(?=\W*[A-Z0-9x])", part)
+            long += [(page, each) for each in sentences if len(re.findall(r"\S*\w\S*", each)) > 45]
+    assert long == []
+    assert words <= 36_500

@@ -61,6 +61,8 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "ReleasedTest": lambda test: [test.statistic, *test([0.0, 0.3, 1.0])],
     "ReleasedComparison": lambda groups: groups.difference(*groups.names)([0.3, 1.1]),
     "ReleasedFunctionalRegression": lambda curves: [curves[term]([0.2, 0.9]) for term in curves.terms],
+    "ReleasedScalarOnFunction": lambda model: model([0.2, 0.9]),
+    "ReleasedCurveSampler": lambda made: made([0.2, 0.9]),
     "ReleasedCox": lambda model: [*(model[term].value for term in model.effects), *model([0.2, 0.9])],
     # The curve is drawn, so that its last digits are those of the machine.
     "ReleasedSurvival": lambda curve: curve.counts,

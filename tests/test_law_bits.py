@@ -16,6 +16,7 @@ from dpfda.noise import (
 )
 from dpfda.noise.elliptical_forms import StudentForms
 from dpfda.noise.protocol import Law
+from dpfda.noise.shared import SharedGaussianNoise, SharedLaplaceNoise
 from dpfda.noise.summed import SummedNoise
 from dpfda.noise.symmetric import SymmetricGaussianNoise, SymmetricKNormNoise
 from dpfda.noise.wishart import CoupledNoise, WishartDifferenceNoise
@@ -39,6 +40,8 @@ LAWS = {
     "symmetric normal": SymmetricGaussianNoise(7, 10**6),
     "difference of Wishart matrices": WishartDifferenceNoise(7, 10**6),
     "coupled difference": CoupledNoise(7, 10**6),
+    "normal in shares": SharedGaussianNoise(SCALES, 2, 2),
+    "Laplace in shares": SharedLaplaceNoise(SCALES, 2, 2),
 }
 DRAWN = {
     "few numbers in a box": "41986696d575bab8",
@@ -56,6 +59,8 @@ DRAWN = {
     "symmetric normal": "999f227da9b81955",
     "difference of Wishart matrices": "5d44cf0eae8f296b",
     "coupled difference": "2f088350224069d0",
+    "normal in shares": "c7c8570925b699c3",
+    "Laplace in shares": "cf4bf0df9b15b6a8",
 }
 
 

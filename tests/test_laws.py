@@ -23,6 +23,7 @@ from dpfda.noise import (
     laws_of,
 )
 from dpfda.noise.elliptical_forms import StudentForms
+from dpfda.noise.shared import SharedGaussianNoise, SharedLaplaceNoise
 from dpfda.noise.summed import SummedNoise
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.testing import check_law, check_mechanism
@@ -46,6 +47,9 @@ SCALED = {
     "gaussian": (gaussian_noise([1, 1, 1], WIDE, LOOSE), "l2", WIDE, LOOSE, True),
     "gaussian, rho": (gaussian_noise([1, 2, 1], WIDE, RHO), "l2", WIDE, RHO, True),
     "gaussian on a box": (gaussian_on_body([1, 1, 2], "box", SIZES, LOOSE), "box", SIZES, LOOSE, True),
+    "shared": (SharedGaussianNoise((WIDE + 1,) * 3, 2, 2), "l2", WIDE, RHO, False),
+    "shared, delta": (SharedGaussianNoise((WIDE, 2 * WIDE), 2, 4), "l2", WIDE, LOOSE, False),
+    "shared, pure": (SharedLaplaceNoise((WIDE, 2 * WIDE), 2, 2), "l1", WIDE, PURE, False),
     "t": (elliptical_noise(3, WIDE, PURE, "student-t", 12), "l2", WIDE, PURE, True),
     "t, delta": (elliptical_noise(2, WIDE, LOOSE, "student-t", 12), "l2", WIDE, LOOSE, False),
     "multivariate laplace": (elliptical_noise(2, WIDE, LOOSE, "laplace"), "l2", WIDE, LOOSE, False),

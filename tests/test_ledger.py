@@ -364,6 +364,10 @@ def test_raising_a_budget_is_a_row_with_a_reason(ledger):
     assert ledger.remaining("scans")["epsilon"] == 1
     last = ledger.history("scans")[-1]
     assert (last.action, last.details) == ("raise", {"reason": "approved for the second year"})
+    decided = ledger.raise_budget("scans", PureDP("2.5"), "a third", who="Dr. Okafor")
+    assert decided.details == {"reason": "a third", "who": "Dr. Okafor"}
+    with pytest.raises(ParameterError, match="who must be a printable, non-empty text"):
+        ledger.raise_budget("scans", PureDP(3), "a fourth", who="")
     with pytest.raises(ParameterError, match="reason must be a printable, non-empty text"):
         ledger.raise_budget("scans", PureDP(3), " ")
     for other in (PureDP(2), PureDP(1), ApproximateDP(3, "1e-6")):

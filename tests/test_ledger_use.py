@@ -292,9 +292,9 @@ def test_show_lists_what_was_charged(run, curves, named):
 def test_a_budget_is_raised_with_a_reason(run, named):
     words = ("ledger", "raise", named.path, "--dataset", "scans", "--epsilon", "4")
     assert run(*words).exit_code == 2
-    assert run(*words, "--reason", "second wave").exit_code == 0
+    assert run(*words, "--reason", "second wave", "--who", "Dr. Okafor").exit_code == 0
     assert named.remaining("scans")["epsilon"] == 4
-    assert named.history()[-1].details == {"reason": "second wave"}
+    assert named.history()[-1].details == {"reason": "second wave", "who": "Dr. Okafor"}
     assert run(*words[:-1], "2", "--reason", "less").exit_code == 2
 
 

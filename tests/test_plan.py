@@ -396,8 +396,8 @@ def test_the_command_says_what_an_error_needs():
         ("fpca", "--bounds", 0, 1),
         ("density", "--column", "x:0:10"),
         ("density", "--edges", "0:10:1"),
-        ("classify", "--input", "age:18:90", "--classes", "a,b"),
-        ("regress", "--input", "age:18:90", "--target-bounds", 60, 200),
+        ("classify", "--covariate", "age:18:90", "--target", "side:a,b"),
+        ("regress", "--covariate", "age:18:90", "--target", "y:60:200"),
     ],
 )
 def test_the_command_plans_every_summary(more):
@@ -421,7 +421,7 @@ def test_the_command_refuses_in_words():
         (("--bounds", 0, 1, "--error", 0.1), "--units or --epsilon must be given"),
         (("--units", 50, "--bounds", 0, 1, "--error", "x"), "--error must be a number, or per cent"),
         (("--units", 50, "--bounds", 0, 1, "--error", 1, "--band", 1), "and not both"),
-        (("classify", "--units", 50, "--epsilon", 1, "--classes", "0,1"), "Missing option '--input'"),
+        (("classify", "--units", 50, "--target", "y:0,1"), "Missing option '--covariate'"),
         (("density", "--units", 50, "--epsilon", 1), "--column must be given, or --edges"),
         (("--rho", 1, "--units", 9, "--bounds", 0, 1, "--error", 1), "--units must be left out with"),
     ):
@@ -459,7 +459,7 @@ def test_a_plan_by_rho_is_that_of_the_estimator():
 
 def test_a_plan_of_a_comparison_takes_its_groups():
     setting = ("plan", "compare", "--units", 90, "--epsilon", 1, "--bounds", 0, 1, "--json")
-    named = json.loads(run(*setting, "--level", "a", "--level", "b", "--level", "c").stdout)
+    named = json.loads(run(*setting, "--by", "arm:a,b,c").stdout)
     plan = PrivateComparison(1, bounds=(0, 1), levels=["a", "b", "c"]).plan(90)
     assert named["expected_error"] == pytest.approx(plan.error)
 

@@ -19,21 +19,34 @@ import gallina
 from dpfda.bounds import IntegerBall
 from dpfda.bounds.balls import repaired
 from dpfda.bounds.clipped import clipped
+from dpfda.covariance import deviations
+from dpfda.covariance.deviations import Deviations
+from dpfda.covariance.strategies import Center
 from dpfda.density.quantiles_design import QuantileLaw
 from dpfda.machines.solvers import gradient
+from dpfda.machines.solvers.means import MeansSolver
+from dpfda.machines.solvers.terms import Labelled
 from dpfda.mechanisms.design import shares
-from dpfda.noise import KNormNoise, repeated_width
+from dpfda.mechanisms.design.counted import with_count
+from dpfda.mechanisms.protocol import COUNT_SCALE, Design
+from dpfda.noise import BoxNoise, KNormNoise, body_noise, repeated_width
+from dpfda.noise.shared import SharedLaplaceNoise
 from dpfda.noise.symmetric import OuterDifference
-from dpfda.numerics import enclosures
+from dpfda.numerics import discrete, enclosures, twofold
 from dpfda.numerics.aggregate import exact_product
 from dpfda.numerics.embedding import Rows
 from dpfda.numerics.enclosures import Enclosures
-from dpfda.numerics.errors import LedgerError
-from dpfda.numerics.gridsums import GridRule, grid_sum, integers
+from dpfda.numerics.errors import BudgetError, LedgerError, RefusedMechanismError
+from dpfda.numerics.gridsums import GridRule, SideBySide, grid_sum, integers
 from dpfda.numerics.twofold import Twofold
-from dpfda.privacy.composition import Cost, PureLoss
+from dpfda.privacy.composition import Cost, PureLoss, gaussian_limit
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
-from dpfda.privacy.ledger import Amount, lines
+from dpfda.privacy.ledger import Amount, Budget, lines
+from dpfda.privacy.ledger.filters import SPARE, Filter
+from dpfda.privacy.ledger.spending import spend
+from dpfda.publication.tables import CornerTable
+from dpfda.records import Curves
+from dpfda.records.covariates import table_rows
 from dpfda.records.points import cell_weights
 
 RANDOM = np.random.default_rng(20261124)
@@ -48,12 +61,21 @@ def _script(name):
 
 
 CONSTANTS, FLOATS = ("\n".join(part) + "\n" for part in _script("constants").lines())
-PROVED = gallina.definitions("Sums", "Sensitivity", "Scores", constants=CONSTANTS)
+PROVED = gallina.definitions(
+    "Sums", "Sensitivity", "Averages", "Deviations", "Corners", "Scores", constants=CONSTANTS
+)
 LAWS = gallina.definitions("Laws", "Composition", whole=False)
+# Of a series whose terms fall fast, as many as a float can see.
+SHARES = gallina.definitions(
+    "Laws", "Shares", whole=False, known={"Series": lambda term: math.fsum(map(term, range(40)))}
+)
+FILTER = gallina.definitions(
+    "Filter", whole=False, known={"Rle_dec": lambda cost: lambda left: cost <= left}
+)
 # Numbers are floats: whatever is rounded in the proofs is rounded by Python.
 ARITHMETIC = gallina.definitions(
-    *("Enclosures", "Twofold", "Polynomials", "Logarithm"),
-    constants=FLOATS,
+    *("Enclosures", "Twofold", "Totals", "Polynomials", "Logarithm", "Turns", "Products", "Numbers"),
+    constants=CONSTANTS + FLOATS,
     whole=False,
     known={"rounded": float},
 )
@@ -74,10 +96,21 @@ def _entries(vector, size):
     return [vector(place) for place in range(size)]
 
 
+def _of(name, values):
+    """A proved function of several integers."""
+    function = PROVED[name]
+    for value in values:
+        function = function(int(value))
+    return function
+
+
 def test_the_interpreter_reads_every_definition_that_is_compared():
     names = (
         "clip", "toward_zero", "repaired", "total", "differences", "units_up", "share", "outer_square",
         "slope_level", "root_up", "repeated_width", "score", "quantile_range",
+        "average", "averages_width", "centred", "centred_record", "reach", "weighted_square", "pairs",
+        "corner_weight", "corner_entry", "corner_width", "corner_distance", "count_scale",
+        "side_by_side", "box_scale", "parts_square",
     )  # fmt: skip
     assert all(callable(PROVED[name]) for name in names)
     assert all(callable(LAWS[name]) for name in ("laplace", "loss", "weight", "excess", "renyi_sum"))
@@ -91,6 +124,44 @@ def test_clipping_is_the_one_that_is_proved():
     made = integers(records.astype(float), rule)
     proved = [[PROVED["clip"](int(a))(int(x)) for a, x in zip(h, row, strict=True)] for row in records]
     assert made.tolist() == proved
+
+
+def test_deviations_from_a_centre_are_those_that_are_proved():
+    h, center = RANDOM.integers(0, 50, size=7), RANDOM.integers(-60, 60, size=7)
+    rule = GridRule(center.astype(float), h.astype(float), np.ones(7), 0)
+    records = RANDOM.integers(-90, 90, size=(200, 7))
+    record = PROVED["centred_record"](_vector(h))(_vector(center))
+    proved = [_entries(record(_vector(row)), 7) for row in records]
+    assert integers(records.astype(float), rule).tolist() == proved
+
+
+def test_deviations_are_as_long_as_proved():
+    weights, lower = RANDOM.integers(1, 9, size=6), RANDOM.integers(-20, 0, size=6)
+    upper, center = RANDOM.integers(1, 20, size=6), RANDOM.integers(-40, 40, size=6)
+    bounds = (lower.astype(float), upper.astype(float))
+    asked = Deviations(bounds, Center(curve=center.astype(float)), False)
+    basis = SimpleNamespace(grid_points=np.linspace(0, 1, 6), weights=weights.astype(float))
+    made = asked.radius_on(basis, asked.center_on(basis.grid_points))
+    reach = [_of("reach", ends) for ends in zip(lower, upper, center, strict=True)]
+    proved = PROVED["weighted_square"](6)(_vector(weights))(_vector(reach))
+    assert (2 * made) ** 2 == pytest.approx(proved, rel=1e-12)
+
+
+@pytest.mark.parametrize("units", [9, 10])
+def test_pairs_of_units_are_those_that_are_proved(units, monkeypatch):
+    order = RANDOM.permutation(units)
+    monkeypatch.setattr(deviations, "matching", lambda count: order[:count])
+    records = RANDOM.integers(-9, 10, size=(units, 4))
+    asked = Deviations((-9, 9), Center(curve="pairs"), False)
+    made = asked.paired(Curves(records.astype(float), np.ones(units, dtype=bool)), None)
+    proved = PROVED["pairs"]([_vector(record) for record in records[order]])
+    assert made.usable.tolist() == [True] * len(proved)
+    for value, pair in zip(made.values, proved, strict=True):
+        assert value * math.sqrt(2) == pytest.approx(_entries(pair, 4), rel=1e-12)
+    # What is left of a pair is at most as long as is proved of its difference, over the root of 2.
+    basis = SimpleNamespace(grid_points=np.linspace(0, 1, 4), weights=np.full(4, 3.0))
+    square = PROVED["weighted_square"](4)(lambda place: 3)(lambda place: 18)
+    assert 2 * asked.radius_on(basis, None) ** 2 == pytest.approx(square, rel=1e-12)
 
 
 def test_sums_are_those_that_are_proved():
@@ -136,6 +207,32 @@ def test_neighbours_are_as_far_apart_as_proved(relation, replaced):
         assert width >= (PROVED["root_up"](2 * radius**2) if replaced else radius)
 
 
+@pytest.mark.parametrize(("relation", "replaced"), BOTH)
+def test_shares_in_parts_are_as_far_apart_as_proved(relation, replaced):
+    for parts in RANDOM.integers(1, 2**18, size=(9, 4)).tolist():
+        square = PROVED["parts_square"](replaced)(4)(_vector(parts))
+        assert shares.share_differences(True, relation, *parts) == ("l2", PROVED["root_up"](square))
+
+
+def test_channels_are_side_by_side_as_proved():
+    h, values = RANDOM.integers(0, 50, size=(3, 4)), RANDOM.integers(-90, 90, size=(3, 4))
+    rules = [GridRule(np.zeros(4), own.astype(float), np.ones(4), 0) for own in h]
+    made = integers(values.T.reshape(1, -1).astype(float), SideBySide(tuple(rules)))[0]
+    clipped_ones = [
+        _vector([_of("clip", pair) for pair in zip(*own, strict=True)])
+        for own in zip(h, values, strict=True)
+    ]
+    proved = PROVED["side_by_side"](3)(clipped_ones.__getitem__)
+    assert made.tolist() == _entries(proved, 12)
+
+
+def test_scales_of_a_box_are_those_that_are_proved():
+    widths = RANDOM.integers(1, 1000, size=8).tolist()
+    for e, d in ((1, 3), (7, 5), (50, 1), (999, 1000)):
+        made = body_noise("box", widths, PureDP(Fraction(e, d))).scales
+        assert made == tuple(_of("box_scale", (width, e, d)) for width in widths)
+
+
 def test_shares_of_a_unit_are_those_that_are_proved():
     index, codes = RANDOM.integers(0, 6, size=60), RANDOM.integers(0, 4, size=60)
     made = cell_weights(index, np.ones(60, dtype=bool), codes, 6, PROVED["share_bits"])
@@ -145,6 +242,72 @@ def test_shares_of_a_unit_are_those_that_are_proved():
         for cell, count in enumerate(counts):
             proved[cell] += PROVED["share"](PROVED["share_bits"])(count)(sum(counts))
     assert made == proved
+
+
+def _means(relation, functions, components=3):
+    loss, guarantee = SimpleNamespace(name="hinge"), ZeroConcentratedDP(1)
+    return MeansSolver(
+        SimpleNamespace(loss=loss, guarantee=guarantee, grouped=True, neighbours=relation,
+                        functions=functions, components=components)
+    )  # fmt: skip
+
+
+def test_averages_of_a_unit_are_those_that_are_proved():
+    rows, codes = RANDOM.integers(-9, 10, size=(60, 3)), RANDOM.permutation(np.arange(60) % 17)
+    solver = _means(Neighbours.REPLACE_ONE, 1)
+    made = solver.averages(Labelled(rows, np.ones(60), codes, 17), 0, 17)
+    proved = [
+        _entries(PROVED["average"]([_vector(row) for row in rows[codes == unit]]), 3)
+        for unit in range(17)
+    ]
+    assert made.tolist() == proved
+
+
+@pytest.mark.parametrize(("relation", "replaced"), BOTH)
+def test_averages_of_units_are_as_far_apart_as_proved(relation, replaced):
+    for functions, components in ((1, 3), (4, 9), (7, 50)):
+        solver = _means(relation, functions, components)
+        proved = PROVED["averages_width"](replaced)(solver.ball.radius)(functions)(components)
+        assert solver.width == proved
+
+
+def test_units_are_divided_among_corners_as_proved():
+    bits = PROVED["weight_bits"], PROVED["value_bits"]
+    weights, codes = RANDOM.dirichlet(np.ones(4), size=30), RANDOM.permutation(np.arange(30) % 7)
+    parts, table = table_rows(
+        weights, RANDOM.uniform(-1, 1, (30, 1)), RANDOM.uniform(-1, 1, (30, 6)), (2, 4),
+        np.bincount(codes)[codes], np.ones(30, dtype=bool), bits,
+    )  # fmt: skip
+    whole = np.floor(weights * 2.0 ** bits[0]).astype(np.int64)
+    for unit in range(7):
+        mine = np.flatnonzero(codes == unit)
+        p, t = ([_vector(row) for row in rows[mine]].__getitem__ for rows in (whole, table))
+        added = parts[mine].T @ table[mine]
+        for corner in range(4):
+            assert parts[mine, corner].sum() == PROVED["corner_weight"](mine.size)(p)(corner)
+            proved = PROVED["corner_entry"](mine.size)(p)(t)(corner)
+            assert added[corner].tolist() == [proved(column) for column in range(table.shape[1])]
+
+
+@pytest.mark.parametrize(("relation", "replaced"), BOTH)
+def test_tables_of_corners_move_as_proved(relation, replaced):
+    for columns in (1, 7, 60):
+        for guarantee, proved in (
+            (PureDP(1), (PROVED["corner_width"](replaced),) * columns),
+            (ZeroConcentratedDP(1), PROVED["corner_distance"](replaced)(columns)),
+        ):
+            table = CornerTable(3, columns, guarantee, relation, "person")
+            assert table.calibrated[3] == proved
+
+
+def test_the_scale_of_a_number_of_units_is_the_one_that_is_proved():
+    for e, d in ((1, 3), (7, 5), (2, 1), (999, 1000)):
+        problem = SimpleNamespace(pure=SimpleNamespace(guarantee=PureDP(Fraction(e, d))))
+        design = Design(
+            "", {}, BoxNoise((5, 7)), np.ones(2), measurement=SimpleNamespace(matrix=np.eye(2))
+        )
+        counted = with_count(problem, design).noise.scales
+        assert counted == (5, 7, PROVED["count_scale"](COUNT_SCALE)(e)(d))
 
 
 @pytest.mark.parametrize(("relation", "replaced"), BOTH)
@@ -231,6 +394,105 @@ def test_the_loss_of_laplace_noise_is_the_one_that_is_proved():
         assert min(epsilon * scale for scale in scales) == width[0]
 
 
+def _recorded(monkeypatch, name):
+    """Let a function of `discrete` draw from bits that are kept: the uniforms that it takes."""
+    drawing, taken = getattr(discrete, name), []
+
+    def whole(bits):
+        taken.append(int.from_bytes(RANDOM.bytes(bits // 8), "big") / 2**bits)
+        return int(taken[-1] * 2**bits)
+
+    def source(*asked):
+        return whole(*asked) if len(asked) == 1 else [whole(asked[1]) for _ in asked[0]]
+
+    monkeypatch.setattr(discrete, name, lambda *rest: drawing(*rest, source))
+    return taken
+
+
+def _nearest(value):
+    return math.floor(value + 0.5)
+
+
+def test_geometric_numbers_are_drawn_as_proved(monkeypatch):
+    uniforms = _recorded(monkeypatch, "draw_array")
+    tops, belows = RANDOM.integers(1, 90, size=(2, 40)).tolist()
+    made = discrete.floors(tops, belows)
+    asked = zip(uniforms, tops, belows, strict=True)
+    assert made == [_nearest(SHARES["floor_value"](u)(top)(below)) for u, top, below in asked]
+
+
+@pytest.mark.parametrize("parts", [1, 2, 5])
+def test_shares_of_laplace_noise_are_drawn_as_proved(parts, monkeypatch):
+    uniforms = _recorded(monkeypatch, "draw_rounded")
+    scales = RANDOM.integers(1, 30, size=30).tolist()
+    made, drawn = discrete.negative_binomials(scales, parts), iter(uniforms)
+    ratios = [SHARES["ratio"](scale) for scale in scales]
+    counts = []
+    for p in ratios:
+        uniform, count, chances = next(drawn), 0, SHARES["poisson"](SHARES["jumps"](1 / parts)(p))
+        while uniform >= SHARES["total"](count + 1)(chances):
+            count += 1
+        counts.append(count)
+    assert made == [
+        sum(_nearest(SHARES["kemp_value"](p)(next(drawn))(next(drawn))) for _ in range(count))
+        for p, count in zip(ratios, counts, strict=True)
+    ]
+    assert next(drawn, None) is None
+
+
+def test_the_laws_of_shares_are_those_that_are_proved():
+    for scale in (1, 2):
+        p = SHARES["ratio"](scale)
+        for drawn, honest in ((1, 1), (1, 3), (4, 3)):
+            chances = [SHARES["share"](drawn / honest)(p)(k) for k in range(70)]
+            mean = sum(k * chance for k, chance in enumerate(chances))
+            variance = 2 * sum((k - mean) ** 2 * chance for k, chance in enumerate(chances))
+            stated = SharedLaplaceNoise((scale,), honest, drawn).variances()
+            assert variance == pytest.approx(float(stated[0]), rel=1e-9)
+        variance = sum(d**2 * SHARES["two_sided"](p)(d) for d in range(-90, 91))
+        assert variance == pytest.approx(float(SharedLaplaceNoise((scale,), 3, 3).variances()[0]))
+    # Differences of two numbers, and more shares than the guarantee is stated for.
+    p = SHARES["ratio"](1)
+    geometric = SHARES["geometric"](p)
+    for d in range(-3, 4):
+        difference = SHARES["difference"](geometric)(geometric)(d)
+        assert difference == pytest.approx(SHARES["two_sided"](p)(d), rel=1e-12)
+    variance = 2 * sum(d**2 * SHARES["shared_noise"](4 / 3)(1)(d) for d in range(1, 30))
+    assert variance == pytest.approx(float(SharedLaplaceNoise((1,), 3, 4).variances()[0]), rel=1e-9)
+    # Three shares of a third, by exact fractions.
+    third = SHARES["rising"](Fraction(1, 3))(Fraction(2, 5))
+    assert [SHARES["several"](3)(third)(k) for k in range(6)] == [Fraction(2, 5) ** k for k in range(6)]
+
+
+def test_the_loss_of_shares_is_the_one_that_is_proved():
+    scales, width = RANDOM.integers(1, 99, size=5).tolist(), RANDOM.integers(1, 99, size=5).tolist()
+    law = SharedLaplaceNoise(tuple(scales), 3, 4)
+    stated = law.achieved("box", tuple(width), PureDP(1)).epsilon
+    proved = SHARES["loss"](5)(_vector(scales))(_vector(width))(lambda place: 0)
+    assert float(stated) == pytest.approx(proved, rel=1e-12)
+    # Fewer shares than those lose more, and nothing is stated of them.
+    one = SHARES["shared_noise"](2 / 3)(1)
+    assert one(0) > 1.05 * math.e * one(1)
+    with pytest.raises(RefusedMechanismError):
+        SharedLaplaceNoise(tuple(scales), 3, 2).achieved("box", tuple(width), PureDP(1))
+
+
+def test_discrete_gaussian_numbers_are_taken_as_proved(monkeypatch):
+    variances = [Fraction(int(a), int(b)) for a, b in RANDOM.integers(1, 60, size=(30, 2))]
+    sizes, asked = RANDOM.integers(1, 12, size=30).tolist(), []
+
+    def floors(tops, belows):
+        asked.append(list(zip(tops, belows, strict=True)))
+        return sizes if len(asked) == 1 else [1] * 30
+
+    monkeypatch.setattr(discrete, "floors", floors)
+    made = discrete.discrete_gaussians(variances)
+    assert [abs(x) for x in made] == sizes
+    for v, size, (t, one), (top, below) in zip(variances, sizes, *asked, strict=True):
+        assert one == 1
+        assert math.exp(-below / top) == pytest.approx(SHARES["taken"](v)(t)(size), rel=1e-12)
+
+
 def test_neighbours_of_the_other_kind_cost_what_is_proved():
     for epsilon, delta in ((Fraction(1, 2), Fraction(1, 1000)), (Fraction(2), Fraction(1, 10**6))):
         made = Cost(ApproximateDP(epsilon, delta)).for_replace_one().guarantee
@@ -263,6 +525,38 @@ def test_amounts_are_compared_as_proved():
             Amount("approximate", tuple(numbers[2:]))
         )
         assert LEDGER["within"](mine)(other) == (not exceeds)
+
+
+@pytest.mark.parametrize("kind", [PureDP, ZeroConcentratedDP])
+def test_requests_are_refused_as_the_filter_that_is_proved(kind):
+    budget = Budget(kind(3), Neighbours.REPLACE_ONE)
+    costs = [Fraction(int(n), 7) for n in RANDOM.integers(1, 12, size=30)]
+    before = SimpleNamespace(
+        budget=budget, dataset="d", filter=None, spent=Amount.zero(budget.guarantee.kind)
+    )
+    refused = 0
+    for cost in costs:
+        left = 3 - before.spent.values[0]
+        try:
+            before.spent = spend(before, [Cost(kind(cost))], Neighbours.REPLACE_ONE).spent
+        except BudgetError:
+            refused += 1
+        assert 3 - before.spent.values[0] == FILTER["remaining"](left)(cost)
+    assert 0 < refused < len(costs)
+    assert before.spent.values[0] == FILTER["paid"](Fraction(3))(costs)
+
+
+def test_filters_of_a_delta_let_through_what_is_proved():
+    whole, seen = ApproximateDP(Fraction(2), Fraction(1, 1000)), set()
+    limit = gaussian_limit(whole.epsilon, (1 - 2 * SPARE) * whole.delta)
+    for parts in (Fraction(1) * RANDOM.integers(0, 9, size=(80, 5)) / 7).tolist():
+        buffer, length = parts[0] * limit * 3 / 4, parts[1] * limit * 3 / 4
+        made = Filter(buffer, length, 3 * parts[2], *(each * SPARE / 800 for each in parts[3:]))
+        sums = FILTER["by_sums"](SPARE)(whole.epsilon)(whole.delta)(made.epsilon)(made.delta)
+        lengths = FILTER["by_lengths"](SPARE)(limit)(whole.delta)(buffer)(length)(made.failures)
+        assert (made.sums(whole), made.lengths(whole)) == (sums, lengths)
+        seen |= {(sums, lengths)}
+    assert len(seen) == 4
 
 
 COUNTS = [None, 0, 1, 2, 3, 4]
@@ -347,6 +641,31 @@ def test_pairs_of_floats_are_those_that_are_proved_bit_for_bit(name):
         assert made.radius[place] == _called(f"pair_{name}_radius", mine + other)
 
 
+def test_radii_of_sums_of_many_are_those_that_are_proved_bit_for_bit():
+    for count in (1, 2, 7, 200, 5000):
+        x = _floats((count, 6))
+        made = x.sum(0)
+        radii, sizes = x.radius.sum(axis=0).tolist(), np.abs(x.middle).sum(axis=0).tolist()
+        proved = [_called("many_radius", [count, *both]) for both in zip(radii, sizes, strict=True)]
+        assert made.radius.tolist() == proved
+    most = ARITHMETIC["most_terms"]
+    for count, known in ((most, True), (most + 1, False)):
+        ones = Enclosures(*(np.broadcast_to(number, count) for number in (1.0, 0.0)))
+        assert np.isfinite(ones.sum(0).radius) == known
+
+
+def test_sums_of_many_pairs_are_those_that_are_proved_bit_for_bit():
+    x, size = _pairs(9), 2.0**300
+    x = Twofold(*(part * size / np.abs(x.high) for part in vars(x).values()))
+    first, *others = zip(*(part.tolist() for part in vars(x).values()), strict=True)
+    for other in others:
+        total = _called("pair_sum", [first[0], other[0]])
+        rest = _called("rest_of_sum", [*first[:2], *other[:2]])
+        radius = _called("pair_sum_radius", [*first, *other])
+        first = (_called("pair_sum", [total, rest]), _called("pair_rest", [total, rest]), radius)
+    assert tuple(float(part) for part in vars(x.sum(0)).values()) == first
+
+
 def _called(name, values):
     function = ARITHMETIC[name]
     for value in values:
@@ -367,6 +686,18 @@ def test_polynomials_are_those_that_are_proved_bit_for_bit():
         assert cosine == ARITHMETIC["cosine_series"](2 * math.pi * part)
 
 
+def test_cosines_and_sines_are_those_that_are_proved_bit_for_bit():
+    ends = [k / 8 for k in range(9)] + [math.nextafter(k / 8, 0) for k in range(1, 9)]
+    numbers = [*RANDOM.uniform(0, 1, size=400).tolist(), *ends, 5e-324, 1e-310]
+    radii = [float(n) for n in 2.0 ** RANDOM.integers(-80, -10, size=len(numbers))]
+    cosines, sines = enclosures.turns(Enclosures(np.array(numbers), np.array(radii)))
+    for place, (m, r) in enumerate(zip(numbers, radii, strict=True)):
+        quarter = round(4 * m)
+        assert cosines.middle[place] == _called("turn_cosine", [m, quarter])
+        assert sines.middle[place] == _called("turn_sine", [m, quarter])
+        assert cosines.radius[place] == sines.radius[place] == _called("turn_radius", [r])
+
+
 def test_logarithms_are_those_that_are_proved_bit_for_bit():
     numbers = [*np.abs(_floats(300).middle).tolist(), 5e-324, 1e-310, 1.7e308]
     logs = enclosures.log(enclosures.enclosed(np.array(numbers))).middle
@@ -374,6 +705,114 @@ def test_logarithms_are_those_that_are_proved_bit_for_bit():
         m, e = math.frexp(x)
         m, e = (2 * m, e - 1) if m < math.sqrt(0.5) else (m, e)
         assert logarithm == ARITHMETIC["log_float"](m)(e)
+
+
+def test_integers_are_decided_as_proved():
+    middles = RANDOM.integers(-(2**52), 2**52, size=400) / 2.0 ** RANDOM.integers(0, 60, size=400)
+    radii = 2.0 ** RANDOM.integers(-60, 0, size=400) * RANDOM.uniform(0, 1, size=400)
+    x = Enclosures(np.append(middles, [0.25, 2.0**51]), np.append(radii, [0.25 - 2.0**-40, 0.0]))
+    nearest, found = x.nearest()
+    for place, (m, r) in enumerate(zip(x.middle.tolist(), x.radius.tolist(), strict=True)):
+        distance = _called("nearest_distance", [m, r, round(m)])
+        assert found[place] == (distance < ARITHMETIC["decided"] and abs(m) < 2**51)
+        assert not found[place] or nearest[place] == round(m)
+    assert set(found.tolist()) == {True, False}
+    # In the last one the sum of both parts was rounded by more than the room that is left.
+    parts = (x.middle * 2.0**9, middles[0] * RANDOM.uniform(-1, 1, size=402), x.radius)
+    last = (0.0, 2.0**45 + 0.4375, 0.0624)
+    x = Twofold(*(np.append(part, one) for part, one in zip(parts, last, strict=True)))
+    nearest, found = x.nearest()
+    for place, (h, low, r) in enumerate(zip(*(part.tolist() for part in vars(x).values()), strict=True)):
+        whole = round(h)
+        more = round(_called("pair_left", [h, low, whole]))
+        distance = _called("pair_distance", [h, low, r, whole, more])
+        assert found[place] == (distance < ARITHMETIC["decided"] and max(abs(h), abs(more)) < 2**61)
+        assert not found[place] or nearest[place] == whole + more
+    assert set(found.tolist()) == {True, False}
+
+
+def test_integers_of_any_size_are_enclosed_as_proved():
+    numbers = [int(n) >> int(by) for n, by in RANDOM.integers(1, 62, size=(60, 2))] + [
+        int.from_bytes(RANDOM.bytes(int(size)), "big") for size in RANDOM.integers(1, 40, size=60)
+    ]
+    singles, pairs = enclosures.integers(numbers), twofold.integers(numbers)
+    for place, number in enumerate(numbers):
+        middle, low = float(number), float(number - int(float(number)))
+        radii = [0 if abs(m) < 2**53 else _called("integer_radius", [m]) for m in (middle, low)]
+        assert (singles.middle[place], singles.radius[place]) == (middle, radii[0])
+        assert tuple(part[place] for part in vars(pairs).values()) == (middle, low, radii[1])
+        assert abs(number - Fraction(middle) - Fraction(low)) <= Fraction(float(pairs.radius[place]))
+
+
+@pytest.mark.parametrize("bits", [8, 64])
+def test_uniform_numbers_are_enclosed_as_proved(bits):
+    words = RANDOM.integers(0, 2**64, size=(2, 200), dtype=np.uint64)
+    words[0] >>= np.uint64(64 - bits)
+    singles, pairs = enclosures.uniforms(words[0], bits), twofold.uniforms(*words, bits)
+    for place, (first, second) in enumerate(words.T.tolist()):
+        unit, halves = 2.0**-bits, divmod(first, 2**32)
+        assert singles.middle[place] == _called("uniform_middle", [first, unit])
+        assert singles.radius[place] == _called("uniform_radius", [first, unit])
+        parts = [
+            _called("uniform_first", [*halves, unit]),
+            _called("uniform_rest", [*halves, second, unit]),
+        ]
+        assert pairs.high[place] == _called("pair_sum", parts)
+        assert pairs.low[place] == _called("pair_rest", parts)
+        assert pairs.radius[place] == _called("uniform_pair_radius", [*halves, second, unit])
+
+
+def test_pairs_are_scaled_as_proved():
+    x = _pairs(300)
+    made, exponents = twofold.as_fraction(x)
+    found = np.frexp(x.high)[1]
+    assert exponents == found.sum()
+    for place, exponent in enumerate(found.tolist()):
+        scale = Fraction(2) ** -exponent
+        assert Fraction(float(made.high[place])) == Fraction(float(x.high[place])) * scale
+        assert made.low[place] == float(Fraction(float(x.low[place])) * scale)
+        assert made.radius[place] == _called("scaled_radius", [float(x.radius[place]), 2.0**-exponent])
+
+
+def test_radii_of_logarithms_are_those_that_are_proved_bit_for_bit():
+    x = _floats(400)
+    x = Enclosures(np.abs(x.middle), x.radius * 0.9)
+    made = enclosures.log(x)
+    parts = (x.middle, x.radius, made.middle, made.radius)
+    for *given, radius in zip(*(part.tolist() for part in parts), strict=True):
+        assert radius == _called("log_radius", given)
+
+
+def test_radii_of_products_are_those_that_are_proved_bit_for_bit(monkeypatch):
+    monkeypatch.setattr(enclosures, "log", lambda x: x)
+    factors, largest = ARITHMETIC["factors"], ARITHMETIC["largest_error"]
+    words = RANDOM.integers(1, 2**64, size=50 * factors, dtype=np.uint64)
+    x = enclosures.uniforms(words >> RANDOM.integers(0, 60, size=words.size).astype(np.uint64))
+    made = enclosures.logs_of_products(x)
+    relatives = (x.radius / x.middle).reshape(-1, factors).sum(axis=1)
+    known = 0
+    for product, radius, relative in zip(made.middle, made.radius, relatives, strict=True):
+        if _called("factors_error", [float(relative)]) < largest:
+            known += 1
+            assert radius == _called("factors_radius", [float(product), float(relative)])
+        else:
+            assert radius == math.inf
+    assert 0 < known < 50
+    # What is left of the last ones is one.
+    fewer = enclosures.logs_of_products(x[np.arange(3)])
+    relative = float((x.radius / x.middle)[:3].sum())
+    assert fewer.radius[0] == _called("factors_radius", [float(np.prod(x.middle[:3])), relative])
+
+
+def test_sums_that_are_rounded_once_are_those_that_are_proved_bit_for_bit():
+    words = RANDOM.integers(2**60, 2**64, size=(3, 100), dtype=np.uint64)
+    parts = [enclosures.uniforms(row) for row in words]
+    made, logs = enclosures.sum_of_logs(parts), [enclosures.logs_of_products(part) for part in parts]
+    total, radii = (
+        math.fsum(number for part in logs for number in getattr(part, name))
+        for name in ("middle", "radius")
+    )
+    assert (made.middle, made.radius) == (total, _called("once_radius", [total, radii]))
 
 
 def test_digits_of_exact_products_have_the_room_that_is_proved():

@@ -9,7 +9,7 @@ import pytest
 
 from dpfda import Domain, PrivacyUnit, PrivateReferenceBand, load
 from dpfda.bounds import L2Ball
-from dpfda.errors import BudgetError, ParameterError
+from dpfda.errors import BudgetError, DataError, ParameterError
 from dpfda.mechanisms import COUNT_SCALE
 from dpfda.privacy.guarantees import PureDP, within
 from dpfda.privacy.ledger import MemoryLedger
@@ -253,7 +253,7 @@ def test_what_cannot_be_is_refused_in_words(given: dict[str, object], words: str
 def test_irregular_curves_are_refused() -> None:
     times, values = np.tile(GRID, 40), curves(40).ravel()
     long = LongCurves(np.repeat(np.arange(40), GRID.size), times, values)
-    with pytest.raises(ParameterError, match="curves on one grid"):
+    with pytest.raises(DataError, match="curves on a common grid, in memory"):
         PrivateReferenceBand(1.0, bounds=BOUNDS, domain=(0, 3)).fit(long)
 
 

@@ -78,10 +78,10 @@ def run(*arguments):
 
 
 VERBS = {
-    "classify": ("--input", "place:0:1", "--target", "arm", "--classes", "0,1"),
-    "compare": ("--columns", "[0-9]*", "--bounds", -2, 2, "--by", "arm", "--level", 0, "--level", 1),
+    "classify": ("--covariate", "place:0:1", "--target", "arm:0,1"),
+    "compare": ("--columns", "[0-9]*", "--bounds", -2, 2, "--by", "arm:0,1"),
     "effects": ("--columns", "[0-9]*", "--bounds", -2, 2, "--covariate", "arm:0,1"),
-    "survival": ("--time", "place", "--domain", 0, 1, "--by", "arm", "--level", 0, "--level", 1),
+    "survival": ("--time", "place", "--domain", 0, 1, "--by", "arm:0,1"),
 }
 
 

@@ -49,7 +49,7 @@ def test_a_file_becomes_a_release_with_table_and_picture(people: Path, tmp_path:
 
 def test_groups_are_compared(people: Path, tmp_path: Path) -> None:
     out = tmp_path / "b.json"
-    groups = ["--by", "arm", "--level", "old", "--level", "new", "--start", "entered", "--json"]
+    groups = ["--by", "arm:old,new", "--start", "entered", "--json"]
     code, said = run(people, *OPTIONS, *groups, "--out", out, "--neighbours", "add-remove", "--cells", 6)
     assert code == 0, said
     release = load(out)
@@ -61,8 +61,8 @@ def test_groups_are_compared(people: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        (["--by", "arm"], "--by and --level must be given together"),
-        (["--level", "old", "--level", "new"], "--by and --level must be given together"),
+        (["--by", "arm"], "--by must be NAME:A,B,.. with two or more different labels; found 'arm'"),
+        (["--by", "arm:old,old"], "found 'arm:old,old'. They are public and never read from the data"),
         (["--event", "days"], "Columns must be named once each"),
         (["--event", "outcome"], "outcome"),
         (["--domain", "0", "-1"], "be finite with a < b"),
@@ -93,7 +93,7 @@ def test_a_refused_record_names_the_option_of_its_column(people, tmp_path, colum
     rows[2][header.index(column)] = cell
     with people.open("w", newline="") as file:
         csv.writer(file).writerows([header, *rows])
-    beside = ["--by", "arm", "--level", "old", "--level", "new", "--start", "entered"]
+    beside = ["--by", "arm:old,new", "--start", "entered"]
     code, said = run(people, *OPTIONS, *beside, "--out", tmp_path / "r.json")
     assert code == 2
     assert words in " ".join(said.split())
@@ -155,7 +155,7 @@ def plan(*arguments: object) -> tuple[int, str]:
 def test_the_command_plans_what_the_estimator_plans() -> None:
     made = PrivateSurvival(1, domain=(0, 1100), levels=["1", "2"], causes=["1", "2"]).plan(400, True)
     asked = ["survival", "--units", 400, "--domain", 0, 1100, "--epsilon", 1]
-    named = ("--level", 1, "--level", 2, "--cause", 1, "--cause", 2)
+    named = ("--by", "arm:1,2", "--cause", 1, "--cause", 2)
     code, said = plan(*asked, *named, "--late")
     assert (code, said) == (0, " ".join(made.describe().split()))
     assert "2 causes" in said
@@ -181,7 +181,7 @@ def test_the_command_plans_a_pooled_mean() -> None:
     [
         ([], "Missing option '--domain'"),
         (["--domain", 0, 9, "--cells", 1], "--cells must"),
-        (["--domain", 0, 9, "--level", 1], "--level must"),
+        (["--domain", 0, 9, "--by", "arm:1"], "--by must"),
     ],
 )
 def test_what_a_plan_of_survival_refuses(changed: list[object], words: str) -> None:

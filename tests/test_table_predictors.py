@@ -278,17 +278,17 @@ class TestRoads:
         monkeypatch.chdir(tmp_path)
         rows = [f"{a},{b},{'yes' if a > 0.5 else 'no'},{a + b}" for a, b in X]
         (tmp_path / "t.csv").write_text("\n".join(["a,b,side,sum", *rows]) + "\n")
-        inputs = ("--input", "a:0:1", "--input", "b:0:1")
-        made = run("classify", "t.csv", *inputs, "--target", "side", "--classes", "no,yes",
+        inputs = ("--covariate", "a:0:1", "--covariate", "b:0:1")
+        made = run("classify", "t.csv", *inputs, "--target", "side:no,yes",
                    "--epsilon", 50, "--out", "c.json", "--plot", "c.png")  # fmt: skip
         assert made.exit_code == 0, made.output
         found = json.loads(run("eval", "c.json", "--from", "t.csv", "--json").stdout)
         assert np.mean(np.array(found["predicted"]) == np.where(X[:, 0] > 0.5, "yes", "no")) > 0.85
         assert np.all(np.array(found["lower"]) <= found["value"])
         assert run("report", "c.json", "--out", "c.html").exit_code == 0
-        made = run("regress", "t.csv", "--input", "a:0:1", "--target", "sum", "--target-bounds", 0, 2,
+        made = run("regress", "t.csv", "--covariate", "a:0:1", "--target", "sum:0:2",
                    "--epsilon", 50, "--solver", "table", "--out", "r.json")  # fmt: skip
         assert made.exit_code == 0, made.output
         assert "meant to hold the population's function everywhere in 95 of 100 samples" in made.output
-        assert run("plan", "regress", "--units", 400, "--epsilon", 1, "--input", "a:0:1",
-                   "--target-bounds", 0, 2).exit_code == 0  # fmt: skip
+        assert run("plan", "regress", "--units", 400, "--epsilon", 1, "--covariate", "a:0:1",
+                   "--target", "y:0:2").exit_code == 0  # fmt: skip

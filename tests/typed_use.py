@@ -18,6 +18,7 @@ from dpfda import (
     PrivateComparison,
     PrivateCovariance,
     PrivateCox,
+    PrivateCurveSampler,
     PrivateDensity,
     PrivateEqualityTest,
     PrivateFPCA,
@@ -29,6 +30,7 @@ from dpfda import (
     PrivateQuantiles,
     PrivateReferenceBand,
     PrivateRunningMean,
+    PrivateScalarOnFunction,
     PrivateSurvival,
     PrivateVectorMean,
     Session,
@@ -72,6 +74,8 @@ from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import TwoStageFunction
 from dpfda.running.release import ReleasedRunningMean
+from dpfda.sampler.release import ReleasedCurveSampler
+from dpfda.scalar.release import ReleasedScalarOnFunction
 from dpfda.survival.cox_release import ReleasedCox
 from dpfda.survival.release import ReleasedSurvival
 from dpfda.tuning import private_selection
@@ -94,6 +98,8 @@ def summaries() -> None:
     assert_type(PrivateEqualityTest(1.0).fit(X, Y).release_, ReleasedTest)
     assert_type(PrivateQuantiles(1.0).fit(Y).release_, ReleasedQuantiles)
     assert_type(PrivateQuantileCurves(1.0).fit(X).release_, ReleasedQuantileCurves)
+    assert_type(PrivateScalarOnFunction(1.0).fit(X, Y).release_, ReleasedScalarOnFunction)
+    assert_type(PrivateCurveSampler(1.0).fit(X).release_, ReleasedCurveSampler)
     assert_type(PrivateReferenceBand(1.0).fit(X).release_, ReleasedReferenceBand)
     assert_type(PrivateRunningMean(1.0).open("means.state").publish(X), ReleasedRunningMean)
     assert_type(PrivateSurvival(1.0).fit(Y, Y).release_, ReleasedSurvival)
@@ -138,6 +144,8 @@ def files() -> None:
     assert_type(TablePredictor.load("f"), TablePredictor)
     assert_type(ReleasedQuantiles.load("f"), ReleasedQuantiles)
     assert_type(ReleasedQuantileCurves.load("f"), ReleasedQuantileCurves)
+    assert_type(ReleasedScalarOnFunction.load("f"), ReleasedScalarOnFunction)
+    assert_type(ReleasedCurveSampler.load("f"), ReleasedCurveSampler)
     assert_type(ReleasedReferenceBand.load("f"), ReleasedReferenceBand)
     assert_type(ReleasedRunningMean.load("f"), ReleasedRunningMean)
     assert_type(CombinedMean.load("f"), CombinedMean)

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from dpfda.reference.estimator import PrivateReferenceBand
     from dpfda.releases.base import load
     from dpfda.running.estimator import PrivateRunningMean
+    from dpfda.sampler.estimator import PrivateCurveSampler
+    from dpfda.scalar.estimator import PrivateScalarOnFunction
     from dpfda.spine.settings import Domain, PrivacyUnit, Reading
     from dpfda.survival.cox import PrivateCox
     from dpfda.survival.estimator import PrivateSurvival
@@ -50,6 +52,8 @@ _HOMES = {
     "PrivateReferenceBand": "reference.estimator",
     "PrivateRunningMean": "running.estimator",
     "PrivateFunctionalRegression": "effects.estimator",
+    "PrivateScalarOnFunction": "scalar.estimator",
+    "PrivateCurveSampler": "sampler.estimator",
     "PrivateKernelRegressor": "machines.regression",
     "PrivateKernelClassifier": "machines.classification",
     "release_function": "lattice.estimator",
@@ -76,6 +80,8 @@ __all__ = [
     "PrivateReferenceBand",
     "PrivateRunningMean",
     "PrivateFunctionalRegression",
+    "PrivateScalarOnFunction",
+    "PrivateCurveSampler",
     "PrivateKernelRegressor",
     "PrivateKernelClassifier",
     "release_function",

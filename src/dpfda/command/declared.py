@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any, Protocol
 
@@ -21,11 +22,14 @@ THEIRS = object()
 # Stands in the words of an option for those of the estimator's docstring.
 DOCSTRING = "{docstring}"
 QUOTES = "'\""
+# Of what stands for a value, what is typed as it is.
+COLUMN = re.compile(r"COLUMN|PATTERN|NAME[:|]")
+CHOICE = re.compile(r"[a-z][a-z-]*|[.,]")
 # Letters for what is typed most often: the same in every verb.
 SHORT = {
     "--epsilon": "-e", "--delta": "-d", "--bounds": "-b", "--out": "-o", "--plot": "-p",
     "--groups": "-g", "--columns": "-c", "--column": "-c", "--units": "-n", "--kernel": "-k",
-    "--input": "-i", "--target": "-t", "--missing": "-m", "--level": "-l", "--json": "-j", "--at": "-a",
+    "--target": "-t", "--missing": "-m", "--level": "-l", "--json": "-j", "--at": "-a",
 }  # fmt: skip
 
 
@@ -73,11 +77,27 @@ class Option:
             default=known.default if self.default is THEIRS else self.default,
         )
 
+    @property
+    def choices(self) -> Sequence[str]:
+        """Words that it may be, of those that stand for its value."""
+        words = self.metavar.split("|")
+        return [word for word in words if len(words) > 1 and CHOICE.fullmatch(word)]
+
+    def completed(self, ctx: typer.Context, incomplete: str) -> list[str]:
+        """Words that it may be and that begin so: choices, or columns of the file that is named."""
+        from dpfda.command.files import named_columns
+
+        file, decimal = ctx.params.get("file"), ctx.params.get("decimal") or "."
+        known = self.choices or (named_columns(file, decimal) if isinstance(file, Path) else ())
+        return [word for word in known if word.startswith(incomplete)]
+
     def parameter(self) -> inspect.Parameter:
         """The parameter of a function that the command line is read from."""
         words: dict[str, Any] = {"help": self.help.replace("[", "\\["), "rich_help_panel": self.panel}
         if self.type is not bool:
             words |= {"metavar": self.metavar, "envvar": self.envvar}
+        if self.choices or COLUMN.match(self.metavar):
+            words["autocompletion"] = self.completed
         flags = [flag for flag in (self.flag, SHORT.get(self.flag)) if flag]
         info = (typer.Option if self.flag else typer.Argument)(*flags, **words)
         kind = self.type if self.default is not None else self.type | None

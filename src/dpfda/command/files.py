@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpfda.numerics.errors import MissingExtraError, ParameterError, StorageError
+from dpfda.numerics.errors import DpfdaError, MissingExtraError, ParameterError, StorageError
 from dpfda.numerics.parameters import plain_words
 from dpfda.releases.files import check_writable, write_bytes
 
@@ -35,6 +35,22 @@ def opened(file: Path) -> Release:
         If it is no release.
     """
     return opened_with_bytes(file)[0]
+
+
+def named_columns(file: Path, decimal: str) -> list[str]:
+    """Names in the header of a file with records, none where it cannot be read.
+
+    Those that begin with no letter are left out: where a header is missing they are somebody's values.
+    """
+    from dpfda.records.csv_tables import Stated
+    from dpfda.records.files import opened as table_of
+    from dpfda.records.lines import Notation
+
+    try:
+        labels = table_of(file, Stated(Notation(decimal), None, "refuse", None)).labels
+    except (DpfdaError, OSError):
+        return []
+    return [label for label in labels if label[:1].isalpha() or label[:1] == "_"]
 
 
 def opened_with_bytes(file: Path) -> tuple[Release, bytes]:

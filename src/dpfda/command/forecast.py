@@ -181,6 +181,7 @@ def _as_json(forecast: Forecast, rows: list[Row], warnings: list[str]) -> dict[s
 
 def _words(forecast: Forecast, rows: list[Row]) -> str:
     middle, given = rows[len(rows) // 2], forecast.given
+    any_least = forecast.plan.limit_of_any()
     units = "standardised" if given.standardize else "units of the data"
     limited, approximate = middle["limit"] is not None, forecast.plan.guarantee.kind != "pure"
     kind = "rho" if forecast.term == "rho" else "(epsilon, delta)"
@@ -202,6 +203,8 @@ def _words(forecast: Forecast, rows: list[Row]) -> str:
         and f"At {forecast.term} = {middle[forecast.term]:.4g} the error expected is "
         f"{_told(middle['typical'])}; no noise that protects in proportion can "
         f"expect less than {_told(middle['limit'])}.",
+        any_least is not None
+        and f"No mechanism whatever with this guarantee can expect less than {_told(any_least)}.",
         forecast.counting,
         given.plot is not None and f"Plot: {given.plot}",
     ]

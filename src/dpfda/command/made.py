@@ -32,6 +32,12 @@ class Plain(TyperCommand):
         """All that can be typed."""
         return without_types(super().get_params(ctx))
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """What was typed; to a shell that asks how an option goes on, what stands before it."""
+        if ctx.resilient_parsing and args and args[-1][:1] == "-":
+            args = args[:-1]
+        return super().parse_args(ctx, args)
+
 
 def command_of(verb: Declared) -> Any:
     """The command of a verb: the parameters of the function that it calls are the options."""

@@ -71,17 +71,7 @@ PARAMETERS = _table(
     ),
     Option("radius", "--radius", "TAU", panel=BOUND, type=float),
     Option("mean_share", "--mean-share", "S", panel=PRIVACY, type=float),
-    Option(
-        "levels", "--level", "NAME",
-        f"{DOCSTRING} Repeat it for each. Example: --level case --level control",
-        READING, list[str],
-    ),
     Option("cells", "--cells", "M", panel=DENSITY, type=int),
-    Option("classes", "--classes", "FIRST,SECOND,...",
-           "The classes, public, as they are written in the file. Of two, the function is positive for "
-           "the second; of more there is a function for each, and the largest decides. Example: "
-           "--classes setosa,versicolor,virginica", MODEL, default=REQUIRED),
-    Option("target_bounds", "--target-bounds", "LO HI", panel=MODEL, type=PAIR, default=REQUIRED),
     Option("loss", "--loss", panel=MODEL),
     Option("solver", "--solver", panel=PRIVACY),
     Option("features", "--features", "auto|linear|quadratic|fourier|grid",

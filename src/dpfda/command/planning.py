@@ -23,7 +23,7 @@ MOST_POINTS = 2000
 # What stands for the one that is not given, until it is found.
 EPSILON, UNITS = "1", 100
 # Options that not every verb has.
-NOT_GIVEN = dict.fromkeys(("rho", "public_size", "edges", "points", "late", "levels", "columns"))
+NOT_GIVEN = dict.fromkeys(("rho", "public_size", "edges", "points", "late", "columns"))
 # Whose numbers of units are those of all groups together.
 GROUPED = ("compare", "test")
 
@@ -100,11 +100,10 @@ def _as_if_for_a_file(publication: Publication, given: Given) -> Given:
     """What would be given to the verb itself: names of columns stand for those of a file."""
     told = {option.name: option.default for option in publication.told()}
     said = {name: name if default is REQUIRED else default for name, default in told.items()}
-    said |= vars(given) | {"csv": None}
+    left_out = [name for name in publication.reader.public if vars(given).get(name) is None]
+    said |= vars(given) | {"csv": None} | {name: said[name] for name in left_out if name in said}
     if given.epsilon is None and given.rho is None:
         said["epsilon"] = EPSILON
-    if given.levels and "by" in told:
-        said["by"] = "by"
     if given.edges is not None:
         said["counts"] = "counts"
     elif "counts" in told and not given.columns:

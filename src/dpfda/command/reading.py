@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from dpfda.command import options as o
-from dpfda.command.declared import REQUIRED, Given, Option
+from dpfda.command.columns import by, read_by
+from dpfda.command.declared import Given, Option
 from dpfda.command.running import progress_bar
 from dpfda.numerics.errors import DataError, ParameterError
 
@@ -199,31 +200,33 @@ class Curves(Reader["TableCurves"]):
 class ComparedCurves(Curves):
     """Curves with a column that says which group each is in."""
 
+    public: ClassVar[Sequence[str]] = (*Curves.public, "by")
+
     @property
     def options(self) -> Sequence[Option]:
-        by = Option(
-            "by", "--by", "COLUMN",
-            "Column with the group of each record, such as case or control. Its name and the names of "
-            "the groups are published; under replace-one, who is in which group is taken as public.",
-            o.READING, default=REQUIRED,
-        )  # fmt: skip
-        return (*super().options, by)
+        words = (
+            "Column with the group of each record. Its name and those of the groups are published. "
+            "Under replace-one who is in which group is taken as public, and groups that are not named "
+            "are those found."
+        )
+        return (*super().options, by(words))
 
     def settings(self, given: Given) -> dict[str, object]:
-        if given.neighbours == "add-remove" and not given.levels:
-            remedy = "Name every group that may occur."
-            raise ParameterError("--level", "be given under add-remove neighbours", "none", remedy)
+        column, levels = read_by(given.by)
+        if given.neighbours == "add-remove" and not levels:
+            remedy = "Name every group that may occur. Example: --by case:control,MS"
+            raise ParameterError("--by", "name groups under add-remove neighbours", "none", remedy)
         if given.groups is not None and given.columns is None:
             remedy = "Example: --columns 'cca_*'"
             raise ParameterError("--columns", "be given with --groups", "none", remedy)
-        if given.groups == given.by:
+        if given.groups == column:
             raise ParameterError("--groups", "name another column than --by", repr(given.groups))
-        return super().settings(given) | {"levels": given.levels or None}
+        return super().settings(given) | {"levels": levels or None}
 
     def read(self, given: Given) -> TableCurves:
         try:
             return self._read(
-                given, given.by, labels=[("--groups", given.groups)] if given.groups else ()
+                given, read_by(given.by)[0], labels=[("--groups", given.groups)] if given.groups else ()
             )
         except ParameterError as error:
             if error.parameter != "groups":
@@ -232,13 +235,13 @@ class ComparedCurves(Curves):
             raise ParameterError("--by", error.constraint, error.found, error.remedy) from None
 
     def labels(self, given: Given, table: TableCurves) -> dict[str, str]:
-        return {**super().labels(given, table), "group": given.by}
+        return {**super().labels(given, table), "group": read_by(given.by)[0]}
 
     def fit(self, estimator: Summary, table: TableCurves, given: Given) -> Fitted:
         return estimator.fit(table.data, table.groups, *table.beside)
 
     def used(self, given: Given, table: TableCurves) -> list[str]:
-        return [given.by]
+        return [read_by(given.by)[0]]
 
 
 def ends(given: Given) -> tuple[float, float] | None:
@@ -318,26 +321,6 @@ def parse_points(text: str, option: str) -> list[float]:
     import numpy as np
 
     return [float(point) for point in np.linspace(start, stop, count + 1)]
-
-
-def parse_ranges(texts: Sequence[str], option: str) -> list[tuple[str, float, float]]:
-    """Read columns with their public ends, NAME:LO:HI.
-
-    Raises
-    ------
-    ParameterError
-        If one has another form.
-    """
-    found = []
-    for text in texts:
-        name, *limits = text.rsplit(":", 2)
-        try:
-            low, high = (float(end) for end in limits)
-        except ValueError:
-            remedy = f"The ends are public and never read from the data. Example: {option} age:18:90"
-            raise ParameterError(option, "be NAME:LO:HI", repr(text), remedy) from None
-        found.append((name, low, high))
-    return found
 
 
 def said(words: dict[str, str | None]) -> dict[str, str]:

@@ -21,7 +21,7 @@ VERB = Publication(
             o.output("difference_plot", "F.png", DIFFERENCE),
         ),
     ),
-    plans=("dpfda plan compare --units 100 --epsilon 1 --bounds 0 1 --level a --level b",),
+    plans=("dpfda plan compare --units 100 --epsilon 1 --bounds 0 1 --by arm:a,b",),
     examples=(
         "dpfda compare scans.csv --by case --groups ID --epsilon 1 --bounds 0.2 0.9 "
         "--columns 'cca_*' --missing complete --out groups.json --difference-plot difference.png",

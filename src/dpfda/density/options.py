@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from dpfda.command import options as o
+from dpfda.command.columns import read_ranges
 from dpfda.command.declared import REQUIRED, Given, Option
-from dpfda.command.reading import Reader, as_stated, parse_points, parse_ranges, said
+from dpfda.command.reading import Reader, as_stated, parse_points, said
 from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Points(Reader["TableColumns"]):
         )  # fmt: skip
 
     def settings(self, given: Given) -> dict[str, object]:
-        named = parse_ranges(given.columns or [], "--column")
+        named = read_ranges(given.columns or [], "--column")
         if bool(named) == (given.counts is not None):
             raise ParameterError(
                 "The data",
@@ -88,7 +89,7 @@ class Points(Reader["TableColumns"]):
         from dpfda.records.columns import read_columns
 
         counts = counts_of(given)
-        ranges = parse_ranges(given.columns or [], "--column")
+        ranges = read_ranges(given.columns or [], "--column")
         names = [name for name, _, _ in ranges] if counts is None else [counts]
         groups = [] if given.groups is None else [("groups", given.groups)]
         with as_stated(given.file, given.decimal, given.na, given.invalid) as stated:
@@ -126,7 +127,7 @@ class OneColumn(Points):
         return (o.FILE, column, replace(o.X_LABEL, panel=o.DENSITY), o.GROUPS, *o.NOTATION)
 
     def settings(self, given: Given) -> dict[str, object]:
-        named = parse_ranges(given.columns, "--column")
+        named = read_ranges(given.columns, "--column")
         if len(named) != 1:
             raise ParameterError("--column", "name one column", f"{len(named)}")
         ((name, low, high),) = named

@@ -13,22 +13,21 @@ from dpfda.bounds import ValueBounds, read_bounds
 from dpfda.effects.plan import EffectsPlan, effects_plan
 from dpfda.effects.release import ReleasedFunctionalRegression
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.errors import DataError, ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, shown, whole
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared
 from dpfda.publication.tables import NOISES, VALUE, WEIGHT
-from dpfda.records import Curves, LongCurves
+from dpfda.records import Curves
 from dpfda.records.covariates import columns_apart, columns_named, corner_weights, table_rows
-from dpfda.records.dask_arrays import is_dask
 from dpfda.records.labels import unit_codes
 from dpfda.spine.arguments import Number
 from dpfda.spine.choices import check_choices
 from dpfda.spine.covariates import read_covariates, stated_covariates
-from dpfda.spine.curves import POINTS, public_basis, read_curves
+from dpfda.spine.curves import POINTS, check_in_memory, public_basis, read_matrix
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.settings import Reading
-from dpfda.spine.sums import matrix_on, read_block
+from dpfda.spine.sums import read_block
 
 # Records that are added up at a time: public, and so few that sums of products stay below 2^63.
 BLOCK = 4096
@@ -175,14 +174,10 @@ class PrivateFunctionalRegression(Estimator):
     ) -> Prepared[EffectsPlan, IntegerSum]:
         corners, reading = self._corners(), self.settings.reading
         names = [each.name for each in corners.covariates]
-        if is_dask(X) or isinstance(X, LongCurves):
-            raise DataError("X must be curves on a common grid, in memory; found others.")
+        check_in_memory(X)
         X, columns = columns_apart(X, names) if Z is None else (X, columns_named(Z, names))
         settings = self.settings_for(X, groups)
-        values, basis, groups = read_curves(settings, None, X, groups)
-        if isinstance(values, LongCurves):
-            raise DataError("X must be curves on a common grid; found irregular ones.")
-        matrix = matrix_on(values, basis, reading)
+        matrix, basis, groups = read_matrix(settings, None, X, groups)
         count = len(matrix)
         assert self.covariates is not None  # noqa: S101
         covariates, usable = read_covariates(

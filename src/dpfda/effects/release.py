@@ -247,7 +247,7 @@ class ReleasedFunctionalRegression(Valued):
         widened as that of a mean (`dpfda.releases.confidence`). A unit of several records has the
         average of what they add, whose square is at most their mean square.
 
-        The level is at least .9; how often both hold was measured: docs/effects.md.
+        The level is at least .9; how often both hold was measured: docs/appendix/effects.md.
         """
         half = self._half * self._effects.half_widths(
             self._form, self._most, asked.level, asked.simultaneous, asked.of != "noise"

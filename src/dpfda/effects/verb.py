@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpfda.command import options as o
-from dpfda.command.covariates import COVARIATE, by_kind, read_covariates
+from dpfda.command.columns import COVARIATE, by_kind, read_covariates
 from dpfda.command.declared import REQUIRED, Given, Option
 from dpfda.command.publishing import TRIED_POINTS, TRIED_UNITS, Publication, picture_of
 from dpfda.command.reading import Curves

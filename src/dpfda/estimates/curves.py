@@ -103,6 +103,7 @@ class CurveModel:
     forms: array (M, m). What is measured of u - 1/2 on the grid, in units of the data.
     noise: Of what is measured, and perhaps of the number of units after it: a law, mostly.
     step: One unit of the noise, in units of what is measured.
+    finest: Cells of the finest of several measurements that are one here; None where there is one.
     """
 
     prior: CurvePrior
@@ -111,6 +112,7 @@ class CurveModel:
     forms: Floats
     noise: Errors
     step: float
+    finest: int | None = None
     # Deviations from the line are looked at in so many points; widths are linear between them.
     looks: ClassVar[int] = 200
     # Half-widths where every unit was seen once: how much of each mixture's (`dpfda.estimates.widths`);
@@ -180,10 +182,7 @@ class CurveModel:
     @cached_property
     def lift(self) -> Floats | None:
         """Interpolation (m, N) from them to the grid; None where they are the grid."""
-        if self.places.size == self.grid.size:
-            return None
-        rows = [np.interp(self.grid, self.times, row) for row in np.eye(self.places.size)]
-        return np.stack(rows, axis=1)
+        return None if self.places.size == self.grid.size else interpolation(self.times, self.grid)
 
     @cached_property
     def functions(self) -> tuple[Floats, Floats]:
@@ -425,6 +424,11 @@ class CurvePosterior:
     def line(self) -> Floats:
         """The mean, clipped to the bounds."""
         return np.clip(self.mean, 0.0, 1.0)
+
+
+def interpolation(times: Floats, at: Floats) -> Floats:
+    """Matrix (m, N) that takes values at increasing times (N,) to points (m,), linear between times."""
+    return np.stack([np.interp(at, times, row) for row in np.eye(times.size)], axis=1)
 
 
 def factorised(times: Floats, count: int, seen: Floats, ratio: float | None) -> tuple[Part, ...]:

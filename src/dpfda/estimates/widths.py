@@ -196,6 +196,12 @@ class Widths:
         return self._curves(*MIXTURES[mixture], level, key, self.looked_at)[0]
 
     @property
+    def cells(self) -> int:
+        """Number of cells that the domain was measured in."""
+        model = self.posterior.model
+        return model.resolution if model.finest is None else model.finest
+
+    @property
     def in_cells(self) -> bool:
         """Whether averages over cells were measured; of points that are cells, with a box's noise."""
         model = self.posterior.model
@@ -278,7 +284,7 @@ def around_lines(lines: Sequence[Widths], level: float, simultaneous: bool = Tru
         return spread(apart, level, simultaneous)
 
     line = lines[0].posterior.line - sum(other.posterior.line for other in lines[1:])
-    cells = min(each.posterior.model.resolution for each in lines)
+    cells = min(each.cells for each in lines)
     rough = max(each.roughness for each in lines)
     if len(lines) > 1 and all(each.in_cells and each.posterior.borrows for each in lines):
         noise = np.sqrt(sum(_noise(each, level, simultaneous) ** 2 for each in lines))[places]
@@ -291,6 +297,9 @@ def around_lines(lines: Sequence[Widths], level: float, simultaneous: bool = Tru
         half *= _less(min(cells, MOST_CELLS)) * (1 + OF_ROUGHNESS * rough)
     else:
         half = FACTOR * (within("rich") + within("brownian") + differences(line, cells, 2)[places]) / 2
+        if lines[0].posterior.model.finest is not None:
+            # What happens within a cell of the finest measurement, more of them do not tell.
+            half = half + _changes(line, cells)[places]
     if any(each.misfit for each in lines):
         half = WIDENED * half
     return np.interp(model.grid, model.times[places], half)

@@ -7,20 +7,32 @@ parameters; each custodian sends its masked part. See `docs/custodians.md` for w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 
 from dpfda.comparison.estimator import PrivateComparison
 from dpfda.covariance.estimator import PrivateCovariance
 from dpfda.density.estimator import PrivateDensity
 from dpfda.mean.estimator import PrivateMean
-from dpfda.numerics.errors import CustodyError, DataError, ParameterError, StorageError
+from dpfda.mean.pooled import PooledMean
+from dpfda.numerics.errors import (
+    CustodyError,
+    DataError,
+    ParameterError,
+    RefusedMechanismError,
+    StorageError,
+)
 from dpfda.numerics.parameters import shown
 from dpfda.numerics.words import visible
+from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication.custody import Agreement, Card, Keys, Part, joined, masked
-from dpfda.publication.custody.agreements import MOST_UNITS
+from dpfda.publication.custody.agreements import MOST_UNITS, check_noise
+from dpfda.publication.custody.parts import check_own
+from dpfda.publication.shares import SharedLaw, lost, publish_shared, shared_law, with_share
 from dpfda.records import LongCurves
 from dpfda.releases.base import Release
 from dpfda.spine.arguments import Columns, Labels, Records
-from dpfda.spine.estimator import Estimator
+from dpfda.spine.estimator import Estimator, read_ledger
 from dpfda.spine.pooled import PooledSum, one_sum
 from dpfda.spine.written import estimator_from, written_parameters
 
@@ -33,10 +45,16 @@ SUMMARIES: dict[str, type[Estimator]] = {
 # A released count is counted in units of at most this.
 COUNTED = 2**40
 SHOWN = 60
+LOSSES = 30
 
 
 def agree(
-    estimator: Estimator, custodians: Sequence[Card], coordinator: Keys, columns: Columns | None = None
+    estimator: Estimator,
+    custodians: Sequence[Card],
+    coordinator: Keys,
+    columns: Columns | None = None,
+    noise: str = "central",
+    colluding: int = 0,
 ) -> Agreement:
     """Write and sign what custodians agree on: every public parameter, their keys, and a new session.
 
@@ -50,9 +68,17 @@ def agree(
         Signs, and will open the parts.
     columns : int or array (m,), optional
         Grid of curves, where the estimator's domain has none: number of points, or the points.
+    noise : {"central", "shared"}
+        Drawn by the coordinator; or, of a mean with a public number of units, a share by every
+        custodian before it masks its sum, so that the coordinator never sees a total without noise.
+    colluding : int
+        Of shared noise: how many custodians may tell the coordinator all they know. The shares of all
+        others have the guarantee alone; the release has the noise of all.
 
     Raises
     ------
+    RefusedMechanismError
+        If noise is shared and the mechanism's cannot be: neither Gaussian nor independent Laplace.
     ParameterError
         If a public parameter is unusable, cannot be written to a file, or the number of units is
         missing, or given where it is private.
@@ -87,17 +113,28 @@ def agree(
         parameters["basis"] = {"basis": basis.to_json()}
         _check_readable(parameters["basis"])
     units = MOST_UNITS if size is None else size
+    check_noise(noise, colluding, len(custodians))
+    law = _shared(made, len(custodians) - colluding) if noise == "shared" else None
     return Agreement(
         custodians=custodians,
         coordinator=coordinator.card,
         summary={"name": names[0], "parameters": parameters},
         rule=made.digest,
-        numbers=made.numbers,
+        numbers=made.numbers if law is None else law.components,
         largest=units * max(made.largest, COUNTED),
+        noise=noise,
+        colluding=colluding,
     ).signed(coordinator)
 
 
-def part(agreement: Agreement, keys: Keys, X: Records, groups: Labels = None, y: Labels = None) -> Part:
+def part(
+    agreement: Agreement,
+    keys: Keys,
+    X: Records,
+    groups: Labels = None,
+    y: Labels = None,
+    ledger: object = None,
+) -> Part:
     """Add up one custodian's units and mask the sum. The keys are used up.
 
     Compare the agreement's fingerprint with all other custodians first, by a channel that the
@@ -112,9 +149,13 @@ def part(agreement: Agreement, keys: Keys, X: Records, groups: Labels = None, y:
     X, groups, y
         As in the estimator's `fit`: a unit's records must all be here, and in no other custodian's data.
         Private.
+    ledger : ledger.of(dataset), optional
+        This custodian's own, of shared noise: charged before its share is drawn.
 
     Raises
     ------
+    BudgetError
+        If the ledger refuses; no noise was drawn, and the keys remain.
     CustodyError
         If the agreement is not what it says: other keys, other numbers, room for totals to wrap.
     DataError
@@ -131,6 +172,13 @@ def part(agreement: Agreement, keys: Keys, X: Records, groups: Labels = None, y:
             f"X must hold the {card.units} units that were agreed; found {found}. Their number is "
             "public: make new keys with it, for another agreement."
         )
+    if agreement.is_shared:
+        check_own(agreement, keys)
+        mean, law = _mean(made), _shared(made, agreement.honest)
+        measured = mean.summation.prepared(total).total
+        total = with_share(measured, mean.plan, law, read_ledger(ledger))
+    elif ledger is not None:
+        raise ParameterError("ledger", "be the coordinator's, who draws the noise", "one of a part")
     return masked(agreement, keys, total)
 
 
@@ -169,7 +217,11 @@ def merge(
             "The parts must add up to the number of units that was agreed; they do not. At least one "
             "was not made as agreed: start again with new keys."
         )
-    release = made.publish(total, ledger)
+    if agreement.is_shared:
+        law = replace(_shared(made, agreement.honest), drawn=len(agreement.custodians))
+        release: Release = publish_shared(total, _mean(made).plan, law, read_ledger(ledger))
+    else:
+        release = made.publish(total, ledger)
     # Before anybody has it: a second opening of these parts would be a second release.
     coordinator.use_up(f"the total under the agreement {agreement.digest.hex()}")
     return release
@@ -231,16 +283,67 @@ def words(agreement: Agreement) -> str:
     return "\n".join(
         [
             f"agreement:    {agreement.summary['name']} of {people}",
-            f"coordinator:  {agreement.coordinator.name}, who draws the noise and can see the exact sum",
+            f"coordinator:  {agreement.coordinator.name}, {_seen(agreement)}",
             # What is asked for is told as it was read, not as it was written.
             f"guarantee:    {estimator.asked()}",
+            *_losses(agreement, made),
             f"bound:        {made.describe()}",
             f"parameters:   {said}",
-            f"sum:          {made.numbers} integers and a count, modulo 2^{agreement.bits}",
+            f"sum:          {agreement.numbers} integers and a count, modulo 2^{agreement.bits}",
             f"session:      {agreement.session}",
             f"fingerprint:  {agreement.fingerprint}",
         ]
     )
+
+
+def statements(agreement: Agreement) -> dict[int, Guarantee]:
+    """What shared noise gives, by how many custodians tell the coordinator all they know; 0 for readers.
+
+    Raises
+    ------
+    CustodyError
+        If noise is not shared, or the agreement cannot be used.
+    """
+    if not agreement.is_shared:
+        raise CustodyError("The noise of the agreement must be shared; the coordinator draws it.")
+    return _stated(agreement, _pooled(agreement))
+
+
+def _stated(agreement: Agreement, made: PooledSum) -> dict[int, Guarantee]:
+    law, count = _shared(made, agreement.honest), len(agreement.custodians)
+    known = {}
+    for colluding in range(count):
+        with suppress(RefusedMechanismError):
+            known[colluding] = lost(_mean(made).plan, law, count - colluding)
+    return known
+
+
+def _losses(agreement: Agreement, made: PooledSum) -> list[str]:
+    if not agreement.is_shared:
+        return []
+    known, count = _stated(agreement, made), len(agreement.custodians)
+    to = [
+        "to readers",
+        *(f"to {agreement.coordinator.name} with {c} of {count}" for c in range(1, count)),
+    ]
+    said = [f"  {who + ':':<{LOSSES}} {known.get(c, 'nothing is stated')}" for c, who in enumerate(to)]
+    return [f"noise:        in shares; those of {agreement.honest} of {count} keep the guarantee", *said]
+
+
+def _seen(agreement: Agreement) -> str:
+    if agreement.is_shared:
+        return "who draws no noise and sees the total with the noise of all"
+    return "who draws the noise and can see the exact sum"
+
+
+def _shared(made: PooledSum, honest: int) -> SharedLaw:
+    return shared_law(_mean(made).plan, honest)
+
+
+def _mean(made: PooledSum) -> PooledMean:
+    if not isinstance(made, PooledMean):
+        raise ParameterError("noise", "be 'central' but for a mean", "'shared'")
+    return made
 
 
 def _short(value: object) -> str:
@@ -265,7 +368,8 @@ def _pooled(agreement: Agreement) -> PooledSum:
     made = pooled(estimator, 2 if size is None else size)
     units = MOST_UNITS if size is None else size
     stated = agreement.rule, agreement.numbers, agreement.largest
-    if stated != (made.digest, made.numbers, units * max(made.largest, COUNTED)):
+    numbers = _shared(made, agreement.honest).components if agreement.is_shared else made.numbers
+    if stated != (made.digest, numbers, units * max(made.largest, COUNTED)):
         raise CustodyError(
             "The agreement must make the same integers of a record here as where it was signed; it does "
             "not. Use the same version of dpfda everywhere."

@@ -182,7 +182,7 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         """Probabilities (q, 2) or (q, C) of the classes, from a table or for the logistic loss.
 
         That is the loss of many inputs where there is a delta and no other is named. A descent
-        calibrates them, within its budget: docs/kernel_machines.md says how well on public data.
+        calibrates them, within its budget: docs/appendix/kernel_machines.md says how well.
         """
         points, usable = self.decision_points(X)
         return np.where(

@@ -12,9 +12,9 @@ VERB = machine(
         "dpfda.machines.classification:PrivateKernelClassifier",
         "dpfda.mean.estimator:PrivateMean",
     ),
-    plans=("dpfda plan classify --units 1000 --epsilon 1 --input age:18:90 --classes 0,1",),
+    plans=("dpfda plan classify --units 1000 --epsilon 1 --covariate age:18:90 --target y:0,1",),
     examples=(
-        "dpfda classify scans.csv --epsilon 1 --input 'cca_*:0:1' --target case --classes 0,1 "
+        "dpfda classify scans.csv --epsilon 1 --covariate 'cca_*:0:1' --target case:0,1 "
         "--groups ID --out case.json",
     ),
 )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import copy
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpfda.command import options as o
+from dpfda.command.columns import read_labels, read_ranges
 from dpfda.command.declared import DOCSTRING, REQUIRED, Given, Option
 from dpfda.command.publishing import Publication
-from dpfda.command.reading import Reader, as_stated, parse_ranges
+from dpfda.command.reading import Reader, as_stated
 from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -20,38 +20,65 @@ if TYPE_CHECKING:
     from dpfda.records.columns import TableExamples
 
 
+NUMBERS = Option(
+    "target", "--target", "NAME:LO:HI",
+    "Column to predict, and its public bounds, in its units; targets outside are moved to the nearer "
+    "one. Example: --target pressure:60:200",
+    o.MODEL, default=REQUIRED, sets=("target_bounds",),
+)  # fmt: skip
+CLASSES = Option(
+    "target", "--target", "NAME:A,B,..",
+    "Column to predict, and its classes, public, as they are written in the file. Of two, the "
+    "function is positive for the second; of more there is a function for each, and the largest "
+    "decides. Example: --target species:setosa,versicolor,virginica",
+    o.MODEL, default=REQUIRED, sets=("classes",),
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Examples(Reader["TableExamples"]):
     """Examples: columns of inputs, and a target, of numbers or of two labels."""
 
     labels: bool = False
-    public: ClassVar[Sequence[str]] = ("inputs",)
+    public: ClassVar[Sequence[str]] = ("inputs", "target")
 
     @property
     def options(self) -> Sequence[Option]:
         inputs = Option(
-            "inputs", "--input", "NAME:LO:HI",
-            "An input column and its public bounds, in its units; values outside are moved to the "
-            "nearer one. Repeat it; NAME may be a glob. Example: --input age:18:90 --input 'px_*:0:16'",
-            o.MODEL, list[str], REQUIRED, sets=("bounds",),
+            "inputs", "--covariate", "NAME:LO:HI",
+            "A column that explains the target, and its public bounds, in its units; values outside are "
+            "moved to the nearer one. Repeat it; NAME may be a glob. Example: --covariate age:18:90 "
+            "--covariate 'px_*:0:16'",
+            o.MODEL, list[str], REQUIRED, sets=("bounds", "input"),
         )  # fmt: skip
-        target = Option("target", "--target", "COLUMN", "Column to predict.", o.MODEL, default=REQUIRED)
-        return (o.FILE, inputs, target, o.GROUPS, *o.NOTATION)
+        return (o.FILE, inputs, CLASSES if self.labels else NUMBERS, o.GROUPS, *o.NOTATION)
 
     def settings(self, given: Given) -> dict[str, object]:
-        named = parse_ranges(given.inputs, "--input")
+        named = read_ranges(given.inputs, "--covariate")
         bounds = [low for _, low, _ in named], [high for _, _, high in named]
-        return {"bounds": bounds, "unit": given.unit or given.groups}
+        _, known = self._target(given)
+        return {
+            "bounds": bounds,
+            "classes" if self.labels else "target_bounds": known,
+            "unit": given.unit or given.groups,
+        }
+
+    def _target(self, given: Given) -> tuple[str, object]:
+        """The column to predict, and its classes or its bounds."""
+        if self.labels:
+            return read_labels(given.target, "--target")
+        ((name, low, high),) = read_ranges([given.target], "--target")
+        return name, (low, high)
 
     def read(self, given: Given) -> TableExamples:
         from dpfda.records.columns import read_examples
 
-        names = [name for name, _, _ in parse_ranges(given.inputs, "--input")]
+        names = [name for name, _, _ in read_ranges(given.inputs, "--covariate")]
         with as_stated(given.file, given.decimal, given.na, given.invalid) as stated:
             return read_examples(
                 given.file,
                 names,
-                given.target,
+                self._target(given)[0],
                 labels=self.labels,
                 groups=given.groups,
                 stated=stated,
@@ -62,18 +89,18 @@ class Examples(Reader["TableExamples"]):
             # A glob says only now how many there are; nothing is charged yet.
             words = "be left out for more than two input columns"
             raise ParameterError("--plot", words, len(table.columns))
-        named = parse_ranges(given.inputs, "--input")
+        named = read_ranges(given.inputs, "--covariate")
         matched = [named[place] for place in table.matched]
         return {
             "bounds": ([low for _, low, _ in matched], [high for _, _, high in matched]),
-            "labels": {"domain": ", ".join(table.columns), "value": given.target},
+            "labels": {"domain": ", ".join(table.columns), "value": self._target(given)[0]},
         }
 
     def fit(self, estimator: Summary, table: TableExamples, given: Given) -> Fitted:
         return estimator.fit(table.inputs, table.target, groups=table.groups)
 
     def used(self, given: Given, table: TableExamples) -> list[str]:
-        return [*table.columns, given.target]
+        return [*table.columns, self._target(given)[0]]
 
 
 COMPONENTS = Option("components", "--components", "K", DOCSTRING, o.MODEL, int)
@@ -109,19 +136,7 @@ def machine(
 def _settings(given: Given) -> dict[str, object]:
     if given.norm_bound is not None and given.features not in ("auto", "linear"):
         raise ParameterError("--norm-bound", "go with --features linear", given.features)
-    stated = _features(given, len(parse_ranges(given.inputs, "--input")))
-    if hasattr(given, "classes"):
-        stated["classes"] = _labels(given.classes)
-    return stated
-
-
-def _labels(text: str) -> tuple[str, ...]:
-    """Labels with commas between them; one that holds a comma stands in quotes, as in a CSV file."""
-    (labels,) = csv.reader([text], skipinitialspace=True)
-    if len(set(labels)) < max(2, len(labels)) or not all(labels):
-        words = "be two or more different labels, with commas between them"
-        raise ParameterError("--classes", words, repr(text), "Example: --classes 0,1")
-    return tuple(labels)
+    return _features(given, len(read_ranges(given.inputs, "--covariate")))
 
 
 def _features(given: Given, inputs: int) -> dict[str, object]:

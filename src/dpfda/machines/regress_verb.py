@@ -11,9 +11,9 @@ VERB = machine(
         "dpfda.machines.regression:PrivateKernelRegressor",
         "dpfda.machines.classification:PrivateKernelClassifier",
     ),
-    plans=("dpfda plan regress --units 1000 --epsilon 1 --input age:18:90 --target-bounds 60 200",),
+    plans=("dpfda plan regress --units 1000 --epsilon 1 --covariate age:18:90 --target y:60:200",),
     examples=(
-        "dpfda regress visits.csv --epsilon 1 --input age:18:90 --target pressure "
-        "--target-bounds 60 200 --out pressure.json --plot pressure.png",
+        "dpfda regress visits.csv --epsilon 1 --covariate age:18:90 --target pressure:60:200 "
+        "--out pressure.json --plot pressure.png",
     ),
 )

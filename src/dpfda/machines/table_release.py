@@ -185,7 +185,7 @@ class TablePredictor(Predictor):
         """Band that is meant to hold the function of the population: noise and sampling.
 
         Of more than two classes the ends are arrays (q, C); a simultaneous band is for all at once. How
-        often it holds was measured: `docs/kernel_machines.md`.
+        often it holds was measured: `docs/appendix/kernel_machines.md`.
         """
         each = asked.level ** (1 / len(self._estimates)) if asked.simultaneous else asked.level
         halves = [estimate.half_widths(each, asked.simultaneous) for estimate in self._estimates]

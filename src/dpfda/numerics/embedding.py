@@ -46,6 +46,12 @@ def project(values: Floats, analysis: Floats) -> Rows:
     return product(values, *quantised(analysis))
 
 
+def coefficients(values: Floats, analysis: Floats) -> Floats:
+    """What `project` makes of records, as floats (n, K)."""
+    rows = project(values, analysis)
+    return times_powers(rows.mantissas, rows.exponents)
+
+
 def product(values: Floats, public: Floats, exponent: int, bits: int) -> Rows:
     """`project` with a matrix that is `quantised` already."""
     exponents = row_exponents(values)

@@ -41,9 +41,15 @@ from dpfda.numerics.arrays import Flags, Floats, Integers
 UNIT: Final = 2.0**-53
 _RELATIVE: Final = 1 + 2.0**-45
 _ABSOLUTE: Final = 2.0**-1000
+# What covers the roundings of sums of many terms, and of how many.
+_SUM_RELATIVE: Final = 1 + 2.0**-30
+MOST_TERMS: Final = 2**21
 _ZERO: Final = np.zeros(())
 LOG_ERROR: Final = 8 * UNIT
 _TURN_ERROR: Final = 4 * UNIT
+_TWO_PI: Final = 2 * math.pi
+# More than 2 pi: how fast cosines and sines of 2 pi x change.
+_TURN_SLOPE: Final = 7.0
 # Upper part of log 2 with 32 bits, and the rest.
 _LOG2_HIGH: Final = float.fromhex("0x1.62e42feep-1")
 _LOG2_LOW: Final = float.fromhex("0x1.a39ef35793c76p-33")
@@ -53,6 +59,11 @@ _SINE_TERMS: Final = tuple((-1) ** k / math.factorial(2 * k + 1) for k in range(
 _COSINE_TERMS: Final = tuple((-1) ** k / math.factorial(2 * k) for k in range(8, 0, -1))
 # So many factors of a product keep it above the smallest normal number.
 FACTORS: Final = 8
+# What a product may be off by, relative to itself, and what covers the squares of it.
+_LARGEST_ERROR: Final = 2.0**-10
+_PRODUCT_RELATIVE: Final = 1 + 2.0**-8
+# An integer is taken where nothing enclosed is as far from it.
+DECIDED: Final = 0.5 - 2.0**-40
 
 Radius = TypeVar("Radius", float, Floats)
 
@@ -143,11 +154,12 @@ class Enclosures(Enclosed):
         return Enclosures(middle, outward(radius))
 
     def sum(self, axis: int) -> Enclosures:
-        """Sums along an axis, added up in any order."""
-        middle = self.middle.sum(axis=axis)
+        """Sums along an axis, added up in any order; of more than `MOST_TERMS` nothing is known."""
+        middle, count = self.middle.sum(axis=axis), self.middle.shape[axis]
         # Each of the additions is off by at most u times the sum of sizes, up to a factor (1 + u)^n.
-        roundings = self.middle.shape[axis] * UNIT * np.abs(self.middle).sum(axis=axis)
-        return Enclosures(middle, outward((self.radius.sum(axis=axis) + roundings) * (1 + 2.0**-30)))
+        roundings = count * UNIT * np.abs(self.middle).sum(axis=axis)
+        radius = outward((self.radius.sum(axis=axis) + roundings) * _SUM_RELATIVE)
+        return Enclosures(middle, radius if count <= MOST_TERMS else np.full_like(radius, np.inf))
 
     def nearest(self) -> tuple[Integers, Flags]:
         """Nearest integers (n,), and which of them (n,) the enclosures determine."""
@@ -155,7 +167,7 @@ class Enclosures(Enclosed):
         # Both numbers are multiples of the last place of the middle: the difference is exact.
         with np.errstate(invalid="ignore"):
             distance = np.abs(self.middle - nearest) + self.radius
-        decided = (distance < 0.5 - 2.0**-40) & (np.abs(self.middle) < 2.0**51)
+        decided = (distance < DECIDED) & (np.abs(self.middle) < 2.0**51)
         return np.where(decided, nearest, 0.0).astype(np.int64), decided
 
 
@@ -215,7 +227,7 @@ def turns(x: Enclosures) -> tuple[Enclosures, Enclosures]:
     """Cosines and sines of 2 pi x, x between 0 and 1; see the proof above."""
     with np.errstate(all="ignore"):
         quarter = np.rint(4 * x.middle)
-        angle = (2 * math.pi) * (x.middle - quarter / 4)
+        angle = _TWO_PI * (x.middle - quarter / 4)
         square = angle * angle
         sine = angle + angle * (square * _horner(square, _SINE_TERMS))
         cosine = 1.0 + square * _horner(square, _COSINE_TERMS)
@@ -224,14 +236,14 @@ def turns(x: Enclosures) -> tuple[Enclosures, Enclosures]:
         # Quarters 1 and 2 have negative cosines, 2 and 3 negative sines.
         first = np.where((quarter == 1) | (quarter == 2), -first, first)
         second = np.where((quarter == 2) | (quarter == 3), -second, second)
-        radius = outward(np.broadcast_to(7 * x.radius + _TURN_ERROR, first.shape))
+        radius = outward(np.broadcast_to(_TURN_SLOPE * x.radius + _TURN_ERROR, first.shape))
         return Enclosures(first, radius), Enclosures(second, radius)
 
 
 def sum_of_logs(parts: Iterable[Enclosures]) -> Enclosures:
     """The sum of the logarithms of numbers in (0, 1], in parts; each at least 2^-64 but for chance."""
     with np.errstate(all="ignore"):
-        logs = [_logs_of_products(part) for part in parts]
+        logs = [logs_of_products(part) for part in parts]
     if not all(np.isfinite(part.radius).all() for part in logs):
         return Enclosures(np.zeros(()), np.full((), np.inf))
     # Both sums are rounded once.
@@ -240,7 +252,7 @@ def sum_of_logs(parts: Iterable[Enclosures]) -> Enclosures:
     return Enclosures(np.asarray(middle), np.asarray(outward(radius + UNIT * abs(middle))))
 
 
-def _logs_of_products(x: Enclosures) -> Enclosures:
+def logs_of_products(x: Enclosures) -> Enclosures:
     """Logarithms of the products of a few numbers each."""
     count = -(-x.middle.size // FACTORS) * FACTORS
     middle, relative = np.ones(count), np.zeros(count)
@@ -250,7 +262,7 @@ def _logs_of_products(x: Enclosures) -> Enclosures:
     product = np.prod(factors, axis=1)
     error = errors.sum(axis=1) + FACTORS * UNIT
     # prod (1 + e_i) - 1 <= (1 + 2^-8) sum e_i where the sum is below 2^-10; its inverse likewise.
-    radius = np.where(error < 2.0**-10, product * error * (1 + 2.0**-8), np.inf)
+    radius = np.where(error < _LARGEST_ERROR, product * error * _PRODUCT_RELATIVE, np.inf)
     return log(Enclosures(product, outward(radius)))
 
 

@@ -25,7 +25,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from dpfda.numerics.arrays import Flags, Floats, Integers
-from dpfda.numerics.enclosures import UNIT, Enclosed, all_alike, no_radius, outward
+from dpfda.numerics.enclosures import DECIDED, UNIT, Enclosed, all_alike, no_radius, outward
 
 _SPLITTER: Final = 2.0**27 + 1
 _UNDERFLOW: Final = 2.0**-799
@@ -84,7 +84,7 @@ class Twofold(Enclosed):
         rest = (self.high - whole) + self.low
         more = np.rint(rest)
         distance = np.abs(rest - more) + self.radius + UNIT * np.abs(rest)
-        decided = (distance < 0.5 - 2.0**-40) & (np.abs(self.high) < 2.0**61) & (np.abs(more) < 2.0**61)
+        decided = (distance < DECIDED) & (np.abs(self.high) < 2.0**61) & (np.abs(more) < 2.0**61)
         whole, more = (np.where(decided, part, 0.0).astype(np.int64) for part in (whole, more))
         return whole + more, decided
 
@@ -127,11 +127,11 @@ def sum_of_logs(parts: Iterable[Twofold]) -> Twofold:
     product, exponent = exactly(np.ones(1)), 0
     for part in parts:
         width = max(len(product.high), 1 << (len(part.high) - 1).bit_length())
-        product, more = _fraction(_padded(product, width) * _padded(part, width))
+        product, more = as_fraction(_padded(product, width) * _padded(part, width))
         exponent += more
     while product.high.size > 1:
         half = product.high.size // 2
-        product, more = _fraction(product[:half] * product[half:])
+        product, more = as_fraction(product[:half] * product[half:])
         exponent += more
     return _from_balls(balls(product[0]).log() + arb(2).log() * exponent)
 
@@ -187,7 +187,7 @@ def _padded(x: Twofold, width: int) -> Twofold:
     return Twofold(high, low, radius)
 
 
-def _fraction(x: Twofold) -> tuple[Twofold, int]:
+def as_fraction(x: Twofold) -> tuple[Twofold, int]:
     """Numbers times powers of two, exactly, so that upper parts are in [1/2, 1); all exponents' sum."""
     high, exponents = np.frexp(x.high)
     low, radius = np.ldexp(x.low, -exponents), np.ldexp(x.radius, -exponents)

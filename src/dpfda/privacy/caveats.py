@@ -14,7 +14,7 @@ from dpfda.numerics.encoding import integer, mapping, sequence, text
 from dpfda.numerics.errors import NotCoveredError, ParameterError
 from dpfda.numerics.parameters import choice, whole
 
-SEARCH, ENSEMBLE, STEPS = "search", "ensemble", "fitted-steps"
+SEARCH, ENSEMBLE, STEPS, OVERLAP = "search", "ensemble", "fitted-steps", "overlap"
 # Of each kind: what is not covered, how it came about, and what to do instead.
 _TOLD = {
     SEARCH: (
@@ -34,6 +34,11 @@ _TOLD = {
         "Use steps with public constants that read one record at a time, or put steps that were fitted "
         "on public data into sklearn.frozen.FrozenEstimator.",
     ),
+    OVERLAP: (
+        "a unit with records in more than one of them",
+        "made of {count} releases that were said to have no unit in common",
+        "For a unit in several, what these cost adds up. Where losses are added, name them, not this.",
+    ),
 }
 _MOST = 10**9
 
@@ -42,10 +47,11 @@ _MOST = 10**9
 class Caveat:
     """One thing that a guarantee does not cover.
 
-    kind: {"search", "ensemble", "fitted-steps"}. A search or cross-validation by scikit-learn, a
-        meta-estimator of it that fits several times, or steps before the estimator that were fitted on
-        the same data.
-    count: Fits of the estimator so far, as far as they are known, with this one; or the number of steps.
+    kind: {"search", "ensemble", "fitted-steps", "overlap"}. A search or cross-validation by
+        scikit-learn, a meta-estimator of it that fits several times, steps before the estimator that
+        were fitted on the same data, or releases that were combined as of different units.
+    count: Fits of the estimator so far, as far as they are known, with this one; or the number of steps
+        or of releases.
     Raises ParameterError if the kind is not known, or the count not positive.
     """
 
@@ -70,6 +76,8 @@ class Caveat:
         said = _TOLD[self.kind][1]
         if self.kind == STEPS:
             said = said.format(count="a step" if self.count == 1 else f"{self.count} steps")
+        elif self.kind == OVERLAP:
+            said = said.format(count=self.count)
         elif self.count > 1:
             others = "1 other fit" if self.count == 2 else f"{self.count - 1} other fits"
             said += f", beside at least {others} of its estimator"

@@ -182,6 +182,30 @@ def added(parts: Sequence[Guarantee]) -> Guarantee:
     return ZeroConcentratedDP(rho + sum(squares, Fraction(0)) / 2)
 
 
+def largest(parts: Sequence[Guarantee]) -> Guarantee:
+    """What several guarantees give together where the records of every unit went into one part alone.
+
+    Parallel composition (McSherry 2009, Theorem 4): neighbours differ in one part's records, and in no
+    other's. Each number is the largest of the parts'; a pure epsilon among rhos counts epsilon^2 / 2.
+
+    Examples
+    --------
+    >>> print(largest([PureDP("1/4"), ApproximateDP("1/8", "1e-6")]))
+    (0.25, 1e-06)-differential privacy
+    """
+    none = Fraction(0)
+    concentrated = [part for part in parts if isinstance(part, ZeroConcentratedDP)]
+    others = [part for part in parts if not isinstance(part, ZeroConcentratedDP)]
+    epsilon = max((part.epsilon for part in others), default=none)
+    delta = max((part.delta for part in others if isinstance(part, ApproximateDP)), default=none)
+    rho = max((part.rho for part in concentrated), default=none)
+    if not rho:
+        return ApproximateDP(epsilon, delta) if delta else PureDP(epsilon)
+    if delta:
+        raise ParameterError("parts", "be pure or zero-concentrated, or pure or approximate", "others")
+    return ZeroConcentratedDP(max(rho, epsilon**2 / 2))
+
+
 def within(part: Guarantee, whole: Guarantee) -> bool:
     """Whether a guarantee is at most another, exactly and number by number.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -55,10 +56,14 @@ class RadiusChoice:
         recomputed(noise, "l1", self.width, self.part)
         return noise
 
-    def released(self, lengths: Floats) -> Selection:
-        """The noisy counts, from private lengths (n,). The ledger has been charged."""
+    def released(self, lengths: Floats, noise: Sequence[int] | None = None) -> Selection:
+        """The noisy counts, from private lengths (n,). The ledger has been charged.
+
+        noise: By default drawn; simulated where the lengths are made up.
+        """
         achieved = recomputed(self.noise, "l1", self.width, self.part)
-        noisy = bin_counts(lengths, self.radii).with_noise(self.noise.draw())
+        drawn = self.noise.draw() if noise is None else noise
+        noisy = bin_counts(lengths, self.radii).with_noise(drawn)
         return Selection(tuple(self.radii.tolist()), noisy, COUNT_SCALE, self.noise, achieved)
 
     def simulated(self, lengths: Floats, size: int, generator: np.random.Generator) -> Selection:

@@ -15,18 +15,17 @@ from dpfda.numerics.exactness import system_bytes
 from dpfda.numerics.parameters import probability, shown, whole
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, within
 from dpfda.publication import NAMED, Paying, Prepared, charge, publish_curve, stamp
-from dpfda.records import Curves, LongCurves
+from dpfda.records import Curves
 from dpfda.records.curves import units
-from dpfda.records.dask_arrays import is_dask
 from dpfda.records.labels import units_of
 from dpfda.reference.plan import KEPT, ReferencePlan
 from dpfda.reference.release import ReleasedReferenceBand
 from dpfda.spine.arguments import Bounds, Columns, Labels, Number, Payer, Place, Protected, Records
 from dpfda.spine.choices import check_choices, check_count
-from dpfda.spine.curves import POINTS, public_basis, read_curves
+from dpfda.spine.curves import POINTS, check_in_memory, public_basis, read_matrix
 from dpfda.spine.estimator import Estimator, warn_of_labels
 from dpfda.spine.settings import Reading, Settings, read_labels
-from dpfda.spine.sums import Summation, matrix_on, read_block
+from dpfda.spine.sums import Summation, read_block
 
 # Widths are no smaller than about a sixth of the largest one: they are noisy.
 FLOOR = 0.2
@@ -156,12 +155,9 @@ class PrivateReferenceBand(Estimator):
         check_choices(self)
         self._bound()
         settings = self.settings_for(X, groups)
-        if isinstance(X, LongCurves) or is_dask(X):
-            words = "be curves on one grid, in memory, for a reference band"
-            raise ParameterError("X", words, type(X).__name__)
-        values, basis, groups = read_curves(settings, None, X, groups)
+        check_in_memory(X)
+        matrix, basis, groups = read_matrix(settings, None, X, groups)
         reading = settings.reading
-        matrix = matrix_on(values, basis, reading)
         codes, count = units_of(groups, len(matrix), reading.invalid)
         check_count(settings.unit.relation, count, reading.invalid)
         plan = self._plan(basis, count, groups, settings)

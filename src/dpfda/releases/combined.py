@@ -1,83 +1,114 @@
-"""Two releases of one mean, such as last year's and this year's, as one: weighed by their precision.
+"""Releases of one mean, such as last year's and this year's or two hospitals', as one.
 
-The average w f + (1 - w) g of two public curves, which costs nothing. w / (1 - w) is the ratio of the
+Combining costs nothing. Default lines that know no more than bounds are one measurement, which is
+smoothed once: `dpfda.estimates.joint`. An average would keep what each line smoothed away, which is
+common to them.
+
+Others, and files of earlier versions, are averages w f + (1 - w) g. w / (1 - w) is the ratio of the
 squared typical errors of g and of f, as their priors have them (the squared half-widths of their bands,
 where they are no default lines): where errors are independent and as large as these say, no other
-weight has a smaller one. The half-width of its band at a point is the root of
-the sum of the squares of those of its parts, each times its weight: independent errors of such sizes
-add up like that, and for suprema it is a little wide.
+weight has a smaller one. An average may be a part of another, and then the weights of all are those of
+one average of all. Half-widths of bands that are for the noise alone add up as independent errors do, by
+their squares; for suprema that is a little wide. Those of default lines, which share what they smooth
+away, add up as they are.
+
+Its guarantee is that of both together (`dpfda.privacy.guarantees`): the sum, or the weaker of the two
+where no unit has records in both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
 
+from dpfda.bases.curve_priors import CurvePrior
+from dpfda.estimates.joint import Measured, joined
+from dpfda.estimates.widths import Widths
+from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
+from dpfda.privacy.caveats import OVERLAP, Caveat
+from dpfda.privacy.caveats import joined as joined_caveats
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import added
-from dpfda.privacy.words import number
+from dpfda.privacy.guarantees import added, largest
+from dpfda.privacy.words import claim, number
 from dpfda.releases import entries as file
 from dpfda.releases.banded import Valued
-from dpfda.releases.bands import Asked, Band
-from dpfda.releases.base import LEVEL, Release
+from dpfda.releases.bands import Asked, Band, settled
+from dpfda.releases.base import LEVEL
+from dpfda.releases.counts import NoisyCount
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.function import ReleasedFunction
 from dpfda.views import Curve
 
+INDEPENDENT = "Its band takes the errors of the parts to be independent, as their noise is."
+
 
 @dataclass(frozen=True, eq=False)
 class CombinedMean(Valued):
-    """A mean curve from two releases of it, each of which was charged by itself.
+    """A mean curve from releases of it, each of which was charged by itself.
 
-    Its certificate is that of both together: what they cost adds up. Nothing new was charged. Where
-    losses are added up, name its parts, or it alone: it does not know that it is counted with them.
+    Its certificate is that of both together. Nothing new was charged. Where losses are added up, name
+    its parts, or it alone: it does not know that it is counted with them.
 
     Parameters
     ----------
-    first, second : ReleasedFunction
-        Of one mean, on one domain, from two charges.
+    first, second : ReleasedFunction or CombinedMean
+        Of one mean, on one domain, from different charges.
     certificate : Certificate
         Of both together.
+    apart : bool, optional
+        Whether no unit has records in both.
+    jointly : bool, optional
+        Whether it is one estimate from what all parts measured, and not an average of their lines.
     """
 
     FORMAT: ClassVar[str] = "dpfda-combined-mean"
     CALLED: ClassVar[str] = "combined mean"
-    ENTRIES: ClassVar[file.Table] = {
-        "first": file.part(ReleasedFunction),
-        "second": file.part(ReleasedFunction),
-    }
+    ENTRIES: ClassVar[file.Table]
 
-    first: ReleasedFunction
-    second: ReleasedFunction
+    first: ReleasedFunction | CombinedMean
+    second: ReleasedFunction | CombinedMean
     certificate: Certificate
+    apart: bool | None = None
+    jointly: bool | None = None
 
     @classmethod
-    def of(cls, first: ReleasedFunction, second: object) -> CombinedMean:
+    def of(cls, first: Averaged, second: object, apart: bool = False) -> CombinedMean:
         """Combine two releases; see `ReleasedFunction.combined`."""
-        if not isinstance(second, ReleasedFunction):
+        if not isinstance(second, (ReleasedFunction, CombinedMean)):
             raise ParameterError("other", "be a released mean curve", shown(second))
-        _check_alike(first, second)
-        one, other = first.certificate, second.certificate
-        whole = Cost(added([one.guarantee, other.guarantee]))
-        mechanism = {"name": "average of two releases"}
-        made = Certificate.charged(
-            {WHOLE: whole}, one.neighbours, one.unit, _bound(first, second), mechanism
-        )
-        caveats = tuple(dict.fromkeys((*one.caveats, *other.caveats)))
-        achieved = added([one.achieved, other.achieved])
-        return cls(first, second, replace(made.fulfilled(achieved), caveats=caveats))
+        apart = parameters.flag(apart, "apart")
+        whole = _certificate(first, second, apart)
+        return cls(first, second, whole, apart or None, _joinable(first, second) or None)
+
+    def combined(self, other: Averaged, apart: bool = False) -> CombinedMean:
+        """Average of this and another release of the same mean; see `ReleasedFunction.combined`."""
+        return CombinedMean.of(self, other, apart)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_alike(self.first, self.second)
+        whole = self._parts()[0]
+        # Files of earlier versions may name a caveat once for each part.
+        if (self.guarantee, joined_caveats(self.caveats)) != (whole.guarantee, whole.caveats):
+            raise ParameterError("certificate", f"be {claim(whole)}", claim(self.certificate))
+        if self.jointly and not _joinable(self):
+            raise ParameterError("jointly", "be of default lines of means alone", "others")
+
+    def _parts(self) -> list[Certificate]:
+        """What its parts promise together: it stands for them where a file is held to its parts."""
+        return [_certificate(self.first, self.second, bool(self.apart))]
+
+    @property
+    def order(self) -> int:
+        """Order of the derivative that the parts are of the mean."""
+        return self.first.order
 
     @property
     def about(self) -> Mapping[str, object]:
@@ -100,24 +131,49 @@ class CombinedMean(Valued):
 
     @cached_property
     def share(self) -> float:
-        """Weight of the first release; the second has the rest."""
+        """Weight of the first release in an average; the second has the rest."""
         first, second = (_square(release, self._lines_both) for release in (self.first, self.second))
         return second / (first + second)
 
     @property
     def _lines_both(self) -> bool:
-        return self.first._is_line and self.second._is_line
+        return all(leaf._is_line for leaf in _leaves(self))
+
+    @cached_property
+    def _limits(self) -> tuple[float, float]:
+        """Lowest and highest of the parts' public bounds."""
+        limits = [leaf.limits for leaf in _leaves(self) if leaf.limits is not None]
+        return min(float(low.min()) for low, _ in limits), max(float(high.max()) for _, high in limits)
+
+    @cached_property
+    def _widths(self) -> Widths:
+        """The estimate from what all measured."""
+        return joined([measured(leaf) for leaf in _leaves(self)], *self._limits)
+
+    def _in_units(self, shares: Floats, at: Floats) -> Floats:
+        """Shares of the bounds on the common grid, in the units of the data at points (k,)."""
+        start, end = self.domain_range
+        scaled = np.interp((at - start) / (end - start), self._widths.posterior.model.grid, shares)
+        return np.asarray(scaled * (self._limits[1] - self._limits[0]))
 
     def _values(self, at: Floats) -> Floats:
+        if self.jointly:
+            return self._limits[0] + self._in_units(self._widths.posterior.line, at)
         first, second = (np.asarray(release(at)) for release in (self.first, self.second))
         return self.share * first + (1 - self.share) * second
 
     def _around(self, at: Floats, asked: Asked) -> Band:
-        line, square = self._values(at), np.zeros(at.size)
+        line = self._values(at)
+        if self.jointly:
+            half = self._in_units(self._widths.around_line(asked.level, asked.simultaneous), at)
+            band = Band(at, line - half, line + half, asked.level, asked.simultaneous)
+            low, high = (np.full(at.size, end) for end in self._limits)
+            return settled(band, line, (low, high))
+        halves = []
         for weight, release in ((self.share, self.first), (1 - self.share, self.second)):
             band = release.band(asked.level, asked.simultaneous, at, of=asked.of)
-            square += (weight * (band.upper - band.lower) / 2) ** 2
-        half = np.sqrt(square)
+            halves.append(weight * (band.upper - band.lower) / 2)
+        half = np.add(*halves) if self._lines_both else np.hypot(*halves)
         return Band(at, line - half, line + half, asked.level, asked.simultaneous)
 
     # Its file, and words.
@@ -126,61 +182,136 @@ class CombinedMean(Valued):
         return _bound(self.first, self.second)
 
     def view(self, level: float | None = LEVEL) -> Curve:
-        return self._curve([self._line("both together", level)])
+        parts = len(_leaves(self))
+        return self._curve([self._line(f"{'both' if parts == 2 else 'all'} together", level)])
 
     @property
     def _subject(self) -> str:
-        return "mean curve from two releases"
+        return f"mean curve from {_number(self)} releases"
 
     def _claims(self) -> tuple[Claim, ...]:
-        own = self.first._claims()[0]
-        return (replace(own, holds=f"{own.holds}, if it is the same in both", seen=""),)
+        own, parts = _leaves(self)[0]._claims()[0], len(_leaves(self))
+        where = "both" if parts == 2 else f"all {parts}"
+        return (replace(own, holds=f"{own.holds}, if it is the same in {where}", seen=""),)
 
     def _stated(self) -> Stated:
-        parts = zip(
-            ("first", "second"), (self.share, 1 - self.share), (self.first, self.second), strict=True
-        )
-        said = "; ".join(f"{name}: weight {number(w)}, {each.guarantee}" for name, w, each in parts)
+        count, parts = _number(self), (self.first, self.second)
+        how = f"average of {count} released mean curves, each weighed by its precision"
+        names = (f"first: weight {number(self.share)}", f"second: weight {number(1 - self.share)}")
+        numbers: dict[str, object] = {"share": self.share}
+        if self.jointly:
+            how = f"estimate of one mean from all that {count} releases of it measured"
+            names, numbers = ("first", "second"), {}
+        average = self._lines_both and not self.jointly
+        said = "; ".join(f"{name}, {part.guarantee}" for name, part in zip(names, parts, strict=True))
         return Stated(
-            "The average of two released mean curves, each weighed by its precision. It was made of "
-            "what had been published and cost nothing; the promise is for both parts together.",
+            f"The {how}. It was made of what had been published and cost nothing; the promise is for "
+            "all parts together.",
             public=[f"the parts ({said})"],
             noise="that of its parts",
-            remarks=["Its band takes the errors of the parts to be independent, as their noise is."],
-            numbers={"share": self.share},
+            remarks=[] if average else [INDEPENDENT],
+            numbers=numbers,
         )
 
     def _lines(self) -> dict[str, str]:
+        if self.jointly:
+            return {"parts": f"{len(_leaves(self))}, estimated as one measurement"}
         return {"weights": f"{number(self.share)} and {number(1 - self.share)}"}
 
 
-def _check_alike(first: Release, second: Release) -> None:
+def _certificate(first: Averaged, second: Averaged, apart: bool) -> Certificate:
+    """Of both together; refuses two that are not of one mean, or share a charge."""
+    _check_alike(first, second)
+    one, other = first.certificate, second.certificate
+    together = largest if apart else added
+    whole = Cost(together([one.guarantee, other.guarantee]))
+    parts = _leaves(first, second)
+    mechanism = {"name": f"{_number(first, second)} releases together"}
+    made = Certificate.charged(
+        {WHOLE: whole}, one.neighbours, one.unit, _bound(first, second), mechanism
+    )
+    known = (*one.caveats, *other.caveats)
+    # It says of how many parts in all it was assumed, as soon as it was of two.
+    if apart or any(caveat.kind == OVERLAP for caveat in known):
+        known = (*known, Caveat(OVERLAP, len(parts)))
+    achieved = together([one.achieved, other.achieved])
+    return replace(made.fulfilled(achieved), caveats=joined_caveats(known))
+
+
+def measured(release: ReleasedFunction) -> Measured:
+    """What a default line was estimated from."""
+    return Measured(release._curve_model, release._measured, release.count)
+
+
+def _leaves(*parts: Averaged) -> tuple[ReleasedFunction, ...]:
+    """The releases that some were made of."""
+    found: list[ReleasedFunction] = []
+    for part in parts:
+        found += _leaves(part.first, part.second) if isinstance(part, CombinedMean) else [part]
+    return tuple(found)
+
+
+def _number(*parts: Averaged) -> str:
+    """How many releases they were made of, in words."""
+    count = len(_leaves(*parts))
+    return "two" if count == 2 else str(count)
+
+
+def _joinable(*parts: Averaged) -> bool:
+    """Whether all that they were made of are default lines that know no more than bounds.
+
+    A line that knows public curves, cycles or other groups, or a private number of units, is averaged.
+    """
+    return all(
+        type(leaf) is ReleasedFunction
+        and isinstance(leaf.hierarchy, CurvePrior)
+        and not (leaf.hierarchy.centers.size or leaf.hierarchy.periods)
+        and not (leaf.order or isinstance(leaf.divisor, NoisyCount))
+        for leaf in _leaves(*parts)
+    )
+
+
+def _charges(release: Averaged) -> set[str]:
+    return {part.certificate.identity for part in _leaves(release)}
+
+
+def _check_alike(first: Averaged, second: Averaged) -> None:
     """Refuse two that are not of one mean, or of one charge."""
-    one, other = (each.certificate for each in (first, second))
-    if one.identity == other.identity:
+    if _charges(first) & _charges(second):
         words, found = "be of another charge than this one", "the same"
         raise ParameterError("other", words, found, "Of one charge the noise is one.")
-    if (one.neighbours, one.unit) != (other.neighbours, other.unit):
-        raise ParameterError("other", "protect the same units", f"{other.neighbours}, {other.unit}")
+    mine, theirs = (f"{part.neighbours}, {part.unit}" for part in (first, second))
+    if mine != theirs:
+        raise ParameterError("other", "protect the same units", theirs)
     same = first.domain_range == second.domain_range
-    for name in ("order", "about"):
-        mine, theirs = getattr(first, name), getattr(second, name)
-        if name == "about":
-            mine, theirs = bool(mine.get("standardized")), bool(theirs.get("standardized"))
-        same = same and mine == theirs
+    standardized = [bool(each.about.get("standardized")) for each in (first, second)]
+    same = same and first.order == second.order and standardized[0] == standardized[1]
     if not same or first._claims()[0].of != second._claims()[0].of:
         words = "be of a mean on the same domain, in the same units, with a band for the same"
         raise ParameterError("other", words, "another")
 
 
-def _square(release: ReleasedFunction, line: bool) -> float:
+def _square(release: Averaged, line: bool) -> float:
     """Squared error to be expected of a release, in squared units of the data."""
+    if isinstance(release, CombinedMean):
+        shares = release.share, 1 - release.share
+        parts = zip(shares, (release.first, release.second), strict=True)
+        return sum(share**2 * _square(part, line) for share, part in parts)
     if line:
         return (release.widths.typical_error * float(np.mean(release._scale))) ** 2
     band = release.band(LEVEL, points=release.grid_points)
     return float(np.mean((band.upper - band.lower) ** 2))
 
 
-def _bound(first: Release, second: Release) -> dict[str, object]:
+def _bound(first: Averaged, second: Averaged) -> dict[str, object]:
     said = [str(each.bound["description"]) for each in (first, second)]
     return {"description": " and ".join(dict.fromkeys(said))}
+
+
+Averaged = ReleasedFunction | CombinedMean
+CombinedMean.ENTRIES = {
+    "first": file.part(ReleasedFunction, CombinedMean),
+    "second": file.part(ReleasedFunction, CombinedMean),
+    "apart": file.entry(partial(parameters.flag, name="apart")).or_absent,
+    "jointly": file.entry(partial(parameters.flag, name="jointly")).or_absent,
+}

@@ -59,16 +59,21 @@ class ReleasedFunction(MeanLine):
         self.basis.evaluate(self.grid_points[:1], self.order + 1)
         return replace(self, order=self.order + 1)
 
-    def combined(self, other: ReleasedFunction) -> CombinedMean:
-        """Average of this release and another of the same mean, weighed by precision.
+    def combined(self, other: ReleasedFunction | CombinedMean, apart: bool = False) -> CombinedMean:
+        """One mean from this release and another of it.
 
         Both are public, so it costs nothing. It is for a mean that is the same in both, such as last
-        year's and this year's; what both cost together adds up, as it does without it.
+        year's and this year's, or two hospitals'. Grids, numbers of units and budgets may differ. What
+        it returns has the method too: `a.combined(b).combined(c)`. Default lines between bounds are one
+        measurement, which is smoothed once (`jointly`); others are averaged by their precision.
 
         Parameters
         ----------
-        other : ReleasedFunction
+        other : ReleasedFunction or CombinedMean
             On the same domain, of the same units, from another charge.
+        apart : bool
+            Whether no unit has records in both, as where each is a patient of one hospital alone. Then
+            the guarantee is the weaker of the two; by default what both cost adds up.
 
         Raises
         ------
@@ -82,12 +87,14 @@ class ReleasedFunction(MeanLine):
         >>> mean = PrivateMean(1.0, bounds=(0, 1))
         >>> old, new = (mean.fit(np.full((n, 12), 0.4)).release_ for n in (200, 800))
         >>> both = old.combined(new)
-        >>> both.share < 0.5, str(both.guarantee)
+        >>> both.jointly, str(both.guarantee)
         (True, '2-differential privacy (pure)')
+        >>> print(old.combined(new, apart=True).guarantee)
+        1-differential privacy (pure)
         """
         from dpfda.releases.combined import CombinedMean
 
-        return CombinedMean.of(self, other)
+        return CombinedMean.of(self, other, apart)
 
     def integral(self, start: float | None = None, end: float | None = None) -> float:
         """Integral from `start` to `end`, by default over the domain.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,17 +24,30 @@ Kind = TypeVar("Kind", bound=Published)
 
 def kinds() -> Mapping[str, type[Published]]:
     """Kinds of release by format: of this folder, of modules named release, and any other known."""
-    for module in pkgutil.iter_modules(dpfda.releases.__path__):
-        importlib.import_module(f"{dpfda.releases.__name__}.{module.name}")
-    for name in files_named("release"):
+    for name in _modules():
         importlib.import_module(name)
     return KINDS
+
+
+def _modules() -> Iterator[str]:
+    """Where kinds are: those of this folder first."""
+    for module in pkgutil.iter_modules(dpfda.releases.__path__):
+        yield f"{dpfda.releases.__name__}.{module.name}"
+    yield from files_named("release")
+
+
+def _kind(called: str) -> type[Published] | None:
+    """The kind of a format, for which no more modules are loaded than it takes to meet it."""
+    modules = _modules()
+    while called not in KINDS and (name := next(modules, None)):
+        importlib.import_module(name)
+    return KINDS.get(called)
 
 
 def part_from_json(entries: object, of: tuple[type[Kind], ...], kernel: object = None) -> Kind:
     """A release inside the file of another; a `ValueError` where it is of other kinds or schema."""
     written = mapping(entries)
-    made = KINDS.get(text(written["format"]))
+    made = _kind(text(written["format"]))
     version = written.get("schema_version", 1)
     if made is None or not issubclass(made, of) or not _readable(version):
         raise ValueError("a part is of another kind or schema")
@@ -45,7 +58,7 @@ def read(path: str | Path, kind: type[Kind], kernel: object = None) -> Kind:
     """A release of a kind, or of a kind derived from it, from its file; see `dpfda.load`."""
     written = read_json(path)
     found = written.get("format") if isinstance(written, dict) else None
-    known = kinds().get(found) if isinstance(found, str) else None
+    known = _kind(found) if isinstance(found, str) else None
     if known is None or not issubclass(known, kind):
         wanted = getattr(kind, "CALLED", "dpfda release")
         what = "another kind of file" if known is None else f"{found}. Read it with dpfda.load"

@@ -10,6 +10,7 @@ import numpy as np
 
 from dpfda.bounds import Bound, BoxBound, Ellipsoid
 from dpfda.noise import AnyNorm, EllipticalNoise, Width, achieved_guarantee
+from dpfda.noise.shared import SharedGaussianNoise
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import RefusedMechanismError
@@ -34,6 +35,8 @@ ROUNDING = Fraction(1001, 1000)
 # Elliptical noise that units move further than so many scales, for an epsilon of one, gives no delta.
 FARTHEST = 16
 LARGE = 2**60
+# Laws whose delta does not follow from a loss.
+EXACTLY = EllipticalNoise, SharedGaussianNoise
 # A stage of this name is one draw of noise, of which each of several releases holds a part.
 ALL = "all together"
 
@@ -63,7 +66,7 @@ class AddedNoise(NamedTuple):
         delta = None if loss is None else estimated_profile(loss, float(asked.epsilon))
         if delta is not None:
             return ApproximateDP(asked.epsilon, _below_one(delta))
-        if isinstance(self.noise, EllipticalNoise) and self._longest < FARTHEST * (1 + asked.epsilon):
+        if isinstance(self.noise, EXACTLY) and self._longest < FARTHEST * (1 + asked.epsilon):
             return self._exactly(asked)
         return whole or PureDP(self._longest)
 

@@ -12,11 +12,12 @@ from dpfda.bases.boxes import BoxBasis
 from dpfda.bases.centred import CentredBasis
 from dpfda.bases.grids import check_domain, check_grid, equally_spaced
 from dpfda.bases.kernels import default_kernel, parse_kernel
-from dpfda.numerics.arrays import Floats
+from dpfda.numerics.arrays import Cells, Floats
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import MOST_NUMBERS, shown, whole
 from dpfda.records import Curves, LongCurves, curves_from_long, standardized, units
 from dpfda.records.containers import shape_of
+from dpfda.records.dask_arrays import is_dask
 from dpfda.records.frames import Handed, curves_handed
 from dpfda.records.labels import unit_codes
 from dpfda.spine.arguments import Functions
@@ -57,6 +58,25 @@ def read_curves(
     grid, ends = grid_of(settings, handed), settings.domain.domain_range
     ends = handed.domain_range if ends is None else ends
     return handed.values, _made(settings, basis, grid, check_domain(ends, grid)), handed.groups
+
+
+def check_in_memory(X: object) -> None:
+    """Refuse records on a cluster, or on grids of their own, where whole curves are looked at."""
+    if is_dask(X) or isinstance(X, LongCurves):
+        raise DataError("X must be curves on a common grid, in memory; found " + type(X).__name__ + ".")
+
+
+def read_matrix(
+    settings: Settings, basis: Functions, X: object, groups: object
+) -> tuple[Cells, Basis, object]:
+    """Curves on a common grid (n, m) as they are, the public basis for them, and the units' labels.
+
+    Raises as `read_curves`, and where curves are on grids of their own.
+    """
+    values, made, labels = read_curves(settings, basis, X, groups)
+    if isinstance(values, LongCurves):
+        raise DataError("X must be curves on a common grid; found irregular ones.")
+    return matrix_on(values, made, settings.reading), made, labels
 
 
 def handed_curves(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from dpfda.command import options as o
-from dpfda.command.covariates import COVARIATE, by_kind, read_covariates
+from dpfda.command.columns import COVARIATE, by_kind, read_covariates
 from dpfda.command.declared import Given, Option
 from dpfda.command.publishing import Publication
 from dpfda.command.reading import as_stated, ends
@@ -30,7 +30,7 @@ EXPLAINS = replace(
 class ExplainedFollowUps(FollowUps):
     """Follow-ups with columns that explain them, a row each."""
 
-    public: ClassVar[Sequence[str]] = (*FollowUps.public, "covariates")
+    public: ClassVar[Sequence[str]] = ("domain", "covariates")
 
     @property
     def options(self) -> Sequence[Option]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from dpfda.command import options as o
+from dpfda.command.columns import by, read_by, read_labels
 from dpfda.command.declared import REQUIRED, Given, Option
 from dpfda.command.publishing import Publication
 from dpfda.command.reading import Reader, as_stated, ends
-from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:
     from dpfda.command.reading import Fitted, Summary
@@ -28,7 +28,7 @@ def _column(name: str, words: str, default: object = None) -> Option:
 class FollowUps(Reader["TableColumns"]):
     """Follow-ups, a row each."""
 
-    public: ClassVar[Sequence[str]] = ("domain",)
+    public: ClassVar[Sequence[str]] = ("domain", "by")
 
     @property
     def options(self) -> Sequence[Option]:
@@ -38,7 +38,8 @@ class FollowUps(Reader["TableColumns"]):
             _column("event", "Column that says how it ended, in the codes of --cause and --censored. By "
                     "default all are events."),
             _column("start", "Column with the beginning of each follow-up (left truncation)."),
-            _column("by", "Column with the group of each person. Needs --level."),
+            by("Column with the group of each person. Who is in which is private, so groups are named.",
+               None),
             Option("domain", "--domain", "A B", "Public first and last time, in the units of the data; "
                    "never read from the data. Who is followed beyond it counts as still followed there. "
                    "Example: --domain 0 1000", o.CURVE, tuple[str, str], REQUIRED,
@@ -47,16 +48,13 @@ class FollowUps(Reader["TableColumns"]):
         )  # fmt: skip
 
     def settings(self, given: Given) -> dict[str, object]:
-        if (given.by is None) == bool(given.levels):
-            remedy = "Who is in which group is private, so the names are stated: --level 1 --level 2"
-            raise ParameterError("--by and --level", "be given together", "one of them", remedy)
         words = {"domain": given.x_label or given.time}
         return {
             "domain_range": ends(given),
             "labels": words,
             "causes": given.causes or None,
             "censored": given.censored or None,
-            "levels": given.levels or None,
+            "levels": None if given.by is None else read_labels(given.by, "--by")[1],
             "unit": given.unit or given.groups,
         }
 
@@ -84,7 +82,8 @@ class FollowUps(Reader["TableColumns"]):
 
 def _named(given: Given, uses: Sequence[str]) -> list[tuple[str, str]]:
     """The columns that are named, by what they are for."""
-    return [(use, getattr(given, use)) for use in uses if getattr(given, use) is not None]
+    named = {use: getattr(given, use) for use in uses if getattr(given, use) is not None}
+    return [(use, read_by(column)[0] if use == "by" else column) for use, column in named.items()]
 
 
 CODES = (
@@ -113,7 +112,7 @@ VERB = Publication(
     examples=(
         "dpfda survival lung.csv --time time --event status --cause 2 --censored 1 --domain 0 1100 "
         "--epsilon 1 --unit patient --x-label 'time (days)' --out lung.json --plot lung.png",
-        "dpfda survival lung.csv --time time --event status --cause 2 --censored 1 --by sex "
-        "--level 1 --level 2 --domain 0 1100 --epsilon 1 --out lung-by-sex.json --plot lung-by-sex.png",
+        "dpfda survival lung.csv --time time --event status --cause 2 --censored 1 --by sex:1,2 "
+        "--domain 0 1100 --epsilon 1 --out lung-by-sex.json --plot lung-by-sex.png",
     ),
 )  # fmt: skip

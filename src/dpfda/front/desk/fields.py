@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Protocol, get_origin
 
@@ -14,9 +15,14 @@ from dpfda.numerics.errors import ParameterError
 
 Value = str | bool | list[str]
 Stated = Mapping[str, Value]
-CHOICE = re.compile(r"[a-z][a-z-]*|[.,]")
 FLAG = re.compile(r"--[a-z][a-z0-9-]*")
-RANGE = "NAME:LO:HI"
+# What stands for a column and what is public of it, and what is filled in beside its name.
+BESIDE = {
+    "NAME:LO:HI": ("lowest", "highest"),
+    "NAME:A,B,..": ("labels, with commas between",),
+    "NAME|NAME:A,B,..": ("labels, with commas between",),
+    "NAME:LO:HI|NAME:A,B,..": ("lowest:highest, or labels with commas between",),
+}
 # Rows that are offered where an option may be repeated; those that were filled and one more, if more.
 ROWS = 3
 # What the desk says itself: the file, what all verbs are given, and what is written.
@@ -71,15 +77,21 @@ class Field:
     @property
     def first(self) -> bool:
         """Whether it is asked for at once."""
-        names = self.option.panel == o.READING and self.kind in ("column", "lines")
+        names = self.option.panel == o.READING and self.kind in ("column", "lines", "rows")
         return self.required or names or self.option.panel in FIRST or self.name == "epsilon"
+
+    @property
+    def repeated(self) -> bool:
+        """Whether it may be given several times."""
+        return get_origin(self.option.type) is list
 
     def rows(self, value: Value | None) -> list[list[str]]:
         """What rows show: what was filled in, and empty ones."""
         split = str.rsplit if len(self.parts) > 2 else str.split
-        filled = [split(x, ":", len(self.parts) - 1) for x in value] if isinstance(value, list) else []
+        texts = value if isinstance(value, list) else [str(value)] if value else []
+        filled = [split(text, ":", len(self.parts) - 1) for text in texts]
         shown = [[*cells, *[""] * (len(self.parts) - len(cells))] for cells in filled]
-        more = max(1, ROWS - len(shown))
+        more = max(1, ROWS - len(shown)) if self.repeated else 1 - len(shown)
         return [*shown, *([""] * len(self.parts) for _ in range(more))]
 
     def read(self, sent: Sent, name: str) -> Value | None:
@@ -97,8 +109,9 @@ class Field:
             return named if sent.getlist(self.name) else None
         if self.kind == "rows":
             columns = [sent.getlist(f"{self.name}.{place}") for place in range(len(self.parts))]
-            rows = [[cell.strip() for cell in row] for row in zip(*columns, strict=False)]
-            return [":".join(row) for row in rows if any(row)] or None
+            rows = [[cell.strip() for cell in row] for row in zip_longest(*columns, fillvalue="")]
+            texts = [":".join(row).removesuffix(":") for row in rows if any(row)]
+            return texts if self.repeated and texts else next(iter(texts), None)
         cells = [cell.strip() for cell in sent.getlist(self.name)]
         if self.kind == "pair":
             return cells if any(cells) else None
@@ -110,21 +123,20 @@ class Field:
 
 def field_of(option: Option) -> Field:
     """How an option is asked for, by its type and what stands for its value."""
-    words = option.metavar.split("|")
-    choices = tuple(word for word in words if len(words) > 1 and CHOICE.fullmatch(word))
-    ranges = ("lowest", "highest") if option.metavar == RANGE else ("lowest:highest, or a,b,..",)
+    choices = tuple(option.choices)
     kinds = {
         "check": option.type is bool,
         "file": option.type is Path and option.panel == o.OUTPUT,
         "pair": get_origin(option.type) is tuple,
-        "rows": option.metavar.startswith(RANGE),
+        "rows": option.metavar in BESIDE,
         "lines": get_origin(option.type) is list,
         "column": option.metavar in ("COLUMN", "PATTERN"),
-        "choice": len(choices) == len(words),
+        "choice": 0 < len(choices) == option.metavar.count("|") + 1,
         "text": True,
     }
     kind = next(name for name, fits in kinds.items() if fits)
-    parts = {"pair": tuple(option.metavar.split()), "rows": ("column", *ranges)}.get(kind, ())
+    beside = BESIDE.get(option.metavar, ())
+    parts = {"pair": tuple(option.metavar.split()), "rows": ("column", *beside)}.get(kind, ())
     return Field(option, kind, parts, choices)
 
 

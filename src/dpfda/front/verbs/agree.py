@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from dpfda.command import options as o
 from dpfda.command.declared import REQUIRED, Given, Option
@@ -24,13 +25,23 @@ POINTS = Option(
     "points", "--points", "M", "Number of equally spaced grid points, instead of --grid.",
     o.CURVE, int, None,
 )  # fmt: skip
+NOISE = Option(
+    "noise", "--noise", "LAW",
+    "Drawn by the coordinator (central), or a share by every custodian (shared).",
+    type=Literal["central", "shared"], default="central",
+)  # fmt: skip
+COLLUDING = Option(
+    "colluding", "--colluding", "C",
+    "With shared noise: how many custodians may tell the coordinator all they know.",
+    type=int, default=0,
+)  # fmt: skip
 OUT = o.output("out", "agreed.json", "The agreement.", True)
 # What each custodian says of its own file, and what is asked for when the total is published.
 LEFT_OUT = {
     "file", "groups", "decimal", "na", "dates", "id", "time", "value", "counts", "edges", "multiplier",
-    "ledger", "dataset", "out", "csv", "plot", "as_json", "components", "by", "difference_plot",
+    "ledger", "dataset", "out", "csv", "plot", "as_json", "components", "difference_plot",
 }  # fmt: skip
-NOT_GIVEN = {"decimal": ".", "multiplier": 1, "by": ""}
+NOT_GIVEN = {"decimal": ".", "multiplier": 1}
 
 
 def agree_on(
@@ -73,7 +84,9 @@ def _sign(publication: Publication, given: Given) -> None:
     cards = [Card.load(card) for card in given.cards]
     missing = {option.name: NOT_GIVEN.get(option.name) for option in publication.told()}
     estimator = publication.estimator(Given(**missing | vars(given)))
-    made = custodians.agree(estimator, cards, Keys.load(given.keys), getattr(given, "points", None))
+    points, secret = getattr(given, "points", None), Keys.load(given.keys)
+    noise, colluding = getattr(given, "noise", "central"), getattr(given, "colluding", 0)
+    made = custodians.agree(estimator, cards, secret, points, noise, colluding)
     made.save(given.out, given.overwrite)
     say(f"{custodians.words(made)}\nwritten: {given.out}\nNext: send it to all custodians")
 
@@ -83,12 +96,17 @@ VERB = Group(
     "Write and sign what custodians who may not pool records agree on before any of them adds up: "
     "bound, budget, mechanism, grid, and everybody's public keys. No data are read.",
     (
-        agree_on(mean.VERB, "--bounds 0 1 --points 93", ("columns",), (POINTS,)),
+        agree_on(
+            mean.VERB,
+            "--bounds 0 1 --points 93",
+            ("columns",),
+            (POINTS, NOISE, COLLUDING),
+        ),
         agree_on(density.VERB, "--column age:0:105"),
         agree_on(covariance.VERB, "--bounds 0 1 --points 93", ("columns",), (POINTS,)),
         agree_on(
             compare.VERB,
-            "--bounds 0 1 --points 93 --level case --level control",
+            "--bounds 0 1 --points 93 --by arm:case,control",
             ("columns",),
             (POINTS,),
         ),

@@ -70,6 +70,7 @@ def enlarge(
     *,
     dataset: str,
     reason: str,
+    who: str | None = None,
     epsilon: str | None = None,
     delta: str = "0",
     rho: str | None = None,
@@ -85,6 +86,8 @@ def enlarge(
         Name of the data set, public. Example: scans-2026
     reason : TEXT
         Why; it is kept in the history.
+    who : NAME
+        Whose decision it is; it is kept as well.
     epsilon : E
         All the epsilon, spent and to be spent.
     delta : D
@@ -94,7 +97,7 @@ def enlarge(
         cheap.
     """
     account = _opened(file)
-    account.raise_budget(dataset, _budget(epsilon, delta, rho), reason)
+    account.raise_budget(dataset, _budget(epsilon, delta, rho), reason, who)
     _tell(account, dataset, as_json)
 
 

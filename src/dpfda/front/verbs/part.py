@@ -28,10 +28,14 @@ def add_up(
     decimal: str = ".",
     na: list[str] | None = None,
     dates: str | None = None,
+    ledger: Path | None = None,
+    dataset: str | None = None,
     out: Path | None = None,
     overwrite: bool = False,
 ) -> None:
     """Add up your records under an agreement of several custodians, and mask the sum.
+
+    Where the agreement has shared noise, your share is drawn here, after your own ledger is charged.
 
     Three steps: show the agreement (without FILE); compare its fingerprint with every other custodian,
     by telephone, say; make the part. The coordinator learns the sum over all custodians, and not yours.
@@ -51,8 +55,10 @@ def add_up(
     out : NAME.part
         Your part, for the coordinator.
     """
+    from dpfda.command.accounts import opened_account
     from dpfda.command.files import check_outputs
     from dpfda.front import custodians
+    from dpfda.privacy.ledger import named_once
     from dpfda.publication.custody import Agreement, Keys
     from dpfda.records.columns import TableColumns, read_columns
     from dpfda.records.files import TableCurves, read_curves
@@ -75,6 +81,10 @@ def add_up(
         words = "name the column with the groups" if by is None else "be left out"
         raise ParameterError("--by", f"{words} of a {name}", "none" if by is None else repr(by))
     check_outputs({"--out": out}, {"FILE": file, "--keys": keys}, overwrite)
+    # One that is named once for all is for noise that is drawn here.
+    charged = agreed.is_shared or ledger not in (None, named_once().ledger)
+    account = opened_account(ledger, dataset) if charged else None
+    payer = None if account is None else account.payer()
     secret = Keys.load(keys)
     reading = custodians.estimator_of(agreed).settings.reading
     labels: Any = None
@@ -95,7 +105,7 @@ def add_up(
             labels = None if by is None else read(groups=by).groups
     data = table.data if isinstance(table, TableCurves) else table.numbers
     with located(table):
-        made = custodians.part(agreed, secret, data, table.groups, labels)
+        made = custodians.part(agreed, secret, data, table.groups, labels, payer)
     made.save(out, overwrite)
     say(f"{out}, for {agreed.coordinator.name}; {keys} is used up")
 

@@ -73,7 +73,10 @@ def plan_of(publication: Publication) -> Verb:
 def _options(publication: Publication) -> list[Option]:
     """The public options of the verb, and those of a plan."""
     known = {option.name: option for option in publication.reader.options}
-    public = [replace(known[name], panel=o.CURVE) for name in publication.reader.public]
+    public = [
+        replace(known[name], panel=o.CURVE, default=None if name == "by" else known[name].default)
+        for name in publication.reader.public
+    ]
     chosen = [
         replace(option, default=None) if name == "epsilon" else option
         for name, option in publication.chosen.items()

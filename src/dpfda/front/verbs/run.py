@@ -30,9 +30,9 @@ def run(study: Path, *, dry_run: bool = False, rest: bool = False) -> None:
     """Publish all releases of a study, which is one file: reviewed, signed, and run.
 
     The file has a table [data] with file, columns, groups, unit, ledger, dataset and whatever else all
-    of its verbs are to be given, and a [[release]] for each release: its verb, out, and the verb's other
-    options by their names, lists where they take several values. Paths are relative to the file. All
-    releases are checked, with what they cost together, before the first is made.
+    of its verbs are to be given. It has a [[release]] for each release: its verb, out, and the verb's
+    other options by their names, lists where they take several values. Paths are relative to the file.
+    All releases are checked, with what they cost together, before the first is made.
 
     Parameters
     ----------

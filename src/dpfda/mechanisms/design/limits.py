@@ -40,8 +40,20 @@ and the bound of Ziv & Zakai (1969) adds this up over h: for coefficient j the r
 integral over h > 0 of 2 h Phi(-h / (2 p_j^(1/2))) times that probability. Under zCDP the bound of
 Bobrovsky & Zakai (1976) is added: h^2 / (exp(2 rho k^2 + h^2 / p_j) - 1) for any h, because the chi^2
 divergence of the joint laws of (c, y) and of their shift by h is at most exp(2 rho k^2 + h^2 / p_j) -
-1. These bounds go coefficient by coefficient, so under pure privacy they miss the factor of the number
-of coefficients that the trace has.
+1. These bounds go coefficient by coefficient, and so miss the factor of the number of coefficients
+that the trace has. Under pure privacy, and under zCDP on the l2 ball, the following keeps it, and the
+larger is taken.
+
+**By what can be told.** Kullback & Leibler's divergence of the outputs for two means k steps apart is
+at most k epsilon and k^2 epsilon^2 / 2 (pure; Bun & Steinke 2016, Proposition 3.3), or k^2 rho. For
+any law q of c' that may depend on c, p(y) = E_q [prior / q p(y|c')], and by Jensen's inequality the
+information of y about c is at most E [KL(q | prior) + divergence(c, c')]. With q normal around (1 -
+u_j) c_j, of variance u_j p_j, the first is half the sum of u_j^2 - u_j - log u_j, and E |c - c'|^2 =
+sum_j p_j (u_j^2 + u_j) = D^2, so E k <= D / a + 1 and E k^2 <= (D / a + 1)^2. It holds for every u;
+u_j = 1 / (1 + t p_j) is best, for some t. No release with so much information I has less error than
+the distortion of normal coefficients at that rate (Shannon 1959): sum_j min(p_j, theta), with half the
+sum of log(p_j / theta) where p_j > theta equal to I. On the l1 ball |c - c'|_1 <= (2 / pi)^(1/2) sum_j
+(p_j (u_j^2 + u_j))^(1/2) on average, and each u_j is best by itself.
 
 For a prior that is a mixture of shapes and scales the bounds are averaged over them, as if they were
 known. Noise whose law does not depend on the data has one information matrix for all; under pure
@@ -61,12 +73,14 @@ from dpfda.bases.priors import Prior
 from dpfda.mechanisms import Problem
 from dpfda.noise import pure_budget
 from dpfda.numerics.arrays import Floats
-from dpfda.privacy.guarantees import ApproximateDP, ZeroConcentratedDP
+from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
 
 # Steps of the sum over groups; beyond, tests are taken to be free of error.
 STEPS = 400
 SHIFTS = np.geomspace(0.02, 50.0, 200)
 HALVINGS = 60
+# Shares u_j that are tried; each gives a bound.
+TRIED = np.geomspace(1e-9, 1.0, 400)
 
 
 def least_error(problem: Problem, prior: Prior | None = None) -> float | None:
@@ -115,7 +129,40 @@ def least_error_of_any(problem: Problem, prior: Prior | None = None) -> float | 
     bounds = _ziv_zakai(variances, step, _error_chances(problem))
     if isinstance(problem.guarantee, ZeroConcentratedDP):
         bounds = np.maximum(bounds, _bobrovsky_zakai(variances, step, float(problem.guarantee.rho)))
-    return float(chances @ bounds.sum(axis=1)) * problem.radius**2
+    risks = bounds.sum(axis=1)
+    if isinstance(problem.guarantee, PureDP) or (
+        problem.ball.norm == "l2" and isinstance(problem.guarantee, ZeroConcentratedDP)
+    ):
+        told = np.array([told_at_most(row[row > 0], step, problem) for row in variances])
+        left = [distortion(row[row > 0], rate) for row, rate in zip(variances, told, strict=True)]
+        risks = np.maximum(risks, left)
+    return float(chances @ risks) * problem.radius**2
+
+
+def told_at_most(variances: Floats, step: float, problem: Problem) -> float:
+    """Most information that an output has about coefficients of these variances (K,)."""
+    guarantee, shares = problem.guarantee, TRIED[:, None]
+    if problem.ball.norm == "l2":
+        shares = 1 / (1 + variances / variances.max() * (1 / shares - 1))
+    spent = (shares**2 - shares - np.log(shares)) / 2
+    squares = variances * (shares**2 + shares) / step**2
+    steps = 1 + np.sqrt(squares.sum(axis=1))
+    if isinstance(guarantee, ZeroConcentratedDP):
+        return float(np.min(spent.sum(axis=1) + float(guarantee.rho) * steps**2))
+    epsilon = float(guarantee.epsilon)
+    if problem.ball.norm == "l1":
+        return epsilon + float(np.sum(np.min(spent + epsilon * np.sqrt(2 / np.pi * squares), axis=0)))
+    return float(np.min(spent.sum(axis=1) + np.minimum(epsilon * steps, (epsilon * steps) ** 2 / 2)))
+
+
+def distortion(variances: Floats, rate: float) -> float:
+    """Least sum of squared errors of normal numbers of which so much is told."""
+    low, high = np.log(variances.max()) - 2 * rate - 1, np.log(variances.max())
+    for _ in range(HALVINGS):
+        level = (low + high) / 2
+        enough = np.maximum(np.log(variances) - level, 0).sum() / 2 > rate
+        low, high = (level, high) if enough else (low, level)
+    return float(np.minimum(variances, np.exp(low)).sum())
 
 
 def _rows(problem: Problem, prior: Prior | None) -> tuple[Floats, Floats]:

@@ -258,8 +258,10 @@ class AnyLedger(ABC):
         """A data set's account, to be given to an estimator: ``ledger=ledger.of("scans")``."""
         return DatasetLedger(self, dataset)
 
-    def raise_budget(self, dataset: str, guarantee: Guarantee, reason: str) -> Record:
-        """Enlarge a budget; the row that does it names the reason.
+    def raise_budget(
+        self, dataset: str, guarantee: Guarantee, reason: str, who: str | None = None
+    ) -> Record:
+        """Enlarge a budget; the row that does it names the reason, and who decided it.
 
         Parameters
         ----------
@@ -267,15 +269,20 @@ class AnyLedger(ABC):
         guarantee : Guarantee
             The new budget: of the same kind, smaller in nothing and larger in something.
         reason : str
+            Why; public.
+        who : str, optional
+            Whose decision it was; public.
 
         Raises
         ------
         ParameterError
-            If it is no enlargement or there is no reason.
+            If it is no enlargement, there is no reason, or `who` is no printable text.
         UnknownDatasetError
             If the data set has no budget.
         """
-        checked_name(reason, "reason")
+        details = {"reason": checked_name(reason, "reason")}
+        if who is not None:
+            details["who"] = checked_name(who, "who")
         amount = Amount.of(checked_guarantee(guarantee))
         amount.written()
         with self._writing() as rows:
@@ -286,7 +293,7 @@ class AnyLedger(ABC):
                     "guarantee", f"enlarge the budget of {dataset!r}, {old} ({old.kind})", f"{guarantee}"
                 )
             budget = replace(before.budget, guarantee=guarantee)
-            return after(rows, before, "raise", budget=budget, details={"reason": reason})
+            return after(rows, before, "raise", budget=budget, details=details)
 
     def note_file(self, dataset: str, file: object, charge: int | Record | None = None) -> Record:
         """Note, by a row of its own, in which file a charged release was saved.

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import CustodyError, ParameterError
+from dpfda.numerics.parameters import shown
 from dpfda.publication.custody.canonical import digest, verified
 from dpfda.publication.custody.keys import Card, Keys, opened
 from dpfda.releases.files import built, write_json
@@ -43,6 +44,19 @@ def modulus_bits(largest: int) -> int:
     return -(-needed // WORD_BITS) * WORD_BITS
 
 
+def check_noise(noise: object, colluding: object, custodians: int) -> None:
+    """Refuse noise of an unknown kind, and more colluding custodians than leave one honest.
+
+    Raises ParameterError.
+    """
+    if noise not in ("central", "shared"):
+        raise ParameterError("noise", "be 'central' or 'shared'", shown(noise))
+    most = custodians - 1 if noise == "shared" else 0
+    if type(colluding) is not int or not 0 <= colluding <= most:
+        words = f"be a whole number from 0 to {most} of {custodians} custodians with {noise} noise"
+        raise ParameterError("colluding", words, shown(colluding))
+
+
 @dataclass(frozen=True, eq=False)
 class Agreement:
     """The public parameters of one release of several custodians, signed by the coordinator.
@@ -54,6 +68,8 @@ class Agreement:
     largest: Public bound on the size of a total.
     session: Sixteen random bytes, in hexadecimal: no two agreements are one.
     bits: Parts are added up modulo two to the power of this; by default what `largest` needs.
+    noise: {"central", "shared"}. Drawn by the coordinator, or a share by every custodian.
+    colluding: Of shared noise: how many custodians may tell the coordinator all they know.
     """
 
     custodians: Sequence[Card]
@@ -65,6 +81,8 @@ class Agreement:
     session: str = field(default_factory=lambda: secrets.token_hex(16))
     bits: int = 0
     signature: str = ""
+    noise: str = "central"
+    colluding: int = 0
     FORMAT: ClassVar[str] = "dpfda-custodians-agreement"
 
     def __post_init__(self) -> None:
@@ -81,6 +99,7 @@ class Agreement:
             raise CustodyError(
                 "The session of an agreement must be 32 hexadecimal digits; found others."
             )
+        check_noise(self.noise, self.colluding, len(cards))
         needed = modulus_bits(self.largest)
         if not self.bits:
             object.__setattr__(self, "bits", needed)
@@ -93,9 +112,12 @@ class Agreement:
     @property
     def content(self) -> Json:
         """All that is signed, as JSON types."""
+        # Older programs, which would make a part without noise, know the first version alone.
+        shares = {"noise": self.noise, "colluding": self.colluding} if self.is_shared else {}
         return {
             "format": self.FORMAT,
-            "version": 1,
+            "version": 2 if shares else 1,
+            **shares,
             "session": self.session,
             "custodians": [card.to_json() for card in self.custodians],
             "coordinator": self.coordinator.to_json(),
@@ -105,6 +127,16 @@ class Agreement:
             "largest": str(self.largest),
             "bits": self.bits,
         }
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether each custodian draws a share of the noise."""
+        return self.noise == "shared"
+
+    @property
+    def honest(self) -> int:
+        """How many custodians' shares of noise give the guarantee alone."""
+        return len(self.custodians) - self.colluding
 
     @cached_property
     def digest(self) -> bytes:
@@ -143,7 +175,7 @@ class Agreement:
 
         Raises StorageError or CustodyError if it is none, or not as it was signed.
         """
-        written = opened(path, cls.FORMAT)
+        written = opened(path, cls.FORMAT, (1, 2))
         coordinator = built(lambda: Card.from_json(written["coordinator"]), path)
         content = verified(written, coordinator.signing, f"The agreement {str(path)!r}")
         made: Agreement = built(lambda: cls._read(content, coordinator, written["signature"]), path)
@@ -159,5 +191,7 @@ class Agreement:
             rule=content["rule"],
             session=content["session"],
             signature=signature,
+            noise=content.get("noise", "central"),
+            colluding=content.get("colluding", 0),
             **whole,
         )

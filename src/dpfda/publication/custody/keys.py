@@ -7,6 +7,7 @@ import os
 import re
 import stat
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, NoReturn, Self
@@ -235,10 +236,14 @@ def _check_mode(path: Path) -> None:
         )
 
 
-def opened(path: str | Path, kind: str) -> Json:
+def opened(path: str | Path, kind: str, versions: Sequence[int] = (1,)) -> Json:
     """The content of a file of a known format. Raises StorageError if it is another file."""
     written = read_json(path)
-    if not isinstance(written, dict) or written.get("format") != kind or written.get("version") != 1:
-        found = "a file of another kind"
-        raise StorageError(f"{str(path)!r} must be of the format {kind!r}, version 1; found {found}.")
-    return written
+    known = isinstance(written, dict) and written.get("format") == kind
+    if not known or written.get("version") not in versions:
+        number, found = max(versions), "a file of another kind"
+        raise StorageError(
+            f"{str(path)!r} must be of the format {kind!r}, version {number}; found {found}."
+        )
+    content: Json = written
+    return content

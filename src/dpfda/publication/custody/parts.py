@@ -75,12 +75,7 @@ def masked(agreement: Agreement, keys: Keys, total: IntegerSum) -> Part:
     total: Private: the sums, and the number of units.
     Raises CustodyError if the keys are not those in the agreement, or have been used.
     """
-    own, salt = keys.card, agreement.digest
-    if agreement.card(own.name) != own:
-        raise CustodyError(
-            f"The agreement must hold the public keys of {own.name}; found others. Somebody may have "
-            "put keys of their own in their place: do not make a part for it."
-        )
+    own, salt = check_own(agreement, keys), agreement.digest
     size = agreement.bits // 8
     masks = [0] * (agreement.numbers + 1)
     confirmed = {}
@@ -111,6 +106,18 @@ def masked(agreement: Agreement, keys: Keys, total: IntegerSum) -> Part:
     # Before the part leaves: the same masks on other numbers would give away the difference.
     keys.use_up(f"a part under the agreement {salt.hex()}")
     return part
+
+
+def check_own(agreement: Agreement, keys: Keys) -> Card:
+    """The card of unused keys that stand in the agreement. Raises CustodyError otherwise."""
+    own = keys.card
+    if agreement.card(own.name) != own:
+        raise CustodyError(
+            f"The agreement must hold the public keys of {own.name}; found others. Somebody may have "
+            "put keys of their own in their place: do not make a part for it."
+        )
+    keys.shared(agreement.coordinator, agreement.digest, "envelope")
+    return own
 
 
 def joined(agreement: Agreement, keys: Keys, parts: Iterable[Part]) -> IntegerSum:

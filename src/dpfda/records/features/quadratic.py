@@ -11,7 +11,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.records.features.linear import LinearFeatures
 
-# Of the squared length of a record, for its products: on public data, see docs/kernel_machines.md.
+# Of a record's squared length, for its products: on public data, docs/appendix/kernel_machines.md.
 SHARE = 0.35
 
 

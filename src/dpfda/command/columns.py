@@ -1,0 +1,107 @@
+"""Columns on the command line: a name, and what is public of the column after colons.
+
+One form in all verbs: NAME:LO:HI for a column of numbers with its public ends, NAME:A,B,.. for one of
+labels. A label with a comma in it stands in quotes, as in a CSV file.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dpfda.command import options as o
+from dpfda.command.declared import REQUIRED, Option
+from dpfda.numerics.errors import ParameterError
+
+COVARIATE = Option(
+    "covariates", "--covariate", "NAME:LO:HI|NAME:A,B,..",
+    "A column that explains the curves, with its public bounds, or with its public levels, of which the "
+    "first is what others are compared with. Repeat it. Example: --covariate age:20:80 --covariate "
+    "case:control,MS",
+    o.MODEL, list[str], REQUIRED,
+)  # fmt: skip
+BY = Option(
+    "by", "--by", "NAME|NAME:A,B,..",
+    "Column with the group of each record, and the public names of the groups. Example: --by "
+    "case:control,MS",
+    o.READING, default=REQUIRED, sets=("levels",),
+)  # fmt: skip
+
+# Bounds, or labels.
+Known = tuple[float, float] | list[str]
+
+
+def read_covariates(texts: Sequence[str]) -> dict[str, Known]:
+    """Bounds or levels of covariates by name, from what was typed.
+
+    Raises
+    ------
+    ParameterError
+        If one has another form, or a name comes twice.
+    """
+    found: dict[str, Known] = {}
+    for text in texts:
+        ends = _ends(text)
+        name, known = _labels(text) if ends is None else (ends[0], ends[1:])
+        if not name or name in found or not known:
+            remedy = "They are public and never read from the data. Example: --covariate age:20:80"
+            raise ParameterError(
+                "--covariate", "be NAME:LO:HI or NAME:A,B,.., each name once", repr(text), remedy
+            )
+        found[name] = known
+    return found
+
+
+def by_kind(texts: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Covariates with bounds, and those with levels."""
+    named = read_covariates(texts)
+    numbers = [name for name, known in named.items() if isinstance(known, tuple)]
+    return numbers, [name for name in named if name not in numbers]
+
+
+def read_ranges(texts: Sequence[str], option: str) -> list[tuple[str, float, float]]:
+    """Columns with their public ends, NAME:LO:HI. Raises ParameterError if one has another form."""
+    found = [_ends(text) for text in texts]
+    for text, ends in zip(texts, found, strict=True):
+        if ends is None:
+            remedy = f"The ends are public and never read from the data. Example: {option} age:18:90"
+            raise ParameterError(option, "be NAME:LO:HI", repr(text), remedy)
+    return [ends for ends in found if ends is not None]
+
+
+def read_labels(text: str, option: str) -> tuple[str, tuple[str, ...]]:
+    """A column with its public labels, NAME:A,B,... Raises ParameterError if it has another form."""
+    name, labels = _labels(text)
+    if not name or not labels:
+        words = "be NAME:A,B,.. with two or more different labels"
+        remedy = f"They are public and never read from the data. Example: {option} case:control,MS"
+        raise ParameterError(option, words, repr(text), remedy)
+    return name, tuple(labels)
+
+
+def read_by(text: str) -> tuple[str, tuple[str, ...]]:
+    """The column of --by, and the names of groups, which may be left out."""
+    return read_labels(text, "--by") if "," in text.rpartition(":")[2] else (text, ())
+
+
+def by(words: str, default: object = REQUIRED) -> Option:
+    """The option --by with words for what its column is in a verb."""
+    return replace(BY, help=f"{words} Example: --by case:control,MS", default=default)
+
+
+def _ends(text: str) -> tuple[str, float, float] | None:
+    """A name, which may have colons itself, with two numbers; None in any other form."""
+    name, *limits = text.rsplit(":", 2)
+    try:
+        low, high = (float(end) for end in limits)
+    except ValueError:
+        return None
+    return name, low, high
+
+
+def _labels(text: str) -> tuple[str, list[str]]:
+    """A name with labels, of which there are none if they are fewer than two, empty or alike."""
+    name, _, rest = text.partition(":")
+    labels = next(csv.reader([rest], skipinitialspace=True), [])
+    return name, labels if all(labels) and len(set(labels)) == len(labels) > 1 else []

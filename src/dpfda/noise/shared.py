@@ -1,0 +1,206 @@
+"""Noise in shares: each of several parties draws one, and those of the honest ones give the guarantee.
+
+Write m for the number of honest shares that a guarantee is stated for, and h >= 1 for those that are
+looked at. Who holds the other shares subtracts them; what is left is the sum of h independent ones.
+
+**Gaussian.** A share of coordinate j is a discrete Gaussian integer of variance s_j^2 / m. Two of
+variances a and b add up to e^(-x^2 / 2 (a + b)) times a sum over the lattice, sum_y exp(-(y - c x)^2 /
+2 v) with v = a b / (a + b). By Poisson summation that lies within 1 +- 2 q', q' = sum_k exp(-2 pi^2 v
+k^2), of a constant. So the logarithm of the ratio to the discrete Gaussian of variance a + b is at most
+5 exp(-2 pi^2 v) where v >= 1/2, both ways and everywhere. A bound on a ratio stays under convolution: h
+shares differ by at most eta = 5 (h - 1) exp(-pi^2 s^2 / m) a coordinate from one discrete Gaussian, s
+the smallest scale (Kairouz, Liu & Steinke 2021, Theorem 9).
+
+- *rho.* Discrete Gaussians lose mu^2 / 2, as normal variables do (Canonne, Kamath & Steinke 2020,
+  Theorem 4), for mu the length of a shift in units of s_j (h/m)^(1/2). A ratio within eta is one of
+  eta^2 / 2 a coordinate, on both sides, and roots of rho add up (Bun & Steinke 2016): rho = (mu + 2 eta
+  K^(1/2))^2 / 2.
+- *(epsilon, delta).* Let V be the variance of a coordinate of all h. Against the rounded normal
+  variable the ratio is, at |x| <= A, at most exp of kappa = (1 + A^2 / V) / (24 V) + 3 exp(-2 pi^2 V):
+  the mean of exp(-x u / V - u^2 / 2 V) over |u| < 1/2 lies between exp(-1 / 24 V) and sinh(z) / z <=
+  exp(z^2 / 6), z = x / 2 V. With zeta = eta + kappa at A = (T + mu) V^(1/2), on the set of all |x_j| <=
+  T V^(1/2) and on what a shift makes of it, delta(epsilon) <= e^(K zeta) delta_normal(epsilon - 2 K
+  zeta) + 2 K exp(-T^2 / 2), since sums of discrete Gaussians have the tail of a normal variable's
+  generating function.
+
+**Laplace.** A share is the difference of two negative binomial numbers of shape 1/m and ratio
+exp(-1/b). m of them are one of probabilities proportional to exp(-|x| / b): the loss is sum_j |d_j| /
+b_j without a gap, and with h > m no more, since what is added is independent. With h < m nothing is
+stated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, cast
+
+import numpy as np
+from flint import arb
+
+from dpfda.noise.blocks import KNormNoise
+from dpfda.noise.gaussian import GaussianNoise
+from dpfda.noise.protocol import AnyNorm, NoiseLaw, ScaledLaw, Width, check_positive, unsuited
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.discrete import discrete_gaussians, polyas
+from dpfda.numerics.errors import RefusedMechanismError
+from dpfda.numerics.exactness import enclosed, precision, upper_end
+from dpfda.privacy.composition import gaussian_delta
+from dpfda.privacy.composition.rounding import PRECISION, root_at_least
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, within
+
+# Of the delta asked for, what tails may take.
+TAIL = Fraction(1, 2**20)
+# Scales are raised by 2^-k, the largest of these k that will do, where the gap asks for it.
+STEPS = range(24, 5, -1)
+
+
+@dataclass(frozen=True)
+class InShares(ScaledLaw):
+    """What both laws have in common.
+
+    scales: Of the sum of so many shares as are honest, in grid units.
+    honest: Number of shares that together have these scales.
+    drawn: Number of shares that are in the sum.
+    """
+
+    honest: int
+    drawn: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive("honest and drawn", (self.honest, self.drawn))
+
+    def share(self) -> list[int]:
+        """One exact draw of one party's share, from the operating system's entropy."""
+        raise NotImplementedError
+
+    def _all(self) -> list[int]:
+        return [sum(each) for each in zip(*(self.share() for _ in range(self.drawn)), strict=True)]
+
+    def describe(self) -> str:
+        central = "Gaussian" if isinstance(self, SharedGaussianNoise) else "Laplace"
+        return (
+            f"discrete {central} noise on {self.components} coefficients, in {self.drawn} shares of "
+            f"which {self.honest} keep the guarantee"
+        )
+
+
+@dataclass(frozen=True)
+class SharedGaussianNoise(InShares):
+    """Sums of discrete Gaussian shares of variances s_j^2 / honest."""
+
+    law: ClassVar[str] = "shared-gaussian"
+
+    def share(self) -> list[int]:
+        return discrete_gaussians([Fraction(scale**2, self.honest) for scale in self.scales])
+
+    def draw(self) -> list[int]:
+        return self._all()
+
+    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
+        deviations = np.sqrt(self.variances())
+        return np.asarray(generator.standard_normal((draws, self.components)) * deviations)
+
+    def variances(self) -> Floats:
+        return np.asarray(self.sizes**2 * self.drawn / self.honest)
+
+    def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
+        smallest = Fraction(min(self.scales) ** 2, self.honest)
+        if smallest < 1:
+            raise unsuited(self, requested)
+        normal = GaussianNoise(self.scales).achieved(norm, width, ZeroConcentratedDP(Fraction(1)))
+        rho = cast("ZeroConcentratedDP", normal).rho
+        mu = root_at_least(2 * rho * self.honest / self.drawn)
+        with precision(PRECISION):
+            square = arb.pi() ** 2
+            eta = _up(upper_end(5 * (self.drawn - 1) * (-square * enclosed(smallest)).exp()))
+        if isinstance(requested, ZeroConcentratedDP):
+            gap = 2 * eta * root_at_least(Fraction(self.components))
+            return ZeroConcentratedDP(_up((mu + gap) ** 2 / 2))
+        if not isinstance(requested, ApproximateDP):
+            raise unsuited(self, requested)
+        variance, tails = smallest * self.drawn, requested.delta * TAIL
+        with precision(PRECISION):
+            farthest = upper_end((2 * enclosed(2 * self.components / tails).log()).sqrt())
+            zeta = eta + (1 + (farthest + mu) ** 2) / (24 * variance)
+            zeta += 3 * upper_end((-2 * square * enclosed(variance)).exp())
+            zeta = _up(zeta)
+            growth = upper_end(enclosed(self.components * zeta).exp())
+        rest = requested.epsilon - 2 * self.components * zeta
+        if rest <= 0:
+            return ApproximateDP(requested.epsilon, 1 - TAIL)
+        delta = _up(growth * gaussian_delta(rest, mu) + tails, 1024)
+        return ApproximateDP(requested.epsilon, min(delta, 1 - TAIL))
+
+
+@dataclass(frozen=True)
+class SharedLaplaceNoise(InShares):
+    """Sums of Polya shares of shape 1 / honest: differences of negative binomial numbers."""
+
+    law: ClassVar[str] = "shared-laplace"
+
+    def share(self) -> list[int]:
+        return polyas(self.scales, self.honest)
+
+    def draw(self) -> list[int]:
+        return self._all()
+
+    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
+        shape, size = self.drawn / self.honest, (2, draws, self.components)
+        more, less = generator.standard_gamma(shape, size=size)
+        return np.asarray((more - less) * self.sizes)
+
+    def variances(self) -> Floats:
+        # Of a geometric number, 1 / (4 sinh^2(1 / 2b)), twice.
+        return np.asarray(self.drawn / self.honest / (2 * np.sinh(0.5 / self.sizes) ** 2))
+
+    def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
+        if not isinstance(requested, PureDP) or self.drawn < self.honest:
+            raise unsuited(self, requested)
+        return _laplace(self.scales).achieved(norm, width, requested)
+
+
+def shared(
+    central: NoiseLaw, honest: int, norm: AnyNorm, width: Width, requested: Guarantee
+) -> SharedGaussianNoise | SharedLaplaceNoise:
+    """The law in shares of which `honest` have the guarantee, with the scales of a central law.
+
+    Raises RefusedMechanismError if the central law is neither Gaussian nor of independent Laplace
+    variables, or the gap leaves no scale of at most 1.05 times its variance.
+    """
+    if isinstance(central, GaussianNoise):
+        gaussian = SharedGaussianNoise(central.scales, honest, honest)
+        if not isinstance(requested, PureDP) and min(central.scales) ** 2 >= honest:
+            return _raised(gaussian, norm, width, requested)
+    laplace = isinstance(central, KNormNoise) and central.components == len(central.block_sizes)
+    if laplace and isinstance(requested, PureDP):
+        return SharedLaplaceNoise(central.scales, honest, honest)  # type: ignore[attr-defined]
+    raise RefusedMechanismError(
+        "mechanism",
+        "have noise that can be drawn in shares",
+        central.describe(),
+        "Use 'gaussian' with rho or delta, or 'laplace' without.",
+    )
+
+
+def _up(value: Fraction, bits: int = 128) -> Fraction:
+    """To fewer digits, upward."""
+    return Fraction(-(-value * 2**bits // 1), 2**bits)
+
+
+def _raised(
+    law: SharedGaussianNoise, norm: AnyNorm, width: Width, requested: Guarantee
+) -> SharedGaussianNoise:
+    for scales in (
+        law.scales,
+        *(tuple(-(-scale * (2**step + 1) // 2**step) for scale in law.scales) for step in STEPS),
+    ):
+        made = SharedGaussianNoise(scales, law.honest, law.honest)
+        if within(made.achieved(norm, width, requested), requested):
+            return made
+    raise unsuited(law, requested)
+
+
+def _laplace(scales: tuple[int, ...]) -> KNormNoise:
+    return KNormNoise((1,) * len(scales), scales)

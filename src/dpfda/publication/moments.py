@@ -1,0 +1,191 @@
+"""Mean and second moments of a vector in blocks: shares of the budget, laws, and exact sums with noise.
+
+Units' vectors are a private array (units, d); whatever row i adds follows from row i and public numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dpfda.bounds import IntegerBall
+from dpfda.noise import KNormNoise, cost_of, knorm_noise
+from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, quietest_symmetric
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.embedding import Rows, project, sum_columns
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, split
+from dpfda.publication import recomputed
+from dpfda.publication.radii import RadiusChoice
+from dpfda.records.second_moments import OuterSum, outer_ball
+from dpfda.releases.moments import Moments, Step
+
+# Shares of the budget: of the mean, of all lengths, and, of what is left, of each step but the last.
+MEAN_SHARE, LENGTHS_SHARE, STEP_SHARE = Fraction(1, 5), Fraction(1, 8), Fraction(3, 10)
+# Rows that are worked on at a time: public.
+BLOCK = 8192
+# What is drawn of a law; the library's exact draws, or simulated ones for what a plan expects.
+Drawn = Callable[[Any], list[int]]
+
+
+@dataclass(frozen=True, eq=False)
+class MomentsDesign:
+    """How moments are measured. Public.
+
+    Between neighbours the sum of vectors, in the l2 ball of an integer radius R that every row is
+    verified against, moves by at most 2 R (replace-one) or R (add/remove); counts of lengths by 2 or
+    1 in l1; the sum of outer products as `dpfda.noise.symmetric` says. Each stage has noise of its own,
+    given the public outputs before it, and the parts compose to the whole by basic composition.
+
+    blocks, bounds: As in `Moments`.
+    names: What each block holds, for the stages' names.
+    guarantee: Of all stages.
+    neighbours: Which data sets it makes hard to tell apart.
+    count: Number of steps.
+    mean_share: Share of the budget for the mean.
+    """
+
+    blocks: tuple[int, ...]
+    bounds: tuple[float, ...]
+    names: tuple[str, ...]
+    guarantee: Guarantee
+    neighbours: Neighbours
+    count: int = 2
+    mean_share: Fraction = MEAN_SHARE
+
+    @cached_property
+    def parts(self) -> dict[str, Guarantee]:
+        """The budget of each stage; all but the last are pure."""
+        found: dict[str, Guarantee] = {}
+        found["mean"], rest = split(self.guarantee, self.mean_share)
+        for left, name in zip(range(len(self.names), 0, -1), self.names, strict=True):
+            share = LENGTHS_SHARE / len(self.names)
+            used = share * (len(self.names) - left)
+            found[f"length of {name}"], rest = split(rest, share / (1 - used))
+        for step in range(1, self.count):
+            found[f"second moments, step {step}"], rest = split(rest, STEP_SHARE)
+        return found | {f"second moments, step {self.count}": rest}
+
+    @property
+    def size(self) -> int:
+        """Number d of coordinates."""
+        return sum(self.blocks)
+
+    @property
+    def ball(self) -> IntegerBall:
+        """Where rows of the mean lie: length one."""
+        return IntegerBall.of("l2", 1.0, self.size)
+
+    @property
+    def outer(self) -> IntegerBall:
+        """Where rows of second moments lie: length one."""
+        return outer_ball(1.0)
+
+    @cached_property
+    def mean_noise(self) -> KNormNoise:
+        """Law of the noise on the sum of vectors."""
+        part, width = self.parts["mean"], self.neighbours.differences(self.ball.radius)
+        noise = knorm_noise((self.size,), (1.0,), "l2", width, part)
+        recomputed(noise, "l2", width, part)
+        return noise
+
+    @cached_property
+    def choices(self) -> list[RadiusChoice]:
+        """How the length of each block of deviations is chosen."""
+        return [
+            RadiusChoice(2 * bound, part, self.neighbours)
+            for bound, (name, part) in zip(self.bounds, self._lengths, strict=True)
+            if isinstance(part, PureDP)
+        ]
+
+    @property
+    def _lengths(self) -> list[tuple[str, Guarantee]]:
+        return [each for each in self.parts.items() if each[0].startswith("length")]
+
+    @cached_property
+    def laws(self) -> dict[str, SymmetricNoise]:
+        """Law of the noise of each step."""
+        difference = OuterDifference.of(self.size, self.outer.radius, self.neighbours)
+        found = {}
+        for name, part in self.parts.items():
+            if name.startswith("second"):
+                found[name] = quietest_symmetric(self.size, difference, part)
+                recomputed(found[name], "l2", difference, part)
+        return found
+
+    @cached_property
+    def achieved(self) -> list[Guarantee]:
+        """What each stage gives, by the integer scales in force."""
+        difference = OuterDifference.of(self.size, self.outer.radius, self.neighbours)
+        width = self.neighbours.differences(self.ball.radius)
+        return [
+            recomputed(self.mean_noise, "l2", width, self.parts["mean"]),
+            *(recomputed(each.noise, "l1", each.width, each.part) for each in self.choices),
+            *(recomputed(law, "l2", difference, self.parts[name]) for name, law in self.laws.items()),
+        ]
+
+    def costs(self) -> dict[str, Cost]:
+        """What each stage costs; made before the charge, and refused there if it cannot be given."""
+        laws = [self.mean_noise, *(each.noise for each in self.choices), *self.laws.values()]
+        stages = zip(self.parts.items(), laws, self.achieved, strict=True)
+        return {name: cost_of(law, achieved, part) for (name, part), law, achieved in stages}
+
+    def whole(self) -> Guarantee:
+        """What all stages give together."""
+        return added(self.achieved)
+
+    def published(self, vectors: Floats, size: int, drawn: Drawn = lambda law: law.draw()) -> Moments:
+        """Draw and add. The ledger has been charged for `costs`.
+
+        vectors: array (units, d). Private; what is not finite counts as nothing.
+        size: Public number of units.
+        drawn: Draws from a law.
+        """
+        with np.errstate(all="ignore"):
+            return self._published(np.where(np.isfinite(vectors), vectors, 0.0), size, drawn)
+
+    def _published(self, vectors: Floats, size: int, drawn: Drawn) -> Moments:
+        scaled = 1 / (np.repeat(self.bounds, self.blocks) * math.sqrt(len(self.blocks)))
+        total = IntegerSum(self.size)
+        for rows in _blocks(vectors * scaled):
+            total.add(self.ball.clip(Rows(rows, np.zeros(len(rows), dtype=np.int64))))
+        found = Moments(
+            self.blocks, self.bounds, size, total.with_noise(drawn(self.mean_noise)), self.ball.exponent,
+            self.mean_noise, (), (), self.outer.exponent, (),
+        )  # fmt: skip
+        deviations = vectors - found.mean
+        chosen = [
+            choice.released(lengths(deviations[:, place]), drawn(choice.noise))
+            for choice, place in zip(self.choices, found.places, strict=True)
+        ]
+        # Without clipping the relative error of second moments is that of their noise.
+        (last, *_) = reversed(self.laws.values())
+        square = math.ldexp(last.power, -4 * self.outer.exponent) * self.size**2 / size**2
+        pairs = zip(self.choices, chosen, strict=True)
+        radii = tuple(choice.radius(selection, size, square) for choice, selection in pairs)
+        found = replace(found, selections=tuple(chosen), radii=radii)
+        for law in self.laws.values():
+            through = np.asarray(np.linalg.inv(found.factors[-1]).T, dtype=np.float64)
+            moments = OuterSum(self.size)
+            for rows in _blocks(deviations):
+                moments.add(self.outer.clip(project(rows, through)))
+            step = Step(moments.with_noise(drawn(law)), law)
+            found = replace(found, steps=(*found.steps, step))
+        return found
+
+
+def lengths(rows: Floats) -> Floats:
+    """Lengths (n,) of rows, each from its row alone."""
+    return np.asarray(np.sqrt(sum_columns(rows**2)))
+
+
+def _blocks(rows: Floats) -> Iterator[Floats]:
+    for start in range(0, len(rows), BLOCK):
+        yield rows[start : start + BLOCK]

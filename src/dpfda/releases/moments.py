@@ -1,0 +1,190 @@
+"""Noisy mean and second moments of a vector in blocks, as several kinds of release hold them. Public."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from dpfda.noise import NoiseLaw
+from dpfda.noise.protocol import Law
+from dpfda.noise.scan import law_from_json
+from dpfda.noise.symmetric import OuterDifference, SymmetricNoise
+from dpfda.numerics import encoding
+from dpfda.numerics.arrays import Floats
+from dpfda.privacy.guarantees import Neighbours
+from dpfda.releases import entries as file
+from dpfda.releases.promise import AddedNoise
+from dpfda.releases.staged import Selection
+
+# Vectors of second moments are shortened to such a multiple of the root of what is expected of their
+# squared length, which is their number of coordinates at most. What noise drowns is taken to be so large
+# a part of it.
+REACH, DROWNED = 1.3, 0.5
+
+
+def filled(triangle: Sequence[int], size: int) -> Floats:
+    """A symmetric matrix from its lower triangle, row by row."""
+    matrix = np.zeros((size, size))
+    matrix[np.tril_indices(size)] = [float(value) for value in triangle]
+    return np.asarray(matrix + np.tril(matrix, -1).T)
+
+
+def nearest_positive(matrix: Floats, floor: float = 0.0) -> Floats:
+    """The matrix with negative eigenvalues at 0, and a floor added to all."""
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray((vectors * (np.maximum(values, 0.0) + floor)) @ vectors.T)
+
+
+@dataclass(frozen=True)
+class Step(file.Written):
+    """One measurement of second moments.
+
+    noisy_sum: Lower triangle of the sum of outer products plus noise.
+    noise: Its law.
+    """
+
+    noisy_sum: tuple[int, ...]
+    noise: SymmetricNoise
+
+    ENTRIES: ClassVar[file.Table] = {
+        "noisy_sum": file.INTEGERS,
+        "noise": file.itself(lambda written: law_from_json(written, kind=Law)),
+    }
+
+
+@dataclass(frozen=True)
+class Moments(file.Written):
+    """Noisy mean and second moments of a vector in blocks.
+
+    Coordinates are in units in which the public bound on the length of each block is known. The mean is
+    measured first; then how long blocks of deviations from it are; then, in steps, their second moments.
+    Each step sees deviations through the inverse of a factor L that the one before made (Biswas et al.
+    2020), in which they are about equally long in all directions, and shortens them to length one.
+
+    blocks: Numbers of coordinates.
+    bounds: Largest length of each block.
+    size: Public number of units.
+    mean_sum, mean_exponent, mean_noise: Noisy sum of vectors, of which each block was divided by its
+        bound and all by the root of their number; in units of 2^-exponent.
+    selections, radii: How long blocks of deviations are, and what was chosen; empty before that.
+    exponent: Vectors of second moments are in units of 2^-exponent.
+    steps: Measurements, one after another.
+    """
+
+    blocks: tuple[int, ...]
+    bounds: tuple[float, ...]
+    size: int
+    mean_sum: tuple[int, ...]
+    mean_exponent: int
+    mean_noise: NoiseLaw
+    selections: tuple[Selection, ...]
+    radii: tuple[float, ...]
+    exponent: int
+    steps: tuple[Step, ...]
+
+    ENTRIES: ClassVar[file.Table] = {
+        "blocks": file.INTEGERS,
+        "bounds": file.entry(lambda given: tuple(map(encoding.number, encoding.sequence(given))), list),
+        "size": file.whole_number(1),
+        "mean_sum": file.INTEGERS,
+        "mean_exponent": file.EXPONENT,
+        "mean_noise": file.LAW,
+        "selections": file.entry(
+            lambda given: tuple(map(Selection.from_json, encoding.sequence(given))),
+            lambda held: [each.to_json() for each in held],
+        ),
+        "radii": file.entry(lambda given: tuple(map(encoding.number, encoding.sequence(given))), list),
+        "exponent": file.EXPONENT,
+        "steps": file.entry(
+            lambda given: tuple(map(Step.from_json, encoding.sequence(given))),
+            lambda held: [each.to_json() for each in held],
+        ),
+    }
+
+    def __post_init__(self) -> None:
+        size, count = sum(self.blocks), len(self.blocks)
+        found = len(self.radii), len(self.selections)
+        lengths = {len(each.noisy_sum) for each in self.steps}
+        sizes = {each.noise.size for each in self.steps}
+        if (
+            len(self.bounds) != count
+            or found not in {(0, 0), (count, count)}
+            or len(self.mean_sum) != size
+            or self.mean_noise.components != size
+            or not min(self.blocks + self.bounds + self.radii) > 0
+            or not lengths <= {size * (size + 1) // 2}
+            or not sizes <= {size}
+        ):
+            raise ValueError("moments do not fit their blocks")
+
+    def each(self, numbers: Sequence[float]) -> Floats:
+        """One number a block as one a coordinate (d,)."""
+        return np.repeat(np.array(numbers, dtype=np.float64), self.blocks)
+
+    @property
+    def places(self) -> list[slice]:
+        """Where the coordinates of each block are."""
+        ends = np.cumsum((0, *self.blocks)).tolist()
+        return [slice(start, end) for start, end in itertools.pairwise(ends)]
+
+    @cached_property
+    def mean(self) -> Floats:
+        """The mean (d,), each block within its bound."""
+        raw = np.array([math.ldexp(float(value), -self.mean_exponent) for value in self.mean_sum])
+        raw *= math.sqrt(len(self.blocks)) / self.size
+        longest = [max(1.0, float(np.linalg.norm(raw[place]))) for place in self.places]
+        return np.asarray(raw / self.each(longest) * self.each(self.bounds))
+
+    @cached_property
+    def factors(self) -> list[Floats]:
+        """The lower triangular L (d, d) of each step, and of one that could follow."""
+        found = [np.diag(self.each(self.radii)) * math.sqrt(len(self.blocks))]
+        for place in range(len(self.steps)):
+            noise = DROWNED * math.sqrt(self.power(place) * sum(self.blocks))
+            values, vectors = np.linalg.eigh(self.measured(place))
+            values = np.maximum(values, 0.0)
+            around = (vectors * (values + noise)) @ vectors.T
+            square = float(np.sum(values / (values + noise))) + 1
+            found.append(found[-1] @ np.linalg.cholesky(around) * (REACH * math.sqrt(square)))
+        return found
+
+    def measured(self, place: int) -> Floats:
+        """Noisy second moments (d, d) of a step, as its factor L shows them."""
+        scale = math.ldexp(1.0, -2 * self.exponent) / self.size
+        return filled(self.steps[place].noisy_sum, sum(self.blocks)) * scale
+
+    def power(self, place: int) -> float:
+        """Variance of the noise of a step in each orthonormal coordinate of a symmetric matrix."""
+        return float(math.ldexp(self.steps[place].noise.power, -4 * self.exponent)) / self.size**2
+
+    @cached_property
+    def matrix(self) -> Floats:
+        """Second moments (d, d) about the mean by the last step, positive semidefinite."""
+        factor = self.factors[len(self.steps) - 1]
+        return np.asarray(factor @ nearest_positive(self.measured(len(self.steps) - 1)) @ factor.T)
+
+    @property
+    def laws(self) -> list[NoiseLaw | SymmetricNoise]:
+        """All noise that was drawn, in its order."""
+        chosen = [each.noise for each in self.selections]
+        return [self.mean_noise, *chosen, *(each.noise for each in self.steps)]
+
+    def added_noise(self, neighbours: Neighbours) -> list[AddedNoise]:
+        """All noise, with how far one unit moves what it was added to."""
+        moved = neighbours.differences(1 << self.mean_exponent)
+        found = [AddedNoise(self.mean_noise, "l2", moved, 0)]
+        found += [
+            AddedNoise(each.noise, "l1", neighbours.differences(each.scale), 1 + place)
+            for place, each in enumerate(self.selections)
+        ]
+        outer = OuterDifference.of(sum(self.blocks), 1 << self.exponent, neighbours)
+        first = len(found)
+        return found + [
+            AddedNoise(each.noise, "l2", outer, first + i) for i, each in enumerate(self.steps)
+        ]

@@ -1,0 +1,1 @@
+"""Synthetic curves from a released mean, covariance and laws of scores."""

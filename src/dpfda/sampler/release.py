@@ -1,0 +1,225 @@
+"""A released sampler of curves: mean, covariance and laws of scores, and synthetic curves from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike
+
+from dpfda.bases import Basis
+from dpfda.bases.grids import check_points, frozen
+from dpfda.noise import NoiseLaw
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import MOST_NUMBERS, seeded, whole
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import Neighbours
+from dpfda.releases import entries as file
+from dpfda.releases.base import LEVEL, OnBasis
+from dpfda.releases.costs import certified
+from dpfda.releases.facts import Stated
+from dpfda.releases.moments import Moments
+from dpfda.releases.promise import AddedNoise
+from dpfda.views import Curve, Line
+
+# Ends of the bins of scores in their deviations: finer where most are, and open beyond the last.
+EDGES = np.concatenate([-np.geomspace(0.15, 5, 8)[::-1], [0.0], np.geomspace(0.15, 5, 8)])
+BINS = EDGES.size - 1
+# Counts a unit, as integers.
+COUNT = 1 << 20
+# A law is taken to be normal, give or take such a part of each bin's share.
+ASIDE = 1.0
+# Eigenvalues are no smaller than such a part of the largest.
+LEAST = 1e-9
+# Synthetic curves in a picture.
+SHOWN = 3
+UNFIT = (
+    "Synthetic curves are no data of anybody. They must not be used to test a hypothesis, to find rare "
+    "or extreme curves, to judge single persons, or as if they were more data: what they show was in "
+    "the released mean, covariance and laws of scores, with their noise, and nothing else. Dependence "
+    "between scores beyond correlation, groups, and details finer than the public functions are not "
+    "in them."
+)
+
+
+def bound_words(lower: float, upper: float) -> str:
+    """What is bounded, in words."""
+    return f"curves from {lower:g} to {upper:g}"
+
+
+def score_axes(moments: Moments) -> tuple[Floats, Floats]:
+    """Deviations (d,) of scores, decreasing, and directions (d, d), one a column, from the moments."""
+    values, vectors = np.linalg.eigh(moments.matrix)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    return np.sqrt(np.maximum(values, LEAST * max(values[0], 1e-300))), vectors
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedCurveSampler(OnBasis):
+    """A sampler of synthetic curves; called at points it is the mean curve.
+
+    Parameters
+    ----------
+    moments : Moments
+        Mean and second moments of coefficients in the basis.
+    counts : tuple of int
+        Noisy counts of scores in bins, component by component, in units of 2^-20 of a unit.
+    noise : NoiseLaw
+        Of the counts.
+    basis : Basis
+        Public functions.
+    bounds : array (2, m)
+        Public bounds on the grid.
+    certificate : Certificate
+    about : mapping
+    """
+
+    moments: Moments
+    counts: tuple[int, ...]
+    noise: NoiseLaw
+    basis: Basis
+    bounds: Floats
+    certificate: Certificate
+    about: Mapping[str, object] = field(default_factory=dict)
+
+    FORMAT: ClassVar[str] = "dpfda-curve-sampler"
+    CALLED: ClassVar[str] = "sampler of curves"
+    _arrays: ClassVar[tuple[str, ...]] = ("bounds",)
+    ENTRIES: ClassVar[file.Table] = {
+        "bounds": file.PACKED,
+        "moments": file.itself(Moments.from_json),
+        "noise": file.one_scale("counts"),
+        "counts": file.INTEGERS,
+        "basis": file.BASIS,
+    }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        size = self.basis.eigenvalues.size
+        held = len(self.counts)
+        if self.moments.blocks != (size,) or not self.moments.steps or held % BINS or held > size * BINS:
+            raise ParameterError("counts", "fit the moments and the functions", f"{held}")
+        if self.bounds.shape != (2, self.grid_points.size) or not np.all(
+            self.bounds[0] < self.bounds[1]
+        ):
+            raise ParameterError("bounds", "be two curves in order on the grid", "others")
+
+    # Synthetic curves.
+
+    def sample(self, n: int, rng: np.random.Generator | int | None = None) -> Floats:
+        """Synthetic curves: independent draws. Costs no privacy.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        rng : numpy Generator, seed or None
+            The caller's own: this randomness protects nobody. By default from the operating system.
+
+        Returns
+        -------
+        array (n, m)
+            One curve a row on `grid_points`, within the public bounds.
+        """
+        count, generator = whole(n, "n", 0, MOST_NUMBERS), seeded(rng, "rng")
+        deviations, directions = score_axes(self.moments)
+        scores = generator.standard_normal((count, deviations.size))
+        for place, shares in enumerate(self.score_laws):
+            bins = generator.choice(BINS, size=count, p=shares)
+            scores[:, place] = EDGES[bins] + generator.uniform(size=count) * np.diff(EDGES)[bins]
+        rows = (scores * deviations) @ directions.T + self.moments.mean
+        curves = self.bounds.mean(axis=0) + rows @ self.basis.evaluate(self.grid_points).T
+        return np.asarray(np.clip(curves, *self.bounds))
+
+    def sample_fdatagrid(self, n: int, rng: np.random.Generator | int | None = None) -> Any:
+        """Synthetic curves as a ``skfda.FDataGrid`` (extra `fda`); parameters as of `sample`."""
+        from dpfda.releases.functional import scikit_fda
+
+        return scikit_fda().FDataGrid(
+            self.sample(n, rng), grid_points=self.grid_points, domain_range=self.domain_range
+        )
+
+    @cached_property
+    def score_laws(self) -> tuple[Floats, ...]:
+        """Shares (BINS,) of the bins of each component that was counted.
+
+        A noisy count h of variance v is drawn to what a normal law has, m: (h a^2 + m v) / (a^2 + v)
+        with a the deviation of counts from it that is taken to be usual. Noise then counts for little
+        where few units are, and other laws show where there are many.
+        """
+        normal = np.diff(scipy.stats.norm.cdf(np.concatenate([[-np.inf], EDGES[1:-1], [np.inf]])))
+        expected = self.moments.size * normal
+        power = float(self.noise.variances()[0]) / COUNT**2
+        counted = np.array(self.counts, dtype=np.float64).reshape(-1, BINS) / COUNT
+        square = (ASIDE * expected) ** 2
+        drawn = np.maximum((counted * square + expected * power) / (square + power), 0.0)
+        return tuple(frozen(each / each.sum() if each.sum() > 0 else normal) for each in drawn)
+
+    @property
+    def components(self) -> int:
+        """Number of scores whose law was measured; the others are normal."""
+        return len(self.counts) // BINS
+
+    def __call__(self, points: ArrayLike) -> Any:
+        """The mean curve."""
+        at = check_points(points, self.domain_range)
+        line = np.interp(at, self.grid_points, self._mean)
+        return float(line[0]) if np.ndim(points) == 0 else line
+
+    @cached_property
+    def _mean(self) -> Floats:
+        raw = self.basis.evaluate(self.grid_points) @ self.moments.mean
+        return frozen(np.clip(self.bounds.mean(axis=0) + raw, *self.bounds))
+
+    # Its file.
+
+    @classmethod
+    def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
+        return certified(written, laws=[*held["moments"].laws, held["noise"]])
+
+    def _added_noise(self) -> list[AddedNoise]:
+        *pure, last = self.moments.added_noise(self.neighbours)
+        moved = self.components * self.neighbours.differences(COUNT)
+        # The last one is that which may need a delta or a rho.
+        return [*pure, AddedNoise(self.noise, "l1", moved, len(pure) + 1), last]
+
+    def _stated_bound(self) -> dict[str, object]:
+        return {"description": bound_words(float(self.bounds[0].min()), float(self.bounds[1].max()))}
+
+    # Words and pictures.
+
+    @property
+    def public_units(self) -> int | None:
+        return self.moments.size if self.neighbours is Neighbours.REPLACE_ONE else None
+
+    @property
+    def _subject(self) -> str:
+        return "synthetic curves"
+
+    def view(self, level: float | None = LEVEL) -> Curve:
+        at = self.grid_points
+        drawn = [Line(at, line, f"synthetic {i + 1}") for i, line in enumerate(self.sample(SHOWN, 1))]
+        return self._curve([Line(at, self._mean, "mean"), *drawn])
+
+    def _stated(self) -> Stated:
+        divided = [f"the number that sums were divided by: {self.moments.size}"]
+        return Stated(
+            f"A sampler of synthetic curves over {self._spoken_domain}, from their mean, their "
+            f"covariance in {self.basis.eigenvalues.size} functions and the laws of {self.components} "
+            "scores.",
+            public=[
+                f"the grid and the domain: {self._spoken_domain}",
+                *([] if self.public_units else divided),
+            ],
+            noise=self.noise.describe(),
+            bounded=["Values outside their bounds count as the nearest end."],
+            first=[UNFIT],
+        )
+
+    def _lines(self) -> dict[str, str]:
+        return {"synthetic": f".sample(n): curves by {self.components} measured scores"}

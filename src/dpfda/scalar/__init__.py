@@ -1,0 +1,1 @@
+"""A number explained by a curve: scalar-on-function regression, under differential privacy."""

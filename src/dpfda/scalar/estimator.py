@@ -1,0 +1,251 @@
+"""A number explained by a curve (scalar-on-function regression), as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Self
+
+import numpy as np
+
+from dpfda.bases import Basis
+from dpfda.bases.corners import Covariate
+from dpfda.bases.protocol import flat_grid
+from dpfda.bounds import ValueBounds, read_bounds
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.embedding import coefficients
+from dpfda.numerics.errors import DataError, ParameterError
+from dpfda.numerics.parameters import pair, shown, whole
+from dpfda.privacy.guarantees import Guarantee
+from dpfda.publication import Prepared
+from dpfda.records import Curves, units
+from dpfda.records.covariates import columns_apart, columns_named
+from dpfda.records.labels import units_of
+from dpfda.scalar.plan import ScalarPlan, scalar_plan
+from dpfda.scalar.release import ReleasedScalarOnFunction
+from dpfda.spine.arguments import Bounds, Columns, Functions, Labels, Number, Payer, Place, Protected
+from dpfda.spine.choices import check_choices, check_interval
+from dpfda.spine.covariates import read_covariates, stated_covariates
+from dpfda.spine.curves import POINTS, check_in_memory, public_basis, read_matrix
+from dpfda.spine.estimator import Estimator
+from dpfda.spine.settings import Reading
+from dpfda.spine.sums import read_block
+
+TARGET = "y"
+
+
+class PrivateScalarOnFunction(Estimator):
+    """A number as a linear function of a curve, under differential privacy.
+
+    The model y = a + integral of beta(t) x(t) dt + gamma'z + residual: the coefficient *function* beta
+    with a band, coefficients of covariates z beside the curve, and predictions for new curves.
+
+    Parameters
+    ----------
+    epsilon, delta, rho
+        As in `dpfda.PrivateMean`.
+    bounds : (lower, upper) or ValueBounds
+        Public bounds on the values of a curve, enforced by clipping. No default.
+    target_bounds : (lower, upper)
+        Public bounds on the number that is explained, enforced by clipping. No default.
+    covariates : mapping, optional
+        Public: for each number beside the curve by name its bounds, such as ``{"age": (20, 80)}``. Of a
+        label with two levels, write the numbers 0 and 1.
+    basis, domain, ledger
+        As in `dpfda.PrivateMean`; the basis must be orthonormal, on an interval. Its ten leading
+        functions are used.
+    unit : str or PrivacyUnit, optional
+        Who is protected. Under add/remove a public size is needed, which sums are divided by.
+    reading : Reading, optional
+        As in `dpfda.PrivateMean`; an unusable record that is repaired counts as the middle of all
+        bounds.
+
+    Attributes
+    ----------
+    release_ : ReleasedScalarOnFunction
+        The published model.
+    n_features_in_ : int
+        Number of grid points.
+
+    Notes
+    -----
+    **Guarantee.** Pure epsilon (delta = 0), (epsilon, delta) or rho, one unit being one record, or the
+    average of all records of one label of `groups`. Curve, covariates and number are private together.
+    Neighbours differ in one unit: another in its place, or one more or less. Each stage is a sum over
+    units of vectors, counts or outer products that every unit is verified to be within, with noise for
+    its share; shares add up: proof on the page on regression on curves. Parameters are public; `X`, `y`,
+    `Z` and `groups` are private.
+
+    References
+    ----------
+    Ramsay & Silverman (2005), chapter 15, and Reiss et al. (2017) for the model; Biswas, Dong, Kamath &
+    Ullman (2020) for second moments in steps; Hardt & Talwar (2010) and Balle & Wang (2018) for noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> t = np.linspace(0, 1, 30)
+    >>> curves = rng.normal(size=(4000, 1)) * np.sin(3 * t) + rng.normal(size=(4000, 1)) * t
+    >>> y = curves.mean(axis=1) + 0.1 * rng.normal(size=4000)
+    >>> model = PrivateScalarOnFunction(2.0, bounds=(-4, 4), target_bounds=(-3, 3))
+    >>> release = model.fit(curves, y).release_
+    >>> bool(np.corrcoef(release.predict(curves), y)[0, 1] > 0.9), release.coefficient([0.2, 0.8]).shape
+    (True, (2,))
+    """
+
+    takes_labels: ClassVar[bool] = True
+    release_: ReleasedScalarOnFunction
+
+    def __init__(
+        self,
+        epsilon: Number = None,
+        delta: Number = 0.0,
+        *,
+        rho: Number = None,
+        bounds: Bounds = None,
+        target_bounds: object = None,
+        covariates: Mapping[str, object] | None = None,
+        basis: Functions = None,
+        domain: Place = None,
+        unit: Protected = None,
+        reading: Reading | None = None,
+        ledger: Payer = None,
+        **fields: object,
+    ) -> None:
+        self._keep(vars())
+
+    def fit(self, X: object, y: object = None, Z: object = None, groups: Labels = None) -> Self:
+        """Release the model.
+
+        Parameters
+        ----------
+        X : array (n, m), DataFrame, Arrow table, DataArray or FDataGrid
+            One curve a row, in the units of the data. Private.
+        y : array (n,), or the label of a column of X
+            The number of each record. Private.
+        Z : array (n, r), DataFrame, mapping from name to column; optional
+            Covariates of each record. By default the columns of these names of a data frame X, which are
+            then no part of the curve. Private.
+        groups : array (n,) or str, optional
+            Privacy unit of each record, for example the person, or the label of a column of X. Private.
+
+        Returns
+        -------
+        self
+            With `release_`.
+
+        Raises
+        ------
+        ParameterError, DataError, BudgetError
+            As `PrivateMean.fit`.
+        """
+        prepared = self.prepare(X, y, Z, groups)
+        self.release_ = prepared.plan.publish(prepared.total, self.paying())
+        self.n_features_in_ = int(prepared.plan.basis.grid_points.size)
+        return self
+
+    def predict(self, X: object, Z: object = None) -> Floats:
+        """As `release_.predict`, of new curves (q, m)."""
+        return self.release_.predict(X, Z)  # type: ignore[arg-type]
+
+    def plan(self, n: int, columns: Columns = POINTS) -> ScalarPlan:
+        """What `fit` would publish of n units, from public numbers alone. No data are read.
+
+        Parameters
+        ----------
+        n, columns
+            As in `PrivateMean.plan`.
+
+        Raises
+        ------
+        ParameterError
+            If a public parameter is unusable, as in `fit`.
+        """
+        guarantee = self._checked()
+        whole(n, "n", 2)
+        return self._plan(guarantee, public_basis(self.settings, self.basis, columns), n, None, True)
+
+    def prepare(
+        self, X: object, y: object = None, Z: object = None, groups: Labels = None
+    ) -> Prepared[ScalarPlan, Floats]:
+        """Check what is public, and read one vector a unit (units, d). Nothing is charged or drawn."""
+        guarantee = self._checked()
+        # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
+        with np.errstate(all="ignore"):
+            return self._prepare(guarantee, X, y, Z, groups)
+
+    def _prepare(
+        self, guarantee: Guarantee, X: object, y: object, Z: object, groups: object
+    ) -> Prepared[ScalarPlan, Floats]:
+        check_in_memory(X)
+        if y is None:
+            raise DataError("y must be the number that curves explain, one a record; found None.")
+        settings, beside = self.settings_for(X, groups), self._beside()
+        names = [each.name for each in beside]
+        if isinstance(y, str):
+            X, (y,) = columns_apart(X, [y])
+        columns: list[object] = []
+        if beside:
+            X, columns = columns_apart(X, names) if Z is None else (X, columns_named(Z, names))
+        elif Z is not None:
+            raise ParameterError("covariates", "name the columns of Z, with their bounds", "None")
+        matrix, basis, groups = read_matrix(settings, self.basis, X, groups)
+        invalid = settings.reading.invalid
+        codes, count = units_of(groups, len(matrix), invalid)
+        plan = self._plan(guarantee, basis, count, groups)
+        known = (*beside, Covariate(TARGET, plan.target))
+        numbers, usable = read_covariates(known, {}, [*columns, y], len(matrix), invalid)
+        curves = read_block(matrix, basis, settings.reading)
+        lower, upper = plan.limits
+        clipped = np.clip(curves.values, lower, upper) - (lower + upper) / 2
+        joint = np.column_stack([clipped, *numbers])
+        joined = units(Curves(joint, curves.usable & usable), codes)
+        rows = coefficients(joined.values[:, : lower.size], plan.basis.analysis)
+        vectors = np.column_stack([rows, joined.values[:, lower.size :]])
+        return Prepared(plan, np.where(joined.usable[:, None], vectors, 0.0))
+
+    def _plan(
+        self, guarantee: Guarantee, basis: Basis, count: int, groups: object, planned: bool = False
+    ) -> ScalarPlan:
+        settings, bound = self.settings, read_bounds(self.bounds, False)
+        assert isinstance(bound, ValueBounds)  # noqa: S101
+        bound.curves_on(flat_grid(basis))
+        return scalar_plan(
+            guarantee,
+            count,
+            settings=settings,
+            basis=basis,
+            bound=bound,
+            target=self._target(),
+            covariates=self._beside(),
+            unit=settings.unit.called(groups),
+            planned=planned,
+        )
+
+    def _checked(self) -> Guarantee:
+        guarantee, reading = check_choices(self), self.settings.reading
+        check_interval(self.basis, "a regression on curves", "Give curves on an interval.")
+        if not isinstance(read_bounds(self.bounds, reading.standardize), ValueBounds):
+            words = "be (lower, upper), or ValueBounds: values are what is clipped"
+            raise ParameterError("bounds", words, shown(self.bounds))
+        if reading.standardize or reading.missing == "pooled":
+            words = "have missing='refuse' or 'complete', and no standardize, in a regression on curves"
+            raise ParameterError("reading", words, shown(reading))
+        self._target()
+        self._beside()
+        return guarantee
+
+    def _target(self) -> tuple[float, float]:
+        low, high = pair(self.target_bounds, "target_bounds")
+        if not low < high:
+            raise ParameterError("target_bounds", "be in order", f"({low:g}, {high:g})")
+        return low, high
+
+    def _beside(self) -> tuple[Covariate, ...]:
+        """Covariates beside the curve, with their bounds."""
+        found = () if self.covariates is None else stated_covariates(self.covariates)
+        for each in found:
+            if each.bounds is None or each.name == TARGET:
+                words = f"be numbers with bounds, none of them called {TARGET!r}, beside a curve"
+                raise ParameterError("covariates", words, each.name, "Write levels as 0 and 1.")
+        return found

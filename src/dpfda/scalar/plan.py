@@ -1,0 +1,212 @@
+"""The plan of a regression on curves: functions, bounds, the design of its moments, expected errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from dpfda.bases import Basis
+from dpfda.bases.corners import Covariate
+from dpfda.bases.ordinary import MODES, ordinary_modes
+from dpfda.bases.tensor import SymmetricTensorBasis
+from dpfda.bounds import ValueBounds
+from dpfda.numerics.arrays import Floats
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.publication import NAMED, Paying, PlanAgain, Trial, TriedPlan, charge, planner, stamp
+from dpfda.publication.moments import MomentsDesign
+from dpfda.publication.trials import ORDINARY
+from dpfda.releases.moments import Moments
+from dpfda.scalar.release import ReleasedScalarOnFunction, bound_words, describe
+from dpfda.spine.choices import public_size, stated_size
+from dpfda.spine.settings import Settings, read_labels
+
+SUMMARY = "regression of a number on curves"
+# Functions that curves are reduced to: of 8 to 16, chosen on half of the sets of real curves.
+FUNCTIONS = 10
+# Of trials: deviation of curves in distances between the bounds; of the target, in such distances; what
+# curves explain of it; units at most, of whom the noise is then as of all.
+DEVIATION, SPREAD, EXPLAINED, MOST = 0.06, 0.15, 0.5, 4000
+# How coefficient functions fall with frequency in trials.
+FALL = 1.5
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScalarPlan(TriedPlan, PlanAgain):
+    """Plan of a regression of a number on curves.
+
+    Parameters
+    ----------
+    design : MomentsDesign
+    basis : Basis
+        With as many functions as are used.
+    bound : ValueBounds
+    target : (float, float)
+    covariates : tuple of Covariate
+    size : int
+        Public number of units, or public divisor.
+    unit : str
+    about : mapping
+    """
+
+    design: MomentsDesign
+    basis: Basis
+    bound: ValueBounds
+    target: tuple[float, float]
+    covariates: tuple[Covariate, ...]
+    size: int
+    unit: str
+    about: Mapping[str, object]
+    TRIALS: ClassVar[int] = 16
+    BANDS: ClassVar[int] = 8
+
+    @property
+    def guarantee(self) -> Guarantee:  # type: ignore[override]
+        return self.design.guarantee
+
+    @property
+    def neighbours(self) -> Neighbours:  # type: ignore[override]
+        return self.design.neighbours
+
+    @property
+    def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
+        lower, upper = self.limits
+        ends = float(lower.min()), float(upper.max())
+        return {"description": bound_words(*ends, self.target, describe(self.covariates))}
+
+    @property
+    def limits(self) -> tuple[Floats, Floats]:
+        """Public bounds (m,) on the grid."""
+        return self.bound.curves_on(self.basis.grid_points)
+
+    @property
+    def functions(self) -> str:
+        return self.basis.describe()
+
+    @property
+    def tuning(self) -> Mapping[str, object]:
+        return {
+            "name": "moments",
+            "functions": self.basis.eigenvalues.size,
+            "budget": {name: str(part) for name, part in self.design.parts.items()},
+        }
+
+    @property
+    def noise_words(self) -> str:
+        return "; ".join(law.describe() for law in self.design.laws.values())
+
+    def costs(self) -> dict[str, Cost]:
+        return self.design.costs()
+
+    def publish(self, vectors: Floats, paying: Paying = NAMED) -> ReleasedScalarOnFunction:
+        """Charge, draw, add. The vectors (units, d) are private."""
+        certificate = self.certified()
+        charge(paying, certificate, self.entry())
+        moments = self.design.published(vectors, self.size)
+        return self._made(moments, certificate.fulfilled(self.design.whole()))
+
+    def _made(self, moments: Moments, certificate: Certificate) -> ReleasedScalarOnFunction:
+        return ReleasedScalarOnFunction(
+            moments, self.basis, np.stack(self.limits), self.target, self.covariates, certificate,
+            {**self.about, **stamp()},
+        )  # fmt: skip
+
+    # What to expect.
+
+    @property
+    def error_words(self) -> str:
+        return (
+            "root mean square at a point of the coefficient function, from that of the population, "
+            f"{ORDINARY} curves that explain {100 * EXPLAINED:g} per cent of a number whose deviation "
+            f"is {SPREAD:g} of the distance between its bounds"
+        )
+
+    def trials(self, count: int) -> list[Trial]:
+        """Of ordinary curves and smooth coefficient functions, published with simulated noise."""
+        (start, end), grid = self.basis.domain_range, self.basis.grid_points
+        times, certificate, found = (grid - start) / (end - start), self.certified(), list[Trial]()
+        generator = np.random.Generator(np.random.Philox(key=42))
+        lower, upper = self.limits
+        wide, persons = float(np.mean(upper - lower)), min(self.size, MOST)
+        waves = np.arange(MODES // 10)
+        cosines = np.cos(np.pi * np.multiply.outer(waves, times)) * (1.0 + waves[:, None]) ** -FALL
+
+        def drawn(law: object) -> list[int]:
+            # Fewer units than there are, with noise that is to theirs as it is to all.
+            noise = np.asarray(law.simulate(generator, 1)[0]) * (persons / self.size)  # type: ignore[attr-defined]
+            return _integers(noise[np.tril_indices(len(noise))] if noise.ndim == 2 else noise)
+
+        for modes in DEVIATION * wide * ordinary_modes(times, count):
+            curves = generator.standard_normal((persons, len(modes))) @ modes
+            line = generator.standard_normal(waves.size) @ cosines
+            told = curves @ (self.basis.weights * line)
+            line *= SPREAD * (self.target[1] - self.target[0]) * EXPLAINED**0.5 / told.std()
+            rows, told = curves @ self.basis.analysis, curves @ (self.basis.weights * line)
+            noise = (1 / EXPLAINED - 1) ** 0.5 * told.std()
+            number = told + noise * generator.standard_normal(persons)
+            beside = generator.uniform(-1, 1, (persons, len(self.covariates)))
+            scaled = np.clip(number / (self.target[1] - self.target[0]) * 2, -1, 1)
+            vectors = np.column_stack([rows, beside, scaled])
+            moments = self.design.published(vectors, persons, drawn)
+            found.append(Trial(self._made(moments, certificate), grid, line))
+        return found
+
+    @property
+    def scale(self) -> tuple[float, str] | None:
+        start, end = self.basis.domain_range
+        lower, upper = self.limits
+        wide = float(np.mean(upper - lower)) * (end - start)
+        return (self.target[1] - self.target[0]) / wide, "the ratio of the distances between the bounds"
+
+
+def _integers(noise: Floats) -> list[int]:
+    return [int(value) for value in np.rint(noise)]
+
+
+@planner
+def scalar_plan(
+    guarantee: Guarantee,
+    count: int,
+    *,
+    settings: Settings,
+    basis: Basis,
+    bound: ValueBounds,
+    target: tuple[float, float],
+    covariates: tuple[Covariate, ...],
+    unit: str,
+    planned: bool = False,
+) -> ScalarPlan:
+    """The plan, checked: whatever can be refused is refused here.
+
+    Parameters
+    ----------
+    guarantee, basis, bound, target, covariates, unit
+        As in `ScalarPlan`.
+    count : int
+        Number of units; used where it is public.
+    settings : Settings
+    planned : bool
+        Whether the number of units is planned, and in the place of a public size.
+
+    Raises
+    ------
+    ParameterError
+        If the basis is not orthonormal, or the number of units is private and none was stated.
+    """
+    size = stated_size(public_size(settings.unit, count, settings.reading.invalid), "public_size")
+    size = count if planned else size
+    used = basis.truncate(min(FUNCTIONS, basis.eigenvalues.size))
+    SymmetricTensorBasis(used)
+    grid, beside = used.grid_points, len(covariates)
+    bounds = bound.radius_on(grid, used.weights), *([beside**0.5] if beside else []), 1.0
+    blocks = used.eigenvalues.size, *([beside] if beside else []), 1
+    names = "curves", *(["covariates"] if beside else []), "target"
+    design = MomentsDesign(blocks, bounds, names, guarantee, settings.unit.relation)
+    about = {"summary": SUMMARY, **read_labels(settings.domain.labels)}
+    plan = ScalarPlan(design, used, bound, target, covariates, size, unit, about)
+    plan.costs()
+    return plan
