@@ -42,18 +42,18 @@ def test_the_default_is_of_the_sample_and_no_other_is_stated_for_a_kernel():
 
 
 def test_it_holds_what_an_unlimited_budget_publishes():
-    # Of 40 about .95 hold where all is as measured; of .8, fewer than 30 do with probability .16, but
-    # more than 25 of 40 with .998. The band of the noise alone holds too few: the power of the test.
+    # Stated is .95: 32 or fewer of 40 hold with probability 7e-4. At epsilon 10 much of the error is the
+    # smoother's, and a band of the noise alone held 319 of 480: 38 or more of 40 with less than 1e-4.
     generator, held, alone = np.random.default_rng(3), 0, 0
     for _ in range(40):
         points = hills(600, generator)
         many = PrivateDensity(1e5, domain=(0, 1)).fit(points).release_
-        release = PrivateDensity(1, domain=(0, 1)).fit(points).release_
+        release = PrivateDensity(10, domain=(0, 1)).fit(points).release_
         band, noise = release.band(), release.band(of="noise")
         held += band.contains(many(band.points))
         alone += noise.contains(many(noise.points))
-    assert held >= 32
-    assert alone < held
+    assert held > 32
+    assert alone < 38
 
 
 @pytest.mark.parametrize("regular", [True, False])
