@@ -73,12 +73,14 @@ def test_heaped_values_are_told_apart_by_the_step_alone():
     heaped = np.where(np.arange(4_000) % 4 == 0, 5.0, 1.0) * np.tile(np.arange(1.0, 21.0), 200)
     heaped = np.where(heaped > 105, 100.0, heaped)
     shares = np.bincount(heaped.astype(int), minlength=106) / heaped.size
-    distances = {}
-    for step in (None, 1):
+    # Measured over 60 releases: .0041 with a standard deviation of .0013 against .0063 with .0010. Of
+    # means over 16, the first is not below .9 of the second in 1e-4 at most; were the two alike, in .95.
+    distances = {None: 0.0, 1: 0.0}
+    for step in [None, 1] * 16:
         density = PrivateDensity(1.0, domain=(0, 105), step=step, scale="linear").fit(heaped)
         below = np.array([density.release_.cdf(value) for value in np.arange(106.0)])
-        distances[step] = np.abs(below - np.cumsum(shares)).mean()
-    assert distances[1] < distances[None]
+        distances[step] += np.abs(below - np.cumsum(shares)).mean()
+    assert distances[1] < 0.9 * distances[None]
 
 
 @given(st.integers(2, 3_000), st.integers(1, 600), st.floats(0.01, 1e3))

@@ -121,7 +121,7 @@ def test_names_that_look_like_values_are_not_offered(folder, name):
     opened = open_file(folder / "bare.csv", "bare.csv", ".", public=True)
     assert opened.header == ("age", "_x", "größe")
     assert opened.withheld == (name,)
-    assert name not in repr(opened)
+    assert name not in repr(opened).replace(str(folder), "")
     assert open_file(folder / "bare.csv", "bare.csv", ".", public=False).header == ()
 
 
