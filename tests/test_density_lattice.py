@@ -74,7 +74,7 @@ def test_heaped_values_are_told_apart_by_the_step_alone():
     heaped = np.where(heaped > 105, 100.0, heaped)
     shares = np.bincount(heaped.astype(int), minlength=106) / heaped.size
     # Measured over 60 releases: .0041 with a standard deviation of .0013 against .0063 with .0010. Of
-    # means over 16, the first is not below .9 of the second in 1e-4 at most; were the two alike, in about .9.
+    # means over 16, the first is not below .9 of the second in 1e-4; were they alike, in about .9.
     distances = {None: 0.0, 1: 0.0}
     for step in [None, 1] * 16:
         density = PrivateDensity(1.0, domain=(0, 105), step=step, scale="linear").fit(heaped)
