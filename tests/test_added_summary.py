@@ -143,6 +143,22 @@ class Thirsty(PrivateMean):
         return self
 
 
+class Halved(PrivateMean):
+    """Adds up something else in blocks than at once."""
+
+    def fit_blocks(self, blocks, *args, **kwargs):
+        return super().fit_blocks((block / 2 for block in blocks), *args, **kwargs)
+
+
+class Twice(PrivateMean):
+    """Publishes twice in blocks, and once at once."""
+
+    def fit_blocks(self, blocks, *args, **kwargs):
+        kept = list(blocks)
+        super().fit_blocks(iter(kept), *args, **kwargs)
+        return super().fit_blocks(iter(kept), *args, **kwargs)
+
+
 @pytest.mark.parametrize(
     ("estimator", "data"),
     [
@@ -150,6 +166,8 @@ class Thirsty(PrivateMean):
         (PrivateMean(1.0, delta=1e-5, bounds=L2Ball(1.0)), (X,)),
         (PrivateMean(rho=0.1, epsilon=None, bounds=(0, 1)), (X,)),
         (PrivateMean(1.0, bounds=(0, 1), neighbours="add-remove"), (X,)),
+        # Of a hundred curves the noisy count decides between two sets of numbers, about evenly.
+        (PrivateMean(1.0, bounds=(0, 1), neighbours="add-remove"), (np.tile(X, (5, 1)),)),
         (PrivateVectorMean(1.0, bounds=(0, 1)), (np.stack([X, 1 - X], axis=2),)),
         (PrivateComparison(1.0, bounds=(0, 1), levels=("a", "b")), (X, LABELS)),
         (PrivateDensity(1.0, domain=(0, 1)), (X[:, 0],)),
@@ -172,6 +190,8 @@ def test_a_summary_keeps_the_contract(estimator, data):
         (Forgetful, "before the ledger is charged"),
         (Careless, "before the ledger is charged"),
         (Thirsty, "before the ledger is charged"),
+        (Halved, "in_blocks leads to another sum than fit"),
+        (Twice, "in_blocks leads to another sum than fit"),
     ],
 )
 def test_a_summary_that_breaks_it_is_found_out(kind, words):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -137,18 +136,23 @@ def _check_refusal(estimator: Estimator, rows: Floats, others: Sequence[object])
 
 @contextmanager
 def _listening() -> Iterator[list[tuple[int, ...]]]:
-    """The exact totals of all sums that get noise meanwhile, in this thread: others may publish too."""
+    """The exact totals of all sums that get noise meanwhile.
+
+    Counts are released as they are: which numbers are added up may follow from a noisy count.
+    """
     heard: list[tuple[int, ...]] = []
-    said, here = IntegerSum.with_noise, threading.get_ident()
+    said, counted = IntegerSum.with_noise, IntegerSum.count_with_noise
 
     def with_noise(
         total: IntegerSum, noise: Sequence[int], thresholds: Sequence[int] = ()
     ) -> tuple[int, ...]:
-        if threading.get_ident() == here:
-            heard.append(said(total, [0] * len(noise)))
+        heard.append(said(total, [0] * len(noise)))
         return said(total, noise, thresholds)
 
-    with mock.patch.object(IntegerSum, "with_noise", with_noise):
+    def count_with_noise(total: IntegerSum, _: int, scale: int) -> int:
+        return counted(total, 0, scale)
+
+    with mock.patch.multiple(IntegerSum, with_noise=with_noise, count_with_noise=count_with_noise):
         yield heard
 
 
