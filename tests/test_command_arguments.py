@@ -63,6 +63,8 @@ LINES: dict[str, tuple[str, ...]] = {
         *BOUNDED, *SPENT,
     ),
     "part": ("--agreement", "agreed.json"),
+    "roll": ("a.part", "b.part", "--agreement", "agreed.json", "--keys", "c.keys", "--out", "roll.json"),
+    "answer": ("roll.json", "--agreement", "agreed.json", "--keys", "a.keys", "--out", "a.answer"),
     "merge": ("a.part", "b.part", "--agreement", "agreed.json", "--keys", "c.keys", "--out", "all.json"),
     "compare": ("groups.csv", "--by", "who", *BOUNDED, *SPENT),
     "test": ("groups.csv", "--by", "who", *BOUNDED, *SPENT),

@@ -50,12 +50,16 @@ def with_share(total: IntegerSum, plan: MeanPlan, law: SharedLaw, paying: Paying
     return made.add_totals(total.with_noise(law.share()), total.count_with_noise(0, 1))
 
 
-def publish_shared(total: IntegerSum, plan: MeanPlan, law: SharedLaw, paying: Paying) -> ReleasedMean:
+def publish_shared(
+    total: IntegerSum, plan: MeanPlan, law: SharedLaw, paying: Paying, size: int | None = None
+) -> ReleasedMean:
     """Charge for a total that has the noise of all shares in it, and release it.
 
     law: With as many shares drawn as are in the total.
+    size: The public number of units in it, where that is not the plan's.
     """
-    design, certificate, size = replace(_design(plan), noise=law), _certified(plan), int(plan.size or 0)
+    design, certificate = replace(_design(plan), noise=law), _certified(plan)
+    size = int(plan.size or 0) if size is None else size
     public = plan.around(size, design, float(size), certificate)
     charge(paying, certificate, plan.entry())
     return released_mean(public, design, total.with_noise([0] * law.components))
