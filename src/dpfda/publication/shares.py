@@ -14,7 +14,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee
+from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.publication.charging import Paying, charge
 from dpfda.publication.means import MeanPlan, ReleasedMean, released_mean
 
@@ -47,7 +47,9 @@ def with_share(total: IntegerSum, plan: MeanPlan, law: SharedLaw, paying: Paying
     """
     made = IntegerSum(law.components)
     charge(paying, _certified(plan), plan.entry())
-    return made.add_totals(total.with_noise(law.share()), total.count_with_noise(0, 1))
+    # Under add/remove neighbours the number of units is private, and has no noise: nobody opens it.
+    public = plan.neighbours is Neighbours.REPLACE_ONE
+    return made.add_totals(total.with_noise(law.share()), public and total.count_with_noise(0, 1))
 
 
 def publish_shared(

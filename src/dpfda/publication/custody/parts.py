@@ -112,14 +112,19 @@ def masked(agreement: Agreement, keys: Keys, total: IntegerSum) -> Part:
 
 
 def check_own(agreement: Agreement, keys: Keys) -> Card:
-    """The card of unused keys that stand in the agreement. Raises CustodyError otherwise."""
+    """The card of unused keys that stand in the agreement, and share a secret with all others.
+
+    Raises CustodyError otherwise: before anything is charged, or each try would cost a budget.
+    """
     own = keys.card
     if agreement.card(own.name) != own:
         raise CustodyError(
             f"The agreement must hold the public keys of {own.name}; found others. Somebody may have "
             "put keys of their own in their place: do not make a part for it."
         )
-    keys.shared(agreement.coordinator, agreement.digest, "envelope")
+    for other in (*agreement.custodians, agreement.coordinator):
+        if other != own:
+            keys.shared(other, agreement.digest, "envelope")
     return own
 
 
