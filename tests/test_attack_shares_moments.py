@@ -311,16 +311,14 @@ def runs() -> dict[str, Callable[[Any], object]]:
     return {
         "share": lambda payer: part(agreement, own[0], curves[:10], ledger=payer),
         "sampler": lambda payer: PrivateCurveSampler(**known, ledger=payer).fit(curves),
-        "scalar": lambda payer: PrivateScalarOnFunction(
-            **known, target_bounds=(0, 1), ledger=payer
-        ).fit(curves, curves[:, 0]),
+        "scalar": lambda payer: PrivateScalarOnFunction(**known, target_bounds=(0, 1), ledger=payer).fit(
+            curves, curves[:, 0]
+        ),
     }
 
 
 @pytest.mark.parametrize("name", ["share", "sampler", "scalar"])
-def test_no_byte_of_noise_is_drawn_before_the_charge(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_byte_of_noise_is_drawn_before_the_charge(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger, spent, true = MemoryLedger(), [], exactness.system_bytes
     for dataset, size in (("poor", Fraction(1, 10)), ("rich", Fraction(10))):
         ledger.create(dataset, ZeroConcentratedDP(size), unit="record")

@@ -23,6 +23,8 @@ from dpfda.testing import exact_totals
 
 pytest.importorskip("cryptography")
 
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+
 from dpfda.front.custodians import agree, answer, merge, part, pooled, roll, statements, words
 from dpfda.publication.custody import (
     Agreement,
@@ -36,7 +38,7 @@ from dpfda.publication.custody import (
     vanishing,
 )
 from dpfda.publication.custody.agreements import fewest
-from dpfda.publication.custody.parts import _masks, _opened
+from dpfda.publication.custody.parts import masks_of
 from dpfda.publication.custody.vanishing import PRIME, recovered, split
 
 POINTS, UNITS = 12, 10
@@ -178,6 +180,14 @@ def test_a_density_opens_without_who_vanished():
     assert merge(agreement, parts, lead, answers=answers)(np.array([[0.3]]))[0] > 2
 
 
+def opened(agreement, lead, made):
+    """The masked numbers of one part, as its coordinator can read them."""
+    key = lead.shared(agreement.card(made.custodian), agreement.digest, "envelope")
+    sealed, about = bytes.fromhex(made.written["sealed"]), agreement.digest + made.custodian.encode()
+    content, size = ChaCha20Poly1305(key).decrypt(bytes(12), sealed, about), agreement.bits // 8
+    return [int.from_bytes(content[k : k + size], "little") for k in range(0, len(content), size)]
+
+
 def everything(agreement, lead, parts, rolls, answers):
     """What a coordinator can take off a part that it holds, and was told is not on the roll."""
     hashes = {made.custodian: made.written["secrets"] for made in parts}
@@ -201,13 +211,10 @@ def test_a_part_that_is_held_back_stays_uniform_and_so_does_every_one_on_the_rol
     assert {key for key in seeds if key[0] != key[1]} == {(name, "e") for name in NAMES[:4]}
 
     def left(held, extra):
-        masks = np.array(_masks(agreement, extra), dtype=object)
+        masks = np.array(masks_of(agreement, extra), dtype=object)
         return [(int(a) - int(b)) % agreement.modulus for a, b in zip(held, masks, strict=True)]
 
-    held = {
-        made.custodian: _opened(agreement, lead, agreement.card(made.custodian), made.written)
-        for made in parts
-    }
+    held = {made.custodian: opened(agreement, lead, made) for made in parts}
     # e: the masks with the others can be turned round; a: its own and that with e are known.
     turned = {("e", name): seeds[name, "e"] for name in NAMES[:4]}
     known = {key: seed for key, seed in seeds.items() if key[0] == "a"}
@@ -288,9 +295,9 @@ def test_false_shares_are_named_and_other_answers_open_the_sum():
     parts = [part(agreement, keys, np.zeros((UNITS, POINTS))) for keys in own.values()]
     called = roll(agreement, parts[:4], lead)
     honest = [answer(agreement, own[name], called) for name in "abde"]
-    true = Kept.of(own["c"])
-    liar = Kept(true.card, {**true._content, "own": "ab" * (66 * 5)}, None)
-    false = liar.answer(agreement, called)
+    false = Kept(own["c"].card, {**own["c"].kept, "own": "ab" * (66 * 5)}, None).answer(
+        agreement, called
+    )
     with pytest.raises(
         CustodyError, match=r"shares of c's secrets must give.*one of c, a, b opened others"
     ):
@@ -405,7 +412,8 @@ def test_nothing_secret_shows(tmp_path):
     with pytest.raises(StorageError):
         Roll.load(tmp_path / "a.answer")
     # The roll and the answers hold no secret of the file in the open.
-    secrets = [*kept._content["others"].values(), kept._content["coordinator"]]
+    held = own["a"].kept
+    secrets = [*held["others"].values(), held["coordinator"], held["signing"]]
     text = (tmp_path / "roll.json").read_text() + (tmp_path / "a.answer").read_text()
     assert not any(secret in text for secret in secrets)
 

@@ -87,7 +87,7 @@ def masked(agreement: Agreement, keys: Keys, total: IntegerSum) -> Part:
     if agreement.may_vanish:
         seeds[own.name] = secrets.token_bytes(KEY_BYTES)
         dealt, kept = deal(agreement, keys, seeds)
-    masks = _masks(agreement, {(own.name, name): seed for name, seed in seeds.items()})
+    masks = masks_of(agreement, {(own.name, name): seed for name, seed in seeds.items()})
     numbers = total.masked(masks, agreement.modulus)
     size = agreement.bits // 8
     content = b"".join(number.to_bytes(size, "little") for number in numbers)
@@ -169,7 +169,7 @@ def joined(
     if agreement.may_vanish:
         hashes = {name: content["secrets"] for name, content in kept.items()}
         seeds = opened_seeds(agreement, keys, _roll(agreement, keys, kept), answers, hashes)
-    totals = [-mask for mask in _masks(agreement, seeds)]
+    totals = [-mask for mask in masks_of(agreement, seeds)]
     for name, content in kept.items():
         opened_part = _opened(agreement, keys, agreement.card(name), content)
         totals = [a + b for a, b in zip(totals, opened_part, strict=True)]
@@ -194,7 +194,7 @@ def _roll(agreement: Agreement, keys: Keys, kept: Mapping[str, Json]) -> Roll:
     return Roll.call(agreement, keys, {name: content["shares"] for name, content in kept.items()})
 
 
-def _masks(agreement: Agreement, seeds: Seeds) -> list[int]:
+def masks_of(agreement: Agreement, seeds: Seeds) -> list[int]:
     """The sum of masks as their first owner adds them: the later name of a pair subtracts its mask."""
     size = agreement.bits // 8
     masks = [0] * (agreement.numbers + 1)
