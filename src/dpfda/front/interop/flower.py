@@ -201,3 +201,6 @@ class CustodyStrategy(Strategy):  # type: ignore[misc]
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
         """Nothing was evaluated."""
         return None
+
+    def summary(self) -> None:
+        """What is agreed on is shown to the custodians, and nothing here."""
