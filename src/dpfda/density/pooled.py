@@ -13,6 +13,8 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Integers
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import Prepared
+from dpfda.publication.charging import Paying
+from dpfda.publication.shares import SharedLaw, Sharing
 from dpfda.records.frames import cells_handed
 from dpfda.records.points import cell_weights, points_from_array
 from dpfda.spine.arguments import Labels, Records
@@ -72,3 +74,15 @@ class PooledDensity(PooledSum):
 
     def publish(self, total: IntegerSum, ledger: object = None) -> ReleasedDensity:
         return publish_density(self.prepared(total), read_ledger(ledger))
+
+    @property
+    def sharing(self) -> Sharing:
+        plan = self.plan
+        return Sharing(plan, plan.noise, plan.norm, plan.width, plan.counted)
+
+    def publish_shared(
+        self, total: IntegerSum, law: SharedLaw, paying: Paying, size: int | None
+    ) -> ReleasedDensity:
+        noisy, certificate = self.sharing.opened(total, law, paying)
+        units = {} if size is None else {"size": size, "designed": size}
+        return replace(self.plan, noise=law, **units).assemble(noisy, certificate)

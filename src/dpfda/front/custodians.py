@@ -16,7 +16,6 @@ from dpfda.comparison.estimator import PrivateComparison
 from dpfda.covariance.estimator import PrivateCovariance
 from dpfda.density.estimator import PrivateDensity
 from dpfda.mean.estimator import PrivateMean
-from dpfda.mean.pooled import PooledMean
 from dpfda.numerics.errors import (
     CustodyError,
     DataError,
@@ -41,7 +40,6 @@ from dpfda.publication.custody import (
 )
 from dpfda.publication.custody.agreements import MOST_UNITS, check_noise, fewest
 from dpfda.publication.custody.parts import check_own
-from dpfda.publication.shares import SharedLaw, lost, publish_shared, shared_law, with_share
 from dpfda.records import LongCurves
 from dpfda.releases.base import Release
 from dpfda.spine.arguments import Columns, Labels, Records
@@ -83,8 +81,8 @@ def agree(
     columns : int or array (m,), optional
         Grid of curves, where the estimator's domain has none: number of points, or the points.
     noise : {"central", "shared"}
-        Drawn by the coordinator; or, of a mean with a public number of units, a share by every
-        custodian before it masks its sum, so that the coordinator never sees a total without noise.
+        Drawn by the coordinator; or, of a density, or a mean with a public number of units, a share by
+        every custodian before it masks its sum: the coordinator never sees a total without noise.
     colluding : int
         Of shared noise, or where custodians may vanish: how many custodians may tell the coordinator all
         they know. The shares of the others, `Agreement.honest` of them, have the guarantee alone; the
@@ -135,7 +133,7 @@ def agree(
     check_noise(noise, colluding, len(custodians), threshold)
     count = len(custodians)
     honest = fewest(count - colluding, (threshold or count) - colluding)
-    law = _shared(made, honest) if noise == "shared" else None
+    law = made.sharing.law(honest) if noise == "shared" else None
     return Agreement(
         custodians=custodians,
         coordinator=coordinator.card,
@@ -196,9 +194,9 @@ def part(
         )
     if agreement.is_shared:
         check_own(agreement, keys)
-        mean, law = _mean(made), _shared(made, agreement.honest)
-        measured = mean.summation.prepared(total).total
-        total = with_share(measured, mean.plan, law, read_ledger(ledger))
+        sharing = made.sharing
+        law, paying = sharing.law(agreement.honest), read_ledger(ledger)
+        total = sharing.with_share(made.measured(total), law, paying)
     elif ledger is not None:
         raise ParameterError("ledger", "be the coordinator's, who draws the noise", "one of a part")
     return masked(agreement, keys, total)
@@ -295,9 +293,8 @@ def merge(
             "was not made as agreed: start again with new keys."
         )
     if agreement.is_shared:
-        law = replace(_shared(made, agreement.honest), drawn=len(present))
-        paying = read_ledger(ledger)
-        release: Release = publish_shared(total, _mean(made).plan, law, paying, units)
+        law = replace(made.sharing.law(agreement.honest), drawn=len(present))
+        release: Release = made.publish_shared(total, law, read_ledger(ledger), units)
     else:
         release = made.publish(total, ledger)
     # Before anybody has it: a second opening of these parts would be a second release.
@@ -389,12 +386,13 @@ def statements(agreement: Agreement) -> dict[int, Guarantee]:
 
 
 def _stated(agreement: Agreement, made: PooledSum) -> dict[int, Guarantee]:
-    law, known = _shared(made, agreement.honest), {}
+    sharing, known = made.sharing, {}
+    law = sharing.law(agreement.honest)
     for colluding in range(len(agreement.custodians)):
         shares = agreement.left(colluding)
         with suppress(RefusedMechanismError):
             if shares:
-                known[colluding] = lost(_mean(made).plan, law, shares)
+                known[colluding] = sharing.lost(law, shares)
     return known
 
 
@@ -427,16 +425,6 @@ def _seen(agreement: Agreement) -> str:
     return "who draws the noise and can see the exact sum"
 
 
-def _shared(made: PooledSum, honest: int) -> SharedLaw:
-    return shared_law(_mean(made).plan, honest)
-
-
-def _mean(made: PooledSum) -> PooledMean:
-    if not isinstance(made, PooledMean):
-        raise ParameterError("noise", "be 'central' but for a mean", "'shared'")
-    return made
-
-
 def _short(value: object) -> str:
     if isinstance(value, dict):
         ((_, value),) = value.items()
@@ -459,7 +447,7 @@ def _pooled(agreement: Agreement) -> PooledSum:
     made = pooled(estimator, 2 if size is None else size)
     units = MOST_UNITS if size is None else size
     stated = agreement.rule, agreement.numbers, agreement.largest
-    numbers = _shared(made, agreement.honest).components if agreement.is_shared else made.numbers
+    numbers = made.sharing.law(agreement.honest).components if agreement.is_shared else made.numbers
     if stated != (made.digest, numbers, units * max(made.largest, COUNTED)):
         raise CustodyError(
             "The agreement must make the same integers of a record here as where it was signed; it does "

@@ -13,7 +13,9 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Integers
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import MeanPlan, publish
+from dpfda.publication.charging import Paying
 from dpfda.publication.means import ReleasedMean
+from dpfda.publication.shares import SharedLaw, Sharing, publish_shared
 from dpfda.records import Curves, LongCurves, units
 from dpfda.records.labels import units_of
 from dpfda.spine.arguments import Labels, Records
@@ -111,3 +113,15 @@ class PooledMean(PooledSum):
         else:
             prepared = finished(self.summation, total)
         return publish(prepared.total, prepared.plan, read_ledger(ledger))
+
+    @property
+    def sharing(self) -> Sharing:
+        return Sharing.of_mean(self.plan)
+
+    def measured(self, total: IntegerSum) -> IntegerSum:
+        return self.summation.prepared(total).total
+
+    def publish_shared(
+        self, total: IntegerSum, law: SharedLaw, paying: Paying, size: int | None
+    ) -> ReleasedMean:
+        return publish_shared(total, self.plan, law, paying, size)

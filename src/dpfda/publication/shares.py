@@ -6,61 +6,97 @@ that it opens has the noise in it.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from dpfda.mechanisms import Design
+from dpfda.noise import NoiseLaw
+from dpfda.noise.protocol import AnyNorm, Width
 from dpfda.noise.shared import SharedGaussianNoise, SharedLaplaceNoise, shared
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
-from dpfda.publication.charging import Paying, charge
+from dpfda.publication.charging import Paying, charge, recomputed
 from dpfda.publication.means import MeanPlan, ReleasedMean, released_mean
+from dpfda.publication.plan import Plan
 
 SharedLaw = SharedGaussianNoise | SharedLaplaceNoise
 
 
-def shared_law(plan: MeanPlan, honest: int) -> SharedLaw:
-    """The law of so many shares, which together keep the plan's guarantee.
+@dataclass(frozen=True, eq=False)
+class Sharing:
+    """What of a plan gets noise that can be drawn in shares. Public.
 
-    Raises ParameterError or RefusedMechanismError if the plan's noise cannot be drawn in shares.
+    plan: Whose certificate is charged.
+    noise: The central law.
+    norm, width: Neighbouring data sets move the integers by at most `width` in this norm.
+    guarantee: What the noise gives.
     """
-    design, problem = _design(plan), plan.problem(int(plan.size or 0))
-    return shared(design.noise, honest, *problem.differences(design), problem.guarantee)
 
+    plan: Plan
+    noise: NoiseLaw
+    norm: AnyNorm
+    width: Width
+    guarantee: Guarantee
 
-def lost(plan: MeanPlan, law: SharedLaw, shares: int) -> Guarantee:
-    """What is lost to whoever can subtract all but so many shares, rounded outward.
+    @classmethod
+    def of_mean(cls, plan: MeanPlan) -> Sharing:
+        """Of a mean. Raises ParameterError if its number of units is private and has noise."""
+        design, problem = _design(plan), plan.problem(int(plan.size or 0))
+        return cls(plan, design.noise, *problem.differences(design), problem.guarantee)
 
-    Raises RefusedMechanismError where nothing is proved for so few.
-    """
-    problem = plan.problem(int(plan.size or 0))
-    left = replace(law, drawn=shares)
-    return left.achieved(*problem.differences(_design(plan)), problem.guarantee)
+    def law(self, honest: int) -> SharedLaw:
+        """The law of so many shares, which together keep the guarantee.
 
+        Raises RefusedMechanismError if the noise cannot be drawn in shares.
+        """
+        return shared(self.noise, honest, self.norm, self.width, self.guarantee)
 
-def with_share(total: IntegerSum, plan: MeanPlan, law: SharedLaw, paying: Paying) -> IntegerSum:
-    """Charge, draw one share and add it to a party's sum: a sum that may be masked.
+    def lost(self, law: SharedLaw, shares: int) -> Guarantee:
+        """What is lost to whoever can subtract all but so many shares, rounded outward.
 
-    Raises BudgetError if the ledger refuses; nothing was drawn.
-    """
-    made = IntegerSum(law.components)
-    charge(paying, _certified(plan), plan.entry())
-    # Under add/remove neighbours the number of units is private, and has no noise: nobody opens it.
-    public = plan.neighbours is Neighbours.REPLACE_ONE
-    return made.add_totals(total.with_noise(law.share()), public and total.count_with_noise(0, 1))
+        Raises RefusedMechanismError where nothing is proved for so few.
+        """
+        return replace(law, drawn=shares).achieved(self.norm, self.width, self.guarantee)
+
+    def certified(self) -> Certificate:
+        """The guarantee alone: sums of shares are close to the law that composes better, and not it."""
+        cost = Cost(self.guarantee)
+        return replace(self.plan.certified(), guarantee=cost.guarantee, stages=(WHOLE,), costs=(cost,))
+
+    def with_share(self, total: IntegerSum, law: SharedLaw, paying: Paying) -> IntegerSum:
+        """Charge, draw one share and add it to a party's sum: a sum that may be masked.
+
+        Raises BudgetError if the ledger refuses; nothing was drawn.
+        """
+        made = IntegerSum(law.components)
+        charge(paying, self.certified(), self.plan.entry())
+        # Under add/remove neighbours the number of units is private, and has no noise: nobody opens it.
+        public = self.plan.neighbours is Neighbours.REPLACE_ONE
+        return made.add_totals(total.with_noise(law.share()), public and total.count_with_noise(0, 1))
+
+    def opened(
+        self, total: IntegerSum, law: SharedLaw, paying: Paying
+    ) -> tuple[tuple[int, ...], Certificate]:
+        """Charge for a total with the noise of all shares in it: its integers, and what was promised.
+
+        law: With as many shares drawn as are in the total.
+        """
+        certificate = self.certified().fulfilled(recomputed(law, self.norm, self.width, self.guarantee))
+        charge(paying, certificate, self.plan.entry())
+        return total.with_noise([0] * law.components), certificate
 
 
 def publish_shared(
     total: IntegerSum, plan: MeanPlan, law: SharedLaw, paying: Paying, size: int | None = None
 ) -> ReleasedMean:
-    """Charge for a total that has the noise of all shares in it, and release it.
+    """Charge for a mean's total that has the noise of all shares in it, and release it.
 
-    law: With as many shares drawn as are in the total.
+    law: As in `Sharing.opened`.
     size: The public number of units in it, where that is not the plan's.
     """
-    design, certificate = replace(_design(plan), noise=law), _certified(plan)
+    design, certificate = replace(_design(plan), noise=law), Sharing.of_mean(plan).certified()
     size = int(plan.size or 0) if size is None else size
     public = plan.around(size, design, float(size), certificate)
     charge(paying, certificate, plan.entry())
@@ -74,9 +110,3 @@ def _design(plan: MeanPlan) -> Design:
             "noise", "be drawn by the coordinator where the number of units is private", "'shared'"
         )
     return design
-
-
-def _certified(plan: MeanPlan) -> Certificate:
-    """The guarantee alone: sums of shares are close to the law that composes better, and not it."""
-    cost = Cost(plan.guarantee)
-    return replace(plan.certified(), guarantee=cost.guarantee, stages=(WHOLE,), costs=(cost,))

@@ -130,12 +130,16 @@ def one_scale(numbers: str) -> Entry:
 
     def read(value: object, beside: Mapping[str, object], _: object) -> NoiseLaw:
         law, count = encoding.mapping(value), len(encoding.sequence(beside[numbers]))
+        if "honest" in law:
+            # Of noise in shares.
+            return law_from_json({**law, "scales": [law["scale"]] * count})
         made = laws_of()[encoding.text(law["law"])].equal(count, encoding.integer(law["scale"], 1))
         return cast("NoiseLaw", made)
 
     def write(noise: NoiseLaw) -> dict[str, object]:
         (scale,) = set(vars(noise)["scales"])
-        return {"law": noise.law, "words": noise.describe(), "scale": int(scale)}
+        shares = {name: value for name, value in vars(noise).items() if name in ("honest", "drawn")}
+        return {"law": noise.law, "words": noise.describe(), "scale": int(scale), **shares}
 
     return Entry(read, write)
 

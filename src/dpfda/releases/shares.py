@@ -13,6 +13,7 @@ import numpy as np
 from dpfda.bases.grids import frozen
 from dpfda.mechanisms.design.shares import EXPONENT, share_differences
 from dpfda.noise import GaussianNoise, NoiseLaw
+from dpfda.noise.shared import SharedGaussianNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.guarantees import Neighbours
@@ -32,7 +33,7 @@ def noise_on_shares(
         raise ValueError("shares are in units of at most one")
     if parts and exponent != EXPONENT:
         raise ValueError("shares and their parts are in different units")
-    gaussian = isinstance(noise, GaussianNoise)
+    gaussian = isinstance(noise, GaussianNoise | SharedGaussianNoise)
     return [AddedNoise(noise, *share_differences(gaussian, neighbours, *(parts or (1 << exponent,))))]
 
 

@@ -19,6 +19,8 @@ from dpfda.numerics.arrays import Cells, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.publication import Plan
+from dpfda.publication.charging import Paying
+from dpfda.publication.shares import SharedLaw, Sharing
 from dpfda.records.labels import units_of
 from dpfda.spine.arguments import Columns, Labels, Records
 from dpfda.spine.embedding import embedding_of
@@ -84,6 +86,30 @@ class PooledSum(ABC):
     @abstractmethod
     def publish(self, total: IntegerSum, ledger: object = None) -> Release:
         """Charge, draw and release the total of all holders; the ledger as an estimator takes it."""
+
+    @property
+    def sharing(self) -> Sharing:
+        """What of the sum can get noise in shares, of which each holder draws one.
+
+        Raises
+        ------
+        ParameterError
+            If nothing can.
+        """
+        raise ParameterError("noise", "be 'central' but for a mean or a density", "'shared'")
+
+    def measured(self, total: IntegerSum) -> IntegerSum:
+        """The integers that get noise in shares, from the sum. Private like it."""
+        return total
+
+    def publish_shared(
+        self, total: IntegerSum, law: SharedLaw, paying: Paying, size: int | None
+    ) -> Release:
+        """Charge for and release a total of `measured` that has the noise of all shares in it.
+
+        size is the public number of units in it; None where that is private.
+        """
+        raise NotImplementedError
 
     def describe(self) -> str:
         """The bound on one unit, and where it lies, in words."""

@@ -109,7 +109,7 @@ VERB = Group(
             ("columns",),
             (POINTS, NOISE),
         ),
-        agree_on(density.VERB, "--column age:0:105"),
+        agree_on(density.VERB, "--column age:0:105", (), (NOISE,)),
         agree_on(covariance.VERB, "--bounds 0 1 --points 93", ("columns",), (POINTS,)),
         agree_on(
             compare.VERB,
