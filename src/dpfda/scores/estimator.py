@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, ParameterError
-from dpfda.numerics.parameters import choice, reals, shown, whole
+from dpfda.numerics.parameters import reals, shown, whole
 from dpfda.publication import Prepared
 from dpfda.records.cells import OUTSIDE
 from dpfda.records.containers import column_of
@@ -40,14 +40,12 @@ class PrivateScoreCurves(Estimator):
     epsilon, delta, rho
         As in `dpfda.PrivateMean`.
     score_bounds : (low, high)
-        Public ends of the score; scores beyond count as on them. Net benefit needs 0 and 1, or less.
+        Public ends of the score; scores beyond count as on them. Net benefit needs risks from 0 to 1.
     law : (float, float)
         Beta law between the bounds under which cells are equally likely: a public guess of where scores
         lie. By default finer at both ends; (1, 1) makes equal cells, (1, 4) finer ones at low risks.
     cells : int, optional
         Number of cells, from 2 to 256. By default from public numbers.
-    noise : {"auto", "laplace", "gaussian"}
-        On the counts, as in `dpfda.PrivateDensity`.
     unit : str or PrivacyUnit, optional
         Who is protected. Under add/remove a public size is needed, unless `cells` is given.
     reading : Reading, optional
@@ -62,10 +60,10 @@ class PrivateScoreCurves(Estimator):
 
     Notes
     -----
-    **Guarantee.** Pure epsilon, (epsilon, delta) or rho, one unit being one record, or all of one label of
-    `groups`, whose shares of the cells are at most one in all. Independent Laplace noise of scale
-    2 / epsilon persons (1 / epsilon under add/remove) on each cell gives pure epsilon. The score has to be
-    public: it must not have been fitted to these people.
+    **Guarantee.** Pure epsilon, (epsilon, delta) or rho, one unit being one record, or all of one label
+    of `groups`, whose shares of the cells are at most one in all. Independent Laplace noise of scale
+    2 / epsilon persons (1 / epsilon under add/remove) on each cell gives pure epsilon. The score has to
+    be public: it must not have been fitted to these people.
 
     References
     ----------
@@ -91,7 +89,6 @@ class PrivateScoreCurves(Estimator):
         score_bounds: ArrayLike | None = None,
         law: ArrayLike = (0.5, 0.5),
         cells: int | None = None,
-        noise: str = "auto",
         unit: Protected = None,
         reading: Reading | None = None,
         ledger: Payer = None,
@@ -173,7 +170,6 @@ class PrivateScoreCurves(Estimator):
     def _choices(self) -> tuple[tuple[float, float], tuple[float, float], int | None]:
         """Bounds, law and cells, checked."""
         check_choices(self)
-        choice(self.noise, "noise", ("auto", "laplace", "gaussian"))
         bounds = _pair(self.score_bounds, "score_bounds", "(0, 1)")
         if not bounds[0] < bounds[1]:
             raise ParameterError("score_bounds", "increase", shown(self.score_bounds), "Swap the ends?")
@@ -188,7 +184,7 @@ class PrivateScoreCurves(Estimator):
         bounds, law, cells = self._choices()
         settings = self.settings
         return score_curves_plan(
-            self.asked(), count, settings=settings, bounds=bounds, law=law, cells=cells, noise=self.noise,
+            self.asked(), count, settings=settings, bounds=bounds, law=law, cells=cells,
             unit=settings.unit.called(groups), planned=planned,
         )  # fmt: skip
 

@@ -84,8 +84,8 @@ class ScoreCurvesPlan(TriedPlan, TablePlan):
     def error_words(self) -> str:
         few, many = (f"{100 * share:g}%" for share in OUTCOMES)
         return (
-            f"root mean square at a point of the ROC curve, from that of these {self.unit}s, for made-up "
-            f"scores of areas from {AREAS[0]:g} to {AREAS[-1]:g}, {few} or {many} with the outcome"
+            f"root mean square at a point of the ROC curve, from that of these {self.unit}s, for "
+            f"made-up scores of areas from {AREAS[0]:g} to {AREAS[-1]:g}, {few} or {many} with the outcome"
         )
 
     def trials(self, count: int) -> list[Trial]:
@@ -121,7 +121,6 @@ def score_curves_plan(
     bounds: tuple[float, float],
     law: tuple[float, float],
     cells: int | None,
-    noise: str,
     unit: str,
     planned: bool = False,
 ) -> ScoreCurvesPlan:
@@ -134,10 +133,10 @@ def score_curves_plan(
     def table_of(edges: Floats) -> ShareTable:
         many = edges.size - 1
         basis = f"{many} cells of scores, equally likely under a beta law of {law[0]:g} and {law[1]:g}"
-        words = {"summary": "score curves", "bound": bound_words(edges), "basis": basis}
+        words = {"summary": "score curves", "bound": bound_words(*bounds), "basis": basis}
         tuning = {"name": "score curves", "cells": many}
         relation = settings.unit.relation
-        return ShareTable(2 * many, guarantee, relation, unit, size, noise, words=words, tuning=tuning)
+        return ShareTable(2 * many, guarantee, relation, unit, size, words=words, tuning=tuning)
 
     if cells is None:
         quotient = stated_size(designed, "cells") / table_of(edges_of(bounds, law, FEWEST)).deviation

@@ -109,14 +109,14 @@ def draw_beside(views: tuple[View, View], ax: Axes | None = None) -> tuple[Axes,
 
 
 def draw_panels(views: Sequence[View]) -> Axes:
-    """Draw views beside each other in a new figure, each with scales of its own; gives the first axis."""
+    """Draw views beside each other in a new figure, each with scales of its own; gives the first."""
     first = _new_axis(views[0])
     figure = first.get_figure(root=True)
     assert figure is not None  # noqa: S101
     figure.clear()
     figure.set_size_inches(PANEL * len(views), HEIGHT)
     axes = figure.subplots(1, len(views), squeeze=False)[0]
-    return [draw(view, axis) for view, axis in zip(views, axes, strict=True)][0]
+    return [draw(view, axis) for view, axis in zip(views, axes, strict=True)][0]  # noqa: RUF015
 
 
 def _write(text: Text, *lines: str) -> None:
