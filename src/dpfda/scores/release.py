@@ -404,7 +404,7 @@ class ReleasedScoreCurves(Valued):
                 "them from what the score tells.",
             ],
             numbers={"auc": area.to_json(), "prevalence": share.to_json()},
-            findings={"area": str(area), "prevalence": str(share)},
+            findings={"prevalence": str(share)},
         )
 
     def _lines(self) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dpfda.command import options as o
 from dpfda.command.declared import DOCSTRING, REQUIRED, Given, Option
-from dpfda.command.publishing import Publication
+from dpfda.command.publishing import TRIED_UNITS, Publication
 from dpfda.command.reading import Reader, as_stated
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ VERB = Publication(
     "differential privacy.",
     estimators=("dpfda.scores.estimator:PrivateScoreCurves", "dpfda.mean.estimator:PrivateMean"),
     reader=ScoresAndOutcomes(),
+    trial=lambda estimator: estimator.plan(TRIED_UNITS).certified(),
     without=("missing", "standardize"),
     options=(
         Option("score_bounds", "--score-bounds", "LO HI", f"{DOCSTRING} Example: --score-bounds 0 1",
