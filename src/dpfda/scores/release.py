@@ -118,14 +118,14 @@ class ReleasedScoreCurves(Valued):
         drawn = self.shares.errors(np.random.Generator(np.random.Philox(key=0)), DRAWS)
         known = self.shares.public_size is not None
         drawn = drawn - known * drawn.mean(axis=1, keepdims=True)
-        return np.asarray(drawn.reshape(DRAWS, 2, -1))
+        return frozen(drawn.reshape(DRAWS, 2, -1))
 
     @cached_property
     def _sampled(self) -> Floats:
         """The same, with what sampling adds."""
         people, chances = round(self.shares.size), self.persons.ravel() / self.persons.sum()
         drawn = np.random.Generator(np.random.Philox(key=1)).multinomial(people, chances, DRAWS)
-        return np.asarray(self._noise + (drawn - people * chances).reshape(DRAWS, 2, -1))
+        return frozen(self._noise + (drawn - people * chances).reshape(DRAWS, 2, -1))
 
     def _errors(self, of: Of | None) -> Floats:
         return self._sampled if of == "population" else self._noise
@@ -225,7 +225,7 @@ class ReleasedScoreCurves(Valued):
 
     # Calibration.
 
-    @cached_property
+    @property
     def _starts(self) -> Integers:
         return group_starts(self.persons.sum(axis=0), self.shares.deviation)
 

@@ -57,8 +57,15 @@ VERB = Publication(
     trial=lambda estimator: estimator.plan(TRIED_UNITS).certified(),
     without=("missing", "standardize"),
     options=(
-        Option("score_bounds", "--score-bounds", "LO HI", f"{DOCSTRING} Example: --score-bounds 0 1",
-               o.MODEL, tuple[float, float], REQUIRED),
+        Option(
+            "score_bounds",
+            "--score-bounds",
+            "LO HI",
+            f"{DOCSTRING} Example: --score-bounds 0 1",
+            o.MODEL,
+            tuple[float, float],
+            REQUIRED,
+        ),
         Option("law", "--law", "A B", panel=o.MODEL, type=tuple[float, float], default=None),
         Option("cells", "--cells", "M", panel=o.MODEL, type=int),
     ),  # fmt: skip
