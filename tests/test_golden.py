@@ -7,7 +7,8 @@ private number of units had its noise in one with the sums, and one found by the
 histogram, a difference of groups, a session's answers, a survival curve, a regression of curves, a
 conditional density, a test of equality, a mean in two looks, a running mean and two releases of one
 mean, which are kinds of their own from this format on, as is a table of classes over two inputs;
-classifiers of three classes, one of them found by descent; a density on a scale; quantiles; and score curves.
+classifiers of three classes, one of them found by descent; a density on a scale; quantiles; and score
+curves.
 """
 
 import json

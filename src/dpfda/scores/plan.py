@@ -85,7 +85,8 @@ class ScoreCurvesPlan(TriedPlan, TablePlan):
         few, many = (f"{100 * share:g}%" for share in OUTCOMES)
         return (
             f"root mean square at a point of the ROC curve, from that of these {self.unit}s, for "
-            f"made-up scores of areas from {AREAS[0]:g} to {AREAS[-1]:g}, {few} or {many} with the outcome"
+            f"made-up scores of areas from {AREAS[0]:g} to {AREAS[-1]:g}, {few} or {many} with the "
+            "outcome"
         )
 
     def trials(self, count: int) -> list[Trial]:

@@ -68,7 +68,7 @@ VERB = Publication(
         ),
         Option("law", "--law", "A B", panel=o.MODEL, type=tuple[float, float], default=None),
         Option("cells", "--cells", "M", panel=o.MODEL, type=int),
-    ),  # fmt: skip
+    ),
     plans=("dpfda plan scores --units 2000 --epsilon 1 --score-bounds 0 1",),
     examples=(
         "dpfda scores patients.csv --score risk --outcome died --score-bounds 0 1 --epsilon 1 "
