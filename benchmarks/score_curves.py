@@ -1,8 +1,8 @@
 """How exact score curves are: areas beside rivals of the same epsilon, and how often bands held.
 
 Run with: python -m benchmarks.score_curves [RELEASES]
-Scores are binormal, as calibrated risks or spread evenly, and risks of a logistic regression on the breast
-cancer data of scikit-learn, fitted on a half that is taken to be public.
+Scores are binormal, as calibrated risks or spread evenly, and risks of a logistic regression on the
+breast cancer data of scikit-learn, fitted on a half that is taken to be public.
 """
 
 import math
@@ -68,7 +68,7 @@ def histogram(people: People, epsilon: float, random: np.random.Generator) -> fl
 def pairs(people: People, epsilon: float, random: np.random.Generator) -> float:
     """Rival: the number of pairs in order and the number with the outcome, half of epsilon each.
 
-    Of n persons, one is in n - 1 pairs at most, and replacing one moves the number with the outcome by 1.
+    Of n persons, one is in n - 1 pairs at most; replacing one moves the number with the outcome by 1.
     """
     scores, ill = people
     count, many = len(ill), float(ill.sum())
@@ -99,9 +99,8 @@ def measure(name: str, draw: Callable[[], People], epsilon: float, releases: int
     found = np.mean(rows, axis=0)
     errors = " ".join(f"{math.sqrt(each):.4f}" for each in found[:3])
     held = " ".join(f"{100 * each:.0f}" for each in found[3:5])
-    print(
-        f"{name}: {errors} | sampling {np.std(sampled):.4f} | held {held} | {found[5]:.3f} {found[6]:.3f}"
-    )
+    wide = " ".join(f"{each:.3f}" for each in found[5:])
+    print(f"{name}: {errors} | sampling {np.std(sampled):.4f} | held {held} | {wide}", flush=True)
 
 
 def main(releases: int) -> None:

@@ -43,7 +43,7 @@ class PrivateScoreCurves(Estimator):
         Public ends of the score; scores beyond count as on them. Net benefit needs risks from 0 to 1.
     law : (float, float)
         Beta law between the bounds under which cells are equally likely: a public guess of where scores
-        lie. By default finer at both ends; (1, 1) makes equal cells, (1, 4) finer ones at low risks.
+        lie. By default a little finer at both ends; (1, 1) makes equal cells, (1, 4) finer low ones.
     cells : int, optional
         Number of cells, from 2 to 256. By default from public numbers.
     unit : str or PrivacyUnit, optional
@@ -87,7 +87,7 @@ class PrivateScoreCurves(Estimator):
         *,
         rho: Number = None,
         score_bounds: ArrayLike | None = None,
-        law: ArrayLike = (0.5, 0.5),
+        law: ArrayLike = (0.75, 0.75),
         cells: int | None = None,
         unit: Protected = None,
         reading: Reading | None = None,

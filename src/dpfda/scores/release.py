@@ -234,6 +234,13 @@ class ReleasedScoreCurves(Valued):
         """Edges (G + 1,) of groups of cells, each of enough persons; they follow the release."""
         return np.asarray(self.edges[np.append(self._starts, self._cells)])
 
+    @property
+    def _mean_scores(self) -> Floats:
+        """About the mean score of each group: persons are taken to be in the middles of their cells."""
+        people, middles = self.persons.sum(axis=0) + STEP, (self.edges[1:] + self.edges[:-1]) / 2
+        sums = np.add.reduceat([people * middles, people], self._starts, axis=1)
+        return np.asarray(sums[0] / sums[1])
+
     def _grouped(self, values: Floats, scores: ArrayLike) -> Floats:
         at = check_points(scores, self.score_bounds)
         return np.asarray(values[np.searchsorted(self.groups[1:-1], at, "right")])
@@ -267,8 +274,8 @@ class ReleasedScoreCurves(Valued):
         self, level: float = LEVEL, simultaneous: bool = True, of: Of = "sample",
         scores: ArrayLike | None = None,
     ) -> Band:  # fmt: skip
-        """Band for these shares, by default at the middles of the groups."""
-        at = np.atleast_1d((self.groups[1:] + self.groups[:-1]) / 2 if scores is None else scores)
+        """Band for these shares, by default at about the mean score of each group."""
+        at = np.atleast_1d(self._mean_scores if scores is None else scores)
         ends = self._with_outcome(self._starts, _asked(level, of, simultaneous))[1:]
         lower, upper = (self._grouped(end, at) for end in ends)
         return Band(at, lower, upper, level, simultaneous)
