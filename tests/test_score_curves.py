@@ -181,7 +181,7 @@ def test_a_release_depends_on_the_noisy_integers_alone(monkeypatch, tmp_path) ->
 
 def test_areas_and_rates_are_those_of_the_table() -> None:
     """Scores in the middles of cells: the area is Mann and Whitney's, with ties as half."""
-    edges = edges_of((0.0, 1.0), (0.5, 0.5), 12)
+    edges = made(cells=12).plan(100).edges
     scores, ill = people(3000, share=0.3)
     middles = ((edges[1:] + edges[:-1]) / 2)[np.searchsorted(edges[1:-1], scores, "right")]
     found = exact(middles, ill, cells=12)
