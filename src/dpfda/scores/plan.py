@@ -25,7 +25,7 @@ from dpfda.spine.settings import Settings
 # So many cells at a quotient of one of persons and noise, growing like what makes noise and the order
 # inside cells count alike. The factor had the narrowest bands of ROC curves of made-up scores.
 MANY, POWER, FEWEST, MOST = 0.25, 2 / 3, 8, 256
-# Areas and shares with the outcome of made-up scores.
+# Areas and shares with the outcome of made-up scores; `error_words` says them.
 AREAS, OUTCOMES = (0.65, 0.75, 0.85, 0.95), (0.1, 0.3)
 
 
@@ -63,10 +63,12 @@ class ScoreCurvesPlan(TriedPlan, TablePlan):
     designed: int | None
     about: Mapping[str, object]
     TRIALS: ClassVar[int] = 8
-    QUICK: ClassVar[int] = 4
-    BANDS: ClassVar[int] = 4
     scale = 1.0, "a rate of one"
     error_axis = "error at a point of the ROC curve"
+    error_words = (
+        "root mean square at a point of the ROC curve, from that of the same units, for made-up scores "
+        "of areas from .65 to .95, one or three in ten with the outcome"
+    )
 
     @property
     def tuning(self) -> dict[str, object]:
@@ -79,15 +81,6 @@ class ScoreCurvesPlan(TriedPlan, TablePlan):
     @property
     def n(self) -> int | None:
         return self.designed or self.expected_size
-
-    @property
-    def error_words(self) -> str:
-        few, many = (f"{100 * share:g}%" for share in OUTCOMES)
-        return (
-            f"root mean square at a point of the ROC curve, from that of these {self.unit}s, for "
-            f"made-up scores of areas from {AREAS[0]:g} to {AREAS[-1]:g}, {few} or {many} with the "
-            "outcome"
-        )
 
     def trials(self, count: int) -> list[Trial]:
         """Of binormal scores, evenly spread over the cells, with simulated noise."""

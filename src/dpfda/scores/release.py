@@ -24,7 +24,7 @@ from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.findings import Estimate
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import NoisyShares, used_units
-from dpfda.scores.tables import areas, below, consistent, deviation, group_starts, interval
+from dpfda.scores.tables import areas, below, consistent, group_starts, share_ends
 from dpfda.views import Curve, Line, draw, draw_panels
 
 if TYPE_CHECKING:
@@ -80,11 +80,10 @@ class ReleasedScoreCurves(Valued):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        edges = self.edges
-        if edges.ndim != 1 or edges.size < 3 or not np.all(np.diff(edges) > 0):
-            raise ParameterError("edges", "be three or more increasing numbers", "others")
-        if not np.all(np.isfinite(edges)) or len(self.shares.noisy) != 2 * self._cells:
-            raise ParameterError("shares", "be two a cell of finite edges", f"{len(self.shares.noisy)}")
+        edges, held = self.edges, len(self.shares.noisy)
+        rising = edges.ndim == 1 and np.all(np.isfinite(edges)) and np.all(np.diff(edges) > 0)
+        if not rising or held != 2 * self._cells or held < 4:
+            raise ParameterError("edges", "increase, with two shares for each cell", f"{held} shares")
 
     @property
     def _cells(self) -> int:
@@ -97,8 +96,8 @@ class ReleasedScoreCurves(Valued):
 
     @property
     def grid_points(self) -> Floats:
-        """False positive rates (101,) of tables."""
-        return np.linspace(0.0, 1.0, 101)
+        """False positive rates (201,) of tables."""
+        return np.linspace(0.0, 1.0, POINTS)
 
     @cached_property
     def counts(self) -> Floats:
@@ -112,23 +111,16 @@ class ReleasedScoreCurves(Valued):
         """The same, none of them negative."""
         return frozen(consistent(self.counts))
 
-    @cached_property
-    def _noise(self) -> Floats:
-        """Simulated errors (draws, 2, K) of `counts`, from a fixed key."""
-        drawn = self.shares.errors(np.random.Generator(np.random.Philox(key=0)), DRAWS)
-        known = self.shares.public_size is not None
-        drawn = drawn - known * drawn.mean(axis=1, keepdims=True)
-        return frozen(drawn.reshape(DRAWS, 2, -1))
-
-    @cached_property
-    def _sampled(self) -> Floats:
-        """The same, with what sampling adds."""
-        people, chances = round(self.shares.size), self.persons.ravel() / self.persons.sum()
-        drawn = np.random.Generator(np.random.Philox(key=1)).multinomial(people, chances, DRAWS)
-        return frozen(self._noise + (drawn - people * chances).reshape(DRAWS, 2, -1))
-
     def _errors(self, of: Of | None) -> Floats:
-        return self._sampled if of == "population" else self._noise
+        """Simulated errors (draws, 2, K) of `counts`, from a fixed key; of a sample, perhaps."""
+        generator = np.random.Generator(np.random.Philox(key=0))
+        drawn = self.shares.errors(generator, DRAWS)
+        if self.shares.public_size is not None:
+            drawn = drawn - drawn.mean(axis=1, keepdims=True)
+        if of == "population":
+            people, chances = round(self.shares.size), self.persons.ravel() / self.persons.sum()
+            drawn = drawn + generator.multinomial(people, chances, DRAWS) - people * chances
+        return drawn.reshape(DRAWS, 2, -1)
 
     # ROC curve.
 
@@ -162,21 +154,20 @@ class ReleasedScoreCurves(Valued):
         share, inner = self._below[:, 1:-1], np.arange(1.0, self._cells)
         people = (asked.of == "population") * self.persons.sum(axis=1, keepdims=True)
         about = (inner, self._cells - inner), self.shares.deviation**2, people
-        off = below(self._errors(asked.of))
-        off = np.abs(off[..., 1:-1] - share * off[..., -1:]) / deviation(share, *about)
-        largest = off.max(axis=(1, 2) if asked.simultaneous else 1)
-        far = np.quantile(largest, asked.level, axis=0, method="higher")
-        numbers = below(self.counts)
-        part = numbers[:, 1:-1]
-        lower, upper = interval(part, numbers[:, -1:] - part, *about, far)
+
+        def parted(tables: Floats) -> tuple[Floats, Floats]:
+            numbers = below(tables)
+            return numbers[..., 1:-1], numbers[..., -1:] - numbers[..., 1:-1]
+
+        numbers, errors = parted(self.counts), parted(self._errors(asked.of))
+        over = (1, 2) if asked.simultaneous else 1
+        lower, upper = share_ends(share, numbers, errors, *about, asked.level, over)
         if asked.simultaneous:
             # Shares below increase: what bounds one bounds the others.
             lower = np.maximum.accumulate(lower, axis=1)
             upper = np.minimum.accumulate(upper[:, ::-1], axis=1)[:, ::-1]
-        outer = np.zeros((2, 1)), np.ones((2, 1))
-        ends = np.minimum(lower, share), np.maximum(upper, share)
-        lower, upper = (np.concatenate([outer[0], each, outer[1]], axis=1) for each in ends)
-        return lower, upper
+        none, all_ = np.zeros((2, 1)), np.ones((2, 1))
+        return np.hstack([none, lower, all_]), np.hstack([none, upper, all_])
 
     def _values(self, at: Floats) -> Floats:
         false, true = 1 - self._below[:, ::-1]
@@ -252,13 +243,12 @@ class ReleasedScoreCurves(Valued):
         share = with_it / np.maximum(without + with_it, 1e-9)
         people = (asked.of == "population") * (without + with_it)
         about = (sizes, sizes), self.shares.deviation**2, people
-        off = np.add.reduceat(self._errors(asked.of), starts, axis=2)
-        off = np.abs((1 - share) * off[:, 1] - share * off[:, 0]) / deviation(share, *about)
-        largest = off.max(axis=1) if asked.simultaneous else off
-        far = np.quantile(largest, asked.level, axis=0, method="higher")
-        rest, part = np.add.reduceat(self.counts, starts, axis=1)
-        lower, upper = interval(part, rest, *about, far)
-        return share, np.minimum(lower, share), np.maximum(upper, share)
+        numbers, errors = (
+            np.moveaxis(np.add.reduceat(each, starts, axis=-1), -2, 0)[::-1]
+            for each in (self.counts, self._errors(asked.of))
+        )
+        over = 1 if asked.simultaneous else None
+        return share, *share_ends(share, numbers, errors, *about, asked.level, over)
 
     def prevalence(self, level: float = LEVEL, of: Of = "sample") -> Estimate:
         """Share of all persons with the outcome."""
@@ -308,7 +298,8 @@ class ReleasedScoreCurves(Valued):
         thresholds: ArrayLike | None = None,
     ) -> Band:  # fmt: skip
         """Band for net benefit, whatever the order of scores inside cells."""
-        at = self._thresholds(self._threshold_points if thresholds is None else thresholds)
+        usual = np.linspace(self.edges[0], min(self.edges[-1], HIGHEST), POINTS)
+        at = self._thresholds(usual if thresholds is None else thresholds)
         ends, errors = self._benefits(self.persons, at), self._errors(_asked(level, of).of)
         off = np.abs(self._benefits(self.persons + errors, at) - ends)
         band = band_from_errors(ends, off, level, simultaneous, ends)
@@ -323,10 +314,6 @@ class ReleasedScoreCurves(Valued):
         least = with_it[..., last] - odds * without[..., first]
         most = with_it[..., first] - odds * without[..., last]
         return np.concatenate([least, most], axis=-1) / self.shares.size
-
-    @property
-    def _threshold_points(self) -> Floats:
-        return np.linspace(self.edges[0], min(self.edges[-1], HIGHEST), POINTS)
 
     @property
     def _of_risks(self) -> bool:
@@ -347,9 +334,6 @@ class ReleasedScoreCurves(Valued):
 
     # Pictures and words.
 
-    def _band_points(self) -> Floats:
-        return np.linspace(0.0, 1.0, POINTS)[:, None]
-
     def view(self, level: float | None = LEVEL) -> Curve:
         chance = Line(np.arange(2.0), np.arange(2.0), "no better than chance", stroke="dotted")
         return self._curve([self._line(f"ROC curve, area {self.auc:.3f}", level), chance])
@@ -358,8 +342,8 @@ class ReleasedScoreCurves(Valued):
         """Views of the ROC curve, of calibration and, for risks between 0 and 1, of net benefit."""
         views, ends = [self.view(level)], np.array(self.score_bounds)
         asked = 0.5 if level is None else level
-        band = self.calibration_band(asked)
-        drawn = _drawn(band, self.calibration(band.points), f"in {band.points.size} groups", level, True)
+        band, words = self.calibration_band(asked), f"in {self._starts.size} groups"
+        drawn = _drawn(band, self.calibration(band.points), words, level, True)
         lines = (drawn, Line(ends, ends, "as predicted", stroke="dotted"))[: 1 + self._of_risks]
         views.append(Curve(lines, "score", "share with the outcome", "Calibration"))
         if self._of_risks:
@@ -367,8 +351,8 @@ class ReleasedScoreCurves(Valued):
             drawn = _drawn(band, self.net_benefit(band.points), "treat by the score", level)
             at = band.points[self.treat_all(band.points) >= -share / 2]
             lines = drawn, Line(at, self.treat_all(at), "treat all", stroke="dashed")
-            words = "threshold probability", "net benefit", "Decision curve (0: treat nobody)"
-            views.append(Curve(lines, *words, baseline=0.0))
+            axes, title = ("threshold probability", "net benefit"), "Decision curve (0: treat nobody)"
+            views.append(Curve(lines, *axes, title, baseline=0.0))
         return tuple(views)
 
     def plot(self, ax: Axes | None = None, level: float | None = LEVEL) -> Axes:

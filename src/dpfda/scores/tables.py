@@ -12,7 +12,7 @@ from dpfda.numerics.arrays import Floats, Integers
 
 # Groups of cells have at least so many deviations of their noise, and so many of all are there at most.
 LEAST, MOST_GROUPS = 10.0, 12
-Sizes = tuple[Floats, Floats]
+Pair = tuple[Floats, Floats] | Floats
 
 
 def consistent(counts: Floats) -> Floats:
@@ -48,24 +48,18 @@ def areas(tables: Floats) -> Floats:
     return np.asarray(np.stack([lower, lower + tied / 2, lower + tied], axis=-1) / pairs[..., None])
 
 
-def deviation(share: Floats, sizes: Sizes, variance: float, people: Floats) -> Floats:
-    """Standard deviation of (1 - p) a - p b, at the true share p of numbers a and b with noise.
-
-    sizes: Over how many cells a and b are sums.
-    variance: Of the noise in a cell.
-    people: How many the share is that of a sample of; 0 where it is their own.
-    """
-    noise = variance * ((1 - share) ** 2 * sizes[0] + share**2 * sizes[1])
-    return np.asarray(np.sqrt(noise + people * share * (1 - share)))
-
-
 def interval(
-    part: Floats, rest: Floats, sizes: Sizes, variance: float, people: Floats, far: Floats
-) -> Sizes:
+    part: Floats, rest: Floats, sizes: Pair, variance: float, people: Floats, far: Floats
+) -> tuple[Floats, Floats]:
     """Ends of the shares p at which (1 - p) a - p b is at most `far` deviations from zero.
 
     After Fieller (1954). They hold for as few people as one likes: where noise may hide all of them,
     they are 0 and 1.
+
+    part, rest: Noisy numbers a and b.
+    sizes: Over how many cells a and b are sums.
+    variance: Of the noise in a cell.
+    people: How many the share is that of a sample of; 0 where it is their own.
     """
     square, whole = far**2, part + rest
     second = whole**2 + square * (people - variance * (sizes[0] + sizes[1]))
@@ -74,6 +68,24 @@ def interval(
     known = (second > 0) & (whole > 0)
     lower, upper = (np.clip((first + each) / np.where(known, second, 1), 0, 1) for each in (-root, root))
     return np.where(known, lower, 0.0), np.where(known, upper, 1.0)
+
+
+def share_ends(
+    share: Floats, numbers: Pair, errors: Pair, sizes: Pair, variance: float, people: Floats,
+    level: float, over: int | tuple[int, ...] | None,
+) -> tuple[Floats, Floats]:  # fmt: skip
+    """Ends for the shares p = a / (a + b) of numbers, by the law of their errors at estimates of p.
+
+    errors: Draws (draws, ..) of the errors of a and b.
+    over: Axes of the draws over which shares are held at once; None for each by itself.
+    Further parameters as of `interval`.
+    """
+    law = variance * ((1 - share) ** 2 * sizes[0] + share**2 * sizes[1]) + people * share * (1 - share)
+    off = np.abs((1 - share) * errors[0] - share * errors[1]) / np.sqrt(law)
+    largest = off if over is None else off.max(axis=over)
+    far = np.quantile(largest, level, axis=0, method="higher")
+    lower, upper = interval(numbers[0], numbers[1], sizes, variance, people, far)
+    return np.minimum(lower, share), np.maximum(upper, share)
 
 
 def group_starts(people: Floats, deviation: float) -> Integers:

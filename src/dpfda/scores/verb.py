@@ -57,15 +57,8 @@ VERB = Publication(
     trial=lambda estimator: estimator.plan(TRIED_UNITS).certified(),
     without=("missing", "standardize"),
     options=(
-        Option(
-            "score_bounds",
-            "--score-bounds",
-            "LO HI",
-            f"{DOCSTRING} Example: --score-bounds 0 1",
-            o.MODEL,
-            tuple[float, float],
-            REQUIRED,
-        ),
+        Option("score_bounds", "--score-bounds", "LO HI", f"{DOCSTRING} Example: --score-bounds 0 1",
+               o.MODEL, tuple[float, float], REQUIRED),
         Option("law", "--law", "A B", panel=o.MODEL, type=tuple[float, float], default=None),
         Option("cells", "--cells", "M", panel=o.MODEL, type=int),
     ),
@@ -74,4 +67,4 @@ VERB = Publication(
         "dpfda scores patients.csv --score risk --outcome died --score-bounds 0 1 --epsilon 1 "
         "--groups patient --out risk.json --plot risk.png",
     ),
-)
+)  # fmt: skip
