@@ -449,8 +449,12 @@ def test_questions_that_cannot_be_answered_are_refused(release) -> None:
         release.auc_interval(of="noise")
     with pytest.raises(ParameterError, match="level must"):
         release.sensitivity(0.5, level=1.0)
-    for asked in (release.sensitivity, release.net_benefit, release.calibration):
-        with pytest.raises(ParameterError, match="points"):
+    for asked, name in (
+        (release.sensitivity, "threshold"),
+        (release.net_benefit, "thresholds"),
+        (release.calibration, "scores"),
+    ):
+        with pytest.raises(ParameterError, match=rf"^{name} must lie in the domain .*found 1\.5"):
             asked(1.5)
     points = exact([1.0, 7.0, 3.0], [0, 1, 0], score_bounds=(0, 10), cells=4)
     with pytest.raises(ParameterError, match="score_bounds must lie within 0 and 1"):

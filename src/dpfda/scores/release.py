@@ -199,7 +199,7 @@ class ReleasedScoreCurves(Valued):
 
     def _rate(self, outcome: int, threshold: float, asked: Asked) -> Estimate:
         """Share of those of an outcome with a score below a threshold."""
-        at = check_points(threshold, self.score_bounds)
+        at = _within(threshold, self.score_bounds, "threshold")
         ends = zip(self._ends_below(asked), self._around_places(at), strict=True)
         value = np.interp(at, self.edges, self._below[outcome])
         lower, upper = (float(end[outcome, place[0]]) for end, place in ends)
@@ -233,7 +233,7 @@ class ReleasedScoreCurves(Valued):
         return np.asarray(sums[0] / sums[1])
 
     def _grouped(self, values: Floats, scores: ArrayLike) -> Floats:
-        at = check_points(scores, self.score_bounds)
+        at = _within(scores, self.score_bounds, "scores")
         return np.asarray(values[np.searchsorted(self.groups[1:-1], at, "right")])
 
     def _with_outcome(self, starts: Integers, asked: Asked) -> tuple[Floats, Floats, Floats]:
@@ -321,10 +321,10 @@ class ReleasedScoreCurves(Valued):
 
     def _thresholds(self, thresholds: ArrayLike) -> Floats:
         if not self._of_risks:
-            low, high = self.score_bounds
             words = "lie within 0 and 1 for net benefit"
-            raise ParameterError("score_bounds", words, f"({low:g}, {high:g})")
-        return check_points(thresholds, (float(self.edges[0]), min(float(self.edges[-1]), HIGHEST)))
+            raise ParameterError("score_bounds", words, f"{self.score_bounds}")
+        low, high = self.score_bounds
+        return _within(thresholds, (low, min(high, HIGHEST)), "thresholds")
 
     def _stated_bound(self) -> dict[str, object]:
         return {"description": bound_words(*self.score_bounds)}
@@ -405,6 +405,14 @@ class ReleasedScoreCurves(Valued):
 def _asked(level: float, of: object, simultaneous: bool = False) -> Asked:
     stated = STATED[STATED.index(choice(of, "of", STATED))]
     return Asked(check_level(level, simultaneous), simultaneous, stated)
+
+
+def _within(given: ArrayLike, ends: tuple[float, float], name: str) -> Floats:
+    """Numbers (q,) between ends; refused by the name that the caller has for them."""
+    try:
+        return check_points(given, ends)
+    except ParameterError as error:
+        raise ParameterError(name, error.constraint, error.found, error.remedy) from None
 
 
 def _like(given: ArrayLike, values: Floats) -> Any:
