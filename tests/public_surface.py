@@ -447,9 +447,7 @@ def objects() -> dict[str, Any]:
         "quantiles": quantiles.release_,
         "plan of quantiles": quantiles.plan(40),
         "quantiles estimator": quantiles,
-        "score curves": PrivateScoreCurves(1.0, score_bounds=(0, 1))
-        .fit(POINTS, POINTS > 0.5)
-        .release_,
+        "score curves": PrivateScoreCurves(1.0, score_bounds=(0, 1)).fit(POINTS, POINTS > 0.5).release_,
         "conditional density": plane.release_.conditional(0.4),
         "two-dimensional density": plane.release_,
         "histogram": density.release_.raw,
