@@ -19,6 +19,7 @@ from dpfda import (
     PrivateMean,
     PrivateQuantiles,
     PrivateReferenceBand,
+    PrivateScoreCurves,
 )
 from dpfda.mean.two_looks import TwoLooks
 from dpfda.records import LongCurves
@@ -88,6 +89,13 @@ def two_looks(random: np.random.Generator) -> None:
         mean.fit(rooms).release_.plot(axis).set_title(f"looks: {looks}")
 
 
+def score_curves(random: np.random.Generator) -> None:
+    """Risks of 5,000 made-up patients, too high where they are low, and too low where they are high."""
+    risks = random.beta(1.5, 4, size=5000)
+    died = random.random(5000) < np.minimum(1, 0.6 * risks + 0.9 * risks**2)
+    PrivateScoreCurves(1, score_bounds=(0, 1), unit="patient").fit(risks, died).release_.plot()
+
+
 def effects(random: np.random.Generator) -> None:
     """Scans of patients and others along a nerve tract, and least squares without noise."""
     rows = np.genfromtxt(
@@ -120,7 +128,7 @@ def effects(random: np.random.Generator) -> None:
 def main(folder: str) -> None:
     """Draw each by its name."""
     random = np.random.default_rng(3)
-    drawn = [density, quantiles, equality, sparse, reference, default_mean, two_looks]
+    drawn = [density, quantiles, equality, sparse, reference, default_mean, two_looks, score_curves]
     for draw in drawn + [effects] * ("DPFDA_DATA_DIR" in os.environ):
         draw(random)
         pyplot.gcf().savefig(Path(folder) / f"{draw.__name__}.png", dpi=90)

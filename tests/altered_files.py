@@ -61,6 +61,7 @@ NAMES = [
     *(
         "answers",
         "survival",
+        "score curves",
         "curve at covariates",
         "regression",
         "kernel regression",

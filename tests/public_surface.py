@@ -34,6 +34,7 @@ from dpfda import (
     PrivateKernelRegressor,
     PrivateMean,
     PrivateQuantiles,
+    PrivateScoreCurves,
     PrivateVectorMean,
     Reading,
 )
@@ -111,6 +112,10 @@ ESTIMATORS: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
     "PrivateSurvival": (
         {"epsilon": 1.0, "domain": (0, 1), "cells": 4},
         lambda made: made.fit(POINTS),
+    ),
+    "PrivateScoreCurves": (
+        {"epsilon": 1.0, "score_bounds": (0, 1), "cells": 4},
+        lambda made: made.fit(POINTS, POINTS > 0.5),
     ),
     "PrivateCox": (
         {"epsilon": 1.0, "domain": (0, 1), "cells": 4, "covariates": {"x": (0, 1)}},
@@ -272,6 +277,7 @@ CALLS |= {
             "aligned": {"columns": {"a": ["1", "2"]}},
             "draw": {"view": VIEW},
             "draw_beside": {"views": (VIEW, VIEW)},
+            "draw_panels": {"views": (VIEW, VIEW)},
             "given_axis": {"ax": None},
             "to_csv": {"table": TABLE},
             "to_frame": {"table": TABLE},
@@ -363,6 +369,7 @@ OWN: dict[str, dict[str, Any]] = {
     "plan of a test.least_n": {"error": 0.05}, "plan of a test.least_epsilon": {"error": 0.05},
     "quantiles estimator": {"X": POINTS}, "quantiles.to_fdatagrid": {"points": [0.1, 0.5]},
     "quantiles.interval": {"share": 0.5},
+    "score curves": {"threshold": 0.4, "thresholds": [0.2, 0.4], "scores": [0.2, 0.4]},
     "several values": {"name": "x"}, "estimator of several values": {"X": {"x": CURVES, "y": CURVES}},
     "estimator of several values.plan": {"channels": 2},
     **{
@@ -440,6 +447,7 @@ def objects() -> dict[str, Any]:
         "quantiles": quantiles.release_,
         "plan of quantiles": quantiles.plan(40),
         "quantiles estimator": quantiles,
+        "score curves": PrivateScoreCurves(1.0, score_bounds=(0, 1)).fit(POINTS, POINTS > 0.5).release_,
         "conditional density": plane.release_.conditional(0.4),
         "two-dimensional density": plane.release_,
         "histogram": density.release_.raw,

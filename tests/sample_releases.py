@@ -27,6 +27,7 @@ from dpfda import (
     PrivateReferenceBand,
     PrivateRunningMean,
     PrivateScalarOnFunction,
+    PrivateScoreCurves,
     PrivateSurvival,
     PrivateVectorMean,
     load,
@@ -227,6 +228,14 @@ KINDS: dict[str, Callable[[], Any]] = {
             1.0, bounds=(-3, 3), target_bounds=(-3, 3), covariates={"age": (0, 1)}, domain=Domain(GRID)
         )
         .fit(CURVES, CURVES[:, 0], np.linspace(0, 1, len(CURVES)))
+        .release_
+    ),
+    "score curves": lambda: (
+        PrivateScoreCurves(2.0, score_bounds=(0, 1), unit="patient").fit(PLACES, PLACES > 0.5).release_
+    ),
+    "score curves beyond risks": lambda: (
+        PrivateScoreCurves(2.0, 1e-6, score_bounds=(-1, 9), neighbours="add-remove", cells=5)
+        .fit(PLACES, PLACES > 0.5)
         .release_
     ),
     "synthetic curves": lambda: (

@@ -45,6 +45,10 @@ LINES: dict[str, tuple[str, ...]] = {
     ),
     "sample": ("curves.csv", *BOUNDED, *SPENT),
     "survival": ("times.csv", "--time", "t", "--event", "e", "--domain", "0", "10", *SPENT),
+    "scores": (
+        "times.csv", "--score", "t", "--outcome", "e", "--score-bounds", "0", "10", "--law", "1", "2",
+        *SPENT,
+    ),
     "cox": ("times.csv", "--time", "t", "--covariate", "e:0:1", "--domain", "0", "10", *SPENT),
     "reference": ("curves.csv", *BOUNDED, "--coverage", "0.2", *SPENT),
     "month": ("curves.csv", "--month", "1", "--state", "new.state", *BOUNDED, *SPENT),
@@ -88,6 +92,7 @@ LINES: dict[str, tuple[str, ...]] = {
     "plan effects": (*PLANNED, *BOUNDED, "--covariate", "x:0:1"),
     "plan scalar": (*PLANNED, *BOUNDED, "--target", "y:0:1"),
     "plan survival": (*PLANNED, "--domain", "0", "10"),
+    "plan scores": (*PLANNED, "--score-bounds", "0", "1"),
     "plan cox": (*PLANNED, "--domain", "0", "10", "--covariate", "x:0:1"),
     "plan regress": (*PLANNED, "--covariate", "x:0:1", "--target", "y:0:1"),
     "plan classify": (*PLANNED, "--covariate", "x:0:1", "--target", "c:a,b"),

@@ -7,7 +7,8 @@ private number of units had its noise in one with the sums, and one found by the
 histogram, a difference of groups, a session's answers, a survival curve, a regression of curves, a
 conditional density, a test of equality, a mean in two looks, a running mean and two releases of one
 mean, which are kinds of their own from this format on, as is a table of classes over two inputs;
-classifiers of three classes, one of them found by descent; a density on a scale; and quantiles.
+classifiers of three classes, one of them found by descent; a density on a scale; quantiles; and score
+curves.
 """
 
 import json
@@ -63,6 +64,8 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "ReleasedFunctionalRegression": lambda curves: [curves[term]([0.2, 0.9]) for term in curves.terms],
     "ReleasedScalarOnFunction": lambda model: model([0.2, 0.9]),
     "ReleasedCurveSampler": lambda made: made([0.2, 0.9]),
+    # Areas follow from an isotonic fit; rates at thresholds from draws.
+    "ReleasedScoreCurves": lambda curves: [curves.auc, *curves([0.2, 0.9])],
     "ReleasedCox": lambda model: [*(model[term].value for term in model.effects), *model([0.2, 0.9])],
     # The curve is drawn, so that its last digits are those of the machine.
     "ReleasedSurvival": lambda curve: curve.counts,

@@ -31,6 +31,7 @@ from dpfda import (
     PrivateReferenceBand,
     PrivateRunningMean,
     PrivateScalarOnFunction,
+    PrivateScoreCurves,
     PrivateSurvival,
     PrivateVectorMean,
     Session,
@@ -76,6 +77,7 @@ from dpfda.releases.staged import TwoStageFunction
 from dpfda.running.release import ReleasedRunningMean
 from dpfda.sampler.release import ReleasedCurveSampler
 from dpfda.scalar.release import ReleasedScalarOnFunction
+from dpfda.scores.release import ReleasedScoreCurves
 from dpfda.survival.cox_release import ReleasedCox
 from dpfda.survival.release import ReleasedSurvival
 from dpfda.tuning import private_selection
@@ -103,6 +105,7 @@ def summaries() -> None:
     assert_type(PrivateReferenceBand(1.0).fit(X).release_, ReleasedReferenceBand)
     assert_type(PrivateRunningMean(1.0).open("means.state").publish(X), ReleasedRunningMean)
     assert_type(PrivateSurvival(1.0).fit(Y, Y).release_, ReleasedSurvival)
+    assert_type(PrivateScoreCurves(1.0).fit(Y, Y).release_, ReleasedScoreCurves)
     assert_type(PrivateCox(1.0).fit(Y, Y, X).release_, ReleasedCox)
     assert_type(PrivateFunctionalRegression(1.0).fit(X, X).release_, ReleasedFunctionalRegression)
     assert_type(release_function(np.sin, 1, 1.0, 4, (0, 1)), LatticeRelease)
@@ -150,6 +153,7 @@ def files() -> None:
     assert_type(ReleasedRunningMean.load("f"), ReleasedRunningMean)
     assert_type(CombinedMean.load("f"), CombinedMean)
     assert_type(ReleasedSurvival.load("f"), ReleasedSurvival)
+    assert_type(ReleasedScoreCurves.load("f"), ReleasedScoreCurves)
     assert_type(ReleasedCox.load("f"), ReleasedCox)
     assert_type(ReleasedTest.load("f"), ReleasedTest)
     assert_type(TwoStageFunction.load("f"), TwoStageFunction)

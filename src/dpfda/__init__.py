@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from dpfda.running.estimator import PrivateRunningMean
     from dpfda.sampler.estimator import PrivateCurveSampler
     from dpfda.scalar.estimator import PrivateScalarOnFunction
+    from dpfda.scores.estimator import PrivateScoreCurves
     from dpfda.spine.settings import Domain, PrivacyUnit, Reading
     from dpfda.survival.cox import PrivateCox
     from dpfda.survival.estimator import PrivateSurvival
@@ -49,6 +50,7 @@ _HOMES = {
     "PrivateQuantileCurves": "centiles.estimator",
     "PrivateSurvival": "survival.estimator",
     "PrivateCox": "survival.cox",
+    "PrivateScoreCurves": "scores.estimator",
     "PrivateReferenceBand": "reference.estimator",
     "PrivateRunningMean": "running.estimator",
     "PrivateFunctionalRegression": "effects.estimator",
@@ -77,6 +79,7 @@ __all__ = [
     "PrivateQuantileCurves",
     "PrivateSurvival",
     "PrivateCox",
+    "PrivateScoreCurves",
     "PrivateReferenceBand",
     "PrivateRunningMean",
     "PrivateFunctionalRegression",

@@ -1,6 +1,6 @@
 """What a release shows: curves with bands, images, tables; drawn and written without knowing kinds."""
 
-from dpfda.views.drawing import draw, draw_beside, given_axis
+from dpfda.views.drawing import draw, draw_beside, draw_panels, given_axis
 from dpfda.views.shapes import Curve, Image, Line, Table, View
 from dpfda.views.tables import aligned, to_csv, to_frame
 
@@ -13,6 +13,7 @@ __all__ = [
     "aligned",
     "draw",
     "draw_beside",
+    "draw_panels",
     "given_axis",
     "to_csv",
     "to_frame",

@@ -7,6 +7,7 @@ whatever the settings of matplotlib say of formulas and TeX.
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 # Okabe & Ito (2008): eight colours that people without full colour vision tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
-WIDTH, HEIGHT, SQUARE = 7.0, 4.2, 5.6
+WIDTH, HEIGHT, SQUARE, PANEL = 7.0, 4.2, 5.6, 4.6
 # Opacity of what is faded.
 PALE = 0.3
 # Share of the height that a line at the foot takes.
@@ -105,6 +106,17 @@ def draw_beside(views: tuple[View, View], ax: Axes | None = None) -> tuple[Axes,
     figure.set_size_inches(1.6 * WIDTH, HEIGHT)
     first, second = figure.subplots(1, 2, sharey=True)
     return draw(views[0], first), draw(views[1], second)
+
+
+def draw_panels(views: Sequence[View]) -> Axes:
+    """Draw views beside each other in a new figure, each with scales of its own; gives the first."""
+    first = _new_axis(views[0])
+    figure = first.get_figure(root=True)
+    assert figure is not None  # noqa: S101
+    figure.clear()
+    figure.set_size_inches(PANEL * len(views), HEIGHT)
+    axes = figure.subplots(1, len(views), squeeze=False)[0]
+    return [draw(view, axis) for view, axis in zip(views, axes, strict=True)][0]  # noqa: RUF015
 
 
 def _write(text: Text, *lines: str) -> None:

@@ -1,0 +1,147 @@
+"""The plan of score curves: cells from public numbers, the noise on them, and what to expect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy
+
+from dpfda.mechanisms.design.shares import EXPONENT
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.errors import ParameterError
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import Guarantee
+from dpfda.publication import NAMED, Paying, Prepared, Trial, TriedPlan, planner, stamp
+from dpfda.publication.tables import ShareTable, TablePlan
+from dpfda.releases.shares import NoisyShares
+from dpfda.scores.release import ReleasedScoreCurves, bound_words
+from dpfda.spine.choices import sizes_for, stated_size
+from dpfda.spine.settings import Settings
+
+# So many cells at a quotient of one of persons and noise, growing like what makes noise and the order
+# inside cells count alike. The factor had the narrowest bands of ROC curves of made-up scores.
+MANY, POWER, FEWEST, MOST = 0.25, 2 / 3, 8, 256
+# Areas and shares with the outcome of made-up scores; `error_words` says them.
+AREAS, OUTCOMES = (0.65, 0.75, 0.85, 0.95), (0.1, 0.3)
+
+
+def edges_of(bounds: tuple[float, float], law: tuple[float, float], cells: int) -> Floats:
+    """Edges (cells + 1,) of cells that are equally likely under a beta law between the bounds.
+
+    Raises ParameterError if two are one number.
+    """
+    low, high = bounds
+    edges = low + (high - low) * scipy.special.betaincinv(*law, np.linspace(0.0, 1.0, cells + 1))
+    edges[0], edges[-1] = low, high
+    if not np.all(np.diff(edges) > 0):
+        raise ParameterError("law", f"have {cells} different cells between the bounds", f"{law}")
+    return np.asarray(edges)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoreCurvesPlan(TriedPlan, TablePlan):
+    """Plan of score curves.
+
+    Parameters
+    ----------
+    edges : array (K + 1,)
+    table : ShareTable
+    size : int or None
+        Public number of units that count; None where it is private.
+    designed : int or None
+        Public number of units that the cells are for.
+    about : mapping
+    """
+
+    edges: Floats
+    table: ShareTable
+    size: int | None
+    designed: int | None
+    about: Mapping[str, object]
+    TRIALS: ClassVar[int] = 8
+    scale = 1.0, "a rate of one"
+    error_axis = "error at a point of the ROC curve"
+    error_words = (
+        "root mean square at a point of the ROC curve, from that of the same units, for made-up scores "
+        "of areas from .65 to .95, one or three in ten with the outcome"
+    )
+
+    @property
+    def tuning(self) -> dict[str, object]:
+        return {**self.table.tuning, "noise": self.table.described}
+
+    @property
+    def noise_words(self) -> str:
+        return f"table of scores by outcome: {self.table.described}"
+
+    @property
+    def n(self) -> int | None:
+        return self.designed or self.expected_size
+
+    def trials(self, count: int) -> list[Trial]:
+        """Of binormal scores, evenly spread over the cells, with simulated noise."""
+        if self.n is None:
+            return []
+        certificate, at = self.certified(), np.linspace(0.0, 1.0, 101)
+        noise = self.table.law.simulate(np.random.Generator(np.random.Philox(key=2)), count)
+        found = []
+        for number, drawn in enumerate(noise):
+            share = OUTCOMES[number % 2]
+            apart = np.sqrt(2.0) * scipy.special.ndtri(AREAS[number // 2 % len(AREAS)])
+            places = scipy.special.ndtri(np.linspace(0.0, 1.0, self.edges.size))
+            # Scores of both outcomes together are about even over the cells.
+            away = np.array([[-share], [1 - share]]) * apart
+            table = np.diff(scipy.special.ndtr(places - away)) * [[1 - share], [share]] * self.n
+            noisy = tuple(int(x) for x in np.rint(np.ldexp(table.ravel(), EXPONENT) + drawn))
+            made = self.assemble(NoisyShares(noisy, self.table.law, self.table.public_size), certificate)
+            found.append(Trial(made, at, scipy.special.ndtr(apart + scipy.special.ndtri(at))))
+        return found
+
+    def assemble(self, shares: NoisyShares, certificate: Certificate) -> ReleasedScoreCurves:
+        """The released curves around the mechanism's output: post-processing."""
+        return ReleasedScoreCurves(self.edges, shares, certificate, {**self.about, **stamp()})
+
+
+@planner
+def score_curves_plan(
+    guarantee: Guarantee,
+    count: int,
+    *,
+    settings: Settings,
+    bounds: tuple[float, float],
+    law: tuple[float, float],
+    cells: int | None,
+    unit: str,
+    planned: bool = False,
+) -> ScoreCurvesPlan:
+    """The plan of score curves; `count` units are there, or are planned.
+
+    Raises ParameterError if a public number is missing or unusable.
+    """
+    size, designed = sizes_for(settings, count, planned)
+
+    def table_of(edges: Floats) -> ShareTable:
+        many = edges.size - 1
+        basis = f"{many} cells of scores, equally likely under a beta law of {law[0]:g} and {law[1]:g}"
+        words = {"summary": "score curves", "bound": bound_words(*bounds), "basis": basis}
+        tuning = {"name": "score curves", "cells": many}
+        relation = settings.unit.relation
+        return ShareTable(2 * many, guarantee, relation, unit, size, words=words, tuning=tuning)
+
+    if cells is None:
+        quotient = stated_size(designed, "cells") / table_of(edges_of(bounds, law, FEWEST)).deviation
+        cells = int(np.clip(round(MANY * quotient**POWER), FEWEST, MOST))
+    edges = edges_of(bounds, law, cells)
+    return ScoreCurvesPlan(edges, table_of(edges), size, designed, {"summary": "score curves"})
+
+
+def publish_score_curves(
+    prepared: Prepared[ScoreCurvesPlan, IntegerSum], paying: Paying = NAMED
+) -> ReleasedScoreCurves:
+    """Charge, draw, add: the released curves."""
+    shares, certificate = prepared.plan.table.publish(prepared.total, paying)
+    return prepared.plan.assemble(shares, certificate)

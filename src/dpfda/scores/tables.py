@@ -1,0 +1,99 @@
+"""What a table (2, K) says, of persons without and with an outcome in K cells of increasing scores.
+
+All here is post-processing of noisy, public numbers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy
+
+from dpfda.numerics.arrays import Floats, Integers
+
+# Groups of cells have at least so many deviations of their noise, and so many of all are there at most.
+LEAST, MOST_GROUPS = 10.0, 12
+Pair = tuple[Floats, Floats] | Floats
+
+
+def consistent(counts: Floats) -> Floats:
+    """The table with no number below zero: running sums of each row are levelled where they fall.
+
+    A row keeps its sum, or one person where that is less.
+    """
+    rows = []
+    for row in counts:
+        total = max(float(row.sum()), 1.0)
+        running = np.clip(scipy.optimize.isotonic_regression(np.cumsum(row)).x, 0.0, total)
+        running[-1] = total
+        rows.append(np.diff(running, prepend=0.0))
+    return np.array(rows)
+
+
+def below(tables: Floats) -> Floats:
+    """Numbers (.., K + 1) below each edge."""
+    running = np.cumsum(tables, axis=-1)
+    return np.concatenate([np.zeros_like(running[..., :1]), running], axis=-1)
+
+
+def areas(tables: Floats) -> Floats:
+    """Least, middle and largest areas (.., 3) under ROC curves of tables (.., 2, K).
+
+    The order of two persons in one cell, one with and one without the outcome, is not known: each such
+    pair counts as half, and may be none or one.
+    """
+    without, with_it = tables[..., 0, :], tables[..., 1, :]
+    pairs = np.prod(np.maximum(tables.sum(axis=-1), 1.0), axis=-1)
+    lower = np.sum(with_it * below(without)[..., :-1], axis=-1)
+    tied = np.sum(with_it * without, axis=-1)
+    return np.asarray(np.stack([lower, lower + tied / 2, lower + tied], axis=-1) / pairs[..., None])
+
+
+def interval(
+    part: Floats, rest: Floats, sizes: Pair, variance: float, people: Floats, far: Floats
+) -> tuple[Floats, Floats]:
+    """Ends of the shares p at which (1 - p) a - p b is at most `far` deviations from zero.
+
+    After Fieller (1954). They hold for as few people as one likes: where noise may hide all of them,
+    they are 0 and 1.
+
+    part, rest: Noisy numbers a and b.
+    sizes: Over how many cells a and b are sums.
+    variance: Of the noise in a cell.
+    people: How many the share is that of a sample of; 0 where it is their own.
+    """
+    square, whole = far**2, part + rest
+    second = whole**2 + square * (people - variance * (sizes[0] + sizes[1]))
+    first = part * whole + square * (people / 2 - variance * sizes[0])
+    root = np.sqrt(np.maximum(first**2 - second * (part**2 - square * variance * sizes[0]), 0.0))
+    known = (second > 0) & (whole > 0)
+    lower, upper = (np.clip((first + each) / np.where(known, second, 1), 0, 1) for each in (-root, root))
+    return np.where(known, lower, 0.0), np.where(known, upper, 1.0)
+
+
+def share_ends(
+    share: Floats, numbers: Pair, errors: Pair, sizes: Pair, variance: float, people: Floats,
+    level: float, over: int | tuple[int, ...] | None,
+) -> tuple[Floats, Floats]:  # fmt: skip
+    """Ends for the shares p = a / (a + b) of numbers, by the law of their errors at estimates of p.
+
+    errors: Draws (draws, ..) of the errors of a and b.
+    over: Axes of the draws over which shares are held at once; None for each by itself.
+    Further parameters as of `interval`.
+    """
+    law = variance * ((1 - share) ** 2 * sizes[0] + share**2 * sizes[1]) + people * share * (1 - share)
+    off = np.abs((1 - share) * errors[0] - share * errors[1]) / np.sqrt(law)
+    largest = off if over is None else off.max(axis=over)
+    far = np.quantile(largest, level, axis=0, method="higher")
+    lower, upper = interval(numbers[0], numbers[1], sizes, variance, people, far)
+    return np.minimum(lower, share), np.maximum(upper, share)
+
+
+def group_starts(people: Floats, deviation: float) -> Integers:
+    """First cells of groups of neighbours, each of enough people (K,) for the noise in them."""
+    starts = [0]
+    for cell in range(1, people.size):
+        before, after = np.split(people[starts[-1] :], [cell - starts[-1]])
+        enough = [x.sum() >= LEAST * deviation * np.sqrt(2.0 * x.size) for x in (before, after)]
+        if all(enough) and before.sum() >= people.sum() / MOST_GROUPS:
+            starts.append(cell)
+    return np.array(starts)

@@ -1,0 +1,478 @@
+"""ROC, calibration and decision curves of a public score: sensitivity, noise, bands, files, words."""
+
+import itertools
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpfda import PrivacyUnit, PrivateScoreCurves, Reading, load
+from dpfda.errors import BudgetError, DataError, ParameterError, StorageError
+from dpfda.noise import GaussianNoise, KNormNoise
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.privacy.guarantees import PureDP, guarantee_for
+from dpfda.privacy.ledger import MemoryLedger
+from dpfda.scores.plan import edges_of
+from dpfda.scores.release import ReleasedScoreCurves
+from dpfda.scores.tables import areas, consistent, group_starts, interval
+from dpfda.testing import check_release
+from statistical import Audit, cut_noise, fits_only_at_its_scale
+
+UNIT = 1 << 20
+REPAIR = Reading(invalid="repair")
+GENERATOR = np.random.default_rng(20261128)
+
+
+def people(count: int, area: float = 0.8, share: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
+    """Calibrated risks from binormal scores with this area, and outcomes."""
+    apart = math.sqrt(2) * scipy.special.ndtri(area)
+    ill = GENERATOR.random(count) < share
+    scores = GENERATOR.normal(size=count) + apart * ill
+    return scipy.special.expit(math.log(share / (1 - share)) + apart * scores - apart**2 / 2), ill
+
+
+def true_area(scores: np.ndarray, ill: np.ndarray) -> float:
+    """Mann and Whitney's statistic, by ranks."""
+    ranks, many = scipy.stats.rankdata(scores), int(ill.sum())
+    return (ranks[ill].sum() - many * (many + 1) / 2) / (many * (len(ill) - many))
+
+
+def true_rates(scores: np.ndarray, ill: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """The ROC curve of persons: the largest true positive rate with at most this false one."""
+    found = np.zeros(at.size)
+    for threshold in np.append(np.unique(scores), np.inf):
+        true, false = (scores[ill] >= threshold).mean(), (scores[~ill] >= threshold).mean()
+        found = np.where(false <= at + 1e-12, np.maximum(found, true), found)
+    return found
+
+
+def made(epsilon: object = 1.0, delta: object = 0.0, **given: object) -> PrivateScoreCurves:
+    return PrivateScoreCurves(epsilon, delta, **{"score_bounds": (0, 1), **given})
+
+
+def exact(scores: object, ill: object, epsilon: float = 1e6, **given: object) -> ReleasedScoreCurves:
+    """A release with hardly any noise."""
+    return made(epsilon, **given).fit(scores, ill).release_
+
+
+@pytest.fixture(scope="module")
+def release() -> ReleasedScoreCurves:
+    return made(unit="patient").fit(*people(2000)).release_
+
+
+# What a unit adds, and the noise.
+
+number = st.one_of(st.floats(-1, 2), st.sampled_from([None, "x", np.inf, 1, "0.5"]))
+record = st.tuples(number, st.sampled_from([0, 1, None, "1", True, 7]))
+unit = st.lists(record, min_size=1, max_size=4)
+
+
+def sums(units: list[list[tuple]]) -> np.ndarray:
+    """The private integers of some units, by the road of `fit`."""
+    rows = [(number, *each) for number, records in enumerate(units) for each in records]
+    groups, scores, ill = (list(column) for column in zip(*rows, strict=True))
+    prepared = made(cells=3, reading=REPAIR, unit="person").prepare(scores, ill, groups)
+    return np.array(prepared.total.with_noise([0] * 6), dtype=object)
+
+
+@settings(max_examples=60)
+@given(st.lists(unit, min_size=2, max_size=4), unit)
+def test_one_unit_moves_the_table_by_no_more_than_the_widths(units, other) -> None:
+    one, two = sums(units), sums([other, *units[1:]])
+    assert sum(abs(one - two)) <= 2 * UNIT
+    assert sum((one - two) ** 2) <= 2 * UNIT**2
+    alone = one - sums([[(None, None)], *units[1:]])
+    assert min(alone) >= 0
+    assert sum(alone) <= UNIT
+
+
+def test_all_pairs_of_records_differ_in_two_cells_by_one() -> None:
+    """Every score at, below and above an edge, with either outcome: by brute force."""
+    edges = made(cells=3).plan(50).edges
+    scores = [-5.0, *edges, *np.nextafter(edges, -1), *np.nextafter(edges, 2), 0.4, 7.0]
+    tables = [sums([[(score, ill)], [(0.5, 1)]]) for score in scores for ill in (0, 1)]
+    moved = [one - two for one, two in itertools.combinations(tables, 2)]
+    assert {sum(abs(each)) for each in moved} == {0, 2 * UNIT}
+    assert {sum(each) for each in moved} == {0}
+    cells = np.array([sums([[(score, 1)], [(0.5, 0)]])[3:].argmax() for score in sorted(scores)])
+    # The lower edge belongs to a cell, and the bounds hold what lies beyond them.
+    assert cells.tolist() == sorted(cells)
+    assert [sums([[(edge, 1)], [(0.5, 0)]])[3:].argmax() for edge in edges] == [0, 1, 2, 2]
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_laplace_scales_are_the_width_over_epsilon(neighbours: str) -> None:
+    law = made(Fraction(7, 3), cells=5, unit=PrivacyUnit("person", neighbours)).plan(100).table.law
+    assert isinstance(law, KNormNoise)
+    width = 2 * UNIT if neighbours == "replace-one" else UNIT
+    assert {*law.scales} == {math.ceil(width / Fraction(7, 3))}
+    assert len(law.scales) == 10
+
+
+def test_normal_noise_has_the_deviation_of_its_rho() -> None:
+    law = made(None, rho=0.02, cells=5).plan(100).table.law
+    assert isinstance(law, GaussianNoise)
+    # Replace-one moves two cells by one: rho = 2 / (2 s^2).
+    deviation = math.sqrt(float(law.variances()[0])) / UNIT
+    assert deviation == pytest.approx(math.sqrt(1 / 0.02), rel=1e-5)
+
+
+def test_released_counts_have_the_stated_law_and_no_other() -> None:
+    estimator = made(0.5, cells=40, unit=PrivacyUnit("person", "add-remove"))
+    errors = []
+    for _ in range(60):
+        # Counts of those with the outcome are noise alone.
+        errors += estimator.fit([0.5, 0.6], [0, 0]).release_.counts[1].tolist()
+    # Scale 1 / epsilon = 2 persons.
+    assert fits_only_at_its_scale(errors, scipy.stats.laplace(scale=2).cdf)
+
+
+def audited() -> Audit:
+    """Two data sets that differ in the score and outcome of one person."""
+    estimator = made(1.5, cells=3)
+    pair = [estimator.prepare([0.1, 0.5, s], [0, 1, ill]) for s, ill in ((0.9, 1), (0.1, 0))]
+    noise = pair[0].plan.table.law
+    sums = [np.array(each.total.with_noise([0] * 6), dtype=float) for each in pair]
+    return Audit(sums, noise, 1.5, publish=[each.total.with_noise for each in pair])
+
+
+def test_no_event_tells_neighbours_apart_by_more_than_the_claim() -> None:
+    audit = audited()
+    assert audit.claim / 2 <= audit.bound(8000) <= audit.claim
+
+
+def test_noise_cut_by_root_two_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    audit = audited()
+    cut_noise(monkeypatch, KNormNoise)
+    assert audit.bound(10_000) > audit.claim
+
+
+def test_the_ledger_is_charged_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = MemoryLedger()
+    ledger.create("trial", guarantee_for(3, 1e-5), "replace-one", "record")
+    estimator = made(1, 1e-6, cells=4, ledger=ledger.of("trial"))
+    assert estimator.fit([0.1, 0.2, 0.9], [0, 0, 1]).release_.guarantee == PureDP(1)
+    monkeypatch.setattr(KNormNoise, "draw", lambda self: pytest.fail("drawn"))
+    with pytest.raises(BudgetError):
+        estimator.set_params(epsilon=2.5).fit([0.1, 0.2, 0.9], [0, 0, 1])
+
+
+def test_a_release_depends_on_the_noisy_integers_alone(monkeypatch, tmp_path) -> None:
+    estimator = made(unit=PrivacyUnit("person", "add-remove", public_size=100), reading=REPAIR)
+    files = []
+    for name, count in (("few", 2), ("many", 700)):
+        with monkeypatch.context() as patch:
+            fixed = lambda self, noise: tuple((1 << 24) + i for i in range(len(noise)))  # noqa: E731
+            patch.setattr(IntegerSum, "with_noise", fixed)
+            found = estimator.fit(np.linspace(0, 1, count), np.arange(count) % 2).release_
+        files.append(json.loads(found.save(tmp_path / name).read_text()))
+    identities = [written.pop("release_id") for written in files]
+    assert identities[0] != identities[1]
+    assert files[0] == files[1]
+
+
+# Estimates, held to their definitions where there is hardly any noise.
+
+
+def test_areas_and_rates_are_those_of_the_table() -> None:
+    """Scores in the middles of cells: the area is Mann and Whitney's, with ties as half."""
+    edges = made(cells=12).plan(100).edges
+    scores, ill = people(3000, share=0.3)
+    middles = ((edges[1:] + edges[:-1]) / 2)[np.searchsorted(edges[1:-1], scores, "right")]
+    found = exact(middles, ill, cells=12)
+    area = true_area(middles, ill)
+    assert found.auc == pytest.approx(area, abs=1e-4)
+    at = np.linspace(0, 1, 200_001)
+    assert np.trapezoid(found(at), at) == pytest.approx(found.auc, abs=1e-5)
+    for edge in edges[1:-1:3]:
+        assert found.sensitivity(edge).value == pytest.approx((middles[ill] >= edge).mean(), abs=1e-3)
+        assert found.specificity(edge).value == pytest.approx((middles[~ill] < edge).mean(), abs=1e-3)
+        benefit = np.mean(ill & (middles >= edge)) - np.mean(~ill & (middles >= edge)) * edge / (
+            1 - edge
+        )
+        if edge < 0.99:
+            assert found.net_benefit(edge) == pytest.approx(benefit, abs=1e-2)
+            # At an edge nothing depends on order inside cells.
+            band = found.net_benefit_band(thresholds=[edge])
+            assert band.upper - band.lower == pytest.approx(0, abs=1e-2)
+    assert found.prevalence().value == pytest.approx(ill.mean(), abs=1e-4)
+    assert found.treat_all(0.2) == pytest.approx(ill.mean() - (1 - ill.mean()) / 4, abs=1e-3)
+    first, last = found.groups[2:4]
+    inside = (middles >= first) & (middles < last)
+    assert found.calibration(first) == pytest.approx(ill[inside].mean(), abs=1e-3)
+
+
+def test_the_interval_of_the_area_holds_every_order_inside_cells() -> None:
+    """Of all orders of two persons of each outcome in one cell: the worst are its ends."""
+    table = np.array([[2.0, 1.0], [2.0, 1.0]])
+    cells = [0, 0, 0, 0, 1, 1]
+    ill = np.array([0, 0, 1, 1, 0, 1], dtype=bool)
+    found = [
+        true_area(np.array(cells) + 0.9 * np.array([*order, *last]) / 4, ill)
+        for order in itertools.permutations(range(4))
+        for last in ((0, 1), (1, 0))
+    ]
+    assert areas(table) == pytest.approx([min(found), np.mean(found), max(found)])
+
+
+def test_a_consistent_table_keeps_sums_and_has_no_number_below_zero() -> None:
+    noisy = GENERATOR.normal(3, 6, size=(2, 30))
+    table = consistent(noisy)
+    assert table.min() >= 0
+    assert table.sum(axis=1) == pytest.approx(noisy.sum(axis=1))
+    # Running sums are no farther from any that increase than the noisy ones are.
+    truth = np.cumsum(np.full(30, 3.0))
+    for row, seen in zip(table, noisy, strict=True):
+        off = np.abs(np.clip(truth, 0, seen.sum()) - np.cumsum(row)).max()
+        assert off <= np.abs(truth - np.cumsum(seen)).max() + 1e-9
+    assert consistent(np.array([[-3.0, 1.0], [2.0, 1.0]]))[0].sum() == 1
+
+
+def test_intervals_of_shares_are_those_of_fieller() -> None:
+    """By a search over all shares; with noise that may hide all persons they are 0 and 1."""
+    sizes = np.array([3.0]), np.array([5.0])
+    every = np.linspace(0, 1, 200_001)
+    for case in ((40, 60, 0, 2), (-3, 60, 0, 2), (40, 60, 100, 2.5), (3, 4, 0, 3)):
+        part, rest, people, far = (np.array([float(each)]) for each in case)
+        off = np.abs((1 - every) * part - every * rest)
+        law = 8 * ((1 - every) ** 2 * 3 + every**2 * 5) + people * every * (1 - every)
+        inside = every[off <= far * np.sqrt(law)]
+        found = interval(part, rest, sizes, 8.0, people, far)
+        if part + rest < 10:
+            assert [float(end[0]) for end in found] == [0, 1]
+        else:
+            assert [float(end[0]) for end in found] == pytest.approx([inside[0], inside[-1]], abs=1e-4)
+
+
+def test_groups_are_cells_together_with_enough_people() -> None:
+    people = np.array([0.0, 1, 50, 60, 2, 300, 40, 1, 0])
+    starts = group_starts(people, 2.0)
+    sizes = np.diff(np.append(starts, 9))
+    assert starts[0] == 0
+    assert np.all(np.add.reduceat(people, starts) >= 20 * np.sqrt(2 * sizes))
+    assert starts.size >= 3
+
+
+# Bands, against persons.
+
+
+@pytest.mark.parametrize(("area", "share"), [(0.7, 0.5), (0.9, 0.2)])
+def test_bands_hold_what_they_are_for(area: float, share: float) -> None:
+    """Each held in 32 of 40 releases at least: of 95 % fewer do with a chance below 3e-4."""
+    at, thresholds = np.linspace(0, 1, 41), np.linspace(0.05, 0.9, 18)
+    normal = math.sqrt(2) * scipy.special.ndtri(area)
+    law = scipy.special.ndtr(normal + scipy.special.ndtri(at))
+    held, far = [], []
+    for _ in range(40):
+        scores, ill = people(1200, area, share)
+        found = made().fit(scores, ill).release_
+        rates, area_here = true_rates(scores, ill, at), true_area(scores, ill)
+        treated = scores >= thresholds[:, None]
+        odds = thresholds / (1 - thresholds)
+        benefit = (treated & ill).mean(axis=1) - odds * (treated & ~ill).mean(axis=1)
+        group = np.searchsorted(found.groups[1:-1], scores, "right")
+        many = np.bincount(group, minlength=found.groups.size - 1)
+        shares = np.bincount(group[ill], minlength=many.size) / np.maximum(many, 1)
+        rough = found.auc_interval(), found.auc_interval(of="population")
+        once = found.sensitivity(0.3), found.specificity(0.3), found.prevalence()
+        truth = np.mean(scores[ill] >= 0.3), np.mean(scores[~ill] < 0.3), ill.mean()
+        held.append(
+            [
+                found.roc_band().level == 0.95 and found.band(points=at).contains(rates),
+                found.band(points=at, of="population").contains(law),
+                rough[0].lower <= area_here <= rough[0].upper,
+                rough[1].lower <= area <= rough[1].upper,
+                found.net_benefit_band(thresholds=thresholds).contains(benefit),
+                found.calibration_band().contains(shares),
+                *(each.lower <= true <= each.upper for each, true in zip(once, truth, strict=True)),
+            ]
+        )
+        far.append(found.auc - area_here)
+        assert rough[0].upper - rough[0].lower < rough[1].upper - rough[1].lower < 0.25
+    assert np.sum(held, axis=0).min() >= 32
+    assert np.sqrt(np.mean(np.square(far))) < 0.03
+
+
+def test_the_area_is_within_a_hundredth_at_epsilon_one() -> None:
+    """Root mean square error of 60 releases of 2,000 persons, half of them with the outcome."""
+    far = []
+    for _ in range(60):
+        scores, ill = people(2000)
+        far.append(made().fit(scores, ill).release_.auc - true_area(scores, ill))
+    assert np.sqrt(np.mean(np.square(far))) < 0.0105
+
+
+def test_bands_are_nested_and_within_what_can_be(release) -> None:
+    wide, narrow = release.roc_band(0.99), release.roc_band(0.5)
+    alone, whole = release.band(simultaneous=False), release.band(of="population")
+    assert np.all(wide.lower <= narrow.lower + 1e-12)
+    assert np.all(narrow.upper <= wide.upper + 1e-12)
+    for band in (wide, narrow, alone, whole):
+        assert band.lower.min() >= 0
+        assert band.upper.max() <= 1
+        line = release.roc(band.points)
+        assert np.all((band.lower <= line) & (line <= band.upper))
+        # The ROC curve rises, and so do the ends of what holds it.
+        assert np.all(np.diff(band.lower) >= -1e-9)
+    assert release.roc(0.3) == release(0.3)
+    assert release(0.0) >= 0
+    assert release(1.0) == 1
+
+
+def test_with_few_persons_bands_say_that_nothing_is_known() -> None:
+    found = made(0.1, cells=6).fit([0.2, 0.4, 0.9], [0, 0, 1]).release_
+    band = found.band()
+    assert np.mean(band.upper - band.lower) > 0.8
+    assert found.prevalence().upper - found.prevalence().lower > 0.8
+    check_release(found)
+
+
+def test_groups_count_as_one_person_each() -> None:
+    """A person with nine high records and others with one each."""
+    scores = [0.9] * 9 + [0.1] * 9
+    ill = [1] * 9 + [0] * 9
+    found = exact(scores, ill, cells=4, unit="person")
+    assert found.persons.sum() == pytest.approx(18, abs=1e-3)
+    one = made(1e6, cells=4).fit(scores, ill, [0] * 9 + [*range(1, 10)]).release_
+    assert one.persons.sum(axis=1) == pytest.approx([9, 1], abs=1e-3)
+
+
+def test_cells_follow_a_public_law_and_public_numbers() -> None:
+    assert np.diff(edges_of((2.0, 6.0), (1.0, 1.0), 8)) == pytest.approx(0.5)
+    low = made(law=(1, 4), cells=10).plan(100).edges
+    assert scipy.stats.beta(1, 4).cdf(low) == pytest.approx(np.linspace(0, 1, 11))
+    cells = [len(made().plan(n).edges) - 1 for n in (100, 2000, 20_000, 10**7)]
+    assert cells == sorted(cells)
+    assert cells[0] == 8
+    assert cells[-1] == 256
+    assert len(made(4.0).plan(2000).edges) > len(made(1.0).plan(2000).edges)
+
+
+def test_a_plan_foretells_errors() -> None:
+    plan = made().plan(2000)
+    assert plan.error < 0.04
+    assert made(4.0).plan(2000).error < plan.error < plan.band()
+    assert plan.at(epsilon=plan.least_epsilon(error=0.05)).error_for_most < 0.055
+    assert "made-up scores" in str(plan)
+
+
+# Files, words, pictures.
+
+
+def test_a_file_reads_back_as_it_was(release, tmp_path) -> None:
+    again = load(release.save(tmp_path / "curves.json"))
+    assert isinstance(again, ReleasedScoreCurves)
+    assert again.to_json() == release.to_json()
+    assert again.auc == release.auc
+    assert again.auc_interval() == release.auc_interval()
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("shares", "noise", "scale"), 2**20),
+        (("shares", "noise", "scale"), 2**22),
+        (("guarantee", "epsilon"), 0.5),
+        (("achieved_guarantee", "exact", "epsilon"), "1/2"),
+        (("neighbours",), "add-remove"),
+        (("shares", "exponent"), 19),
+        (("shares", "exponent"), 21),
+        (("shares", "noisy_shares"), [1, 2, 3]),
+        (("shares", "public_size"), 0),
+        (("edges",), [0.0, 1.0]),
+        (("edges",), [0.0, 0.6, 0.5, 1.0]),
+    ],
+)
+def test_a_hostile_file_is_refused(release, tmp_path, place, value) -> None:
+    path = release.save(tmp_path / "curves.json")
+    written = json.loads(path.read_text(encoding="utf-8"))
+    inner = written
+    for name in place[:-1]:
+        inner = inner[name]
+    inner[place[-1]] = value
+    path.write_text(json.dumps(written), encoding="utf-8")
+    with pytest.raises(StorageError):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"score_bounds": None}, "score_bounds must be two numbers; found None"),
+        ({"score_bounds": (1, 0)}, "score_bounds must increase"),
+        ({"score_bounds": (0, np.inf)}, "score_bounds must be two numbers"),
+        ({"score_bounds": "ab"}, "score_bounds must be real numbers"),
+        ({"law": (0, 1)}, r"law must be two numbers from 0\.1 to 100"),
+        ({"law": 1}, "law must be two numbers"),
+        ({"cells": 1}, "cells must be"),
+        ({"cells": 1000}, "cells must be"),
+        ({"score_bounds": (1, 1 + 1e-15), "cells": 100}, "law must have 100 different cells"),
+        ({"unit": PrivacyUnit("person", "add-remove")}, "cells must be given under add/remove"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_words(given: dict[str, object], words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        made(**given).fit([0.1, 0.2], [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("scores", "ill", "words"),
+    [
+        ([0.1, np.nan, 0.3], [0, 1, 1], "scores must have a number in every row; found none in row 1"),
+        ([0.1, "high", 0.3], [0, 1, 1], "scores must have a number"),
+        ([0.1, 0.2, 0.3], [0, 1, None], "outcomes must have a number in every row; found none in row 2"),
+        ([0.1, 0.2, 0.3], [0, 1, 2], r"outcomes must hold one of the codes .* in row 2"),
+        ([0.1, 0.2], [0, 1, 1], r"outcomes must have one entry a score \(2\); found 3"),
+    ],
+)
+def test_data_are_refused_by_row_and_never_printed(scores, ill, words) -> None:
+    with pytest.raises(DataError, match=words) as refused:
+        made().fit(scores, ill)
+    assert "high" not in str(refused.value)
+
+
+def test_repair_leaves_unusable_records_out() -> None:
+    scores, ill = [0.1, np.nan, 0.3, 0.9, 0.8], [0, 1, None, 1, 7]
+    found = made(1e6, cells=4, reading=REPAIR).fit(scores, ill).release_
+    assert found.persons.sum(axis=1) == pytest.approx([1, 1], abs=1e-3)
+    # How many were left out is private.
+    assert found.public_units is None
+
+
+def test_questions_that_cannot_be_answered_are_refused(release) -> None:
+    with pytest.raises(ParameterError, match="of must be"):
+        release.auc_interval(of="noise")
+    with pytest.raises(ParameterError, match="level must"):
+        release.sensitivity(0.5, level=1.0)
+    for asked, name in (
+        (release.sensitivity, "threshold"),
+        (release.net_benefit, "thresholds"),
+        (release.calibration, "scores"),
+    ):
+        with pytest.raises(ParameterError, match=rf"^{name} must lie in the domain .*found 1\.5"):
+            asked(1.5)
+    points = exact([1.0, 7.0, 3.0], [0, 1, 0], score_bounds=(0, 10), cells=4)
+    with pytest.raises(ParameterError, match="score_bounds must lie within 0 and 1"):
+        points.net_benefit(0.5)
+    assert len(points.panels()) == 2
+
+
+def test_a_picture_has_three_panels_and_words_say_the_area(release) -> None:
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    first = release.plot()
+    titles = [axis.get_title() for axis in first.figure.axes]
+    assert len(titles) == 3
+    assert titles[1:] == ["Calibration", "Decision curve (0: treat nobody)"]
+    _, own = pyplot.subplots()
+    assert release.plot(own) is own
+    pyplot.close("all")
+    assert [len(view.lines) for view in release.panels(None)] == [2, 2, 2]
+    said = " ".join(release.describe().split())
+    assert f"area under the ROC curve is {release.auc_interval()}" in said
+    assert "must not have been fitted to these patients" in said
+    check_release(release)
