@@ -13,7 +13,6 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Integers
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import Prepared
-from dpfda.publication.charging import Paying
 from dpfda.publication.shares import SharedLaw, Sharing
 from dpfda.records.frames import cells_handed
 from dpfda.records.points import cell_weights, points_from_array
@@ -81,8 +80,8 @@ class PooledDensity(PooledSum):
         return Sharing(plan, plan.noise, plan.norm, plan.width, plan.counted)
 
     def publish_shared(
-        self, total: IntegerSum, law: SharedLaw, paying: Paying, size: int | None
+        self, total: IntegerSum, law: SharedLaw, size: int | None, ledger: object
     ) -> ReleasedDensity:
-        noisy, certificate = self.sharing.opened(total, law, paying)
+        noisy, certificate = self.sharing.opened(total, law, read_ledger(ledger))
         units = {} if size is None else {"size": size, "designed": size}
         return replace(self.plan, noise=law, **units).assemble(noisy, certificate)

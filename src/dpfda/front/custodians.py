@@ -294,7 +294,7 @@ def merge(
         )
     if agreement.is_shared:
         law = replace(made.sharing.law(agreement.honest), drawn=len(present))
-        release: Release = made.publish_shared(total, law, read_ledger(ledger), units)
+        release: Release = made.publish_shared(total, law, units, ledger)
     else:
         release = made.publish(total, ledger)
     # Before anybody has it: a second opening of these parts would be a second release.

@@ -13,7 +13,6 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Integers
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import MeanPlan, publish
-from dpfda.publication.charging import Paying
 from dpfda.publication.means import ReleasedMean
 from dpfda.publication.shares import SharedLaw, Sharing, publish_shared
 from dpfda.records import Curves, LongCurves, units
@@ -122,6 +121,6 @@ class PooledMean(PooledSum):
         return self.summation.prepared(total).total
 
     def publish_shared(
-        self, total: IntegerSum, law: SharedLaw, paying: Paying, size: int | None
+        self, total: IntegerSum, law: SharedLaw, size: int | None, ledger: object
     ) -> ReleasedMean:
-        return publish_shared(total, self.plan, law, paying, size)
+        return publish_shared(total, self.plan, law, read_ledger(ledger), size)

@@ -19,7 +19,6 @@ from dpfda.numerics.arrays import Cells, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.publication import Plan
-from dpfda.publication.charging import Paying
 from dpfda.publication.shares import SharedLaw, Sharing
 from dpfda.records.labels import units_of
 from dpfda.spine.arguments import Columns, Labels, Records
@@ -89,23 +88,15 @@ class PooledSum(ABC):
 
     @property
     def sharing(self) -> Sharing:
-        """What of the sum can get noise in shares, of which each holder draws one.
-
-        Raises
-        ------
-        ParameterError
-            If nothing can.
-        """
+        """What of the sum can get noise in shares. Raises ParameterError if nothing can."""
         raise ParameterError("noise", "be 'central' but for a mean or a density", "'shared'")
 
     def measured(self, total: IntegerSum) -> IntegerSum:
         """The integers that get noise in shares, from the sum. Private like it."""
         return total
 
-    def publish_shared(
-        self, total: IntegerSum, law: SharedLaw, paying: Paying, size: int | None
-    ) -> Release:
-        """Charge for and release a total of `measured` that has the noise of all shares in it.
+    def publish_shared(self, total: IntegerSum, law: SharedLaw, size: int | None, ledger: object) -> Any:
+        """Charge for and release a total of `measured` with the noise of all shares in it.
 
         size is the public number of units in it; None where that is private.
         """
