@@ -82,14 +82,16 @@ def deal(agreement: Agreement, keys: Keys, seeds: Mapping[str, bytes]) -> tuple[
     names = [card.name for card in agreement.custodians]
     columns = (split(seeds[name], agreement.answers, len(names)) for name in names)
     bundles = dict(zip(names, map(b"".join, zip(*columns, strict=True)), strict=True))
-    others = {
-        card.name: keys.shared(card, salt, "shares") for card in agreement.custodians if card.name != own
-    }
-    dealt = {name: _sealed(key, bundles[name], salt, own, name) for name, key in others.items()}
+    others = [card for card in agreement.custodians if card.name != own]
+    # A key for each direction, and what seals is not kept: who takes the file later could else open all
+    # shares that its owner dealt, and with them the owner's masks.
+    seals = {card.name: keys.shared(card, salt, f"shares {own}") for card in others}
+    opens = {card.name: keys.shared(card, salt, f"shares {card.name}").hex() for card in others}
+    dealt = {name: _sealed(key, bundles[name], salt, own, name) for name, key in seals.items()}
     kept = {
         "agreement": salt.hex(),
         "own": bundles[own].hex(),
-        "others": {name: key.hex() for name, key in others.items()},
+        "others": opens,
         "coordinator": keys.shared(agreement.coordinator, salt, "answer").hex(),
         "roll": None,
     }
