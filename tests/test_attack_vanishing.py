@@ -1,14 +1,26 @@
 """Attacks on custodians who vanish: stolen files, hostile files, and coalitions by another road."""
 
 import json
+import threading
+from contextlib import suppress
+from fractions import Fraction
 
 import numpy as np
 import pytest
-from cryptography.exceptions import InvalidTag
+from typer.testing import CliRunner
 
 from dpfda import PrivateMean
-from dpfda.front.custodians import agree, part
-from dpfda.publication.custody import Keys, vanishing
+from dpfda.errors import CustodyError, StorageError
+from dpfda.front.app import app
+from dpfda.privacy.guarantees import PureDP, ZeroConcentratedDP
+from dpfda.privacy.ledger import MemoryLedger
+
+pytest.importorskip("cryptography")
+
+from cryptography.exceptions import InvalidTag
+
+from dpfda.front.custodians import agree, answer, merge, part, roll, words
+from dpfda.publication.custody import Agreement, Kept, Keys, Part, vanishing
 
 NAMES, UNITS, POINTS = ("a", "b", "c", "d", "e"), 3, 4
 
@@ -42,3 +54,120 @@ def test_who_steals_a_file_of_keys_after_the_part_opens_none_of_the_shares_in_th
     sealed = parts["b"].written["shares"]["a"]
     key = bytes.fromhex(kept["others"]["b"])
     assert len(vanishing._unsealed(key, sealed, agreement.digest, "b", "a")) == 5 * 66
+
+
+@pytest.mark.parametrize("odd", ["[]", "null", "1", '"x"', "[[1]]"])
+def test_a_file_that_is_no_object_is_refused_by_merge_without_a_trace(tmp_path, monkeypatch, odd):
+    own, lead, agreement = started(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    lead.save("lead.keys")
+    agreement.save("agreed.json")
+    made_by(agreement, own["a"]).save("a.part")
+    (tmp_path / "odd").write_text(odd)
+    files = ["a.part", "odd", "--agreement", "agreed.json", "--keys", "lead.keys", "--out", "f.json"]
+    told = CliRunner().invoke(app, ["merge", *files])
+    assert told.exit_code == 2
+    assert "'odd' must be of the format 'dpfda-custodian-part'" in " ".join(told.stderr.split())
+
+
+def test_a_long_name_in_a_part_is_not_repeated_in_full(tmp_path):
+    own, lead, agreement = started(tmp_path)
+    written = {**made_by(agreement, own["a"]).written, "custodian": "a" * 100_000}
+    with pytest.raises(CustodyError, match="must name the custodian") as told:
+        roll(agreement, [Part(written)], lead)
+    assert len(str(told.value)) < 300
+
+
+@pytest.mark.parametrize("bits", [320, 2**33, 2**70])
+def test_a_modulus_wider_than_needed_is_refused_before_anything_is_made(tmp_path, bits):
+    _, lead, agreement = started(tmp_path)
+    (tmp_path / "wide").write_text(json.dumps(lead.sign({**agreement.content, "bits": bits})))
+    with pytest.raises(CustodyError, match=r"must add up modulo 2\^256, so that no total can wrap"):
+        Agreement.load(tmp_path / "wide")
+
+
+def test_signed_agreements_with_odd_summaries_are_refused_with_typed_errors(tmp_path):
+    _, lead, agreement = started(tmp_path)
+    content = agreement.content
+    (tmp_path / "odd").write_text(json.dumps(lead.sign({**content, "summary": "abc"})))
+    with pytest.raises(StorageError, match="is damaged"):
+        Agreement.load(tmp_path / "odd")
+    basis = {"basis": {**content["summary"]["parameters"]["basis"]["basis"], "eigenvalues": [10**400]}}
+    parameters = {**content["summary"]["parameters"], "basis": basis}
+    summary = {**content["summary"], "parameters": parameters}
+    (tmp_path / "odd").write_text(json.dumps(lead.sign({**content, "summary": summary})))
+    with pytest.raises(CustodyError, match="parameters cannot be read"):
+        words(Agreement.load(tmp_path / "odd"))
+
+
+def test_keys_with_the_claim_of_a_killed_process_charge_nothing_and_say_what_to_do(tmp_path):
+    names = ("a", "b", "c")
+    own = {name: Keys.make(name, UNITS) for name in names}
+    own["a"].save(tmp_path / "a.keys")
+    lead, mean = Keys.make("registry"), PrivateMean(rho=0.5, bounds=(0, 1), mechanism="gaussian")
+    cards = [keys.card for keys in own.values()]
+    agreement = agree(mean, cards, lead, POINTS, noise="shared", threshold=2)
+    ledger = MemoryLedger().create("a", ZeroConcentratedDP(10), unit="record")
+    paying, claim = ledger.of("a"), tmp_path / "a.keys.claim"
+    claim.touch()
+    with pytest.raises(CustodyError, match=r"killed while it did.*delete '.*a\.keys\.claim' and try"):
+        part(agreement, Keys.load(tmp_path / "a.keys"), np.zeros((UNITS, POINTS)), ledger=paying)
+    assert ledger.spent("a").values == (0,)
+    claim.unlink()
+    part(agreement, Keys.load(tmp_path / "a.keys"), np.zeros((UNITS, POINTS)), ledger=paying)
+    # Keys that were loaded before another process used them, as these in memory, charge nothing either.
+    with pytest.raises(CustodyError, match="are gone: they were used meanwhile"):
+        part(agreement, own["a"], np.zeros((UNITS, POINTS)), ledger=paying)
+    assert ledger.spent("a").values == (Fraction(1, 2),)
+
+
+def test_threads_with_keys_in_memory_answer_one_roll():
+    own, lead = {name: Keys.make(name, UNITS) for name in NAMES}, Keys.make("registry")
+    cards = [keys.card for keys in own.values()]
+    agreement = agree(PrivateMean(1.0, bounds=(0, 1)), cards, lead, POINTS, threshold=3)
+    parts = [made_by(agreement, keys) for keys in own.values()]
+    rolls = [roll(agreement, parts[:4], lead), roll(agreement, parts[1:], lead)]
+    # Both are past their own checks before either is bound, and stop where one looks and then notes.
+    kept = [Kept.of(own["a"]) for _ in rolls]
+    entered, reading = [], threading.Barrier(2)
+
+    class Slow(dict):
+        def __getitem__(self, key):
+            found = super().__getitem__(key)
+            if key == "roll":
+                entered.append(key)
+                with suppress(threading.BrokenBarrierError):
+                    reading.wait(1)
+            return found
+
+    content = Slow(kept[0]._content)
+    answered = []
+
+    def respond(held, called):
+        held._content = content
+        with suppress(CustodyError):
+            answered.append(held.answer(agreement, called))
+
+    threads = [threading.Thread(target=respond, args=each) for each in zip(kept, rolls, strict=True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(entered) == 2
+    assert len(answered) == 1
+
+
+def test_a_coordinator_whose_keys_were_used_calls_no_second_roll_and_charges_nothing(tmp_path):
+    own, lead, agreement = started(tmp_path, threshold=3)
+    stale = Keys.load(lead.save(tmp_path / "lead.keys"))
+    parts = [made_by(agreement, keys) for keys in own.values()]
+    called = roll(agreement, parts[:4], lead)
+    answers = [answer(agreement, own[name], called) for name in "abe"]
+    ledger = MemoryLedger().create("all", PureDP(10), unit="record")
+    merge(agreement, parts[:4], lead, ledger.of("all"), answers)
+    for keys in (lead, stale):
+        with pytest.raises(CustodyError, match="were used"):
+            merge(agreement, parts[:4], keys, ledger.of("all"), answers)
+        with pytest.raises(CustodyError, match="were used"):
+            roll(agreement, parts, keys)
+    assert ledger.spent("all").values == (1,)

@@ -203,7 +203,7 @@ class Agreement:
         for card in self.custodians:
             if card.name == name:
                 return card
-        raise CustodyError(f"The agreement must name the custodian; found no {name!r} in it.")
+        raise CustodyError(f"The agreement must name the custodian; found no {shown(name)} in it.")
 
     def signed(self, keys: Keys) -> Agreement:
         """The same with the coordinator's signature."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,6 +36,8 @@ from dpfda.releases.files import built, write_json
 PRIME = 2**521 - 1
 SHARE_BYTES = 66
 NONCE_BYTES = 12
+# Keys without a file make no claim that another thread would see.
+_THREADS = threading.Lock()
 # Secrets by who dealt them and whom they are shared with: its own name for its own mask.
 Seeds: TypeAlias = dict[tuple[str, str], bytes]
 
@@ -374,9 +377,10 @@ def _about(salt: bytes, names: Sequence[str]) -> bytes:
 
 @contextmanager
 def _alone(file: Path | None) -> Iterator[None]:
-    """Of several processes that answer at once one goes on."""
+    """Of several processes that answer at once one goes on, and of threads without a file one by one."""
     if file is None:
-        yield
+        with _THREADS:
+            yield
         return
     claim = file.with_name(f"{file.name}.claim")
     try:
