@@ -221,7 +221,17 @@ class Kept:
         if "kept" not in written:
             raise CustodyError(f"The keys in {str(path)!r} keep nothing to answer with. {_LACKING}")
         check_mode(file)
-        return built(lambda: cls(Card.from_json(written["card"]), dict(written["kept"]), file), path)
+        return built(lambda: cls._read(written, file), path)
+
+    @classmethod
+    def _read(cls, written: Json, file: Path) -> Self:
+        content = dict(written["kept"])
+        if not {"agreement", "others", "roll"} <= {*content}:
+            raise KeyError
+        bytes.fromhex(content["own"])
+        if any(len(bytes.fromhex(content[key])) != KEY_BYTES for key in ("coordinator", "signing")):
+            raise ValueError
+        return cls(Card.from_json(written["card"]), content, file)
 
     def answer(self, agreement: Agreement, roll: Roll) -> Answer:
         """The answer to a roll, and from then on to no other; the same roll may be answered again.
