@@ -171,3 +171,30 @@ def test_a_coordinator_whose_keys_were_used_calls_no_second_roll_and_charges_not
         with pytest.raises(CustodyError, match="were used"):
             roll(agreement, parts, keys)
     assert ledger.spent("all").values == (1,)
+
+
+def test_what_an_answer_is_made_of_goes_when_it_is_given_and_the_same_answer_stays(tmp_path):
+    own, lead, agreement = started(tmp_path)
+    parts = [made_by(agreement, keys) for keys in own.values()]
+    file = tmp_path / "a.keys"
+    before = json.loads(file.read_text())["kept"]
+    secrets = [before["own"], before["coordinator"], before["signing"], *before["others"].values()]
+    called = roll(agreement, parts, lead)
+    given = Kept.load(file).answer(agreement, called)
+    left = file.read_text()
+    assert not any(secret in left for secret in secrets)
+    assert Kept.load(file).answer(agreement, called).written == given.written
+    with pytest.raises(CustodyError, match="must answer one roll"):
+        Kept.load(file).answer(agreement, roll(agreement, parts[:4], lead))
+
+
+def test_a_damaged_file_of_used_keys_is_refused(tmp_path):
+    own, _, agreement = started(tmp_path)
+    made_by(agreement, own["a"])
+    file = tmp_path / "a.keys"
+    written = json.loads(file.read_text())
+    for field in ("agreement", "coordinator", "own", "others", "roll", "signing"):
+        kept = {name: value for name, value in written["kept"].items() if name != field}
+        file.write_text(json.dumps({**written, "kept": kept}))
+        with pytest.raises(StorageError, match="is damaged"):
+            Kept.load(file)

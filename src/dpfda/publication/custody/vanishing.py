@@ -15,7 +15,7 @@ import hashlib
 import os
 import secrets
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -226,11 +226,14 @@ class Kept:
     @classmethod
     def _read(cls, written: Json, file: Path) -> Self:
         content = dict(written["kept"])
-        if not {"agreement", "others", "roll"} <= {*content}:
+        if not {"agreement", "roll"} <= {*content}:
             raise KeyError
-        bytes.fromhex(content["own"])
-        if any(len(bytes.fromhex(content[key])) != KEY_BYTES for key in ("coordinator", "signing")):
+        if content["roll"] is not None:
+            dict(content["answer"])
+        elif any(len(bytes.fromhex(content[key])) != KEY_BYTES for key in ("coordinator", "signing")):
             raise ValueError
+        else:
+            bytes.fromhex(content["own"]), dict(content["others"])
         return cls(Card.from_json(written["card"]), content, file)
 
     def answer(self, agreement: Agreement, roll: Roll) -> Answer:
@@ -242,6 +245,9 @@ class Kept:
         if self._content["agreement"] != agreement.digest.hex():
             raise CustodyError(f"The part of {self.card.name} was made under another agreement.")
         roll.check(agreement)
+        return Answer(self._bind(roll, lambda: self._made(agreement, roll)))
+
+    def _made(self, agreement: Agreement, roll: Roll) -> Json:
         names = [card.name for card in agreement.custodians]
         absent = [name for name in names if name not in roll.present]
         shares = b""
@@ -250,8 +256,6 @@ class Kept:
             for name in (dealer, *absent):
                 start = names.index(name) * SHARE_BYTES
                 shares += bundle[start : start + SHARE_BYTES]
-        # Before anything leaves: a process that is killed behind this can answer the same roll only.
-        self._bind(roll)
         key, own = bytes.fromhex(self._content["coordinator"]), self.card.name
         content = {
             "format": Answer.FORMAT,
@@ -262,7 +266,7 @@ class Kept:
             "sealed": _sealed(key, shares, agreement.digest, own, roll.digest),
         }
         signing = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(self._content["signing"]))
-        return Answer(signed(content, signing))
+        return signed(content, signing)
 
     def _bundle(self, agreement: Agreement, roll: Roll, dealer: str, count: int) -> bytes:
         own = self.card.name
@@ -283,19 +287,29 @@ class Kept:
             )
         return bundle
 
-    def _bind(self, roll: Roll) -> None:
-        """Note which roll is answered, where this is kept, before the answer is made."""
+    def _bind(self, roll: Roll, make: Callable[[], Json]) -> Json:
+        """The one answer, kept in place of what it is made of before it leaves: no other can be made.
+
+        Whoever has the file behind this, after a kill or as a thief, can give the same answer only.
+        """
         with _alone(self._file):
             if self._file is not None:
                 self._content = opened(self._file, Keys.FORMAT)["kept"]
-            if self._content["roll"] not in (None, roll.digest):
+            bound = self._content["roll"]
+            if bound not in (None, roll.digest):
                 raise CustodyError(
                     f"{self.card.name} must answer one roll; it answered another. Two rolls could open "
                     "the sum of a few. Ask the coordinator for the first one."
                 )
-            self._content["roll"] = roll.digest
-            if self._file is not None:
-                write_secret(self._file, {**opened(self._file, Keys.FORMAT), "kept": self._content})
+            if bound is None:
+                left = {"agreement": self._content["agreement"], "roll": roll.digest, "answer": make()}
+                if self._file is not None:
+                    write_secret(self._file, {**opened(self._file, Keys.FORMAT), "kept": left})
+                # In place: the keys that made the part hold the same.
+                self._content.clear()
+                self._content.update(left)
+            made: Json = self._content["answer"]
+            return made
 
     def __repr__(self) -> str:
         return f"Kept({self.card.name!r}, content secret)"
