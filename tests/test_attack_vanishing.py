@@ -18,9 +18,10 @@ from dpfda.privacy.ledger import MemoryLedger
 pytest.importorskip("cryptography")
 
 from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from dpfda.front.custodians import agree, answer, merge, part, roll, words
-from dpfda.publication.custody import Agreement, Kept, Keys, Part, vanishing
+from dpfda.publication.custody import Agreement, Kept, Keys, Part
 
 NAMES, UNITS, POINTS = ("a", "b", "c", "d", "e"), 3, 4
 
@@ -44,16 +45,19 @@ def test_who_steals_a_file_of_keys_after_the_part_opens_none_of_the_shares_in_th
     own, _, agreement = started(tmp_path)
     parts = {name: made_by(agreement, keys) for name, keys in own.items()}
     kept = json.loads((tmp_path / "a.keys").read_text())["kept"]
-    keys = [bytes.fromhex(key) for key in kept["others"].values()]
-    keys.append(bytes.fromhex(kept["coordinator"]))
+    keys = [bytes.fromhex(key) for key in (*kept["others"].values(), kept["coordinator"])]
     for name, sealed in parts["a"].written["shares"].items():
         for key in keys:
             with pytest.raises(InvalidTag):
-                vanishing._unsealed(key, sealed, agreement.digest, "a", name)
+                unsealed(key, sealed, agreement, "a", name)
     # What others dealt to it opens: the test uses keys as the answer does.
-    sealed = parts["b"].written["shares"]["a"]
     key = bytes.fromhex(kept["others"]["b"])
-    assert len(vanishing._unsealed(key, sealed, agreement.digest, "b", "a")) == 5 * 66
+    assert len(unsealed(key, parts["b"].written["shares"]["a"], agreement, "b", "a")) == 5 * 66
+
+
+def unsealed(key, sealed, agreement, dealer, name):
+    data, about = bytes.fromhex(sealed), agreement.digest + f"{dealer} to {name}".encode()
+    return ChaCha20Poly1305(key).decrypt(data[:12], data[12:], about)
 
 
 @pytest.mark.parametrize("odd", ["[]", "null", "1", '"x"', "[[1]]"])
@@ -127,24 +131,22 @@ def test_threads_with_keys_in_memory_answer_one_roll():
     agreement = agree(PrivateMean(1.0, bounds=(0, 1)), cards, lead, POINTS, threshold=3)
     parts = [made_by(agreement, keys) for keys in own.values()]
     rolls = [roll(agreement, parts[:4], lead), roll(agreement, parts[1:], lead)]
-    # Both are past their own checks before either is bound, and stop where one looks and then notes.
-    kept = [Kept.of(own["a"]) for _ in rolls]
-    entered, reading = [], threading.Barrier(2)
+    # Where one has looked which roll is answered, and not yet noted its own, it waits for the other.
+    looked, waiting, answered = [], threading.Barrier(2), []
 
     class Slow(dict):
         def __getitem__(self, key):
             found = super().__getitem__(key)
             if key == "roll":
-                entered.append(key)
+                looked.append(key)
                 with suppress(threading.BrokenBarrierError):
-                    reading.wait(1)
+                    waiting.wait(1)
             return found
 
-    content = Slow(kept[0]._content)
-    answered = []
+    own["a"].kept = Slow(own["a"].kept)
+    kept = [Kept.of(own["a"]) for _ in rolls]
 
     def respond(held, called):
-        held._content = content
         with suppress(CustodyError):
             answered.append(held.answer(agreement, called))
 
@@ -153,7 +155,7 @@ def test_threads_with_keys_in_memory_answer_one_roll():
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(entered) == 2
+    assert len(looked) == 2
     assert len(answered) == 1
 
 
