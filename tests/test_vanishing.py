@@ -400,6 +400,8 @@ def test_nothing_secret_shows(tmp_path):
     own, lead, agreement = started(PrivateMean(1.0, bounds=(0, 1)))
     parts = [part(agreement, keys, np.zeros((UNITS, POINTS))) for keys in own.values()]
     kept, called = Kept.of(own["a"]), roll(agreement, parts, lead)
+    held = own["a"].kept
+    secrets = [*held["others"].values(), held["coordinator"], held["signing"]]
     said = kept.answer(agreement, called)
     assert repr(kept) == "Kept('a', content secret)"
     assert repr(said) == "Answer('a', content sealed)"
@@ -412,8 +414,6 @@ def test_nothing_secret_shows(tmp_path):
     with pytest.raises(StorageError):
         Roll.load(tmp_path / "a.answer")
     # The roll and the answers hold no secret of the file in the open.
-    held = own["a"].kept
-    secrets = [*held["others"].values(), held["coordinator"], held["signing"]]
     text = (tmp_path / "roll.json").read_text() + (tmp_path / "a.answer").read_text()
     assert not any(secret in text for secret in secrets)
 

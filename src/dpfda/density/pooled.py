@@ -83,5 +83,5 @@ class PooledDensity(PooledSum):
         self, total: IntegerSum, law: SharedLaw, size: int | None, ledger: object
     ) -> ReleasedDensity:
         noisy, certificate = self.sharing.opened(total, law, read_ledger(ledger))
-        units = {} if size is None else {"size": size, "designed": size}
-        return replace(self.plan, noise=law, **units).assemble(noisy, certificate)
+        plan = replace(self.plan, noise=law)
+        return (plan if size is None else replace(plan, size=size)).assemble(noisy, certificate)

@@ -42,6 +42,7 @@ from dpfda.publication.custody.agreements import MOST_UNITS, check_noise, fewest
 from dpfda.publication.custody.parts import check_own
 from dpfda.records import LongCurves
 from dpfda.releases.base import Release
+from dpfda.releases.files import DAMAGE
 from dpfda.spine.arguments import Columns, Labels, Records
 from dpfda.spine.estimator import Estimator, read_ledger
 from dpfda.spine.pooled import PooledSum, one_sum
@@ -338,7 +339,7 @@ def estimator_of(agreement: Agreement) -> Estimator:
         made: Estimator = estimator_from(kind, parameters)
     except ParameterError as error:
         raise CustodyError(f"The agreement's parameters cannot be used: {error}") from None
-    except (LookupError, TypeError, ValueError):
+    except DAMAGE:
         raise CustodyError("The agreement's parameters cannot be read; update dpfda?") from None
     return made
 

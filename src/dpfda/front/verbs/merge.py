@@ -47,7 +47,9 @@ def publish(
     agreed, secret = Agreement.load(agreement), Keys.load(keys)
     account = opened_account(ledger, dataset)
     payer = None if account is None else account.payer()
-    kinds = [read_json(file).get("format") == Answer.FORMAT for file in parts]
+    read = [read_json(file) for file in parts]
+    # What is neither is refused as a part.
+    kinds = [isinstance(held, dict) and held.get("format") == Answer.FORMAT for held in read]
     answers = [Answer.load(file) for file, answers in zip(parts, kinds, strict=True) if answers]
     handed = [Part.load(file) for file, answers in zip(parts, kinds, strict=True) if not answers]
     release = custodians.merge(agreed, handed, secret, payer, answers)

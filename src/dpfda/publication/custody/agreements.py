@@ -125,9 +125,10 @@ class Agreement:
         needed = modulus_bits(self.largest)
         if not self.bits:
             object.__setattr__(self, "bits", needed)
-        if self.bits < needed or self.bits % WORD_BITS:
+        if self.bits != needed:
+            # Fewer wrap; more could be so many that no machine makes a part.
             raise CustodyError(
-                f"The agreement must add up modulo 2^{needed} or more, so that no total can wrap; found "
+                f"The agreement must add up modulo 2^{needed}, so that no total can wrap; found "
                 f"2^{self.bits}. Do not make a part for it."
             )
 
@@ -202,7 +203,7 @@ class Agreement:
         for card in self.custodians:
             if card.name == name:
                 return card
-        raise CustodyError(f"The agreement must name the custodian; found no {name!r} in it.")
+        raise CustodyError(f"The agreement must name the custodian; found no {shown(name)} in it.")
 
     def signed(self, keys: Keys) -> Agreement:
         """The same with the coordinator's signature."""
@@ -230,7 +231,7 @@ class Agreement:
         return cls(
             custodians=[Card.from_json(card) for card in content["custodians"]],
             coordinator=coordinator,
-            summary=content["summary"],
+            summary=dict(content["summary"]),
             rule=content["rule"],
             session=content["session"],
             signature=signature,

@@ -172,6 +172,17 @@ class Keys:
         """The content with a signature."""
         return signed(content, self._signing)
 
+    def check_unused(self) -> None:
+        """Refuse keys that were used, in their file too: here nothing is charged yet.
+
+        Raises CustodyError or StorageError.
+        """
+        self._unused()
+        if self._file is not None and _claim(self._file).exists():
+            raise CustodyError(_taken(self._file))
+        if self._file is not None and "secret" not in opened(self._file, self.FORMAT):
+            raise CustodyError(_gone(self._file))
+
     def use_up(self, purpose: str, kept: Json | None = None) -> None:
         """Wipe the file, so that these keys mask or open nothing again.
 
@@ -195,21 +206,21 @@ class Keys:
         return self._exchange
 
     def _wipe(self, kept: Path, purpose: str) -> None:
-        claim = kept.with_name(f"{kept.name}.claim")
+        claim = _claim(kept)
         try:
             os.close(os.open(claim, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
             # Of several that wipe at once one makes the claim; one that comes later finds no secret.
             if "secret" not in opened(kept, self.FORMAT):
                 claim.unlink()
-                raise FileExistsError
+                raise FileNotFoundError
             with kept.open("r+b") as file:
                 file.write(b" " * kept.stat().st_size)
                 file.flush()
                 os.fsync(file.fileno())
-        except (FileExistsError, FileNotFoundError, StorageError):
-            raise CustodyError(
-                f"The keys in {str(kept)!r} are gone: they were used meanwhile. Nothing was made."
-            ) from None
+        except FileExistsError:
+            raise CustodyError(_taken(kept)) from None
+        except (FileNotFoundError, StorageError):
+            raise CustodyError(_gone(kept)) from None
         except OSError as error:
             raise CustodyError(
                 f"The keys in {str(kept)!r} could not be overwritten ({error.strerror}), and may still "
@@ -234,6 +245,21 @@ class Keys:
 def _one_name(path: Path) -> Path:
     # Whoever wipes it, under a link's name or from another folder, must make the same claim.
     return Path(os.path.realpath(path))
+
+
+def _claim(kept: Path) -> Path:
+    return kept.with_name(f"{kept.name}.claim")
+
+
+def _gone(kept: Path) -> str:
+    return f"The keys in {str(kept)!r} are gone: they were used meanwhile. Nothing was made."
+
+
+def _taken(kept: Path) -> str:
+    return (
+        f"Another process is using up {str(kept)!r}, or was killed while it did. Nothing was made. If "
+        f"none is, delete {str(_claim(kept))!r} and try again: keys that were used are refused then too."
+    )
 
 
 def write_secret(path: Path, content: Json) -> None:

@@ -122,9 +122,10 @@ def check_own(agreement: Agreement, keys: Keys) -> Card:
             f"The agreement must hold the public keys of {own.name}; found others. Somebody may have "
             "put keys of their own in their place: do not make a part for it."
         )
-    for other in (*agreement.custodians, agreement.coordinator):
-        if other != own:
-            keys.shared(other, agreement.digest, "envelope")
+    keys.check_unused()
+    for card in (*agreement.custodians, agreement.coordinator):
+        # A key that none can share a secret with is seen before anything is charged.
+        keys.shared(card, agreement.digest, "envelope")
     return own
 
 
@@ -179,6 +180,7 @@ def joined(
 def _by_name(agreement: Agreement, keys: Keys, parts: Iterable[Part]) -> dict[str, Json]:
     if keys.card != agreement.coordinator:
         raise CustodyError("The keys must be those of the coordinator in the agreement; found others.")
+    keys.check_unused()
     kept: dict[str, Json] = {}
     for part in parts:
         content = _checked(agreement, part)

@@ -14,7 +14,8 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,8 @@ from dpfda.releases.files import built, write_json
 PRIME = 2**521 - 1
 SHARE_BYTES = 66
 NONCE_BYTES = 12
+# Keys without a file make no claim that another thread would see.
+_THREADS = threading.Lock()
 # Secrets by who dealt them and whom they are shared with: its own name for its own mask.
 Seeds: TypeAlias = dict[tuple[str, str], bytes]
 
@@ -82,14 +85,16 @@ def deal(agreement: Agreement, keys: Keys, seeds: Mapping[str, bytes]) -> tuple[
     names = [card.name for card in agreement.custodians]
     columns = (split(seeds[name], agreement.answers, len(names)) for name in names)
     bundles = dict(zip(names, map(b"".join, zip(*columns, strict=True)), strict=True))
-    others = {
-        card.name: keys.shared(card, salt, "shares") for card in agreement.custodians if card.name != own
-    }
-    dealt = {name: _sealed(key, bundles[name], salt, own, name) for name, key in others.items()}
+    others = [card for card in agreement.custodians if card.name != own]
+    # A key for each direction, and what seals is not kept: who takes the file later could else open all
+    # shares that its owner dealt, and with them the owner's masks.
+    seals = {card.name: keys.shared(card, salt, f"shares {own}") for card in others}
+    opens = {card.name: keys.shared(card, salt, f"shares {card.name}").hex() for card in others}
+    dealt = {name: _sealed(key, bundles[name], salt, own, name) for name, key in seals.items()}
     kept = {
         "agreement": salt.hex(),
         "own": bundles[own].hex(),
-        "others": {name: key.hex() for name, key in others.items()},
+        "others": opens,
         "coordinator": keys.shared(agreement.coordinator, salt, "answer").hex(),
         "roll": None,
     }
@@ -216,7 +221,20 @@ class Kept:
         if "kept" not in written:
             raise CustodyError(f"The keys in {str(path)!r} keep nothing to answer with. {_LACKING}")
         check_mode(file)
-        return built(lambda: cls(Card.from_json(written["card"]), dict(written["kept"]), file), path)
+        return built(lambda: cls._read(written, file), path)
+
+    @classmethod
+    def _read(cls, written: Json, file: Path) -> Self:
+        content = dict(written["kept"])
+        if not {"agreement", "roll"} <= {*content}:
+            raise KeyError
+        if content["roll"] is not None:
+            dict(content["answer"])
+        elif any(len(bytes.fromhex(content[key])) != KEY_BYTES for key in ("coordinator", "signing")):
+            raise ValueError
+        else:
+            bytes.fromhex(content["own"]), dict(content["others"])
+        return cls(Card.from_json(written["card"]), content, file)
 
     def answer(self, agreement: Agreement, roll: Roll) -> Answer:
         """The answer to a roll, and from then on to no other; the same roll may be answered again.
@@ -227,6 +245,9 @@ class Kept:
         if self._content["agreement"] != agreement.digest.hex():
             raise CustodyError(f"The part of {self.card.name} was made under another agreement.")
         roll.check(agreement)
+        return Answer(self._bind(roll, lambda: self._made(agreement, roll)))
+
+    def _made(self, agreement: Agreement, roll: Roll) -> Json:
         names = [card.name for card in agreement.custodians]
         absent = [name for name in names if name not in roll.present]
         shares = b""
@@ -235,8 +256,6 @@ class Kept:
             for name in (dealer, *absent):
                 start = names.index(name) * SHARE_BYTES
                 shares += bundle[start : start + SHARE_BYTES]
-        # Before anything leaves: a process that is killed behind this can answer the same roll only.
-        self._bind(roll)
         key, own = bytes.fromhex(self._content["coordinator"]), self.card.name
         content = {
             "format": Answer.FORMAT,
@@ -247,7 +266,7 @@ class Kept:
             "sealed": _sealed(key, shares, agreement.digest, own, roll.digest),
         }
         signing = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(self._content["signing"]))
-        return Answer(signed(content, signing))
+        return signed(content, signing)
 
     def _bundle(self, agreement: Agreement, roll: Roll, dealer: str, count: int) -> bytes:
         own = self.card.name
@@ -268,19 +287,29 @@ class Kept:
             )
         return bundle
 
-    def _bind(self, roll: Roll) -> None:
-        """Note which roll is answered, where this is kept, before the answer is made."""
+    def _bind(self, roll: Roll, make: Callable[[], Json]) -> Json:
+        """The one answer, kept in place of what it is made of before it leaves: no other can be made.
+
+        Whoever has the file behind this, after a kill or as a thief, can give the same answer only.
+        """
         with _alone(self._file):
             if self._file is not None:
                 self._content = opened(self._file, Keys.FORMAT)["kept"]
-            if self._content["roll"] not in (None, roll.digest):
+            bound = self._content["roll"]
+            if bound not in (None, roll.digest):
                 raise CustodyError(
                     f"{self.card.name} must answer one roll; it answered another. Two rolls could open "
                     "the sum of a few. Ask the coordinator for the first one."
                 )
-            self._content["roll"] = roll.digest
-            if self._file is not None:
-                write_secret(self._file, {**opened(self._file, Keys.FORMAT), "kept": self._content})
+            if bound is None:
+                left = {"agreement": self._content["agreement"], "roll": roll.digest, "answer": make()}
+                if self._file is not None:
+                    write_secret(self._file, {**opened(self._file, Keys.FORMAT), "kept": left})
+                # In place: the keys that made the part hold the same.
+                self._content.clear()
+                self._content.update(left)
+            made: Json = self._content["answer"]
+            return made
 
     def __repr__(self) -> str:
         return f"Kept({self.card.name!r}, content secret)"
@@ -372,9 +401,10 @@ def _about(salt: bytes, names: Sequence[str]) -> bytes:
 
 @contextmanager
 def _alone(file: Path | None) -> Iterator[None]:
-    """Of several processes that answer at once one goes on."""
+    """Of several processes that answer at once one goes on, and of threads without a file one by one."""
     if file is None:
-        yield
+        with _THREADS:
+            yield
         return
     claim = file.with_name(f"{file.name}.claim")
     try:
