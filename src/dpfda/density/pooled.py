@@ -76,8 +76,7 @@ class PooledDensity(PooledSum):
 
     @property
     def sharing(self) -> Sharing:
-        plan = self.plan
-        return Sharing(plan, plan.noise, plan.norm, plan.width, plan.counted)
+        return Sharing(self.plan, self.plan.noise, self.plan.norm, self.plan.width, self.plan.counted)
 
     def publish_shared(
         self, total: IntegerSum, law: SharedLaw, size: int | None, ledger: object

@@ -132,7 +132,7 @@ def one_scale(numbers: str) -> Entry:
         law, count = encoding.mapping(value), len(encoding.sequence(beside[numbers]))
         if "honest" in law:
             # Of noise in shares.
-            return law_from_json({**law, "scales": [law["scale"]] * count})
+            return cast("NoiseLaw", law_from_json({**law, "scales": [law["scale"]] * count}))
         made = laws_of()[encoding.text(law["law"])].equal(count, encoding.integer(law["scale"], 1))
         return cast("NoiseLaw", made)
 

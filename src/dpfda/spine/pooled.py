@@ -96,10 +96,7 @@ class PooledSum(ABC):
         return total
 
     def publish_shared(self, total: IntegerSum, law: SharedLaw, size: int | None, ledger: object) -> Any:
-        """Charge for and release a total of `measured` with the noise of all shares in it.
-
-        size is the public number of units in it; None where that is private.
-        """
+        """Charge for and release `measured` of `size` units (None: private) with the noise of all shares."""
         raise NotImplementedError
 
     def describe(self) -> str:
