@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -106,7 +107,7 @@ class ClustersPlan(PlanAgain):
 
     @property
     def noise_words(self) -> str:
-        laws = [*self.design.laws.values(), *self.laws.values()]
+        laws: list[Any] = [*self.design.laws.values(), *self.laws.values()]
         return "; ".join(law.describe() for law in laws)
 
     @property

@@ -76,6 +76,11 @@ class Lattice(file.Written):
         places = np.indices(self.bins).reshape(len(self.bins), -1).T
         return np.asarray(places + 0.5 - np.array(self.bins) / 2)
 
+    @property
+    def offsets(self) -> Floats:
+        """Middles as deviations (cells, D) from the mean."""
+        return np.asarray(self.middles * self.width @ self.directions)
+
     def anchors(self, counts: Floats, deviation: float, count: int) -> Floats:
         """Deviations (count, D) from the mean in which k-means of noisy counts ends."""
         from sklearn.cluster import KMeans
@@ -141,7 +146,8 @@ class Sums(file.Written):
         units = np.maximum(rows[:, 0] / COUNTED, FEWEST * size / count)
         scale = self.radius / math.sqrt(1 - COUNTED**2) / units[:, None]
         moves = rows[:, 1:] * scale
-        for part in (moves[:, :first], moves[:, first:]):
-            squares = np.maximum(np.sum(part**2, axis=1, keepdims=True), 1e-300)
-            part *= np.maximum(1 - part.shape[1] * variance * scale**2 / squares, 0.0)
+        for part in (slice(0, first), slice(first, None)):
+            squares = np.maximum(np.sum(moves[:, part] ** 2, axis=1, keepdims=True), 1e-300)
+            noise = moves[:, part].shape[1] * variance * scale**2
+            moves[:, part] *= np.maximum(1 - noise / squares, 0.0)
         return rows[:, 0] / COUNTED, moves
