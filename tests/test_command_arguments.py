@@ -44,6 +44,7 @@ LINES: dict[str, tuple[str, ...]] = {
         *SPENT,
     ),
     "sample": ("curves.csv", *BOUNDED, *SPENT),
+    "clusters": ("curves.csv", "--clusters", "2", *BOUNDED, *SPENT),
     "survival": ("times.csv", "--time", "t", "--event", "e", "--domain", "0", "10", *SPENT),
     "cox": ("times.csv", "--time", "t", "--covariate", "e:0:1", "--domain", "0", "10", *SPENT),
     "reference": ("curves.csv", *BOUNDED, "--coverage", "0.2", *SPENT),
@@ -78,7 +79,7 @@ LINES: dict[str, tuple[str, ...]] = {
         f"plan {verb}": (*PLANNED, *BOUNDED)
         for verb in (
             "mean", "compare", "test", "covariance", "fpca", "reference", "month", "quantile-curves",
-            "sample",
+            "sample", "clusters",
         )
     },
     "plan density": (*PLANNED, "--column", "x:0:1"),

@@ -63,6 +63,7 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "ReleasedFunctionalRegression": lambda curves: [curves[term]([0.2, 0.9]) for term in curves.terms],
     "ReleasedScalarOnFunction": lambda model: model([0.2, 0.9]),
     "ReleasedCurveSampler": lambda made: made([0.2, 0.9]),
+    "ReleasedCurveClusters": lambda made: made([0.2, 0.9]).tolist(),
     "ReleasedCox": lambda model: [*(model[term].value for term in model.effects), *model([0.2, 0.9])],
     # The curve is drawn, so that its last digits are those of the machine.
     "ReleasedSurvival": lambda curve: curve.counts,

@@ -118,7 +118,7 @@ class ReleasedCurveClusters(OnBasis):
         if self.sums is None:
             own = nearest(self.moments.mean + self.lattice.offsets, self.anchors)
             counts = np.array(self.cells, dtype=np.float64) / COUNT_SCALE
-            units = np.asarray(np.bincount(own, counts, len(self.anchors)))
+            units = np.bincount(own, counts, len(self.anchors)).astype(np.float64)
         else:
             units, rows = self.sums.moved(self.moments.size, *self.anchors.shape)
         rows[:, : self.anchors.shape[1]] += self.anchors
