@@ -183,6 +183,8 @@ class ReleasedCurveClusters(OnBasis):
         if values.ndim != 2 or values.shape[1] != self.grid_points.size:
             words = f"have one value at each of the {self.grid_points.size} grid points"
             raise ParameterError("curves", words, f"shape {values.shape}")
+        if np.any(np.isnan(values)):
+            raise ParameterError("curves", "have no missing values", "some", "Leave them out.")
         roots = np.sqrt(self.basis.weights)
         return nearest(np.clip(values, *self.bounds) * roots, self._found[0] * roots)
 
