@@ -171,9 +171,9 @@ def test_the_loss_of_blocks_is_the_sum_of_their_lengths_over_the_scale() -> None
     assert max(losses) > 0.99 * float(achieved.epsilon)
 
 
-@pytest.mark.parametrize("many", [2, 3, 4])
+@pytest.mark.parametrize("many", [2, 3])
 def test_separated_kinds_are_found(many: int) -> None:
-    """Ten releases of each failed in none of 30."""
+    """In each of 20 releases of either when it was written."""
     curves, kind = kinds(2000, many=many)
     release = estimator(clusters=many).fit(curves).release_
     alone = adjusted_rand_score(kind, KMeans(many, n_init=5, random_state=0).fit(curves).labels_)

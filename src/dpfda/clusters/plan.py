@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from dpfda.bases import Basis
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import ValueBounds
-from dpfda.clusters.release import ReleasedCurveClusters, bound_words
+from dpfda.clusters.release import ReleasedCurveClusters
 from dpfda.clusters.stages import AXES, Lattice, Sums, ball_of, nearest, unit_rows
-from dpfda.noise import KNormNoise, cost_of, knorm_noise
+from dpfda.noise import KNormNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
-from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, pure_part, split
-from dpfda.publication import COUNT_SCALE, NAMED, Paying, PlanAgain, charge, planner, recomputed, stamp
+from dpfda.privacy.guarantees import Guarantee, PureDP, pure_part, split
+from dpfda.publication import COUNT_SCALE, NAMED, Paying, charge, planner, recomputed, stamp
 from dpfda.publication.moments import MomentsDesign
 from dpfda.releases.moments import Moments
 from dpfda.spine.choices import public_size, stated_size
 from dpfda.spine.settings import Settings, read_labels
+from dpfda.spine.vectors import VectorPlan
 
 CELLS, SUMS = "counts of cells", "sums of clusters"
 # Shares of the budget: of sums, where they are measured, of cells in what is left, of the mean in what
@@ -36,79 +33,24 @@ WORTH = 1500
 # Functions: of centers, and least, and how those that moments are measured of grow.
 FUNCTIONS, FEWEST, GROWTH = 12, 3, 0.47
 # Cells: most, least for each cluster, and units times epsilon that they grow by.
-MOST, EACH, PERSONS = 4096, 8, 10
+MOST, EACH, PERSONS = 4096, 8, 6
 # Deviations are shortened to such a multiple of the root of all variance.
 RADIUS = 0.6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClustersPlan(PlanAgain):
+class ClustersPlan(VectorPlan):
     """Plan of clusters of curves.
 
     Parameters
     ----------
     clusters : int
-    design : MomentsDesign
-        Of the leading coefficients.
-    parts : mapping
-        Pure parts of the budget for counts of cells and, where it is worth it, for sums.
     most : int
         No more cells than that.
-    whole : Guarantee
-    basis : Basis
-        With as many functions as are used.
-    bound : ValueBounds
-    size : int
-        Public number of units, or public divisor.
-    unit : str
-    about : mapping
     """
 
     clusters: int
-    design: MomentsDesign
-    parts: Mapping[str, PureDP]
     most: int
-    whole: Guarantee
-    basis: Basis
-    bound: ValueBounds
-    size: int
-    unit: str
-    about: Mapping[str, object]
-
-    @property
-    def guarantee(self) -> Guarantee:  # type: ignore[override]
-        return self.whole
-
-    @property
-    def neighbours(self) -> Neighbours:  # type: ignore[override]
-        return self.design.neighbours
-
-    @property
-    def limits(self) -> tuple[Floats, Floats]:
-        """Public bounds (m,) on the grid."""
-        return self.bound.curves_on(self.basis.grid_points)
-
-    @property
-    def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
-        lower, upper = self.limits
-        return {"description": bound_words(float(lower.min()), float(upper.max()))}
-
-    @property
-    def functions(self) -> str:
-        return self.basis.describe()
-
-    @property
-    def tuning(self) -> Mapping[str, object]:
-        parts = {**self.design.parts, **self.parts}
-        return {
-            "name": "k-means of cells", "clusters": self.clusters,
-            "budget": {name: str(part) for name, part in parts.items()},
-        }  # fmt: skip
-
-    @property
-    def noise_words(self) -> str:
-        laws: list[Any] = [*self.design.laws.values(), *self.laws.values()]
-        return "; ".join(law.describe() for law in laws)
 
     @property
     def error_words(self) -> str:
@@ -119,33 +61,14 @@ class ClustersPlan(PlanAgain):
 
     @property
     def widths(self) -> dict[str, int]:
-        """How far one unit moves counts in l1, and sums in lengths of blocks: it is in one of each."""
-        radius = ball_of(self.basis.eigenvalues.size).radius
-        return {name: self.neighbours.differences(COUNT_SCALE if name == CELLS else radius)
-                for name in self.parts}  # fmt: skip
+        """A unit is in one cell, and in the block of one cluster."""
+        moved = {CELLS: COUNT_SCALE, SUMS: ball_of(self.basis.eigenvalues.size).radius}
+        return {name: self.neighbours.differences(moved[name]) for name in self.parts}
 
-    @cached_property
-    def laws(self) -> dict[str, KNormNoise]:
-        """Noise on counts of the most cells, and on sums: a block a cluster, in the l2 norm of each.
-
-        Its loss is the sum over blocks of lengths of differences over their scale. That sum takes the
-        place of the l1 norm, in which a block is one number.
-        """
-        blocks = {CELLS: (1,) * self.most, SUMS: (self.basis.eigenvalues.size + 1,) * self.clusters}
-        return {
-            name: knorm_noise(blocks[name], np.ones(len(blocks[name])), "l1", self.widths[name], part)
-            for name, part in self.parts.items()
-        }
-
-    @cached_property
-    def achieved(self) -> dict[str, Guarantee]:
-        """What counts and sums give, by the integer scales in force."""
-        pairs = self.laws.items()
-        return {n: recomputed(law, "l1", self.widths[n], self.parts[n]) for n, law in pairs}
-
-    def costs(self) -> dict[str, Cost]:
-        own = {n: cost_of(law, self.achieved[n], self.parts[n]) for n, law in self.laws.items()}
-        return {**self.design.costs(), **own}
+    @property
+    def blocks(self) -> dict[str, tuple[int, ...]]:
+        sizes = {CELLS: (1,) * self.most, SUMS: (self.basis.eigenvalues.size + 1,) * self.clusters}
+        return {name: sizes[name] for name in self.parts}
 
     def publish(self, vectors: Floats, paying: Paying = NAMED) -> ReleasedCurveClusters:
         """Charge, draw, add. The vectors (units, F) are private."""
@@ -168,8 +91,7 @@ class ClustersPlan(PlanAgain):
                 sums = Sums(radius, total.with_noise(self.laws[SUMS].draw()), self.laws[SUMS])
         return ReleasedCurveClusters(
             moments, lattice, cells, noise, anchors, sums, self.basis, np.stack(self.limits),
-            certificate.fulfilled(added([self.design.whole(), *self.achieved.values()])),
-            {**self.about, **stamp()},
+            certificate.fulfilled(self.whole_achieved()), {**self.about, **stamp()},
         )  # fmt: skip
 
     def cells(self, vectors: Floats, moments: Moments, lattice: Lattice) -> IntegerSum:
@@ -232,10 +154,11 @@ def clusters_plan(
         (first,), (bound.radius_on(used.grid_points, used.weights),), ("curves",), rest,
         settings.unit.relation, STEPS, MEAN_SHARE,
     )  # fmt: skip
+    about = {"summary": "clusters of curves", **read_labels(settings.domain.labels)}
+    parts = {name: parts[name] for name in (CELLS, SUMS) if name in parts}
+    cells = int(min(MOST, max(most, EACH * clusters)))
     plan = ClustersPlan(
-        clusters, design, {name: parts[name] for name in (CELLS, SUMS) if name in parts},
-        int(min(MOST, max(most, EACH * clusters))), guarantee, used, bound, size, unit,
-        {"summary": "clusters of curves", **read_labels(settings.domain.labels)},
-    )  # fmt: skip
+        design, parts, guarantee, used, bound, size, unit, about, clusters=clusters, most=cells
+    )
     plan.costs()
     return plan

@@ -28,17 +28,13 @@ from dpfda.releases.costs import certified
 from dpfda.releases.facts import Stated
 from dpfda.releases.moments import Moments
 from dpfda.releases.promise import AddedNoise
+from dpfda.spine.vectors import bound_words
 from dpfda.views import Curve, Line
 
 ASKED_FOR = (
     "As many clusters are found as were asked for, whether or not there are groups; "
     "a cluster is a summary of many and no finding on a single one."
 )
-
-
-def bound_words(lower: float, upper: float) -> str:
-    """What is bounded, in words."""
-    return f"curves from {lower:g} to {upper:g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +203,7 @@ class ReleasedCurveClusters(OnBasis):
         return [*found, last]
 
     def _stated_bound(self) -> dict[str, object]:
-        return {"description": bound_words(float(self.bounds[0].min()), float(self.bounds[1].max()))}
+        return {"description": bound_words(*self.bounds)}
 
     # Words, tables and pictures.
 
