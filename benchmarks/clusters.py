@@ -72,7 +72,8 @@ def rival(
     waves = np.array([np.interp(places, np.arange(50), wave) for wave in WAVES])
     rows = (np.clip(curves, *bounds) - middle) @ waves.T / (curves.shape[1] * radius)
     rows = np.column_stack([np.full(len(rows), 0.5), 0.75**0.5 * rows])
-    centers = random.normal(size=(many, 12)) / 24**0.5
+    # Starts farther from the middle were worse.
+    centers = random.normal(size=(many, 12)) / 50
     for _ in range(ROUNDS):
         far = np.sum((rows[:, None, 1:] - 0.75**0.5 * centers) ** 2, axis=2)
         own = far.argmin(axis=1)
