@@ -282,6 +282,7 @@ def test_it_keeps_the_contract(given: dict[str, Any]) -> None:
         lambda file: file["sums"]["noise"].update(block_sizes=[39], scales=[10**9]),
         lambda file: file.update(sums=None),
         lambda file: file["sums"].update(radius=-1.0),
+        lambda file: file["sums"].update(radius=1e308),
         lambda file: file["sums"]["noisy"].pop(),
         lambda file: file["cells"].pop(),
         lambda file: file["lattice"]["bins"].append(1),
@@ -328,3 +329,12 @@ def test_a_ledger_without_the_budget_refuses() -> None:
     ledger.create("data", PureDP(Fraction(1, 2)))
     with pytest.raises(BudgetError):
         estimator(ledger=ledger.of("data")).fit(kinds(9)[0])
+
+
+def test_counts_that_are_no_floats_are_refused(tmp_path: Any) -> None:
+    path = estimator().fit(kinds(30)[0]).release_.save(tmp_path / "kinds.json")
+    written = json.loads(path.read_text())
+    written["cells"][0] = 10**400
+    path.write_text(json.dumps(written))
+    with pytest.raises(StorageError):
+        load(path)

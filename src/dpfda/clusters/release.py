@@ -205,6 +205,11 @@ class ReleasedCurveClusters(OnBasis):
     def _stated_bound(self) -> dict[str, object]:
         return {"description": bound_words(*self.bounds)}
 
+    def _checked(self) -> None:
+        with np.errstate(all="ignore"):
+            if not all(np.isfinite(each).all() for each in self._found):
+                raise ValueError("centers are no numbers")
+
     # Words, tables and pictures.
 
     @property
