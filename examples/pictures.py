@@ -13,6 +13,7 @@ from matplotlib import pyplot
 
 from dpfda import (
     Domain,
+    PrivateCurveClusters,
     PrivateDensity,
     PrivateEqualityTest,
     PrivateFunctionalRegression,
@@ -66,6 +67,16 @@ def reference(random: np.random.Generator) -> None:
     labels = {"domain": "hour of the day", "value": "load (kW)"}
     domain = Domain(hours, labels=labels)
     PrivateReferenceBand(1, bounds=(0, 6), domain=domain, unit="household").fit(loads).release_.plot()
+
+
+def clusters(random: np.random.Generator) -> None:
+    """Days of 3,000 made-up homes, with peaks at three hours."""
+    hours = np.linspace(0, 24, 48)
+    peak = random.choice([7, 13, 20], size=(3000, 1), p=[0.5, 0.3, 0.2])
+    peak = peak + 0.5 * random.normal(size=(3000, 1))
+    loads = 1 + 2 * np.exp(-(((hours - peak) / 3) ** 2)) + 0.2 * random.normal(size=(3000, 1))
+    domain = Domain(hours, labels={"domain": "hour of the day", "value": "load (kW)"})
+    PrivateCurveClusters(1, bounds=(0, 5), domain=domain, unit="home").fit(loads).release_.plot()
 
 
 def default_mean(random: np.random.Generator) -> None:
@@ -128,7 +139,17 @@ def effects(random: np.random.Generator) -> None:
 def main(folder: str) -> None:
     """Draw each by its name."""
     random = np.random.default_rng(3)
-    drawn = [density, quantiles, equality, sparse, reference, default_mean, two_looks, score_curves]
+    drawn = [
+        density,
+        quantiles,
+        equality,
+        sparse,
+        reference,
+        default_mean,
+        two_looks,
+        clusters,
+        score_curves,
+    ]
     for draw in drawn + [effects] * ("DPFDA_DATA_DIR" in os.environ):
         draw(random)
         pyplot.gcf().savefig(Path(folder) / f"{draw.__name__}.png", dpi=90)

@@ -130,6 +130,7 @@ ESTIMATORS: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
         lambda made: made.fit(CURVES, POINTS[:20]),
     ),
     "PrivateCurveSampler": ({"epsilon": 1.0, "bounds": (-1, 1)}, lambda made: made.fit(CURVES)),
+    "PrivateCurveClusters": ({"epsilon": 1.0, "bounds": (-1, 1)}, lambda made: made.fit(CURVES)),
     "PrivateKernelRegressor": (
         {"epsilon": 1.0, "bounds": (0, 1), "target_bounds": (0, 1)},
         lambda made: made.fit(INPUTS, POINTS),

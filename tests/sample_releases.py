@@ -14,6 +14,7 @@ from dpfda import (
     PrivateComparison,
     PrivateCovariance,
     PrivateCox,
+    PrivateCurveClusters,
     PrivateCurveSampler,
     PrivateDensity,
     PrivateEqualityTest,
@@ -240,6 +241,9 @@ KINDS: dict[str, Callable[[], Any]] = {
     ),
     "synthetic curves": lambda: (
         PrivateCurveSampler(1.0, bounds=(-3, 3), domain=Domain(GRID)).fit(CURVES).release_
+    ),
+    "clusters of curves": lambda: (
+        PrivateCurveClusters(1.0, bounds=(-3, 3), domain=Domain(GRID)).fit(CURVES).release_
     ),
     "histogram": lambda: _density(PLACES).raw,
     "histogram in the plane": lambda: _density(PLANE, cells=8).raw,

@@ -44,6 +44,7 @@ LINES: dict[str, tuple[str, ...]] = {
         *SPENT,
     ),
     "sample": ("curves.csv", *BOUNDED, *SPENT),
+    "clusters": ("curves.csv", "--clusters", "2", *BOUNDED, *SPENT),
     "survival": ("times.csv", "--time", "t", "--event", "e", "--domain", "0", "10", *SPENT),
     "scores": (
         "times.csv", "--score", "t", "--outcome", "e", "--score-bounds", "0", "10", "--law", "1", "2",
@@ -84,7 +85,7 @@ LINES: dict[str, tuple[str, ...]] = {
         f"plan {verb}": (*PLANNED, *BOUNDED)
         for verb in (
             "mean", "compare", "test", "covariance", "fpca", "reference", "month", "quantile-curves",
-            "sample",
+            "sample", "clusters",
         )
     },
     "plan density": (*PLANNED, "--column", "x:0:1"),

@@ -13,6 +13,7 @@ from dpfda import Domain, PrivacyUnit, PrivateCurveSampler, Reading, load
 from dpfda.errors import BudgetError, ParameterError, StorageError
 from dpfda.privacy.guarantees import Neighbours, PureDP, within
 from dpfda.privacy.ledger import MemoryLedger
+from dpfda.sampler.plan import SCORES
 from dpfda.sampler.release import BINS, COUNT, EDGES, score_axes
 from dpfda.testing import check_release, check_summary
 
@@ -49,15 +50,17 @@ def test_one_unit_moves_the_counts_by_their_width_and_no_more(neighbours: Neighb
         moved = [np.abs(counts(one) - counts()).sum() for one in far]
     else:
         moved = [np.abs(counts(one) - counts(other)).sum() for one in far for other in far]
-    assert max(moved) == plan.width
-    assert plan.width == plan.counted * COUNT * (1 if neighbours is Neighbours.ADD_REMOVE else 2)
+    assert max(moved) == plan.widths[SCORES]
+    assert plan.widths[SCORES] == plan.counted * COUNT * (
+        1 if neighbours is Neighbours.ADD_REMOVE else 2
+    )
 
 
 def test_scales_of_counts_are_their_width_over_their_share() -> None:
     """Fails for scales that are wrong by sqrt(2)."""
     plan = estimator().plan(100, GRID)
-    exact = plan.width / Fraction(3, 10)
-    assert all(0 <= scale - exact <= 1 for scale in plan.noise.scales)
+    exact = plan.widths[SCORES] / Fraction(3, 10)
+    assert all(0 <= scale - exact <= 1 for scale in plan.laws[SCORES].scales)
     assert within(plan.certified().guarantee, PureDP(Fraction(1)))
     assert plan.certified().guarantee == PureDP(Fraction(1))
 
@@ -72,7 +75,7 @@ def test_counts_have_their_noise_and_no_other() -> None:
         # Whole counts are multiples of 2^20, and the scale is 40 of them: what is left is no use, but
         # forty units in 16 bins add a spread that is known.
         noises += [*noisy]
-    spread = np.std(noises) / math.sqrt(2) / plan.noise.scales[0]
+    spread = np.std(noises) / math.sqrt(2) / plan.laws[SCORES].scales[0]
     # Counts between 0 and 40, beside a deviation of 56: they raise it by less than 4 per cent. That of
     # 1,152 Laplace variables has a deviation of 3.3 per cent.
     assert 2**-0.25 < spread < 2**0.25 * 1.04

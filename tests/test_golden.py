@@ -66,6 +66,7 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "ReleasedCurveSampler": lambda made: made([0.2, 0.9]),
     # Areas follow from an isotonic fit; rates at thresholds from draws.
     "ReleasedScoreCurves": lambda curves: [curves.auc, *curves([0.2, 0.9])],
+    "ReleasedCurveClusters": lambda made: made([0.2, 0.9]).tolist(),
     "ReleasedCox": lambda model: [*(model[term].value for term in model.effects), *model([0.2, 0.9])],
     # The curve is drawn, so that its last digits are those of the machine.
     "ReleasedSurvival": lambda curve: curve.counts,

@@ -18,6 +18,7 @@ from dpfda import (
     PrivacyUnit,
     PrivateComparison,
     PrivateCovariance,
+    PrivateCurveClusters,
     PrivateCurveSampler,
     PrivateDensity,
     PrivateEqualityTest,
@@ -48,6 +49,7 @@ SUMMARIES: list[type[Estimator]] = [
     PrivateKernelClassifier,
     PrivateScalarOnFunction,
     PrivateCurveSampler,
+    PrivateCurveClusters,
 ]
 MADE: list[Any] = [
     Domain(GRID, (0, 3), labels={"domain": "hour"}),

@@ -18,6 +18,7 @@ from dpfda import (
     PrivateComparison,
     PrivateCovariance,
     PrivateCox,
+    PrivateCurveClusters,
     PrivateCurveSampler,
     PrivateDensity,
     PrivateEqualityTest,
@@ -40,6 +41,7 @@ from dpfda import (
 )
 from dpfda.bases.cells import CellGrid
 from dpfda.centiles.release import ReleasedQuantileCurves
+from dpfda.clusters.release import ReleasedCurveClusters
 from dpfda.comparison.difference_release import ReleasedDifference
 from dpfda.comparison.release import ReleasedComparison
 from dpfda.comparison.tested_release import ReleasedTest
@@ -102,6 +104,7 @@ def summaries() -> None:
     assert_type(PrivateQuantileCurves(1.0).fit(X).release_, ReleasedQuantileCurves)
     assert_type(PrivateScalarOnFunction(1.0).fit(X, Y).release_, ReleasedScalarOnFunction)
     assert_type(PrivateCurveSampler(1.0).fit(X).release_, ReleasedCurveSampler)
+    assert_type(PrivateCurveClusters(1.0).fit(X).release_, ReleasedCurveClusters)
     assert_type(PrivateReferenceBand(1.0).fit(X).release_, ReleasedReferenceBand)
     assert_type(PrivateRunningMean(1.0).open("means.state").publish(X), ReleasedRunningMean)
     assert_type(PrivateSurvival(1.0).fit(Y, Y).release_, ReleasedSurvival)
@@ -149,6 +152,7 @@ def files() -> None:
     assert_type(ReleasedQuantileCurves.load("f"), ReleasedQuantileCurves)
     assert_type(ReleasedScalarOnFunction.load("f"), ReleasedScalarOnFunction)
     assert_type(ReleasedCurveSampler.load("f"), ReleasedCurveSampler)
+    assert_type(ReleasedCurveClusters.load("f"), ReleasedCurveClusters)
     assert_type(ReleasedReferenceBand.load("f"), ReleasedReferenceBand)
     assert_type(ReleasedRunningMean.load("f"), ReleasedRunningMean)
     assert_type(CombinedMean.load("f"), CombinedMean)

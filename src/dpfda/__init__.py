@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpfda.centiles.estimator import PrivateQuantileCurves
+    from dpfda.clusters.estimator import PrivateCurveClusters
     from dpfda.comparison.equality_test import PrivateEqualityTest
     from dpfda.comparison.estimator import PrivateComparison
     from dpfda.covariance.estimator import PrivateCovariance
@@ -56,6 +57,7 @@ _HOMES = {
     "PrivateFunctionalRegression": "effects.estimator",
     "PrivateScalarOnFunction": "scalar.estimator",
     "PrivateCurveSampler": "sampler.estimator",
+    "PrivateCurveClusters": "clusters.estimator",
     "PrivateKernelRegressor": "machines.regression",
     "PrivateKernelClassifier": "machines.classification",
     "release_function": "lattice.estimator",
@@ -85,6 +87,7 @@ __all__ = [
     "PrivateFunctionalRegression",
     "PrivateScalarOnFunction",
     "PrivateCurveSampler",
+    "PrivateCurveClusters",
     "PrivateKernelRegressor",
     "PrivateKernelClassifier",
     "release_function",

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, ClassVar
 
-import numpy as np
-
-from dpfda.bases import Basis
-from dpfda.bounds import ValueBounds, read_bounds
-from dpfda.numerics.arrays import Floats
-from dpfda.numerics.embedding import coefficients
-from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import shown, whole
 from dpfda.privacy.guarantees import Guarantee
-from dpfda.publication import Prepared
-from dpfda.records import Curves, units
-from dpfda.records.labels import units_of
 from dpfda.sampler.plan import SamplerPlan, sampler_plan
 from dpfda.sampler.release import ReleasedCurveSampler
-from dpfda.spine.arguments import Bounds, Columns, Functions, Labels, Number, Payer, Place, Protected
-from dpfda.spine.choices import check_choices, check_interval
-from dpfda.spine.curves import POINTS, check_in_memory, public_basis, read_matrix
-from dpfda.spine.estimator import Estimator, warn_of_labels
+from dpfda.spine.arguments import Bounds, Functions, Number, Payer, Place, Protected
 from dpfda.spine.settings import Reading
-from dpfda.spine.sums import read_block
+from dpfda.spine.vectors import OfVectors
 
 
-class PrivateCurveSampler(Estimator):
+class PrivateCurveSampler(OfVectors[SamplerPlan]):
     """A sampler of synthetic curves, under differential privacy.
 
     Synthetic curves are no data of anybody: not for tests of hypotheses, rare curves, or single persons.
@@ -76,6 +62,7 @@ class PrivateCurveSampler(Estimator):
     """
 
     release_: ReleasedCurveSampler
+    CALLED: ClassVar[str] = "synthetic curves"
 
     def __init__(
         self,
@@ -93,84 +80,5 @@ class PrivateCurveSampler(Estimator):
     ) -> None:
         self._keep(vars())
 
-    def fit(self, X: object, y: Labels = None, groups: Labels = None) -> Self:
-        """Release the sampler.
-
-        Parameters
-        ----------
-        X : array (n, m), DataFrame, Arrow table, DataArray or FDataGrid
-            One curve a row, in the units of the data. Private.
-        y : None
-            Not read; where there are no `groups` a warning says so.
-        groups : array (n,) or str, optional
-            Privacy unit of each record, for example the person. Private.
-
-        Returns
-        -------
-        self
-            With `release_`.
-
-        Raises
-        ------
-        ParameterError, DataError, BudgetError
-            As `PrivateMean.fit`.
-        """
-        warn_of_labels(y, groups)
-        guarantee = self._checked()
-        # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
-        with np.errstate(all="ignore"):
-            prepared = self._prepare(guarantee, X, groups)
-            self.release_ = prepared.plan.publish(prepared.total, self.paying())
-        self.n_features_in_ = int(prepared.plan.basis.grid_points.size)
-        return self
-
-    def plan(self, n: int, columns: Columns = POINTS) -> SamplerPlan:
-        """What `fit` would publish of n units, from public numbers alone. No data are read.
-
-        Parameters
-        ----------
-        n, columns
-            As in `PrivateMean.plan`.
-
-        Raises
-        ------
-        ParameterError
-            If a public parameter is unusable, as in `fit`.
-        """
-        guarantee = self._checked()
-        whole(n, "n", 2)
-        return self._plan(guarantee, public_basis(self.settings, self.basis, columns), n, None, True)
-
-    def _prepare(self, guarantee: Guarantee, X: object, groups: object) -> Prepared[SamplerPlan, Floats]:
-        check_in_memory(X)
-        settings = self.settings_for(X, groups)
-        matrix, basis, groups = read_matrix(settings, self.basis, X, groups)
-        codes, count = units_of(groups, len(matrix), settings.reading.invalid)
-        plan = self._plan(guarantee, basis, count, groups)
-        curves = read_block(matrix, basis, settings.reading)
-        lower, upper = plan.limits
-        middle = np.clip(curves.values, lower, upper) - (lower + upper) / 2
-        joined = units(Curves(middle, curves.usable), codes)
-        vectors = coefficients(joined.values, plan.basis.analysis)
-        return Prepared(plan, np.where(joined.usable[:, None], vectors, 0.0))
-
-    def _plan(
-        self, guarantee: Guarantee, basis: Basis, count: int, groups: object, planned: bool = False
-    ) -> SamplerPlan:
-        settings, bound = self.settings, read_bounds(self.bounds, False)
-        assert isinstance(bound, ValueBounds)  # noqa: S101
-        return sampler_plan(
-            guarantee, count, settings=settings, basis=basis, bound=bound,
-            unit=settings.unit.called(groups), planned=planned,
-        )  # fmt: skip
-
-    def _checked(self) -> Guarantee:
-        guarantee, reading = check_choices(self), self.settings.reading
-        check_interval(self.basis, "synthetic curves", "Give curves on an interval.")
-        if not isinstance(read_bounds(self.bounds, reading.standardize), ValueBounds):
-            words = "be (lower, upper), or ValueBounds: values are what is clipped"
-            raise ParameterError("bounds", words, shown(self.bounds))
-        if reading.standardize or reading.missing == "pooled":
-            words = "have missing='refuse' or 'complete', and no standardize, for synthetic curves"
-            raise ParameterError("reading", words, shown(reading))
-        return guarantee
+    def _planned(self, guarantee: Guarantee, count: int, **choices: Any) -> SamplerPlan:
+        return sampler_plan(guarantee, count, **choices)

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 
 from dpfda.bases import Basis
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import ValueBounds
-from dpfda.noise import KNormNoise, cost_of, knorm_noise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.embedding import coefficients
-from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, split
-from dpfda.publication import NAMED, Paying, PlanAgain, charge, planner, recomputed, stamp
+from dpfda.privacy.guarantees import Guarantee, split
+from dpfda.publication import NAMED, Paying, charge, planner, stamp
 from dpfda.publication.moments import MomentsDesign
 from dpfda.releases.moments import Moments
-from dpfda.sampler.release import BINS, COUNT, EDGES, ReleasedCurveSampler, bound_words, score_axes
+from dpfda.sampler.release import BINS, COUNT, EDGES, ReleasedCurveSampler, score_axes
 from dpfda.spine.choices import public_size, stated_size
 from dpfda.spine.settings import Settings, read_labels
+from dpfda.spine.vectors import VectorPlan
 
 # Functions, steps of their second moments, scores that are counted, and the share of the budget for
 # that.
@@ -33,64 +30,8 @@ SCORES = "scores"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SamplerPlan(PlanAgain):
-    """Plan of a sampler of curves.
-
-    Parameters
-    ----------
-    design : MomentsDesign
-    part : PureDP
-        For the counts of scores.
-    whole : Guarantee
-    basis : Basis
-        With as many functions as are used.
-    bound : ValueBounds
-    size : int
-        Public number of units, or public divisor.
-    unit : str
-    about : mapping
-    """
-
-    design: MomentsDesign
-    part: PureDP
-    whole: Guarantee
-    basis: Basis
-    bound: ValueBounds
-    size: int
-    unit: str
-    about: Mapping[str, object]
-
-    @property
-    def guarantee(self) -> Guarantee:  # type: ignore[override]
-        return self.whole
-
-    @property
-    def neighbours(self) -> Neighbours:  # type: ignore[override]
-        return self.design.neighbours
-
-    @property
-    def limits(self) -> tuple[Floats, Floats]:
-        """Public bounds (m,) on the grid."""
-        return self.bound.curves_on(self.basis.grid_points)
-
-    @property
-    def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
-        lower, upper = self.limits
-        return {"description": bound_words(float(lower.min()), float(upper.max()))}
-
-    @property
-    def functions(self) -> str:
-        return self.basis.describe()
-
-    @property
-    def tuning(self) -> Mapping[str, object]:
-        parts = {**self.design.parts, SCORES: self.part}
-        return {"name": "moments", "budget": {name: str(part) for name, part in parts.items()}}
-
-    @property
-    def noise_words(self) -> str:
-        moments = [law.describe() for law in self.design.laws.values()]
-        return "; ".join([*moments, self.noise.describe()])
+class SamplerPlan(VectorPlan):
+    """Plan of a sampler of curves."""
 
     @property
     def error_words(self) -> str:
@@ -105,32 +46,24 @@ class SamplerPlan(PlanAgain):
         return min(COUNTED, self.design.size)
 
     @property
-    def width(self) -> int:
-        """How far one unit moves all counts in l1: it is in one bin of each score."""
-        return self.counted * self.neighbours.differences(COUNT)
+    def widths(self) -> dict[str, int]:
+        """A unit is in one bin of each score."""
+        return {SCORES: self.counted * self.neighbours.differences(COUNT)}
 
-    @cached_property
-    def noise(self) -> KNormNoise:
-        """Law of the noise on the counts, checked."""
-        bins = self.counted * BINS
-        noise = knorm_noise((1,) * bins, np.ones(bins), "l1", self.width, self.part)
-        recomputed(noise, "l1", self.width, self.part)
-        return noise
-
-    def costs(self) -> dict[str, Cost]:
-        own = recomputed(self.noise, "l1", self.width, self.part)
-        return {**self.design.costs(), SCORES: cost_of(self.noise, own, self.part)}
+    @property
+    def blocks(self) -> dict[str, tuple[int, ...]]:
+        return {SCORES: (1,) * (self.counted * BINS)}
 
     def publish(self, vectors: Floats, paying: Paying = NAMED) -> ReleasedCurveSampler:
         """Charge, draw, add. The vectors (units, d) are private."""
         certificate = self.certified()
         charge(paying, certificate, self.entry())
         moments = self.design.published(vectors, self.size)
-        counts = self.scores(vectors, moments).with_noise(self.noise.draw())
-        own = recomputed(self.noise, "l1", self.width, self.part)
+        noise = self.laws[SCORES]
+        counts = self.scores(vectors, moments).with_noise(noise.draw())
         return ReleasedCurveSampler(
-            moments, counts, self.noise, self.basis, np.stack(self.limits),
-            certificate.fulfilled(added([self.design.whole(), own])), {**self.about, **stamp()},
+            moments, counts, noise, self.basis, np.stack(self.limits),
+            certificate.fulfilled(self.whole_achieved()), {**self.about, **stamp()},
         )  # fmt: skip
 
     def scores(self, vectors: Floats, moments: Moments) -> IntegerSum:
@@ -181,6 +114,6 @@ def sampler_plan(
     design = MomentsDesign(blocks, bounds, ("curves",), rest, settings.unit.relation, STEPS, MEAN_SHARE)
     about = {"summary": "synthetic curves", **read_labels(settings.domain.labels)}
     size = count if planned else size
-    plan = SamplerPlan(design, part, guarantee, used, bound, size, unit, about)
+    plan = SamplerPlan(design, {SCORES: part}, guarantee, used, bound, size, unit, about)
     plan.costs()
     return plan

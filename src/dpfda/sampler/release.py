@@ -25,6 +25,7 @@ from dpfda.releases.costs import certified
 from dpfda.releases.facts import Stated
 from dpfda.releases.moments import Moments
 from dpfda.releases.promise import AddedNoise
+from dpfda.spine.vectors import bound_words
 from dpfda.views import Curve, Line
 
 # Ends of the bins of scores in their deviations: finer where most are, and open beyond the last.
@@ -45,11 +46,6 @@ UNFIT = (
     "between scores beyond correlation, groups, and details finer than the public functions are not "
     "in them."
 )
-
-
-def bound_words(lower: float, upper: float) -> str:
-    """What is bounded, in words."""
-    return f"curves from {lower:g} to {upper:g}"
 
 
 def score_axes(moments: Moments) -> tuple[Floats, Floats]:
@@ -189,7 +185,7 @@ class ReleasedCurveSampler(OnBasis):
         return [*pure, AddedNoise(self.noise, "l1", moved, len(pure) + 1), last]
 
     def _stated_bound(self) -> dict[str, object]:
-        return {"description": bound_words(float(self.bounds[0].min()), float(self.bounds[1].max()))}
+        return {"description": bound_words(*self.bounds)}
 
     # Words and pictures.
 

@@ -96,7 +96,7 @@ class PooledSum(ABC):
         return total
 
     def publish_shared(self, total: IntegerSum, law: SharedLaw, size: int | None, ledger: object) -> Any:
-        """Charge for and release `measured` of `size` units (None: private) with the noise of all shares."""
+        """Charge for and release what is `measured` of `size` units (None: private) with all shares."""
         raise NotImplementedError
 
     def describe(self) -> str:

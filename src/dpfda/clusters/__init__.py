@@ -1,0 +1,1 @@
+"""Clusters of curves: their centers, and which share of the units is in each."""

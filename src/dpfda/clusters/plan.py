@@ -1,0 +1,164 @@
+"""The plan of clusters of curves: moments, then counts of cells, then sums of each cluster."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpfda.bases import Basis
+from dpfda.bases.tensor import SymmetricTensorBasis
+from dpfda.bounds import ValueBounds
+from dpfda.clusters.release import ReleasedCurveClusters
+from dpfda.clusters.stages import AXES, Lattice, Sums, ball_of, nearest, unit_rows
+from dpfda.noise import KNormNoise
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Floats
+from dpfda.privacy.guarantees import Guarantee, PureDP, pure_part, split
+from dpfda.publication import COUNT_SCALE, NAMED, Paying, charge, planner, recomputed, stamp
+from dpfda.publication.moments import MomentsDesign
+from dpfda.releases.moments import Moments
+from dpfda.spine.choices import public_size, stated_size
+from dpfda.spine.settings import Settings, read_labels
+from dpfda.spine.vectors import VectorPlan
+
+CELLS, SUMS = "counts of cells", "sums of clusters"
+# Shares of the budget: of sums, where they are measured, of cells in what is left, of the mean in what
+# is left then; steps of second moments. Chosen on simulated curves.
+SUMS_SHARE, CELLS_SHARE, MEAN_SHARE, STEPS = Fraction(7, 20), Fraction(1, 2), Fraction(2, 5), 2
+# Sums cost more than they tell where units times epsilon are fewer.
+WORTH = 1500
+# Functions: of centers, and least, and how those that moments are measured of grow.
+FUNCTIONS, FEWEST, GROWTH = 12, 3, 0.47
+# Cells: most, least for each cluster, and units times epsilon that they grow by.
+MOST, EACH, PERSONS = 4096, 8, 6
+# Deviations are shortened to such a multiple of the root of all variance.
+RADIUS = 0.6
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClustersPlan(VectorPlan):
+    """Plan of clusters of curves.
+
+    Parameters
+    ----------
+    clusters : int
+    most : int
+        No more cells than that.
+    """
+
+    clusters: int
+    most: int
+
+    @property
+    def error_words(self) -> str:
+        return (
+            "none is stated: how well clusters are found depends on how far they lie apart; "
+            "docs/clusters.md tells it of simulated ones"
+        )
+
+    @property
+    def widths(self) -> dict[str, int]:
+        """A unit is in one cell, and in the block of one cluster."""
+        moved = {CELLS: COUNT_SCALE, SUMS: ball_of(self.basis.eigenvalues.size).radius}
+        return {name: self.neighbours.differences(moved[name]) for name in self.parts}
+
+    @property
+    def blocks(self) -> dict[str, tuple[int, ...]]:
+        sizes = {CELLS: (1,) * self.most, SUMS: (self.basis.eigenvalues.size + 1,) * self.clusters}
+        return {name: sizes[name] for name in self.parts}
+
+    def publish(self, vectors: Floats, paying: Paying = NAMED) -> ReleasedCurveClusters:
+        """Charge, draw, add. The vectors (units, F) are private."""
+        certificate = self.certified()
+        charge(paying, certificate, self.entry())
+        with np.errstate(all="ignore"):
+            vectors = np.where(np.isfinite(vectors), vectors, 0.0)
+            moments = self.design.published(vectors[:, : self.design.size], self.size)
+            lattice = Lattice.of(moments, self.most)
+            noise = KNormNoise.equal(math.prod(lattice.bins), max(self.laws[CELLS].scales))
+            recomputed(noise, "l1", self.widths[CELLS], self.parts[CELLS])
+            cells = self.cells(vectors, moments, lattice).with_noise(noise.draw())
+            deviation = math.sqrt(noise.variances()[0]) / COUNT_SCALE
+            counts = np.array(cells, dtype=np.float64) / COUNT_SCALE
+            anchors = moments.mean + lattice.anchors(counts, deviation, self.clusters)
+            sums = None
+            if SUMS in self.parts:
+                radius = RADIUS * math.sqrt(max(float(np.trace(moments.matrix)), 1e-300))
+                total = self.sums(vectors, anchors, radius)
+                sums = Sums(radius, total.with_noise(self.laws[SUMS].draw()), self.laws[SUMS])
+        return ReleasedCurveClusters(
+            moments, lattice, cells, noise, anchors, sums, self.basis, np.stack(self.limits),
+            certificate.fulfilled(self.whole_achieved()), {**self.about, **stamp()},
+        )  # fmt: skip
+
+    def cells(self, vectors: Floats, moments: Moments, lattice: Lattice) -> IntegerSum:
+        """Counts of cells; each unit is in one. Private."""
+        places = lattice.places(vectors[:, : self.design.size] - moments.mean)
+        counts = np.bincount(places, minlength=math.prod(lattice.bins))
+        return IntegerSum(counts.size).add_totals((counts * COUNT_SCALE).tolist(), len(vectors))
+
+    def sums(self, vectors: Floats, anchors: Floats, radius: float) -> IntegerSum:
+        """Sums of the clusters, one after another; each unit is in one, that of its anchor. Private."""
+        size = self.basis.eigenvalues.size
+        own = nearest(vectors[:, : self.design.size], anchors)
+        beyond = np.zeros((self.clusters, size - self.design.size))
+        rows = unit_rows(vectors - np.column_stack([anchors, beyond])[own], radius)
+        parts = [IntegerSum(size + 1).add(rows[own == each]) for each in range(self.clusters)]
+        return IntegerSum.side_by_side(parts)
+
+
+@planner
+def clusters_plan(
+    guarantee: Guarantee,
+    count: int,
+    *,
+    clusters: int,
+    settings: Settings,
+    basis: Basis,
+    bound: ValueBounds,
+    unit: str,
+    planned: bool = False,
+) -> ClustersPlan:
+    """The plan, checked: whatever can be refused is refused here.
+
+    Parameters
+    ----------
+    guarantee, clusters, basis, bound, unit
+        As in `ClustersPlan`.
+    count : int
+        Number of units; used where it is public.
+    settings : Settings
+    planned : bool
+        Whether the number of units is planned, and in the place of a public size.
+
+    Raises
+    ------
+    ParameterError
+        If the basis is not orthonormal, or the number of units is private and none was stated.
+    """
+    size = stated_size(public_size(settings.unit, count, settings.reading.invalid), "public_size")
+    size = count if planned else size
+    used = basis.truncate(min(FUNCTIONS, basis.eigenvalues.size))
+    SymmetricTensorBasis(used)
+    persons = size * float(pure_part(guarantee).epsilon)
+    parts, rest = dict[str, PureDP](), guarantee
+    if persons >= WORTH:
+        parts[SUMS], rest = split(rest, SUMS_SHARE)
+    parts[CELLS], rest = split(rest, CELLS_SHARE)
+    most = (size * float(parts[CELLS].epsilon) / PERSONS) ** (2 * AXES / (2 + AXES))
+    first = min(max(FEWEST, round(GROWTH * persons ** (1 / 3))), used.eigenvalues.size)
+    design = MomentsDesign(
+        (first,), (bound.radius_on(used.grid_points, used.weights),), ("curves",), rest,
+        settings.unit.relation, STEPS, MEAN_SHARE,
+    )  # fmt: skip
+    about = {"summary": "clusters of curves", **read_labels(settings.domain.labels)}
+    parts = {name: parts[name] for name in (CELLS, SUMS) if name in parts}
+    cells = int(min(MOST, max(most, EACH * clusters)))
+    plan = ClustersPlan(
+        design, parts, guarantee, used, bound, size, unit, about, clusters=clusters, most=cells
+    )
+    plan.costs()
+    return plan

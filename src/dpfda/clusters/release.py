@@ -1,0 +1,263 @@
+"""Released clusters of curves: their centers, their shares, and to which one a new curve belongs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpfda.bases import Basis
+from dpfda.bases.grids import check_points, frozen
+from dpfda.clusters.stages import Lattice, Sums, ball_of, nearest
+from dpfda.mechanisms import COUNT_SCALE
+from dpfda.noise import NoiseLaw
+from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import reals
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import Neighbours
+from dpfda.releases import entries as file
+from dpfda.releases.bands import Asked
+from dpfda.releases.base import LEVEL, Column, OnBasis
+from dpfda.releases.costs import certified
+from dpfda.releases.facts import Stated
+from dpfda.releases.moments import Moments
+from dpfda.releases.promise import AddedNoise
+from dpfda.spine.vectors import bound_words
+from dpfda.views import Curve, Line
+
+ASKED_FOR = (
+    "As many clusters are found as were asked for, whether or not there are groups; "
+    "a cluster is a summary of many and no finding on a single one."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedCurveClusters(OnBasis):
+    """Clusters of curves, the largest first; called at points it is their centers.
+
+    Parameters
+    ----------
+    moments : Moments
+        Mean and second moments of the leading coefficients in the basis.
+    lattice : Lattice
+        Cells of the leading scores.
+    cells : tuple of int
+        Noisy counts of cells, in units of 2^-20 of a unit.
+    noise : NoiseLaw
+        Of the counts.
+    anchors : array (k, D)
+        Leading coefficients of centers by the cells alone.
+    sums : Sums or None
+        Noisy counts and sums of the units that are nearest to each anchor.
+    basis : Basis
+        Public functions.
+    bounds : array (2, m)
+        Public bounds on the grid.
+    certificate : Certificate
+    about : mapping
+    """
+
+    moments: Moments
+    lattice: Lattice
+    cells: tuple[int, ...]
+    noise: NoiseLaw
+    anchors: Floats
+    sums: Sums | None
+    basis: Basis
+    bounds: Floats
+    certificate: Certificate
+    about: Mapping[str, object] = field(default_factory=dict)
+
+    FORMAT: ClassVar[str] = "dpfda-curve-clusters"
+    CALLED: ClassVar[str] = "clusters of curves"
+    _plural: ClassVar[bool] = True
+    _arrays: ClassVar[tuple[str, ...]] = ("anchors", "bounds")
+    ENTRIES: ClassVar[file.Table] = {
+        "bounds": file.PACKED,
+        "moments": file.itself(Moments.from_json),
+        "lattice": file.itself(Lattice.from_json),
+        "noise": file.one_scale("cells"),
+        "cells": file.INTEGERS,
+        "anchors": file.PACKED,
+        "sums": file.itself(Sums.from_json).or_null,
+        "basis": file.BASIS,
+    }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        size, first = self.basis.eigenvalues.size, self.lattice.directions.shape[1]
+        if self.moments.blocks != (first,) or first > size or not self.moments.steps:
+            raise ParameterError("moments", "be of leading functions, as the cells", "others")
+        if len(self.cells) != math.prod(self.lattice.bins):
+            raise ParameterError("cells", "have one count a cell of the lattice", f"{len(self.cells)}")
+        if self.anchors.ndim != 2 or self.anchors.shape[1] != first or len(self.anchors) < 2:
+            raise ParameterError("anchors", f"be rows of {first} numbers", f"{self.anchors.shape}")
+        blocks = (size + 1,) * len(self.anchors)
+        if self.sums is not None and vars(self.sums.noise).get("block_sizes") != blocks:
+            raise ParameterError("sums", "have a block of noise a cluster", "others")
+        ordered = self.bounds.shape == (2, self.grid_points.size) and self.bounds[0] < self.bounds[1]
+        if not np.all(ordered):
+            raise ParameterError("bounds", "be two curves in order on the grid", "others")
+
+    # Centers and shares.
+
+    @cached_property
+    def _found(self) -> tuple[Floats, Floats]:
+        """Centers (k, m) on the grid and shares (k,), the largest first."""
+        rows = np.zeros((len(self.anchors), self.basis.eigenvalues.size))
+        if self.sums is None:
+            own = nearest(self.moments.mean + self.lattice.offsets, self.anchors)
+            counts = np.array(self.cells, dtype=np.float64) / COUNT_SCALE
+            units = np.bincount(own, counts, len(self.anchors)).astype(np.float64)
+        else:
+            units, rows = self.sums.moved(self.moments.size, *self.anchors.shape)
+        rows[:, : self.anchors.shape[1]] += self.anchors
+        lines = rows @ self.basis.evaluate(self.grid_points).T
+        units = np.maximum(units, 0.0)
+        shares = units / units.sum() if units.sum() > 0 else np.full(units.size, 1 / units.size)
+        order = np.argsort(-shares, kind="stable")
+        curves = np.clip(self.bounds.mean(axis=0) + lines[order], *self.bounds)
+        return frozen(curves), frozen(shares[order])
+
+    @property
+    def shares(self) -> Floats:
+        """Share (k,) of the units in each cluster, decreasing; they add up to one."""
+        return self._found[1]
+
+    def centers(self, points: ArrayLike) -> Floats:
+        """The mean curves of the clusters, in the units of the data.
+
+        Parameters
+        ----------
+        points : float or array (q,)
+            In the domain.
+
+        Returns
+        -------
+        array (k,) or (k, q)
+            One center a row, in the order of `shares`.
+
+        Raises
+        ------
+        ParameterError
+            If a point is outside the domain.
+        """
+        at = check_points(points, self.domain_range)
+        lines = np.array([np.interp(at, self.grid_points, line) for line in self._found[0]])
+        return lines[:, 0] if np.ndim(points) == 0 else lines
+
+    def __call__(self, points: ArrayLike) -> Any:
+        """As `centers`."""
+        return self.centers(points)
+
+    def assign(self, curves: ArrayLike) -> Integers:
+        """The cluster whose center is nearest to each curve. Costs no privacy.
+
+        Parameters
+        ----------
+        curves : array (n, m) or (m,)
+            On the grid of the release; values beyond the public bounds count as on them. What is made
+            of private curves is private.
+
+        Returns
+        -------
+        array (n,) of int
+            Numbers from 0, in the order of `shares`.
+
+        Raises
+        ------
+        ParameterError
+            If there is not one value a grid point, or one is missing.
+        """
+        values = np.atleast_2d(reals(curves, "curves"))
+        if values.ndim != 2 or values.shape[1] != self.grid_points.size:
+            words = f"have one value at each of the {self.grid_points.size} grid points"
+            raise ParameterError("curves", words, f"shape {values.shape}")
+        if np.any(np.isnan(values)):
+            raise ParameterError("curves", "have no missing values", "some", "Leave them out.")
+        roots = np.sqrt(self.basis.weights)
+        return nearest(np.clip(values, *self.bounds) * roots, self._found[0] * roots)
+
+    # Its file.
+
+    @classmethod
+    def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
+        sums = [held["sums"].noise] if held["sums"] else []
+        return certified(written, laws=[*held["moments"].laws, held["noise"], *sums])
+
+    def _added_noise(self) -> list[AddedNoise]:
+        *pure, last = self.moments.added_noise(self.neighbours)
+        moved = self.neighbours.differences(COUNT_SCALE)
+        found = [*pure, AddedNoise(self.noise, "l1", moved, len(pure) + 1)]
+        if self.sums is not None:
+            # A unit is in one block: the lengths by which blocks move take the place of the l1 norm.
+            moved = self.neighbours.differences(ball_of(self.basis.eigenvalues.size).radius)
+            found.append(AddedNoise(self.sums.noise, "l1", moved, len(pure) + 2))
+        # The last one is that which may need a delta or a rho.
+        return [*found, last]
+
+    def _stated_bound(self) -> dict[str, object]:
+        return {"description": bound_words(*self.bounds)}
+
+    def _checked(self) -> None:
+        with np.errstate(all="ignore"):
+            if not all(np.isfinite(each).all() for each in self._found):
+                raise ValueError("centers are no numbers")
+
+    # Words, tables and pictures.
+
+    @property
+    def public_units(self) -> int | None:
+        return self.moments.size if self.neighbours is Neighbours.REPLACE_ONE else None
+
+    @property
+    def _subject(self) -> str:
+        return "clusters of curves"
+
+    @property
+    def _names(self) -> list[str]:
+        return [f"center_{place + 1}" for place in range(len(self.anchors))]
+
+    def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
+        told = [f"center of a cluster of {100 * share:.3g}% of the units" for share in self.shares]
+        lines = zip(self._names, self.centers(at[:, 0]), told, strict=True)
+        return {name: (line, words) for name, line, words in lines}
+
+    def _functions(self, at: Floats) -> dict[str, Floats]:
+        return dict(zip(self._names, self.centers(at[:, 0]), strict=True))
+
+    def view(self, level: float | None = LEVEL) -> Curve:
+        pairs = zip(self._found[0], self.shares, strict=True)
+        return self._curve(
+            [
+                Line(self.grid_points, line, f"{100 * share:.0f}% of {self.unit}s")
+                for line, share in pairs
+            ]
+        )
+
+    def _stated(self) -> Stated:
+        divided = [f"the number that sums were divided by: {self.moments.size}"]
+        laws = [self.moments.laws[-1], self.noise, *([self.sums.noise] if self.sums else [])]
+        return Stated(
+            f"The centers of {len(self.anchors)} clusters of curves over {self._spoken_domain}, and the "
+            f"share of {self.unit}s in each.",
+            public=[
+                f"the grid and the domain: {self._spoken_domain}",
+                f"the number of clusters: {len(self.anchors)}",
+                *([] if self.public_units else divided),
+            ],
+            noise="; ".join(law.describe() for law in laws),
+            bounded=["Values outside their bounds count as the nearest end."],
+            first=[ASKED_FOR],
+            numbers={"shares": self.shares.tolist()},
+        )
+
+    def _lines(self) -> dict[str, str]:
+        shares = ", ".join(f"{100 * share:.0f}%" for share in self.shares)
+        return {"clusters": f"{shares} of {self.unit}s; .centers(t), .assign(curves)"}

@@ -1,0 +1,235 @@
+"""Summaries of one vector of coefficients a unit: how curves become vectors, and what plans share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+import numpy as np
+
+from dpfda.bases import Basis
+from dpfda.bounds import ValueBounds, read_bounds
+from dpfda.noise import KNormNoise, cost_of, knorm_noise
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.embedding import coefficients
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import shown, whole
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added
+from dpfda.publication import NAMED, Paying, PlanAgain, Prepared, recomputed
+from dpfda.publication.moments import MomentsDesign
+from dpfda.records import Curves, units
+from dpfda.records.labels import units_of
+from dpfda.spine.arguments import Columns, Labels
+from dpfda.spine.choices import check_choices, check_interval
+from dpfda.spine.curves import POINTS, check_in_memory, public_basis, read_matrix
+from dpfda.spine.estimator import Estimator, warn_of_labels
+from dpfda.spine.sums import read_block
+
+
+def bound_words(lower: Floats, upper: Floats) -> str:
+    """What is bounded, in words."""
+    return f"curves from {float(lower.min()):g} to {float(upper.max()):g}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class VectorPlan(PlanAgain):
+    """Plan of a summary of vectors of coefficients, of which moments are measured first.
+
+    Parameters
+    ----------
+    design : MomentsDesign
+        Of leading coefficients.
+    parts : mapping
+        Pure parts of the budget of what is measured after moments, by name.
+    whole : Guarantee
+    basis : Basis
+        With as many functions as are used.
+    bound : ValueBounds
+    size : int
+        Public number of units, or public divisor.
+    unit : str
+    about : mapping
+    """
+
+    design: MomentsDesign
+    parts: Mapping[str, PureDP]
+    whole: Guarantee
+    basis: Basis
+    bound: ValueBounds
+    size: int
+    unit: str
+    about: Mapping[str, object]
+
+    @property
+    def guarantee(self) -> Guarantee:  # type: ignore[override]
+        return self.whole
+
+    @property
+    def neighbours(self) -> Neighbours:  # type: ignore[override]
+        return self.design.neighbours
+
+    @property
+    def limits(self) -> tuple[Floats, Floats]:
+        """Public bounds (m,) on the grid."""
+        return self.bound.curves_on(self.basis.grid_points)
+
+    @property
+    def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
+        return {"description": bound_words(*self.limits)}
+
+    @property
+    def functions(self) -> str:
+        return self.basis.describe()
+
+    @property
+    def tuning(self) -> Mapping[str, object]:
+        parts = {**self.design.parts, **self.parts}
+        return {"name": "moments", "budget": {name: str(part) for name, part in parts.items()}}
+
+    @property
+    def noise_words(self) -> str:
+        laws: list[Any] = [*self.design.laws.values(), *self.laws.values()]
+        return "; ".join(law.describe() for law in laws)
+
+    @property
+    @abstractmethod
+    def widths(self) -> Mapping[str, int]:
+        """How far one unit moves what is measured after moments: lengths of blocks, added up."""
+
+    @property
+    @abstractmethod
+    def blocks(self) -> Mapping[str, tuple[int, ...]]:
+        """Sizes of its blocks."""
+
+    @cached_property
+    def laws(self) -> dict[str, KNormNoise]:
+        """Noise on it: of each block in the l2 norm, and all of one scale.
+
+        Its loss is the sum over blocks of lengths of differences over the scale. That sum takes the
+        place of the l1 norm, in which a block is one number.
+        """
+        return {
+            name: knorm_noise(sizes, np.ones(len(sizes)), "l1", self.widths[name], self.parts[name])
+            for name, sizes in self.blocks.items()
+        }
+
+    @cached_property
+    def achieved(self) -> dict[str, Guarantee]:
+        """What it gives, by the integer scales in force."""
+        return {
+            name: recomputed(law, "l1", self.widths[name], self.parts[name])
+            for name, law in self.laws.items()
+        }
+
+    def costs(self) -> dict[str, Cost]:
+        own = {n: cost_of(law, self.achieved[n], self.parts[n]) for n, law in self.laws.items()}
+        return {**self.design.costs(), **own}
+
+    def whole_achieved(self) -> Guarantee:
+        """What all stages give together."""
+        return added([self.design.whole(), *self.achieved.values()])
+
+    @abstractmethod
+    def publish(self, vectors: Floats, paying: Paying = NAMED) -> Any:
+        """Charge, draw, add. The vectors (units, F) are private."""
+
+
+Planned = TypeVar("Planned", bound=VectorPlan)
+
+
+class OfVectors(Estimator, Generic[Planned]):
+    """Base of the estimators of such summaries; not for use by itself."""
+
+    release_: Any
+    # What is published, in refusals.
+    CALLED: ClassVar[str]
+
+    def fit(self, X: object, y: Labels = None, groups: Labels = None) -> Self:
+        """Publish it.
+
+        Parameters
+        ----------
+        X : array (n, m), DataFrame, Arrow table, DataArray or FDataGrid
+            One curve a row, in the units of the data. Private.
+        y : None
+            Not read; where there are no `groups` a warning says so.
+        groups : array (n,) or str, optional
+            Privacy unit of each record, for example the person. Private.
+
+        Returns
+        -------
+        self
+            With `release_`.
+
+        Raises
+        ------
+        ParameterError, DataError, BudgetError
+            As `PrivateMean.fit`.
+        """
+        warn_of_labels(y, groups)
+        guarantee = self._checked()
+        # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
+        with np.errstate(all="ignore"):
+            prepared = self._prepare(guarantee, X, groups)
+            self.release_ = prepared.plan.publish(prepared.total, self.paying())
+        self.n_features_in_ = int(prepared.plan.basis.grid_points.size)
+        return self
+
+    def plan(self, n: int, columns: Columns = POINTS) -> Planned:
+        """What `fit` would publish of n units, from public numbers alone. No data are read.
+
+        Parameters
+        ----------
+        n, columns
+            As in `PrivateMean.plan`.
+
+        Raises
+        ------
+        ParameterError
+            If a public parameter is unusable, as in `fit`.
+        """
+        guarantee = self._checked()
+        whole(n, "n", 2)
+        return self._plan(guarantee, public_basis(self.settings, self.basis, columns), n, None, True)
+
+    def _prepare(self, guarantee: Guarantee, X: object, groups: object) -> Prepared[Planned, Floats]:
+        check_in_memory(X)
+        settings = self.settings_for(X, groups)
+        matrix, basis, groups = read_matrix(settings, self.basis, X, groups)
+        codes, count = units_of(groups, len(matrix), settings.reading.invalid)
+        plan = self._plan(guarantee, basis, count, groups)
+        curves = read_block(matrix, basis, settings.reading)
+        lower, upper = plan.limits
+        middle = np.clip(curves.values, lower, upper) - (lower + upper) / 2
+        joined = units(Curves(middle, curves.usable), codes)
+        vectors = coefficients(joined.values, plan.basis.analysis)
+        return Prepared(plan, np.where(joined.usable[:, None], vectors, 0.0))
+
+    def _plan(
+        self, guarantee: Guarantee, basis: Basis, count: int, groups: object, planned: bool = False
+    ) -> Planned:
+        bound, settings = read_bounds(self.bounds, False), self.settings
+        assert isinstance(bound, ValueBounds)  # noqa: S101
+        return self._planned(
+            guarantee, count, settings=settings, basis=basis, bound=bound,
+            unit=settings.unit.called(groups), planned=planned,
+        )  # fmt: skip
+
+    def _planned(self, guarantee: Guarantee, count: int, **choices: Any) -> Planned:
+        """The plan of this summary."""
+        raise NotImplementedError
+
+    def _checked(self) -> Guarantee:
+        guarantee, reading = check_choices(self), self.settings.reading
+        check_interval(self.basis, self.CALLED, "Give curves on an interval.")
+        if not isinstance(read_bounds(self.bounds, reading.standardize), ValueBounds):
+            words = "be (lower, upper), or ValueBounds: values are what is clipped"
+            raise ParameterError("bounds", words, shown(self.bounds))
+        if reading.standardize or reading.missing == "pooled":
+            words = f"have missing='refuse' or 'complete', and no standardize, for {self.CALLED}"
+            raise ParameterError("reading", words, shown(reading))
+        return guarantee
