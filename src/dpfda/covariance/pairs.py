@@ -1,18 +1,18 @@
 """The covariance of curves that were observed at a few times each, from noisy shares of pairs of cells.
 
-**What is seen.** Values are deviations from a public center in shares of their reach, clipped to [-1, 1].
-Each unit divides one among its pairs of visits, each pair between the corners -1 and 1 so that they give
-back the product on average (`dpfda.records.observations.Observations.pair_shares`). With A_c the corners'
-sum in a pair of cells c and B_c their difference, the expectation of B_c is the integral of w C over it,
-w being how often pairs are seen there, of integral A_c. A pair is of two visits: errors of measurement
-are no part of C, on the diagonal neither.
+**What is seen.** Values are deviations from a public center in shares of their reach, clipped to
+[-1, 1]. Each unit divides one among its pairs of visits, each pair between the corners -1 and 1 so that
+they give back the product on average (`dpfda.records.observations.Observations.pair_shares`). With A_c
+the corners' sum in a pair of cells c and B_c their difference, the expectation of B_c is the integral of
+w C over it, w being how often pairs are seen there, of integral A_c. A pair is of two visits: errors of
+measurement are no part of C, on the diagonal neither.
 
 **The estimate.** w is the posterior mean of A as it is spread by a smooth surface, never below a small
 share of an even one. Given w, contrasts B_c - k_c A_c + k_c w_c around the last estimate's averages k_c
-have the mean w_c C_c and noise of known variance; C is the posterior mean under normal priors of products
-of cosines, mixed over how fast their variances fall and how large they are, as the contrasts make these
-likely. Sampling is added to the noise as if each unit had one pair: a share of that, found by the same
-evidence. At last negative eigenvalues are removed. All of it is post-processing.
+have the mean w_c C_c and noise of known variance; C is the posterior mean under normal priors of
+products of cosines, mixed over how fast their variances fall and how large they are, as the contrasts
+make these likely. Sampling is added to the noise as if each unit had one pair: a share of that, found by
+the same evidence. At last negative eigenvalues are removed. All of it is post-processing.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
 from dpfda.releases.bands import Asked
 from dpfda.releases.base import LEVEL, Column, OnBasis
+from dpfda.releases.function import ReleasedFunction
 from dpfda.views import Image
 
 # Pixels of a picture along each axis.
@@ -28,6 +29,7 @@ class CovarianceSurface(OnBasis):
     """
 
     center: Floats
+    mean: ReleasedFunction | None = None
 
     @property
     def matrix(self) -> Floats:

@@ -79,7 +79,7 @@ class Observations(Private):
         return [int(share) for share in total]
 
     def pair_shares(self, cells: CellGrid, unit: int, squares: int) -> list[int]:
-        """Sums over units of their shares (N + 1, 2) of N = C (C + 1) / 2 pairs of cells, and of squares.
+        """Sums over units of their shares (N + 1, 2) of the N pairs of cells, and of squares.
 
         Values are deviations in shares of their reach, clipped to [-1, 1]. A unit's n pairs of
         observations of one curve at two visits share floor(unit m / n) out to each pair of cells that
@@ -107,8 +107,8 @@ class Observations(Private):
             # Curves of one unit are added up before anything is shared out.
             starts = np.flatnonzero(np.diff(codes[rows][begins[rows]], prepend=-1))
             pairs, whole = _products(curve, place[rows], values[rows], cells.size)
-            total[:-1] += _corners(*(np.add.reduceat(each, starts) for each in pairs), unit=unit)
-            total[-1:] += _corners(*(np.add.reduceat(each, starts) for each in whole), unit=squares)
+            total[:-1] += _corners(unit, *(np.add.reduceat(each, starts) for each in pairs))
+            total[-1:] += _corners(squares, *(np.add.reduceat(each, starts) for each in whole))
         return [int(share) for share in total.ravel()]
 
 
@@ -131,7 +131,7 @@ def _products(
     yield count.sum(axis=1, keepdims=True), square.sum(axis=1, keepdims=True)
 
 
-def _corners(count: Floats, products: Floats, unit: int) -> Floats:
+def _corners(unit: int, count: Floats, products: Floats) -> Floats:
     """Sums (cells, 2) of the corners, from numbers and sums of products (units, cells)."""
     # The floors add up to a whole number that exceeds the unit by rounding at most, so not at all.
     whole = np.floor(unit * (count / np.maximum(count.sum(axis=1, keepdims=True), 1.0)))
