@@ -138,7 +138,7 @@ class PairEstimate:
     def square(self) -> float:
         """Mean square of a value, errors of measurement included."""
         lower, upper = self.shares[-1]
-        return float(np.clip((upper - lower) / max(lower + upper, 1.0), LEAST, 1.0))
+        return float(np.clip(upper / max(lower + upper, 1.0), LEAST, 1.0))
 
     @cached_property
     def _settled(self) -> tuple[Floats, Floats, Smoother]:

@@ -84,10 +84,11 @@ class Observations(Private):
         Values are deviations in shares of their reach, clipped to [-1, 1]. A unit's n pairs of
         observations of one curve at two visits share floor(unit m / n) out to each pair of cells that
         holds m of them, and w goes to its two corners: floor(w (1 + p) / 2) to the last one, where p is
-        the mean of the m products, the rest of w to the first. Its squares share `squares` out in the
-        same way, in one cell for all times. So a unit's shares are integers >= 0 that add up to at most
-        `unit` + `squares`, whatever its observations are, and follow from these alone. The difference
-        of the corners gives back the products on average, their sum the share of pairs.
+        the mean of the m products, the rest of w to the first. Of its squares, in one cell for all times,
+        floor(`squares` s) goes to the last corner, s their mean, the rest to the first. So a unit's
+        shares are integers >= 0 that add up to at most `unit` + `squares`, whatever its observations
+        are, and follow from these alone. The difference of the corners gives back the products on
+        average, their sum how many there are; the last corner of squares gives these back.
 
         cells: Of an interval. Public. Pairs (i, j), i <= j, row by row.
         unit, squares: At most 2^20 together.
@@ -128,7 +129,9 @@ def _products(
         np.where(same, n * (n - 1) / 2, n * count[:, second]),
         np.where(same, (s * s - square[:, first]) / 2, s * summed[:, second]),
     )
-    yield count.sum(axis=1, keepdims=True), square.sum(axis=1, keepdims=True)
+    # Squares lie in [0, 1], and are brought to [-1, 1].
+    seen = count.sum(axis=1, keepdims=True)
+    yield seen, 2 * square.sum(axis=1, keepdims=True) - seen
 
 
 def _corners(unit: int, count: Floats, products: Floats) -> Floats:
