@@ -31,6 +31,8 @@ from dpfda.releases.shares import NoisyShares, used_units
 
 # Functions that the covariance is written in.
 FINAL = 16
+# Points along each axis of a table: it is smooth.
+LINE = 33
 FLOOR_DRAWS = 2000
 # What a unit gives at most to pairs of its visits, and to their squares.
 PARTS = UNIT - UNIT // 8, UNIT // 8
@@ -183,6 +185,10 @@ class ReleasedSparseCovariance(CovarianceSurface):
             raise ValueError("deviations must reach somewhere")
 
     # Words.
+
+    @property
+    def _along(self) -> Floats:
+        return np.linspace(*self.domain_range, LINE)
 
     @property
     def _bandless(self) -> str:

@@ -118,8 +118,13 @@ class CovarianceSurface(OnBasis):
     def _axis_label(self, axis: int) -> str:
         return str(self.about.get("domain", f"{'st'[axis]} (units of the grid)"))
 
+    @property
+    def _along(self) -> Floats:
+        """Points along each axis of its table."""
+        return self.grid_points
+
     def _default_points(self) -> Floats:
-        second, first = (axis.ravel() for axis in np.meshgrid(*[self.grid_points] * 2, indexing="ij"))
+        second, first = (axis.ravel() for axis in np.meshgrid(*[self._along] * 2, indexing="ij"))
         return np.column_stack([first, second])
 
     def _functions(self, at: Floats) -> dict[str, Floats]:
