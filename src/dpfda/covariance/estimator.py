@@ -187,7 +187,7 @@ class PrivateCovariance(SecondMoments):
     Attributes
     ----------
     release_ : ReleasedCovariance
-        The published covariance function.
+        The published covariance function; a `ReleasedSparseCovariance` where observations were pooled.
     mean_release_ : ReleasedFunction or None
         The mean that was released as the center.
     n_features_in_ : int
@@ -248,7 +248,8 @@ class PrivateCovariance(SecondMoments):
         Parameters
         ----------
         X : array (n, m), DataFrame, FDataGrid or LongCurves
-            One curve a row, in the units of the data; NaN marks a missing value. Private.
+            One curve a row, in the units of the data; NaN marks a missing value. Irregular curves are
+            pooled unless ``missing="complete"``: `dpfda.covariance.sparse`. Private.
         y : None
             Not read; where there are no `groups` a warning says so.
         groups : array (n,), optional

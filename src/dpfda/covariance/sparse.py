@@ -57,7 +57,8 @@ SUMMARY = "curves that are pooled"
 REMEDY = "For curves that are filled between their visits first: missing='complete'."
 # Share of the budget for a mean as the center.
 MEAN_SHARE = Fraction(1, 4)
-# Deviations reach so many standard deviations, for few units times epsilon and from so many on.
+# Deviations reach so many standard deviations: of all times for few units times epsilon, from so many
+# on of each time. Set on sets of real curves; it decides accuracy alone.
 NEAR, FAR, MANY = 2.0, 2.5, 5000
 # A reach is at least this share of the distance between the bounds.
 LEAST = 1e-3
@@ -129,8 +130,13 @@ class SparsePlan(TablePlan):
         if mean is None or self.radius is not None:
             return center, np.full(center.size, self.radius)
         wide = mean.bounds[1] - mean.bounds[0]
-        strength = self.designed * pure_part(self.guarantee).epsilon
-        reach = (FAR if strength >= MANY else NEAR) * np.asarray(mean.deviation(self.grid))
+        few = self.designed * pure_part(self.guarantee).epsilon < MANY
+        deviation = np.asarray(mean.deviation(self.grid))
+        if few:
+            # Its shape is mostly noise.
+            spread = np.average(deviation**2, weights=mean.observed(self.grid))
+            deviation = np.full(center.size, math.sqrt(spread))
+        reach = (NEAR if few else FAR) * deviation
         return center, np.clip(reach, LEAST * wide, wide)
 
 

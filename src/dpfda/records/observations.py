@@ -84,11 +84,11 @@ class Observations(Private):
         Values are deviations in shares of their reach, clipped to [-1, 1]. A unit's n pairs of
         observations of one curve at two visits share floor(unit m / n) out to each pair of cells that
         holds m of them, and w goes to its two corners: floor(w (1 + p) / 2) to the last one, where p is
-        the mean of the m products, the rest of w to the first. Of its squares, in one cell for all times,
-        floor(`squares` s) goes to the last corner, s their mean, the rest to the first. So a unit's
-        shares are integers >= 0 that add up to at most `unit` + `squares`, whatever its observations
-        are, and follow from these alone. The difference of the corners gives back the products on
-        average, their sum how many there are; the last corner of squares gives these back.
+        the mean of the m products, the rest of w to the first. Of its squares, in one cell for all
+        times, floor(`squares` s) goes to the last corner, s their mean, the rest to the first. So a
+        unit's shares are integers >= 0 that add up to at most `unit` + `squares`, whatever its
+        observations are, and follow from these alone. The difference of the corners gives back the
+        products on average, their sum how many there are; the last corner of squares gives these back.
 
         cells: Of an interval. Public. Pairs (i, j), i <= j, row by row.
         unit, squares: At most 2^20 together.
