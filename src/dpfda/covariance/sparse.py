@@ -57,8 +57,8 @@ SUMMARY = "curves that are pooled"
 REMEDY = "For curves that are filled between their visits first: missing='complete'."
 # Share of the budget for a mean as the center.
 MEAN_SHARE = Fraction(1, 4)
-# Deviations reach so many standard deviations: of all times for few units times epsilon, from so many
-# on of each time. Set on sets of real curves; it decides accuracy alone.
+# Deviations reach so many standard deviations, for few units times epsilon and from so many on. Set on
+# sets of real curves; it decides accuracy alone.
 NEAR, FAR, MANY = 2.0, 2.5, 5000
 # A reach is at least this share of the distance between the bounds.
 LEAST = 1e-3
@@ -131,12 +131,12 @@ class SparsePlan(TablePlan):
             return center, np.full(center.size, self.radius)
         wide = mean.bounds[1] - mean.bounds[0]
         few = self.designed * pure_part(self.guarantee).epsilon < MANY
-        deviation = np.asarray(mean.deviation(self.grid))
-        if few:
-            # Its shape is mostly noise.
-            spread = np.average(deviation**2, weights=mean.observed(self.grid))
-            deviation = np.full(center.size, math.sqrt(spread))
-        reach = (NEAR if few else FAR) * deviation
+        variance = np.asarray(mean.deviation(self.grid)) ** 2
+        overall = np.average(variance, weights=mean.observed(self.grid))
+        # Its shape is partly noise, and where units are few mostly.
+        reach = NEAR * np.full(center.size, np.sqrt(overall))
+        if not few:
+            reach = FAR * np.sqrt((variance + overall) / 2)
         return center, np.clip(reach, LEAST * wide, wide)
 
 
