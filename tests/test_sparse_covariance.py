@@ -368,6 +368,8 @@ def test_scores_are_conditional_expectations() -> None:
     assert line[0] == pytest.approx(center + expected @ made(GRID))
     with pytest.raises(DataError, match="inside the domain"):
         release.scores(LongCurves([1], [7.0], [0.0]))
+    with pytest.raises(ParameterError, match="curves must be LongCurves"):
+        release.scores([[0.5, 1.0]])
 
 
 # Doors.

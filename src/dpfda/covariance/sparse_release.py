@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from dpfda.bases import Basis
 from dpfda.bases.cells import cosines
-from dpfda.bases.grids import frozen
+from dpfda.bases.grids import check_points, frozen
 from dpfda.covariance.components_release import center_words, second_order, stated_deviation
 from dpfda.covariance.pairs import FUNCTIONS, PairEstimate
 from dpfda.covariance.surface import CovarianceSurface
@@ -20,6 +20,7 @@ from dpfda.mean.sparse_release import ReleasedPooledMean
 from dpfda.mechanisms.design.shares import UNIT
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.records.long import LongCurves
 from dpfda.releases import entries as file
@@ -144,6 +145,8 @@ class ReleasedSparseCovariance(CovarianceSurface):
         ParameterError, DataError
             If an observation is not finite, or outside the domain.
         """
+        if not isinstance(curves, LongCurves):
+            raise ParameterError("curves", "be LongCurves", shown(curves))
         made = self.components(count)
         curves.usable(self.domain_range, "refuse")
         found = []
@@ -158,7 +161,7 @@ class ReleasedSparseCovariance(CovarianceSurface):
 
     def predict(self, curves: LongCurves, points: ArrayLike, count: int | None = None) -> Floats:
         """Curves (n, q) at points of the domain, from a few observations each, by their `scores`."""
-        at = np.atleast_1d(np.asarray(points, dtype=float))
+        at = check_points(points, self.domain_range)
         return np.asarray(self._center_at(at) + self.scores(curves, count) @ self.components(count)(at))
 
     def _center_at(self, at: Floats) -> Floats:
