@@ -251,6 +251,11 @@ KINDS: dict[str, Callable[[], Any]] = {
     "covariance of a private number": lambda: _second(
         PrivateCovariance, bounds=(-1, 1), center="private", neighbours="add-remove"
     ),
+    "covariance of visits": lambda: (
+        PrivateCovariance(2.0, bounds=(-3, 3), domain=Domain(GRID, labels=LABELS), missing="pooled")
+        .fit(CURVES)
+        .release_
+    ),
     "components": lambda: _second(PrivateFPCA, n_components=2),
     "directions": lambda: _second(PrivateFPCA, n_components=1, mechanism="exponential"),
     "several values": lambda: (

@@ -561,7 +561,9 @@ class TestEstimate:
             order = np.argsort(times)
             people = ids[order] if named else None
             long = LongCurves(ids[order], times[order], values[order], people)
-            estimator = PrivateCovariance(1.0, bounds=(-1, 1), center="pairs", domain=(0, 1))
+            estimator = PrivateCovariance(
+                1.0, bounds=(-1, 1), center="pairs", domain=(0, 1), missing="complete"
+            )
             prepared = estimator.prepare(long)
             stage = first_stage(prepared, prepared.plan.certified())
             size = prepared.plan.noise(stage.size).size

@@ -48,7 +48,10 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(
         ("ReleasedHistogram", "ReleasedDifference", "ReleasedVector"), lambda line: line([0.3, 0.9])
     ),
-    "ReleasedCovariance": lambda surface: surface([0.2, 1.0], [0.4, 1.0]),
+    **dict.fromkeys(
+        ("ReleasedCovariance", "ReleasedSparseCovariance"),
+        lambda surface: surface([0.2, 1.0], [0.4, 1.0]),
+    ),
     "ReleasedAnswers": lambda answers: answers([1, 2]),
     "ReleasedDensity": lambda density: (
         density.quantile([0.25, 0.5, 0.75]) if density.dimensions == 1 else density([[0.3, 0.6]])

@@ -47,6 +47,7 @@ from dpfda.comparison.release import ReleasedComparison
 from dpfda.comparison.tested_release import ReleasedTest
 from dpfda.covariance.components_release import ReleasedComponents
 from dpfda.covariance.release import ReleasedCovariance
+from dpfda.covariance.sparse_release import ReleasedSparseCovariance
 from dpfda.density.conditional_release import ReleasedConditionalDensity
 from dpfda.density.histogram_release import ReleasedHistogram
 from dpfda.density.quantiles_release import ReleasedQuantiles
@@ -92,7 +93,7 @@ X, Y = np.zeros((20, 8)), np.zeros(20)
 def summaries() -> None:
     """Each estimator's release is of its own kind."""
     assert_type(PrivateDensity(1.0).fit(Y).release_, ReleasedDensity)
-    assert_type(PrivateCovariance(1.0).fit(X).release_, ReleasedCovariance)
+    assert_type(PrivateCovariance(1.0).fit(X).release_, ReleasedCovariance | ReleasedSparseCovariance)
     assert_type(PrivateFPCA(1.0).fit(X).release_, ReleasedComponents)
     assert_type(PrivateComparison(1.0).fit(X, Y).release_, ReleasedComparison)
     assert_type(PrivateKernelRegressor(1.0).fit(X, Y).release_, Predictor)
@@ -146,6 +147,7 @@ def files() -> None:
     assert_type(LatticeRelease.load("f"), LatticeRelease)
     assert_type(MeanAndVariance.load("f"), MeanAndVariance)
     assert_type(ReleasedPooledMean.load("f"), ReleasedPooledMean)
+    assert_type(ReleasedSparseCovariance.load("f"), ReleasedSparseCovariance)
     assert_type(ReleasedPredictor.load("f"), ReleasedPredictor)
     assert_type(TablePredictor.load("f"), TablePredictor)
     assert_type(ReleasedQuantiles.load("f"), ReleasedQuantiles)

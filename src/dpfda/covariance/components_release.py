@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from dpfda.bases import Basis
 from dpfda.bounds.stated import bound_from_json
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import mapping
+from dpfda.numerics.encoding import mapping, sequence
 from dpfda.numerics.encoding import number as as_number
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals, whole
@@ -24,6 +24,9 @@ from dpfda.releases.base import LEVEL, Column, OnBasis, Release
 from dpfda.releases.facts import Stated
 from dpfda.releases.function import ReleasedFunction
 from dpfda.views import Curve, Line
+
+# Kind of the bound on deviations of single values.
+VALUES = "deviations of values"
 
 
 class _Source(Protocol):
@@ -50,6 +53,8 @@ def stated_deviation(release: _Source) -> dict[str, object]:
         If it is another.
     """
     bound, mechanism = release.certificate.bound, release.certificate.mechanism
+    if bound["kind"] == VALUES:
+        return stated_reach(bound["radius"], bound["records"])
     records = bound["records"]
     radius = as_number(bound["radius"])
     if bound["kind"] != "deviation" or radius <= 0:
@@ -64,6 +69,21 @@ def stated_deviation(release: _Source) -> dict[str, object]:
     ):
         raise ValueError("the mean has another bound than the records")
     return {"description": words, "kind": "deviation", "radius": radius, "records": records}
+
+
+def stated_reach(radius: object, records: object) -> dict[str, object]:
+    """The bound on deviations of single values, of curves that were observed at a few times each.
+
+    radius: How far they reach; None where that follows from a released mean.
+    records: (lower, upper), of values, or None.
+    Raises ValueError if these are no numbers.
+    """
+    reach = "a reach that follows from the mean" if radius is None else f"{as_number(radius):g}"
+    words = f"deviations of values from the center clipped to {reach}"
+    if records is not None:
+        lower, upper = (as_number(end) for end in sequence(records))
+        words, records = f"values between {lower:g} and {upper:g}; {words}", [lower, upper]
+    return {"description": words, "kind": VALUES, "radius": radius, "records": records}
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,11 @@ from dpfda.covariance.plan import COUNT, MEAN, CovariancePlan, Shares
 from dpfda.covariance.pooled import PooledCovariance
 from dpfda.covariance.publish import Stage, release_covariance, released_count
 from dpfda.covariance.release import ReleasedCovariance
+from dpfda.covariance.sparse import SparsePlan, plan_sparse, prepare_sparse, publish_sparse
+from dpfda.covariance.sparse_release import ReleasedSparseCovariance
 from dpfda.covariance.strategies import Center, Exponential, MatrixNoise, open_share, subspace_shares
+from dpfda.mean.sparse import is_pooled, refuse_pooled
+from dpfda.mean.sparse_release import ReleasedPooledMean
 from dpfda.noise import achieved_guarantee
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
@@ -183,7 +187,7 @@ class PrivateCovariance(SecondMoments):
     Attributes
     ----------
     release_ : ReleasedCovariance
-        The published covariance function.
+        The published covariance function; a `ReleasedSparseCovariance` where observations were pooled.
     mean_release_ : ReleasedFunction or None
         The mean that was released as the center.
     n_features_in_ : int
@@ -235,13 +239,17 @@ class PrivateCovariance(SecondMoments):
     ) -> None:
         self._keep(vars())
 
+    release_: ReleasedCovariance | ReleasedSparseCovariance
+    mean_release_: ReleasedFunction | ReleasedPooledMean | None
+
     def fit(self, X: Records, y: Labels = None, groups: Labels = None) -> Self:
         """Release the covariance of the curves.
 
         Parameters
         ----------
         X : array (n, m), DataFrame, FDataGrid or LongCurves
-            One curve a row, in the units of the data; NaN marks a missing value. Private.
+            One curve a row, in the units of the data; NaN marks a missing value. Irregular curves are
+            pooled unless ``missing="complete"``: `dpfda.covariance.sparse`. Private.
         y : None
             Not read; where there are no `groups` a warning says so.
         groups : array (n,), optional
@@ -260,11 +268,26 @@ class PrivateCovariance(SecondMoments):
         warn_of_labels(y, groups)
         if is_dask(X):
             return self._fit_on_cluster(X, groups)
+        if is_pooled(self, X):
+            made = publish_sparse(prepare_sparse(self, X, groups), self.paying())
+            self.release_, self.mean_release_ = made, made.pooled
+            self.n_features_in_ = int(made.center.size)
+            return self
         stage, total, certificate = self._charged(X, groups)
-        self.release_: ReleasedCovariance = release_covariance(total.triangle(), stage, certificate)
+        self.release_ = release_covariance(total.triangle(), stage, certificate)
         self.mean_release_ = stage.mean
         self.n_features_in_ = int(stage.plan.basis.grid_points.size)
         return self
+
+    def plan(self, n: int, columns: Columns = POINTS) -> CovariancePlan | SparsePlan:  # type: ignore[override]
+        """As `SecondMoments.plan`; of curves that are pooled under ``missing="pooled"``."""
+        pooled = self.settings.reading.missing == "pooled"
+        return plan_sparse(self, whole(n, "n", 2)) if pooled else super().plan(n, columns)
+
+    def prepare(self, X: Records, groups: Labels = None) -> Prepared[CovariancePlan, Curves]:
+        """As `SecondMoments.prepare`, of curves that are not pooled."""
+        refuse_pooled(self, X)
+        return super().prepare(X, groups)
 
     def _fit_on_cluster(self, X: Records, groups: Labels) -> Self:
         X, groups = units_apart(X, groups)
@@ -276,7 +299,7 @@ class PrivateCovariance(SecondMoments):
 
     def pooled(self, n: int, columns: Columns = POINTS) -> PooledCovariance:
         """The sum as several holders make it, for n units of all of them; see `PooledSum`."""
-        return PooledCovariance.of(self.settings, self.plan(n, columns))
+        return PooledCovariance.of(self.settings, super().plan(n, columns))
 
     def pooled_on(self, X: Records, groups: Labels = None) -> PooledCovariance:
         """The same on the columns of X, where the number of records is not known yet."""

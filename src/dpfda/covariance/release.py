@@ -6,27 +6,25 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases import Basis
-from dpfda.bases.grids import check_points, frozen
+from dpfda.bases.grids import frozen
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.covariance.components_release import (
-    ReleasedComponents,
     center_words,
-    ordered_components,
     second_order,
     stated_deviation,
 )
 from dpfda.covariance.design import fitted_shrinkage, nearest_positive
+from dpfda.covariance.surface import CovarianceSurface
 from dpfda.noise import law_from_json
 from dpfda.noise.symmetric import MatrixLaw, SymmetricNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import whole
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
@@ -42,23 +40,20 @@ from dpfda.releases.bands import (
     settled,
     simulated_widths,
 )
-from dpfda.releases.base import LEVEL, Column, OnBasis
+from dpfda.releases.base import Column
 from dpfda.releases.costs import certified, drawn_laws, sum_costs
 from dpfda.releases.counts import Divisor, NoisyCount
 from dpfda.releases.facts import BandFact, Claim, Stated
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.promise import AddedNoise, noise_on_count, noise_on_moments
-from dpfda.views import Image
 
 FLOOR_DRAWS = 2000
-# Pixels of a picture along each axis.
-PIXELS = 121
 # Points along each axis over which the band of a table is simultaneous, besides those of the table.
 BAND_LINE = 33
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedCovariance(OnBasis):
+class ReleasedCovariance(CovarianceSurface):
     """A covariance function C(s, t) published under differential privacy.
 
     C(s, t) is the average of (x(s) - m(s)) (x(t) - m(t)) over the privacy units, m being the public
@@ -156,55 +151,6 @@ class ReleasedCovariance(OnBasis):
         """Coefficients (M, M) of the estimate: shrunk, then made positive semidefinite."""
         return frozen(nearest_positive(self.tensor.matrix(self.shrinkage * self.noisy_coordinates)))
 
-    def __call__(self, first: ArrayLike, second: ArrayLike) -> Any:
-        """Values C(s, t) at pairs of points.
-
-        Parameters
-        ----------
-        first, second : float or array (q,)
-            s and t; a single point goes with every point of the other.
-
-        Returns
-        -------
-        float or array (q,)
-            Values, in squared units of the data.
-
-        Raises
-        ------
-        ParameterError
-            If a point is outside the domain, or the lengths differ.
-        """
-        at_s, at_t = self._pairs(first, second)
-        values = np.einsum(
-            "qj,jk,qk->q", self.basis.evaluate(at_s), self.matrix, self.basis.evaluate(at_t)
-        )
-        return float(values[0]) if np.ndim(first) == np.ndim(second) == 0 else values
-
-    def _pairs(self, first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats]:
-        at_s, at_t = (check_points(points, self.domain_range) for points in (first, second))
-        if at_s.size != at_t.size and 1 not in (at_s.size, at_t.size):
-            raise ParameterError("points", "come in pairs", f"{at_s.size} and {at_t.size}")
-        both = np.broadcast_arrays(at_s, at_t)
-        return np.asarray(both[0]), np.asarray(both[1])
-
-    def on_grid(self, points: ArrayLike | None = None) -> Floats:
-        """Values (q, q) at all pairs of q points, by default of the public grid."""
-        functions = self.basis.evaluate(self.grid_points if points is None else points)
-        return np.asarray(functions @ self.matrix @ functions.T)
-
-    def variance(self, points: ArrayLike) -> Any:
-        """Variance C(t, t), in squared units of the data; never negative."""
-        return self(points, points)
-
-    def correlation(self, first: ArrayLike, second: ArrayLike) -> Any:
-        """Correlation C(s, t) / (C(s, s) C(t, t))^(1/2); NaN where a variance is zero."""
-        at_s, at_t = self._pairs(first, second)
-        product = np.asarray(self.variance(at_s) * self.variance(at_t))
-        known = product > 0
-        values = np.where(known, self(at_s, at_t) / np.sqrt(np.where(known, product, 1.0)), np.nan)
-        values = np.clip(values, -1.0, 1.0)
-        return float(values[0]) if np.ndim(first) == np.ndim(second) == 0 else values
-
     def noise_floor(self, level: float = 0.95) -> float:
         """What the largest eigenvalue of the noise stays below with this probability.
 
@@ -237,26 +183,6 @@ class ReleasedCovariance(OnBasis):
     def _noise_matrices(self, draws: int) -> Floats:
         generator = np.random.Generator(np.random.Philox(key=0))
         return self.noise.simulate(generator, draws) * self._unit_size
-
-    def components(self, count: int | None = None) -> ReleasedComponents:
-        """Eigenfunctions and eigenvalues, largest first.
-
-        Parameters
-        ----------
-        count : int, optional
-            How many; by default those above the noise floor, at least one.
-
-        Raises
-        ------
-        ParameterError
-            If it is not between 1 and M.
-        """
-        floor = self.noise_floor()
-        values, vectors = np.linalg.eigh(self.matrix)
-        if count is None:
-            count = max(1, int(np.sum(values > floor)))
-        count = whole(count, "count", 1, values.size)
-        return ordered_components(vectors[:, -count:], values[-count:], float(values.sum()), floor, self)
 
     def band(
         self,
@@ -347,29 +273,11 @@ class ReleasedCovariance(OnBasis):
 
     # Tables, pictures and words.
 
-    @property
-    def axes(self) -> dict[str, tuple[float, float]]:
-        return {"s": self.domain_range, "t": self.domain_range}
-
-    def _axis_label(self, axis: int) -> str:
-        return str(self.about.get("domain", f"{'st'[axis]} (units of the grid)"))
-
-    def _default_points(self) -> Floats:
-        second, first = (axis.ravel() for axis in np.meshgrid(*[self.grid_points] * 2, indexing="ij"))
-        return np.column_stack([first, second])
-
-    def _functions(self, at: Floats) -> dict[str, Floats]:
-        return {self._subject: np.asarray(self(*at.T))}
-
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
-        first, second = at.T
-        line = np.asarray(self(first, second))
+        found = super()._columns(at, asked)
+        line = found["covariance"][0]
         band = {} if self._bandless else self._band_columns(at, asked, line)
-        return {
-            "covariance": (line, self.value_label),
-            **band,
-            "correlation": (np.asarray(self.correlation(first, second)), "no unit"),
-        }
+        return {"covariance": found.pop("covariance"), **band, **found}
 
     def _band_points(self) -> Floats:
         # The function is symmetric: half of the pairs.
@@ -388,11 +296,6 @@ class ReleasedCovariance(OnBasis):
         if isinstance(self.divisor, NoisyCount):
             return "the count was released with noise, and the error of a ratio depends on exact values"
         return ""
-
-    def view(self, level: float | None = LEVEL) -> Image:
-        start, end = self.domain_range
-        middles = start + (end - start) * (np.arange(PIXELS) + 0.5) / PIXELS
-        return self._image(self.on_grid(middles), signed=True, square=True)
 
     @property
     def _subject(self) -> str:

@@ -49,7 +49,8 @@ class Center(Gathered):
         from the center is shortened. A number is public: noise grows with its square, and about twice
         the root mean square deviation is a good value. "private" chooses it from noisy counts, with a
         share of the budget. By default "private" where the curve is, or units are paired, else what
-        `bounds` imply.
+        `bounds` imply. Of curves that are pooled it is how far single values deviate, in units of the
+        data, and "private" is two or more deviations of the released mean, at no further cost.
     mean_share : float, optional
         Share of the budget that the mean gets, between 0 and 1: by default that of the function
         `mean_share` where the curve is "private", .2 beside pairs for scores. Given with "pairs", a mean

@@ -59,7 +59,7 @@ VERB = Publication(
         "dpfda.covariance.estimator:PrivateCovariance",
         "dpfda.mean.estimator:PrivateMean",
     ),
-    reader=Curves(),
+    reader=Curves(long=True),
     options=(o.BOUNDS[0], CENTER),
     settings=covariance_settings,
     outputs=((COMPONENTS, lambda release, path: release.components().save(path, overwrite=True)),),
@@ -69,5 +69,7 @@ VERB = Publication(
         "--plot cov.png --components pca.json",
         "dpfda covariance scans.csv --epsilon 1 --center private --bounds 0.2 0.9 --radius 0.12 "
         "--columns 'cca_*' --groups ID --missing complete --out cov.json",
+        "dpfda covariance visits.csv --epsilon 4 --bounds 40 200 --id patient --time week "
+        "--value weight --domain 0 52 --out cov.json --components pca.json",
     ),
 )

@@ -92,7 +92,7 @@ def prepare_pooled(estimator: InBlocks, X: object, groups: object) -> Prepared[P
         raise ParameterError("missing", words, repr(settings.reading.missing))
     # Whether arithmetic overflows depends on values: it may neither warn nor raise.
     with np.errstate(all="ignore"):
-        found, ends, labelled = _observations(settings, X, groups)
+        found, ends, labelled = pooled_observations(settings, X, groups)
         unit = settings.unit.called(labelled or None)
         plan = pooled_plan(
             estimator.asked(), found.units, settings=settings, noise=noise, unit=unit,
@@ -179,14 +179,18 @@ class PooledPlan(CornersPlan):
 def plan_pooled(estimator: InBlocks, n: int) -> PooledPlan:
     """What would be published of n units, from public numbers alone."""
     (bounds, noise), settings = _asked(estimator), estimator.settings
+    return pooled_plan(
+        estimator.asked(), n, settings=settings, noise=noise,
+        unit=settings.unit.called(None), ends=planned_ends(settings), bounds=bounds, planned=True,
+    )  # fmt: skip
+
+
+def planned_ends(settings: Settings) -> tuple[float, float]:
+    """The ends of the domain, as far as they are stated, for a plan."""
     given = settings.domain.domain_range
     if given is None and settings.domain.grid_points is not None:
         given = check_domain(None, np.asarray(settings.domain.grid_points))
-    ends = _interval((0.0, 1.0) if given is None else given)
-    return pooled_plan(
-        estimator.asked(), n, settings=settings, noise=noise,
-        unit=settings.unit.called(None), ends=ends, bounds=bounds, planned=True,
-    )  # fmt: skip
+    return interval_of((0.0, 1.0) if given is None else given)
 
 
 @planner
@@ -235,15 +239,20 @@ def _asked(estimator: InBlocks) -> tuple[tuple[float, float], str]:
     if not isinstance(noise, str) or noise not in NOISES:
         words = "be 'auto', 'laplace' or 'gaussian' for a pooled mean"
         raise ParameterError("mechanism", words, shown(noise), REMEDY)
-    bound = read_bounds(estimator.bounds, False)
+    return two_bounds(estimator.bounds, "a pooled mean", REMEDY), noise
+
+
+def two_bounds(bounds: object, summary: str, remedy: str = "") -> tuple[float, float]:
+    """Public bounds on values that are the same at all times. Raises ParameterError if they are not."""
+    bound = read_bounds(bounds, False)
     ends = (bound.lower, bound.upper) if isinstance(bound, ValueBounds) else (None, None)
     if not (isinstance(ends[0], float) and isinstance(ends[1], float)):
-        words = "be two numbers (lower, upper) for a pooled mean"
-        raise ParameterError("bounds", words, shown(estimator.bounds), REMEDY)
-    return (ends[0], ends[1]), noise
+        words = f"be two numbers (lower, upper) for {summary}"
+        raise ParameterError("bounds", words, shown(bounds), remedy)
+    return ends[0], ends[1]
 
 
-def _observations(
+def pooled_observations(
     settings: Settings, X: object, groups: object
 ) -> tuple[Observations, tuple[float, float], bool]:
     """The observations, the public ends of their times, and whether units are groups."""
@@ -251,16 +260,17 @@ def _observations(
     handed = handed_curves(X, groups, domain.grid_points, invalid)
     given = domain.domain_range if domain.domain_range is not None else handed.domain_range
     if isinstance(handed.values, LongCurves):
-        ends = _interval(stated_ends(given))
+        ends = interval_of(stated_ends(given))
         found = observations_from_long(handed.values, handed.groups, ends, invalid)
         return found, ends, handed.groups is not None or handed.values.groups is not None
     grid = grid_of(settings, handed)
-    ends = _interval(check_domain(given, grid))
+    ends = interval_of(check_domain(given, grid))
     found = observations_from_array(handed.values, grid, handed.groups, invalid)
     return found, ends, handed.groups is not None
 
 
-def _interval(given: object) -> tuple[float, float]:
+def interval_of(given: object) -> tuple[float, float]:
+    """The public ends of a domain. Raises ParameterError if it has several variables."""
     box = box_domain(given)
     if len(box) != 1:
         raise ParameterError("domain_range", "be an interval for a pooled mean", f"{len(box)} variables")

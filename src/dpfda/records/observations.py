@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,8 @@ from dpfda.records.long import LongCurves
 CORNERS = 3
 # Observations are read in blocks, for less memory.
 BLOCK = 2**18
+# Units whose pairs are looked at together.
+PERSONS = 2**12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,6 +35,7 @@ class Observations(Private):
     values: array (n,). Finite where usable.
     usable: array (n,) of bool. The others are left out; a unit without any usable one is all zeros.
     units: Number of units.
+    records: array (n,) of int, optional. Number of each observation's curve, where units have several.
     """
 
     codes: Integers
@@ -40,6 +43,7 @@ class Observations(Private):
     values: Floats
     usable: Flags
     units: int
+    records: Integers | None = None
 
     def shares(
         self, cells: CellGrid, bounds: tuple[float, float] | None, unit: int, corners: int = CORNERS
@@ -74,6 +78,70 @@ class Observations(Private):
                 total += np.bincount(place + corner, part, total.size)
         return [int(share) for share in total]
 
+    def pair_shares(self, cells: CellGrid, unit: int, squares: int) -> list[int]:
+        """Sums over units of their shares (N + 1, 2) of the N pairs of cells, and of squares.
+
+        Values are deviations in shares of their reach, clipped to [-1, 1]. A unit's n pairs of
+        observations of one curve at two visits share floor(unit m / n) out to each pair of cells that
+        holds m of them, and w goes to its two corners: floor(w (1 + p) / 2) to the last one, where p is
+        the mean of the m products, the rest of w to the first. Of its squares, in one cell for all
+        times, floor(`squares` s) goes to the last corner, s their mean, the rest to the first. So a
+        unit's shares are integers >= 0 that add up to at most `unit` + `squares`, whatever its
+        observations are, and follow from these alone. The difference of the corners gives back the
+        products on average, their sum how many there are; the last corner of squares gives these back.
+
+        cells: Of an interval. Public. Pairs (i, j), i <= j, row by row.
+        unit, squares: At most 2^20 together.
+        """
+        total = np.zeros((cells.size * (cells.size + 1) // 2 + 1, 2))
+        order = np.flatnonzero(self.usable)
+        records = self.codes if self.records is None else self.records
+        order = order[np.lexsort((records[order], self.codes[order]))]
+        codes, records, values = self.codes[order], records[order], np.clip(self.values[order], -1, 1)
+        place = cells.index(self.times[order][:, None])
+        begins = (np.diff(codes, prepend=-1) != 0) | (np.diff(records, prepend=-1) != 0)
+        for start in range(0, self.units, PERSONS):
+            rows = slice(*np.searchsorted(codes, (start, start + PERSONS)))
+            if rows.start == rows.stop:
+                continue
+            curve = np.cumsum(begins[rows]) - 1
+            # Curves of one unit are added up before anything is shared out.
+            starts = np.flatnonzero(np.diff(codes[rows][begins[rows]], prepend=-1))
+            pairs, whole = _products(curve, place[rows], values[rows], cells.size)
+            total[:-1] += _corners(unit, *(np.add.reduceat(each, starts) for each in pairs))
+            total[-1:] += _corners(squares, *(np.add.reduceat(each, starts) for each in whole))
+        return [int(share) for share in total.ravel()]
+
+
+def _products(
+    curve: Integers, place: Integers, values: Floats, cells: int
+) -> Iterator[tuple[Floats, Floats]]:
+    """Of each curve: numbers and sums of products by pairs of cells, and of squares in all."""
+    shape = int(curve[-1]) + 1, cells
+    count, summed, square = (
+        np.bincount(curve * cells + place, weights, shape[0] * cells).reshape(shape).astype(np.float64)
+        for weights in (None, values, values * values)
+    )
+    first, second = np.triu_indices(cells)
+    n, s, same = count[:, first], summed[:, first], first == second
+    # Of a cell with itself, every pair of two visits once.
+    yield (
+        np.where(same, n * (n - 1) / 2, n * count[:, second]),
+        np.where(same, (s * s - square[:, first]) / 2, s * summed[:, second]),
+    )
+    # Squares lie in [0, 1], and are brought to [-1, 1].
+    seen = count.sum(axis=1, keepdims=True)
+    yield seen, 2 * square.sum(axis=1, keepdims=True) - seen
+
+
+def _corners(unit: int, count: Floats, products: Floats) -> Floats:
+    """Sums (cells, 2) of the corners, from numbers and sums of products (units, cells)."""
+    # The floors add up to a whole number that exceeds the unit by rounding at most, so not at all.
+    whole = np.floor(unit * (count / np.maximum(count.sum(axis=1, keepdims=True), 1.0)))
+    mean = np.clip(products / np.maximum(count, 1.0), -1.0, 1.0)
+    upper = np.minimum(np.floor(whole * ((1 + mean) / 2)), whole)
+    return np.stack([(whole - upper).sum(axis=0), upper.sum(axis=0)], axis=1)
+
 
 def _spread(value: Floats, whole: Floats, bounds: tuple[float, float]) -> Iterable[tuple[int, Floats]]:
     """The three corners, and what each gets of shares (n,): whole numbers that add up to them."""
@@ -105,7 +173,8 @@ def observations_from_long(
         )
     codes = numbered(keys)
     usable = long.usable(ends, invalid)
-    return Observations(codes, long.times, long.values, usable, int(codes.max(initial=-1)) + 1)
+    records = None if groups is None else numbered(read_keys(long.ids, "ids", "repair"))
+    return Observations(codes, long.times, long.values, usable, int(codes.max(initial=-1)) + 1, records)
 
 
 def observations_from_array(values: object, grid: Floats, groups: object, invalid: str) -> Observations:
@@ -144,4 +213,5 @@ def observations_from_array(values: object, grid: Floats, groups: object, invali
         matrix.ravel(),
         usable.ravel(),
         int(codes.max(initial=-1)) + 1,
+        np.repeat(np.arange(rows), grid.size),
     )

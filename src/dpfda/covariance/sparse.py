@@ -1,0 +1,297 @@
+"""The covariance of curves observed at a few times each: pairs of visits, one table of shares.
+
+**Guarantee.** A unit's shares of all pairs of cells and of squares are integers >= 0 of sum at most
+one unit, whatever its visits are (`Observations.pair_shares`): the table is one of shares, and how much
+noise it needs is `dpfda.mechanisms.design.shares`. Center and reach of deviations are public: stated,
+or those of a mean that was released before, given which the shares are a function of that unit alone.
+Both releases compose to the whole. All the rest follows the noisy tables (`dpfda.covariance.pairs`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, cast
+
+import numpy as np
+
+from dpfda.bases import CosineBasis
+from dpfda.bases.cells import CellGrid
+from dpfda.bases.grids import equally_spaced
+from dpfda.covariance.components_release import stated_reach
+from dpfda.covariance.deviations import Deviations
+from dpfda.covariance.pairs import cells_along
+from dpfda.covariance.plan import MEAN, MOMENTS
+from dpfda.covariance.sparse_release import FINAL, PARTS, ReleasedSparseCovariance
+from dpfda.covariance.strategies import Center, MatrixNoise, open_share
+from dpfda.mean.sparse import (
+    NOISES,
+    PooledPlan,
+    planned_ends,
+    pooled_observations,
+    pooled_plan,
+    two_bounds,
+)
+from dpfda.mean.sparse_release import ReleasedPooledMean
+from dpfda.mechanisms.design.shares import UNIT
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import length, shown
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import Guarantee, added, pure_part, split
+from dpfda.publication import NAMED, Paying, Prepared, charge, planner, recomputed, stamp
+from dpfda.publication.tables import ShareTable, TablePlan
+from dpfda.records.observations import CORNERS, Observations
+from dpfda.releases.shares import NoisyShares
+from dpfda.spine.choices import check_choices, sizes_for, stated_size
+from dpfda.spine.curves import POINTS
+from dpfda.spine.embedding import embedding_of
+from dpfda.spine.estimator import Estimator
+from dpfda.spine.settings import Settings, read_labels
+
+SUMMARY = "curves that are pooled"
+REMEDY = "For curves that are filled between their visits first: missing='complete'."
+# Share of the budget for a mean as the center.
+MEAN_SHARE = Fraction(1, 4)
+# Deviations reach so many standard deviations, for few units times epsilon and from so many on. Set on
+# sets of real curves; it decides accuracy alone.
+NEAR, FAR, MANY = 2.0, 2.5, 5000
+# A reach is at least this share of the distance between the bounds.
+LEAST = 1e-3
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SparsePlan(TablePlan):
+    """Plan of a covariance of sparse curves.
+
+    table: Of pairs of cells, and of squares.
+    stated: The bound on deviations, with its numbers.
+    about: As of any plan.
+    ends: (float, float). Of the domain.
+    bounds: (float, float) or None. Of values; None where a public center has a radius.
+    center: array (m,), or None where a mean is released first.
+    radius: How far deviations reach; None where that follows from the released mean.
+    mean: PooledPlan, optional. Of the mean that is released first.
+    designed: Number of units that cells are for.
+    """
+
+    table: ShareTable
+    stated: Mapping[str, object]
+    about: Mapping[str, object]
+    ends: tuple[float, float]
+    bounds: tuple[float, float] | None
+    center: Floats | None
+    radius: float | None
+    mean: PooledPlan | None
+    designed: int
+
+    @property
+    def size(self) -> int | None:  # type: ignore[override]
+        return self.table.public_size
+
+    @property
+    def n(self) -> int:
+        return self.designed
+
+    @property
+    def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
+        return self.stated
+
+    @property
+    def tuning(self) -> Mapping[str, object]:
+        return self.table.tuning
+
+    def costs(self) -> dict[str, Cost]:
+        stages = {MEAN: self.mean.table, MOMENTS: self.table} if self.mean else {MOMENTS: self.table}
+        return {name: next(iter(table.costs().values())) for name, table in stages.items()}
+
+    @property
+    def guarantee(self) -> Guarantee:  # type: ignore[override]
+        return added([cost.guarantee for cost in self.costs().values()])
+
+    @property
+    def along(self) -> int:
+        """Number of cells along each side."""
+        return int(math.sqrt(self.table.cells))
+
+    @property
+    def grid(self) -> Floats:
+        """Public points that carry center and reach."""
+        return equally_spaced(POINTS, self.ends)
+
+    def around(self, mean: ReleasedPooledMean | None) -> tuple[Floats, Floats]:
+        """Center and reach on the grid (m,), once the mean is public; the reach is positive."""
+        center = self.center if mean is None else np.asarray(mean(self.grid))
+        assert center is not None  # noqa: S101
+        if mean is None or self.radius is not None:
+            return center, np.full(center.size, self.radius)
+        wide = mean.bounds[1] - mean.bounds[0]
+        few = self.designed * pure_part(self.guarantee).epsilon < MANY
+        variance = np.asarray(mean.deviation(self.grid)) ** 2
+        overall = np.average(variance, weights=mean.observed(self.grid))
+        # Its shape is partly noise, and where units are few mostly.
+        reach = NEAR * np.full(center.size, np.sqrt(overall))
+        if not few:
+            reach = FAR * np.sqrt((variance + overall) / 2)
+        return center, np.clip(reach, LEAST * wide, wide)
+
+
+def prepare_sparse(
+    estimator: Estimator, X: object, groups: object
+) -> Prepared[SparsePlan, Observations]:
+    """Everything before the noise: the plan, and the observations. Nothing is charged or drawn.
+
+    X: LongCurves, FDataIrregular, or array (n, m) with gaps.
+    groups: As in `PrivateCovariance.fit`. Private.
+    """
+    guarantee, settings = check_choices(estimator), estimator.settings_for(X, groups)
+    # Whether arithmetic overflows depends on values: it may neither warn nor raise.
+    with np.errstate(all="ignore"):
+        found, ends, labelled = pooled_observations(settings, X, groups)
+    plan = sparse_plan(
+        guarantee, found.units, estimator=estimator, settings=settings,
+        unit=settings.unit.called(labelled or None), ends=ends,
+    )  # fmt: skip
+    return Prepared(plan, found)
+
+
+def plan_sparse(estimator: Estimator, n: int) -> SparsePlan:
+    """What would be published of n units, from public numbers alone."""
+    settings = estimator.settings
+    return sparse_plan(
+        check_choices(estimator), n, estimator=estimator, settings=settings,
+        unit=settings.unit.called(None), ends=planned_ends(settings), planned=True,
+    )  # fmt: skip
+
+
+@planner
+def sparse_plan(
+    guarantee: Guarantee,
+    count: int,
+    *,
+    estimator: Estimator,
+    settings: Settings,
+    unit: str,
+    ends: tuple[float, float],
+    planned: bool = False,
+) -> SparsePlan:
+    """The plan of a covariance of sparse curves; `count` units are there, or are planned."""
+    designed = stated_size(sizes_for(settings, count, planned)[1], "public_size")
+    size, neighbours = None if settings.unit.private else designed, settings.unit.relation
+    asked, noise = _asked(estimator), MatrixNoise.of(estimator.mechanism).law
+    center, radius = _center_and_radius(asked, equally_spaced(POINTS, ends))
+    bounds = None if asked.bounds is None else two_bounds(asked.bounds, SUMMARY, REMEDY)
+    mean, rest = None, guarantee
+    if center is None:
+        share = asked.given.mean_share
+        part, rest = split(guarantee, MEAN_SHARE if share is None else open_share(share, "mean_share"))
+        mean = pooled_plan(
+            part, designed, settings=settings, noise="auto", unit=unit, ends=ends,
+            bounds=two_bounds(asked.bounds, SUMMARY, REMEDY), planned=True,
+        )  # fmt: skip
+    trial = ShareTable(1, rest, neighbours, unit, size, noise, parts=PARTS)
+    along = cells_along(float(designed), trial.deviation)
+    bounded = stated_reach(radius, None if bounds is None else list(bounds))
+    words = {
+        "summary": "covariance",
+        "bound": str(bounded["description"]),
+        "basis": f"pairs of {along} cells",
+    }
+    tuning = {"name": "pooled pairs", "cells": along}
+    cells = along * (along + 1) + 2
+    table = ShareTable(cells, rest, neighbours, unit, size, noise, words, tuning, PARTS)
+    about = {
+        "summary": "covariance",
+        "center": "of the bound" if asked.word == "bound" else "public" if mean is None else "private",
+        **read_labels(settings.domain.labels),
+    }
+    return SparsePlan(table, bounded, about, ends, bounds, center, radius, mean, designed)
+
+
+def _asked(estimator: Any) -> Deviations:
+    """What deviations are asked for; and everything that these estimates have no use for is refused."""
+    reading, law = estimator.settings.reading, MatrixNoise.of(estimator.mechanism)
+    asked = Deviations(estimator.bounds, Center.of(estimator.center), False)
+    embedding = embedding_of(reading)
+    for name, given, default in (
+        ("basis", estimator.basis, None),
+        ("standardize", reading.standardize, False),
+        ("embed", embedding, None),
+        ("radius_share", asked.given.radius_share, None),
+        ("functions", law.functions, None),
+    ):
+        if given is not default:
+            raise ParameterError(name, f"be {default} for {SUMMARY}", shown(given), REMEDY)
+    if law.law not in NOISES:
+        words = f"be 'auto', 'laplace' or 'gaussian' for {SUMMARY}"
+        raise ParameterError("mechanism", words, shown(law.law), REMEDY)
+    if asked.word == "pairs":
+        words = f"be 'private', 'bound', a curve or a function for {SUMMARY}"
+        raise ParameterError("center", words, "'pairs'", REMEDY)
+    return asked
+
+
+def _center_and_radius(asked: Deviations, grid: Floats) -> tuple[Floats | None, float | None]:
+    """The public center on the grid and how far deviations from it reach; None for what is private."""
+    given = asked.given.radius
+    radius = None if given is None or given == "private" else length(given, "radius")
+    if asked.word in ("auto", "private"):
+        return None, radius
+    if given == "private":
+        words = f"be a number, in the units of values, around a public center for {SUMMARY}"
+        raise ParameterError("radius", words, "'private'", REMEDY)
+    if asked.bounds is None and radius is not None and asked.word is None:
+        return asked.center_on(grid), radius
+    lower, upper = two_bounds(asked.bounds, SUMMARY, REMEDY)
+    if asked.word == "bound":
+        center = np.full(grid.size, (lower + upper) / 2)
+    else:
+        center = np.clip(cast("Floats", asked.center_on(grid)), lower, upper)
+    implied = float(np.max(np.maximum(upper - center, center - lower)))
+    return center, implied if radius is None else min(radius, implied)
+
+
+def publish_sparse(
+    prepared: Prepared[SparsePlan, Observations], paying: Paying = NAMED
+) -> ReleasedSparseCovariance:
+    """Charge, draw, add: first the mean, where one is the center, then the table around it."""
+    plan, found = prepared.plan, prepared.total
+    certificate, about = plan.certified(), {**plan.about, **stamp()}
+    charge(paying, certificate, plan.entry())
+    with np.errstate(all="ignore"):
+        mean = None if plan.mean is None else _released_mean(plan.mean, found, certificate.part(MEAN))
+        center, reach = plan.around(mean)
+        at, values = np.clip(found.times, *plan.ends), found.values
+        values = values if plan.bounds is None else np.clip(values, *plan.bounds)
+        values = (values - np.interp(at, plan.grid, center)) / np.interp(at, plan.grid, reach)
+        cells = CellGrid.regular(plan.along, plan.ends)
+        total = IntegerSum.of(replace(found, values=values).pair_shares(cells, *PARTS))
+    noisy, achieved = _drawn(plan.table, total)
+    achieved = achieved if mean is None else added([mean.achieved, achieved])
+    tuning = {**plan.tuning, "noise": plan.table.described}
+    basis = CosineBasis.on_grid(FINAL, plan.grid, plan.ends)
+    return ReleasedSparseCovariance(
+        basis, noisy, center, reach, certificate.fulfilled(achieved, tuning), about, mean
+    )
+
+
+def _drawn(table: ShareTable, total: IntegerSum) -> tuple[NoisyShares, Guarantee]:
+    """A table with noise, and what that gives. The ledger has been charged."""
+    law, charged, norm, width = table.calibrated
+    achieved = recomputed(law, norm, width, charged)
+    return NoisyShares(total.with_noise(law.draw()), law, table.public_size), achieved
+
+
+def _released_mean(
+    plan: PooledPlan, found: Observations, certificate: Certificate
+) -> ReleasedPooledMean:
+    """The mean as `PrivateMean` would release it. The ledger has been charged for the whole."""
+    cells = CellGrid.regular(plan.table.cells // CORNERS, plan.ends)
+    noisy, achieved = _drawn(plan.table, IntegerSum.of(found.shares(cells, plan.bounds, UNIT)))
+    tuning = {**plan.tuning, "noise": plan.table.described}
+    own = certificate.fulfilled(achieved, tuning, plan.bounded)
+    return ReleasedPooledMean(noisy, plan.ends, plan.bounds, own, {**plan.about, **stamp()})
