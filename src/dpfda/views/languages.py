@@ -1,0 +1,221 @@
+"""Words of releases in other languages: known sentences are found again and said in another one.
+
+The English text is what is written, tested and kept. A catalogue (gettext, in `locale`) has whole
+sentences with named places, and a sentence is translated with what its places hold: a translation
+cannot state another number or name than the English text. What no catalogue has stays English.
+
+A place of one letter, with or without a digit, or in CAPITALS, holds a number or words that are known
+themselves. Any other holds a name, such as a label or a unit, which is left as it is unless it is known.
+A message with a context (msgctxt) is only for places of that name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cache, cached_property
+from gettext import GNUTranslations
+from pathlib import Path
+from re import compile as pattern
+from string import Formatter
+from typing import Any, TypeVar
+
+from dpfda.numerics.parameters import choice
+
+HERE = Path(__file__).parent / "locale"
+CATALOGUE = "LC_MESSAGES/dpfda.mo"
+ENGLISH = "en"
+# How numbers and the ends of items are written, where it is not as in English.
+SIGNS: dict[str, dict[str, str]] = {
+    ENGLISH: {},
+    "de": {".": ",", ",": ".", "%": "\xa0%"},
+    "fr": {".": ",", ",": "\u202f", "%": "\xa0%", ";": "\xa0;"},
+}
+LANGUAGES = tuple(SIGNS)
+NUMBER = pattern(r"[-+±]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?(e[-+]?\d+)?%?|\d+/\d+")
+SENTENCE = pattern(r"(?<=[.!?]) (?=\S)")
+DIGITS, MARKS = "0123456789", (".", ";")
+# Sentences that one message may hold; and steps in reading a text as one message, whatever it is.
+TOGETHER, STEPS = 3, 2000
+# Between the place that a message is for and the message, as gettext has it.
+CONTEXT = "\x04"
+Part = TypeVar("Part")
+
+
+@dataclass(frozen=True)
+class Message:
+    """A sentence with named places, and its translation.
+
+    pieces: What stands before, between and behind the places.
+    places: Names of the places, one fewer.
+    said: The translation, with the same places.
+    """
+
+    pieces: tuple[str, ...]
+    places: tuple[str, ...]
+    said: str
+
+    @classmethod
+    def of(cls, english: str, said: str) -> Message:
+        """Read a message of a catalogue."""
+        parts = [*Formatter().parse(english)]
+        places = tuple(name for _, name, _, _ in parts if name is not None)
+        end = [] if len(parts) > len(places) else [""]
+        return cls((*(piece for piece, *_ in parts), *end), places, said)
+
+    def readings(self, text: str) -> Iterator[dict[str, str]]:
+        """What its places can hold in a text."""
+        if text.startswith(self.pieces[0]) and text.endswith(self.pieces[-1]):
+            yield from self._read(text, len(self.pieces[0]), 0, {}, iter(range(STEPS)))
+
+    def _read(
+        self, text: str, start: int, place: int, held: dict[str, str], steps: Iterator[int]
+    ) -> Iterator[dict[str, str]]:
+        """Readings of a text from a position and a place on, in so many steps at most."""
+        name, piece = self.places[place], self.pieces[place + 1]
+        last = place + 1 == len(self.places)
+        end = len(text) - len(piece) if last else text.find(piece, start + 1)
+        while end > start and next(steps, None) is not None:
+            found = held | {name: text[start:end]}
+            if held.get(name, found[name]) == found[name]:
+                following = [found] if last else self._read(text, end + len(piece), place + 1, found, steps)
+                yield from following
+            end = -1 if last else text.find(piece, end + 1)
+
+
+class Catalogue(GNUTranslations):
+    """A compiled catalogue that can be read through."""
+
+    def messages(self) -> dict[str, str]:
+        """All translations by their English, behind the place that they are for."""
+        return {key: said for key, said in self._catalog.items() if key}  # type: ignore[attr-defined]
+
+
+@cache
+def messages(name: str) -> dict[str, dict[str, str]]:
+    """The catalogue of a language: by the place that messages are for, translations by their English."""
+    found: dict[str, dict[str, str]] = {"": {}}
+    if name != ENGLISH:
+        with (HERE / name / CATALOGUE).open("rb") as file:
+            for key, said in Catalogue(file).messages().items():
+                place, _, english = key.rpartition(CONTEXT)
+                found.setdefault(place, {})[english] = said
+    return found
+
+
+@cache
+def templates(name: str, place: str) -> list[Message]:
+    """Messages of a language for a place that have places themselves, those that say most first."""
+    made = [Message.of(key, said) for key, said in messages(name).get(place, {}).items() if "{" in key]
+    return sorted(made, key=lambda message: -sum(map(len, message.pieces)))
+
+
+@dataclass(frozen=True)
+class Language:
+    """A language that texts are said in; it remembers what it said.
+
+    name: {"en", "de", "fr"}.
+    """
+
+    name: str = ENGLISH
+
+    def __post_init__(self) -> None:
+        choice(self.name, "language", LANGUAGES)
+
+    @cached_property
+    def _remembered(self) -> dict[tuple[str, str], str | None]:
+        return {}
+
+    def known(self, text: str, place: str = "") -> str | None:
+        """The translation of a message, as what a place holds; None where there is none."""
+        if (text, place) not in self._remembered:
+            self._remembered[text, place] = self._found(text, place)
+        return self._remembered[text, place]
+
+    def _found(self, text: str, place: str) -> str | None:
+        said = self._exactly(text, place)
+        if said is None and text.endswith(MARKS):
+            said = self._exactly(text[:-1], place)
+            said = said and said + SIGNS[self.name].get(text[-1:] if text[-1:] == ";" else "", text[-1:])
+        if said is None and text[:1].isupper():
+            said = self.known(text[:1].lower() + text[1:], place)
+            said = said and said[:1].upper() + said[1:]
+        return said
+
+    def _exactly(self, text: str, place: str) -> str | None:
+        """A translation of just this text."""
+        if NUMBER.fullmatch(text):
+            return self.number(text)
+        for at in dict.fromkeys((place, "")):
+            if text in messages(self.name).get(at, {}):
+                return messages(self.name)[at][text]
+            for message in templates(self.name, at):
+                for held in message.readings(text):
+                    filled = self._filled(held)
+                    if filled is not None:
+                        return message.said.format(**filled)
+        return None
+
+    def _filled(self, held: Mapping[str, str]) -> dict[str, str] | None:
+        """What the places of a translation hold; None where one holds what it must not."""
+        found = {}
+        for name, text in held.items():
+            place = name.rstrip(DIGITS)
+            is_name = len(place) > 1 and place.islower()
+            said = None if is_name and NUMBER.fullmatch(text) else self.known(text, place)
+            if said is None and not is_name:
+                return None
+            found[name] = said or text
+        return found
+
+    def number(self, text: str) -> str:
+        """A number with the signs of the language.
+
+        Examples
+        --------
+        >>> Language("de").number("1,234.5"), Language("de").number("73.1%")
+        ('1.234,5', '73,1\\xa0%')
+        """
+        return "".join(SIGNS[self.name].get(sign, sign) for sign in text)
+
+    def sentences(self, text: str) -> Iterator[tuple[str, str | None]]:
+        """The sentences of a text with their translations, as many together as one message has."""
+        left = SENTENCE.split(text)
+        while left:
+            several = range(min(len(left), TOGETHER), 0, -1)
+            tried = ((many, self.known(" ".join(left[:many]))) for many in several)
+            many, said = next((one for one in tried if one[1] is not None), (1, None))
+            yield " ".join(left[:many]), said
+            del left[:many]
+
+    def text(self, text: str) -> str:
+        """A paragraph, an item of a list or a few words; what is not known stays as it is."""
+        if self.name == ENGLISH or not text:
+            return text
+        item = "- " if text.startswith("- ") else ""
+        told = self.sentences(text.removeprefix(item))
+        return item + " ".join(english if said is None else said for english, said in told)
+
+    def all(self, part: Part) -> Part:
+        """What holds words (a page, a view, a list of paragraphs), said in this language."""
+        return part if self.name == ENGLISH else _each(part, self.text)
+
+
+def _each(part: Any, change: Callable[[str], str]) -> Any:
+    """A part with all texts in it changed, at any depth."""
+    if isinstance(part, str):
+        return change(part)
+    if isinstance(part, Mapping):
+        return {_each(name, change): _each(held, change) for name, held in part.items()}
+    if isinstance(part, tuple | list):
+        return type(part)(_each(each, change) for each in part)
+    if is_dataclass(part) and not isinstance(part, type):
+        held = {each.name: _each(getattr(part, each.name), change) for each in fields(part)}
+        return replace(part, **held)
+    return part
+
+
+def untranslated(text: str, name: str) -> list[str]:
+    """Sentences of a text that the catalogue of a language does not have."""
+    told = Language(name).sentences(text.removeprefix("- "))
+    return [english for english, said in told if english and said is None]
