@@ -78,8 +78,8 @@ class Message:
         while end > start and next(steps, None) is not None:
             found = held | {name: text[start:end]}
             if held.get(name, found[name]) == found[name]:
-                following = [found] if last else self._read(text, end + len(piece), place + 1, found, steps)
-                yield from following
+                after = end + len(piece)
+                yield from [found] if last else self._read(text, after, place + 1, found, steps)
             end = -1 if last else text.find(piece, end + 1)
 
 
@@ -150,39 +150,40 @@ class Language:
             if text in messages(self.name).get(at, {}):
                 return messages(self.name)[at][text]
             for message in templates(self.name, at):
-                for held in message.readings(text):
-                    filled = self._filled(held)
-                    if filled is not None:
-                        return message.said.format(**filled)
+                filled = [each for held in message.readings(text) if (each := self._filled(held))]
+                if filled:
+                    # Of several readings the one that leaves least to names.
+                    return message.said.format(**min(filled, key=lambda each: each[0])[1])
         return None
 
-    def _filled(self, held: Mapping[str, str]) -> dict[str, str] | None:
-        """What the places of a translation hold; None where one holds what it must not."""
-        found = {}
+    def _filled(self, held: Mapping[str, str]) -> tuple[int, dict[str, str]] | None:
+        """How much names hold, and what places of a translation do; None where one holds what is unknown."""
+        found, names = {}, 0
         for name, text in held.items():
             place = name.rstrip(DIGITS)
             is_name = len(place) > 1 and place.islower()
             said = None if is_name and NUMBER.fullmatch(text) else self.known(text, place)
             if said is None and not is_name:
                 return None
+            names += len(text) if is_name else 0
             found[name] = said or text
-        return found
+        return names, found
 
     def number(self, text: str) -> str:
         """A number with the signs of the language.
 
         Examples
         --------
-        >>> Language("de").number("1,234.5"), Language("de").number("73.1%")
-        ('1.234,5', '73,1\\xa0%')
+        >>> Language("de").number("1,234.5"), Language("fr").number("0.5")
+        ('1.234,5', '0,5')
         """
         return "".join(SIGNS[self.name].get(sign, sign) for sign in text)
 
     def sentences(self, text: str) -> Iterator[tuple[str, str | None]]:
-        """The sentences of a text with their translations, as many together as one message has."""
+        """The sentences of a text with their translations; a name may end in what looks like an end."""
         left = SENTENCE.split(text)
         while left:
-            several = range(min(len(left), TOGETHER), 0, -1)
+            several = range(1, min(len(left), TOGETHER) + 1)
             tried = ((many, self.known(" ".join(left[:many]))) for many in several)
             many, said = next((one for one in tried if one[1] is not None), (1, None))
             yield " ".join(left[:many]), said
