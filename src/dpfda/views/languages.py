@@ -157,7 +157,7 @@ class Language:
         return None
 
     def _filled(self, held: Mapping[str, str]) -> tuple[int, dict[str, str]] | None:
-        """How much names hold, and what places of a translation do; None where one holds what is unknown."""
+        """How much names hold, and what places of a translation do; None where one is unknown."""
         found, names = {}, 0
         for name, text in held.items():
             place = name.rstrip(DIGITS)
@@ -200,6 +200,9 @@ class Language:
     def all(self, part: Part) -> Part:
         """What holds words (a page, a view, a list of paragraphs), said in this language."""
         return part if self.name == ENGLISH else _each(part, self.text)
+
+
+IN_ENGLISH = Language()
 
 
 def _each(part: Any, change: Callable[[str], str]) -> Any:
