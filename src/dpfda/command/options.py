@@ -245,8 +245,8 @@ PLOT = output("plot", "F.png", "A picture: .png, .pdf or .svg (extra dpfda[plot]
 CSV = output("csv", "F.csv", "A table of values, with the simultaneous 95% band where there is one.")
 # What the verbs that are functions have in common, by parameter.
 SHARED = _table(
-    RELEASE_FILE, AS_JSON, LANGUAGE, OVERWRITE, GIVEN, AGREEMENT, CUSTODY_KEYS, OUT, PLOT, CSV, COLUMNS, GROUPS,
-    replace(X_LABEL, panel=None), replace(Y_LABEL, panel=None), *LONG, *NOTATION, DATES,
+    RELEASE_FILE, AS_JSON, LANGUAGE, OVERWRITE, GIVEN, AGREEMENT, CUSTODY_KEYS, OUT, PLOT, CSV, COLUMNS,
+    GROUPS, replace(X_LABEL, panel=None), replace(Y_LABEL, panel=None), *LONG, *NOTATION, DATES,
     replace(PARAMETERS["ledger"], panel=None), replace(DATASET, panel=None),
 )  # fmt: skip
 

@@ -133,17 +133,14 @@ class Language:
         return self._remembered[text, place]
 
     def _found(self, text: str, place: str) -> str | None:
+        """The translation of a text, or of its form within a sentence where that is known."""
         said = self._exactly(text, place)
-        if said is None and text.endswith(MARKS):
-            said = self._exactly(text[:-1], place)
-            said = said and said + SIGNS[self.name].get(text[-1:] if text[-1:] == ";" else "", text[-1:])
         if said is None and text[:1].isupper():
-            said = self.known(text[:1].lower() + text[1:], place)
+            said = self._exactly(text[:1].lower() + text[1:], place)
             said = said and said[:1].upper() + said[1:]
         return said
 
     def _exactly(self, text: str, place: str) -> str | None:
-        """A translation of just this text."""
         if NUMBER.fullmatch(text):
             return self.number(text)
         for at in dict.fromkeys((place, "")):
@@ -184,10 +181,18 @@ class Language:
         left = SENTENCE.split(text)
         while left:
             several = range(1, min(len(left), TOGETHER) + 1)
-            tried = ((many, self.known(" ".join(left[:many]))) for many in several)
+            tried = ((many, self._ended(" ".join(left[:many]))) for many in several)
             many, said = next((one for one in tried if one[1] is not None), (1, None))
             yield " ".join(left[:many]), said
             del left[:many]
+
+    def _ended(self, text: str) -> str | None:
+        """The translation of a message that may stand at the end of an item of a list."""
+        said = self.known(text)
+        if said is None and text.endswith(MARKS):
+            said, mark = self.known(text[:-1]), text[-1]
+            return said and said + (self.number(mark) if mark == ";" else mark)
+        return said
 
     def text(self, text: str) -> str:
         """A paragraph, an item of a list or a few words; what is not known stays as it is."""
