@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from gettext import GNUTranslations
 from pathlib import Path
 from re import compile as pattern
@@ -40,6 +40,8 @@ TOGETHER, STEPS = 3, 2000
 # Between the place that a message is for and the message, as gettext has it.
 CONTEXT = "\x04"
 Part = TypeVar("Part")
+# How much of a text is names, and its translation.
+Said = tuple[int, str | None]
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,11 @@ class Message:
         places = tuple(name for _, name, _, _ in parts if name is not None)
         end = [] if len(parts) > len(places) else [""]
         return cls((*(piece for piece, *_ in parts), *end), places, said)
+
+    @cached_property
+    def length(self) -> int:
+        """How much it says beside its places."""
+        return sum(map(len, self.pieces))
 
     def readings(self, text: str) -> Iterator[dict[str, str]]:
         """What its places can hold in a text."""
@@ -103,11 +110,12 @@ def messages(name: str) -> dict[str, dict[str, str]]:
     return found
 
 
-@cache
-def templates(name: str, place: str) -> list[Message]:
-    """Messages of a language for a place that have places themselves, those that say most first."""
-    made = [Message.of(key, said) for key, said in messages(name).get(place, {}).items() if "{" in key]
-    return sorted(made, key=lambda message: -sum(map(len, message.pieces)))
+@lru_cache(4096)
+def templates(name: str, place: str, start: str) -> list[Message]:
+    """Messages for a place with places of their own that may start so, those that say most first."""
+    kept = {key: said for key, said in messages(name).get(place, {}).items() if "{" in key}
+    made = [Message.of(key, said) for key, said in kept.items() if key[:1] in ("{", start)]
+    return sorted(made, key=lambda message: -message.length)
 
 
 @dataclass(frozen=True)
@@ -123,48 +131,49 @@ class Language:
         choice(self.name, "language", LANGUAGES)
 
     @cached_property
-    def _remembered(self) -> dict[tuple[str, str], str | None]:
+    def _remembered(self) -> dict[tuple[str, str], Said]:
         return {}
 
     def known(self, text: str, place: str = "") -> str | None:
         """The translation of a message, as what a place holds; None where there is none."""
+        return self._known(text, place)[1]
+
+    def _known(self, text: str, place: str) -> Said:
+        """The reading of a text, or of its form within a sentence, that leaves least to names."""
         if (text, place) not in self._remembered:
-            self._remembered[text, place] = self._found(text, place)
+            found = [*self._read(text, place)]
+            if text[:1].isupper():
+                within = self._read(text[:1].lower() + text[1:], place)
+                found += [(named, said[:1].upper() + said[1:]) for named, said in within]
+            self._remembered[text, place] = min(found, key=lambda each: each[0], default=(0, None))
         return self._remembered[text, place]
 
-    def _found(self, text: str, place: str) -> str | None:
-        """The translation of a text, or of its form within a sentence where that is known."""
-        said = self._exactly(text, place)
-        if said is None and text[:1].isupper():
-            said = self._exactly(text[:1].lower() + text[1:], place)
-            said = said and said[:1].upper() + said[1:]
-        return said
-
-    def _exactly(self, text: str, place: str) -> str | None:
+    def _read(self, text: str, place: str) -> Iterator[tuple[int, str]]:
+        """Readings of a text as one message, up to one that says most of it."""
         if NUMBER.fullmatch(text):
-            return self.number(text)
+            yield 0, self.number(text)
         for at in dict.fromkeys((place, "")):
             if text in messages(self.name).get(at, {}):
-                return messages(self.name)[at][text]
-            for message in templates(self.name, at):
-                filled = [each for held in message.readings(text) if (each := self._filled(held))]
-                if filled:
-                    # Of several readings the one that leaves least to names.
-                    return message.said.format(**min(filled, key=lambda each: each[0])[1])
-        return None
+                yield 0, messages(self.name)[at][text]
+                return
+            for message in templates(self.name, at, text[:1]):
+                found = [*filter(None, (self._filled(message, held) for held in message.readings(text)))]
+                yield from found
+                if found and 2 * message.length >= len(text):
+                    return
 
-    def _filled(self, held: Mapping[str, str]) -> tuple[int, dict[str, str]] | None:
-        """How much names hold, and what places of a translation do; None where one is unknown."""
-        found, names = {}, 0
+    def _filled(self, message: Message, held: Mapping[str, str]) -> tuple[int, str] | None:
+        """A translation with what its places hold; None where one holds what it must not."""
+        filled, named = dict[str, str](), 0
         for name, text in held.items():
             place = name.rstrip(DIGITS)
             is_name = len(place) > 1 and place.islower()
-            said = None if is_name and NUMBER.fullmatch(text) else self.known(text, place)
+            inner, said = (0, None) if is_name and NUMBER.fullmatch(text) else self._known(text, place)
             if said is None and not is_name:
                 return None
-            names += len(text) if is_name else 0
-            found[name] = said or text
-        return names, found
+            named += len(text) if is_name else inner
+            filled[name] = said or text
+        return named, message.said.format(**filled)
 
     def number(self, text: str) -> str:
         """A number with the signs of the language.
@@ -187,11 +196,12 @@ class Language:
             del left[:many]
 
     def _ended(self, text: str) -> str | None:
-        """The translation of a message that may stand at the end of an item of a list."""
-        said = self.known(text)
-        if said is None and text.endswith(MARKS):
-            said, mark = self.known(text[:-1]), text[-1]
-            return said and said + (self.number(mark) if mark == ";" else mark)
+        """The translation of a message, which may have the mark behind it that ends an item."""
+        named, said = self._known(text, "")
+        if text.endswith(MARKS):
+            fewer, item = self._known(text[:-1], "")
+            if item is not None and (said is None or fewer < named):
+                return item + (self.number(text[-1]) if text[-1] == ";" else text[-1])
         return said
 
     def text(self, text: str) -> str:
