@@ -15,7 +15,7 @@ import numpy as np
 from dpfda.numerics.errors import ParameterError, needed
 from dpfda.numerics.parameters import shown
 from dpfda.numerics.words import visible
-from dpfda.views.languages import IN_ENGLISH, Language
+from dpfda.views.languages import IN_ENGLISH, Language, numbered
 from dpfda.views.shapes import Curve, Image, Line, View
 
 if TYPE_CHECKING:
@@ -123,10 +123,10 @@ def _write_numbers(axis: Axes, language: Language) -> None:
 
     class Said(ScalarFormatter):
         def __call__(self, x: float, pos: int | None = None) -> str:
-            return language.number(super().__call__(x, pos))
+            return numbered(super().__call__(x, pos), language.name)
 
         def get_offset(self) -> str:
-            return language.number(super().get_offset())
+            return numbered(super().get_offset(), language.name)
 
     for each in axis.figure.axes:
         for along in (each.xaxis, each.yaxis):

@@ -32,11 +32,15 @@ SIGNS: dict[str, dict[str, str]] = {
     "fr": {".": ",", ",": "\u202f", "%": "\xa0%", ";": "\xa0;"},
 }
 LANGUAGES = tuple(SIGNS)
-NUMBER = pattern(r"[-+±]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?(e[-+]?\d+)?%?|\d+/\d+")
+ONE = r"([-+±]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?(e[-+]?\d+)?%?|\d+/\d+)"
+NUMBERS = pattern(f"{ONE}(, {ONE})*")
 SENTENCE = pattern(r"(?<=[.!?]) (?=\S)")
 DIGITS, MARKS = "0123456789", (".", ";")
-# Sentences that one message may hold; and steps in reading a text as one message, whatever it is.
-TOGETHER, STEPS = 3, 2000
+# Sentences that one message may hold; steps in reading one, and messages in messages: many times what
+# ordinary ones take.
+TOGETHER, STEPS, DEPTH = 3, 50_000, 40
+# Characters of a number, or of what may stand in its place.
+LONGEST = 32
 # Between the place that a message is for and the message, as gettext has it.
 CONTEXT = "\x04"
 Part = TypeVar("Part")
@@ -70,19 +74,20 @@ class Message:
         """How much it says beside its places."""
         return sum(map(len, self.pieces))
 
-    def readings(self, text: str) -> Iterator[dict[str, str]]:
-        """What its places can hold in a text."""
+    def readings(self, text: str, steps: Iterator[int]) -> Iterator[dict[str, str]]:
+        """What its places can hold in a text, as long as there are steps."""
         if text.startswith(self.pieces[0]) and text.endswith(self.pieces[-1]):
-            yield from self._read(text, len(self.pieces[0]), 0, {}, iter(range(STEPS)))
+            yield from self._read(text, len(self.pieces[0]), 0, {}, steps)
 
     def _read(
         self, text: str, start: int, place: int, held: dict[str, str], steps: Iterator[int]
     ) -> Iterator[dict[str, str]]:
-        """Readings of a text from a position and a place on, in so many steps at most."""
+        """Readings of a text from a position and a place on."""
         name, piece = self.places[place], self.pieces[place + 1]
         last = place + 1 == len(self.places)
         end = len(text) - len(piece) if last else text.find(piece, start + 1)
-        while end > start and next(steps, None) is not None:
+        most = len(text) if len(name.rstrip(DIGITS)) > 1 else LONGEST
+        while start < end <= start + most and next(steps, None) is not None:
             found = held | {name: text[start:end]}
             if held.get(name, found[name]) == found[name]:
                 after = end + len(piece)
@@ -118,9 +123,70 @@ def templates(name: str, place: str, start: str) -> list[Message]:
     return sorted(made, key=lambda message: -message.length)
 
 
+class Reader:
+    """Reads one sentence in a language: remembers its parts, and gives up after so many steps."""
+
+    def __init__(self, language: str) -> None:
+        self._language, self._steps = language, iter(range(STEPS))
+        self._remembered: dict[tuple[str, str], Said] = {}
+
+    def known(self, text: str, place: str = "", depth: int = 0) -> Said:
+        """The reading of a text, or of its form within a sentence, that leaves least to names."""
+        if (text, place) not in self._remembered:
+            found = [*self._read(text, place, depth)]
+            if text[:1].isupper():
+                within = self._read(text[:1].lower() + text[1:], place, depth)
+                found += [(named, said[:1].upper() + said[1:]) for named, said in within]
+            self._remembered[text, place] = min(found, key=lambda each: each[0], default=(0, None))
+        return self._remembered[text, place]
+
+    def _read(self, text: str, place: str, depth: int) -> Iterator[tuple[int, str]]:
+        """Readings of a text as one message, up to one that says most of it."""
+        if NUMBERS.fullmatch(text):
+            # A list, too: where commas are decimal signs, semicolons stand between numbers.
+            each = (numbered(number, self._language) for number in text.split(", "))
+            yield 0, f"{numbered(';', self._language)} ".join(each)
+            return
+        for at in dict.fromkeys((place, "")):
+            if text in messages(self._language).get(at, {}):
+                yield 0, messages(self._language)[at][text]
+                return
+            for message in templates(self._language, at, text[:1]) if depth < DEPTH else ():
+                readings = message.readings(text, self._steps)
+                found = [*filter(None, (self._filled(message, held, depth + 1) for held in readings))]
+                yield from found
+                if found and 2 * message.length >= len(text):
+                    return
+
+    def _filled(self, message: Message, held: Mapping[str, str], depth: int) -> tuple[int, str] | None:
+        """A translation with what its places hold; None where one holds what it must not."""
+        filled, named = dict[str, str](), 0
+        for name, text in held.items():
+            place = name.rstrip(DIGITS)
+            is_name = len(place) > 1 and place.islower()
+            kept = is_name and NUMBERS.fullmatch(text) is not None
+            inner, said = (0, None) if kept else self.known(text, place, depth)
+            if said is None and not is_name:
+                return None
+            named += len(text) if is_name else inner
+            filled[name] = said or text
+        return named, message.said.format(**filled)
+
+
+def numbered(text: str, language: str) -> str:
+    """A number, or the mark behind an item, with the signs of a language.
+
+    Examples
+    --------
+    >>> numbered("1,234.5", "de"), numbered("0.5", "fr")
+    ('1.234,5', '0,5')
+    """
+    return "".join(SIGNS[language].get(sign, sign) for sign in text)
+
+
 @dataclass(frozen=True)
 class Language:
-    """A language that texts are said in; it remembers what it said.
+    """A language that texts are said in.
 
     name: {"en", "de", "fr"}.
     """
@@ -129,61 +195,6 @@ class Language:
 
     def __post_init__(self) -> None:
         choice(self.name, "language", LANGUAGES)
-
-    @cached_property
-    def _remembered(self) -> dict[tuple[str, str], Said]:
-        return {}
-
-    def known(self, text: str, place: str = "") -> str | None:
-        """The translation of a message, as what a place holds; None where there is none."""
-        return self._known(text, place)[1]
-
-    def _known(self, text: str, place: str) -> Said:
-        """The reading of a text, or of its form within a sentence, that leaves least to names."""
-        if (text, place) not in self._remembered:
-            found = [*self._read(text, place)]
-            if text[:1].isupper():
-                within = self._read(text[:1].lower() + text[1:], place)
-                found += [(named, said[:1].upper() + said[1:]) for named, said in within]
-            self._remembered[text, place] = min(found, key=lambda each: each[0], default=(0, None))
-        return self._remembered[text, place]
-
-    def _read(self, text: str, place: str) -> Iterator[tuple[int, str]]:
-        """Readings of a text as one message, up to one that says most of it."""
-        if NUMBER.fullmatch(text):
-            yield 0, self.number(text)
-        for at in dict.fromkeys((place, "")):
-            if text in messages(self.name).get(at, {}):
-                yield 0, messages(self.name)[at][text]
-                return
-            for message in templates(self.name, at, text[:1]):
-                found = [*filter(None, (self._filled(message, held) for held in message.readings(text)))]
-                yield from found
-                if found and 2 * message.length >= len(text):
-                    return
-
-    def _filled(self, message: Message, held: Mapping[str, str]) -> tuple[int, str] | None:
-        """A translation with what its places hold; None where one holds what it must not."""
-        filled, named = dict[str, str](), 0
-        for name, text in held.items():
-            place = name.rstrip(DIGITS)
-            is_name = len(place) > 1 and place.islower()
-            inner, said = (0, None) if is_name and NUMBER.fullmatch(text) else self._known(text, place)
-            if said is None and not is_name:
-                return None
-            named += len(text) if is_name else inner
-            filled[name] = said or text
-        return named, message.said.format(**filled)
-
-    def number(self, text: str) -> str:
-        """A number with the signs of the language.
-
-        Examples
-        --------
-        >>> Language("de").number("1,234.5"), Language("fr").number("0.5")
-        ('1.234,5', '0,5')
-        """
-        return "".join(SIGNS[self.name].get(sign, sign) for sign in text)
 
     def sentences(self, text: str) -> Iterator[tuple[str, str | None]]:
         """The sentences of a text with their translations; a name may end in what looks like an end."""
@@ -197,11 +208,12 @@ class Language:
 
     def _ended(self, text: str) -> str | None:
         """The translation of a message, which may have the mark behind it that ends an item."""
-        named, said = self._known(text, "")
+        reader = Reader(self.name)
+        named, said = reader.known(text)
         if text.endswith(MARKS):
-            fewer, item = self._known(text[:-1], "")
+            fewer, item = reader.known(text[:-1])
             if item is not None and (said is None or fewer < named):
-                return item + (self.number(text[-1]) if text[-1] == ";" else text[-1])
+                return item + (numbered(";", self.name) if text[-1] == ";" else text[-1])
         return said
 
     def text(self, text: str) -> str:
@@ -232,9 +244,3 @@ def _each(part: Any, change: Callable[[str], str]) -> Any:
         held = {each.name: _each(getattr(part, each.name), change) for each in fields(part)}
         return replace(part, **held)
     return part
-
-
-def untranslated(text: str, name: str) -> list[str]:
-    """Sentences of a text that the catalogue of a language does not have."""
-    told = Language(name).sentences(text.removeprefix("- "))
-    return [english for english, said in told if english and said is None]
