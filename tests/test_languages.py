@@ -53,7 +53,7 @@ def paragraphs(name):
 
 def numbers(text):
     """Numbers in a text, without the signs by which languages differ."""
-    return {re.sub(r"[.,\u202f]", "", each) for each in DIGITS.findall(text)}
+    return {re.sub(r"[.,\u202f]", "", each).lstrip("0") for each in DIGITS.findall(text)}
 
 
 def untranslated(text, name):
