@@ -88,6 +88,18 @@ def test_numbers_are_written_as_the_language_does():
     assert Language("en").text("values clipped to [-0.5, 3]") == "values clipped to [-0.5, 3]"
 
 
+def test_what_a_ledger_says_is_translated():
+    words = (
+        "b.ledger, row 2 of 2026-11-28, data set 'scans': epsilon 1, delta 0 charged. By row 3 epsilon 1, "
+        "delta 0 is spent in all, and epsilon 4.5, delta 1e-05 left of (5.5, 1e-05)-differential privacy, "
+        "replace-one neighbours, per record"
+    )
+    assert untranslated(words, "de") == untranslated(words, "fr") == []
+    said = Language("de").text(words)
+    assert "Epsilon 4,5, Delta 1e-05 übrig" in said
+    assert numbers(said) == numbers(words)
+
+
 def test_names_are_left_as_they_were_given():
     told = "the grid and the domain: age. 1.5 of pm2.5 (and, so; on) from 0.5 to 2.5"
     assert Language("fr").text(told) == (
