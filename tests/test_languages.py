@@ -90,9 +90,9 @@ def test_numbers_are_written_as_the_language_does():
 
 def test_what_a_ledger_says_is_translated():
     words = (
-        "b.ledger, row 2 of 2026-11-28, data set 'scans': epsilon 1, delta 0 charged. By row 3 epsilon 1, "
-        "delta 0 is spent in all, and epsilon 4.5, delta 1e-05 left of (5.5, 1e-05)-differential privacy, "
-        "replace-one neighbours, per record"
+        "b.ledger, row 2 of 2026-11-28, data set 'scans': epsilon 1, delta 0 charged. By row 3 "
+        "epsilon 1, delta 0 is spent in all, and epsilon 4.5, delta 1e-05 left of "
+        "(5.5, 1e-05)-differential privacy, replace-one neighbours, per record"
     )
     assert untranslated(words, "de") == untranslated(words, "fr") == []
     said = Language("de").text(words)
