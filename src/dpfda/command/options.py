@@ -203,6 +203,10 @@ AS_JSON = Option(
     "as_json", "--json", "", "Print one JSON object, for programs, instead of words.", OUTPUT, bool,
     False,
 )  # fmt: skip
+LANGUAGE = Option(
+    "language", "--language", "en|de|fr", "Of the words, and of how numbers are written. What is not "
+    "translated stays English.", OUTPUT, default="en",
+)  # fmt: skip
 OVERWRITE = Option(
     "overwrite", "--overwrite", "",
     "Replace output files that exist. A release that is lost cannot be made again for free.",
@@ -241,8 +245,8 @@ PLOT = output("plot", "F.png", "A picture: .png, .pdf or .svg (extra dpfda[plot]
 CSV = output("csv", "F.csv", "A table of values, with the simultaneous 95% band where there is one.")
 # What the verbs that are functions have in common, by parameter.
 SHARED = _table(
-    RELEASE_FILE, AS_JSON, OVERWRITE, GIVEN, AGREEMENT, CUSTODY_KEYS, OUT, PLOT, CSV, COLUMNS, GROUPS,
-    replace(X_LABEL, panel=None), replace(Y_LABEL, panel=None), *LONG, *NOTATION, DATES,
+    RELEASE_FILE, AS_JSON, LANGUAGE, OVERWRITE, GIVEN, AGREEMENT, CUSTODY_KEYS, OUT, PLOT, CSV, COLUMNS,
+    GROUPS, replace(X_LABEL, panel=None), replace(Y_LABEL, panel=None), *LONG, *NOTATION, DATES,
     replace(PARAMETERS["ledger"], panel=None), replace(DATASET, panel=None),
 )  # fmt: skip
 

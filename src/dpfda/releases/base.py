@@ -31,6 +31,7 @@ from dpfda.releases.plain import ON_LINE, plain, thinned
 from dpfda.releases.promise import AddedNoise, checked_promise, given
 from dpfda.releases.published import LEVEL, Column, Published
 from dpfda.releases.report import report
+from dpfda.views.languages import ENGLISH, Language
 
 if TYPE_CHECKING:
     from skfda import FDataBasis, FDataGrid
@@ -202,30 +203,47 @@ class Release(Published):
         """
         return to_basis(self, basis)
 
-    def describe(self) -> str:
+    def describe(self, language: str = ENGLISH) -> str:
         """Say in plain words what is promised, to whom, on what assumptions, and how accurately.
+
+        Parameters
+        ----------
+        language : {"en", "de", "fr"}
+            What is not translated stays English.
 
         Returns
         -------
         str
             A report with lines of at most 88 columns. It uses public information only.
-        """
-        return report(self.facts)
 
-    def report(self) -> str:
+        Raises
+        ------
+        ParameterError
+            If the language is another one.
+        """
+        return report(self.facts, Language(language))
+
+    def report(self, language: str = ENGLISH) -> str:
         """A page to print and to sign: one HTML file with picture, words, guarantee and citation.
 
         Several releases together, the ledger and the registry are for `dpfda.releases.pages`.
 
+        Parameters
+        ----------
+        language : {"en", "de", "fr"}
+            What is not translated stays English.
+
         Raises
         ------
+        ParameterError
+            If the language is another one.
         MissingExtraError
             If jinja2 or matplotlib is not installed.
         """
         from dpfda.releases.pages import report_page
         from dpfda.views.page import to_html
 
-        return to_html(report_page({"this release": self}))
+        return to_html(report_page({"this release": self}), language)
 
     def _repr_html_(self) -> str:
         """For notebooks: what was published, of whom, and a picture where one can be drawn."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from dpfda.privacy.words import again, caveats, outside, promised, protected
 from dpfda.releases.facts import Facts
+from dpfda.views.languages import IN_ENGLISH, Language
 
 LINE = 88
 # Sections of which most is alike in all reports: on pages they are an appendix.
@@ -20,9 +21,10 @@ ASSUMED = (
 )
 
 
-def report(facts: Facts) -> str:
+def report(facts: Facts, language: Language = IN_ENGLISH) -> str:
     """The sections of a report, in lines of at most 88 columns."""
-    return "\n\n".join(_section(title, told) for title, told in sections(facts).items())
+    told = language.all(sections(facts))
+    return "\n\n".join(_section(title, words) for title, words in told.items())
 
 
 def sections(facts: Facts) -> dict[str, list[str]]:

@@ -16,6 +16,7 @@ import numpy as np
 from dpfda.numerics.errors import ParameterError, needed
 from dpfda.numerics.parameters import shown
 from dpfda.numerics.words import visible
+from dpfda.views.languages import IN_ENGLISH, Language, numbered
 from dpfda.views.shapes import Curve, Image, Line, View
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def given_axis(ax: object) -> Axes | None:
     return ax
 
 
-def draw(view: View, ax: Axes | None = None) -> Axes:
+def draw(view: View, ax: Axes | None = None, language: Language = IN_ENGLISH) -> Axes:
     """Draw a view on a matplotlib axis.
 
     Parameters
@@ -63,6 +64,8 @@ def draw(view: View, ax: Axes | None = None) -> Axes:
     view : Curve or Image
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
+    language : Language, optional
+        Of what is added to the view's own words: numbers, and which part is shown.
 
     Raises
     ------
@@ -77,7 +80,7 @@ def draw(view: View, ax: Axes | None = None) -> Axes:
     figure = axis.get_figure(root=True)
     inches = axis.get_window_extent().width / (figure.dpi if figure is not None else 100.0)
     # What is shown of how much.
-    ends = _spoken_part(view)
+    ends = language.text(_spoken_part(view))
     columns = min(
         SQUARE_COLUMNS if isinstance(view, Image) and (view.square or view.rows) else TITLE_COLUMNS,
         max(20, int(TITLE_COLUMNS * inches / USUAL)),
@@ -85,6 +88,8 @@ def draw(view: View, ax: Axes | None = None) -> Axes:
     lines = _balanced(view.title, columns) + _balanced(f"{view.subtitle}{ends}", columns)
     # In the middle, where a title of the caller's own takes its place.
     _write(axis.set_title("", fontsize="medium"), *lines)
+    if language != IN_ENGLISH:
+        _write_numbers(axis, language)
     return axis
 
 
@@ -122,6 +127,25 @@ def draw_panels(views: Sequence[View]) -> Axes:
 def _write(text: Text, *lines: str) -> None:
     """Put words into a text of matplotlib, as they are."""
     text.set(text="\n".join(map(visible, lines)), **PLAIN)
+
+
+def _write_numbers(axis: Axes, language: Language) -> None:
+    """Write the numbers along and under the axes with the signs of a language."""
+    from matplotlib.ticker import ScalarFormatter
+
+    class Said(ScalarFormatter):
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            return numbered(super().__call__(x, pos), language.name)
+
+        def get_offset(self) -> str:
+            return numbered(super().get_offset(), language.name)
+
+    for each in axis.figure.axes:
+        for along in (each.xaxis, each.yaxis):
+            if type(along.get_major_formatter()) is ScalarFormatter:
+                along.set_major_formatter(Said())
+    for text in axis.texts:
+        _write(text, language.text(text.get_text()))
 
 
 def _label(words: str) -> str:

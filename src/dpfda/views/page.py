@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from dpfda.numerics.errors import needed
 from dpfda.numerics.words import visible
 from dpfda.views.drawing import draw
+from dpfda.views.languages import ENGLISH, IN_ENGLISH, Language
 from dpfda.views.shapes import View
 
 if TYPE_CHECKING:
@@ -65,12 +66,14 @@ class Page:
     appendix: Section | None = None
 
 
-def to_html(page: Page) -> str:
+def to_html(page: Page, language: str = ENGLISH) -> str:
     """The page as one file of HTML, with pictures in it, no scripts and no outside address.
 
+    language: {"en", "de", "fr"}. What is not translated stays English.
     Raises MissingExtraError if jinja2 or matplotlib is not installed.
     """
-    return rendered("page.html", page=page)
+    said = Language(language)
+    return rendered("page.html", language=said, page=said.all(page))
 
 
 def to_fragment(section: Section) -> str:
@@ -83,11 +86,18 @@ def to_fragment(section: Section) -> str:
     return rendered("card.html", section=section)
 
 
-def rendered(template: str, room: str = HERE, what: str = "A report", **shown: object) -> str:
+def rendered(
+    template: str,
+    room: str = HERE,
+    what: str = "A report",
+    language: Language = IN_ENGLISH,
+    **shown: object,
+) -> str:
     """A template filled in; `svg` in it draws a view.
 
     room: Package that has it in its folder `templates`; those of this one can be included.
     what: What needs it, for the error.
+    language: Of numbers in pictures, and of words that the template marks by `said`.
     **shown: What it shows.
     Raises MissingExtraError if jinja2 is not installed.
     """
@@ -101,8 +111,10 @@ def rendered(template: str, room: str = HERE, what: str = "A report", **shown: o
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["blocks"] = _blocks
-    return made.get_template(template).render(svg=_Pictures().svg, **shown)
+    made.filters |= {"blocks": _blocks, "said": language.text}
+    return made.get_template(template).render(
+        svg=_Pictures(language).svg, language=language.name, **shown
+    )
 
 
 def _shown(value: object) -> object:
@@ -125,8 +137,8 @@ def _blocks(paragraphs: Sequence[str]) -> list[tuple[str, list[str]]]:
 class _Pictures:
     """Draws views as SVG whose inner names do not meet on one page."""
 
-    def __init__(self) -> None:
-        self._count = 0
+    def __init__(self, language: Language) -> None:
+        self._count, self._language = 0, language
 
     def svg(self, view: View, size: tuple[float, float] | None = None) -> Markup:
         """A view as SVG; on a figure of another size in inches, such as for a narrow page."""
@@ -138,7 +150,7 @@ class _Pictures:
         salt = f"picture {self._count}"
         with pyplot.rc_context({"svg.fonttype": "path", "svg.hashsalt": salt, "text.usetex": False}):
             axis = None if size is None else pyplot.subplots(figsize=size, layout="constrained")[1]
-            figure = draw(view, axis).get_figure(root=True)
+            figure = draw(view, axis, self._language).get_figure(root=True)
             assert figure is not None  # noqa: S101 - for the type checker: a new axis has a figure
             figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
             pyplot.close(figure)

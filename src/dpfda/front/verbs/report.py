@@ -10,6 +10,7 @@ from dpfda.command import options as o
 from dpfda.command.functions import Verb
 from dpfda.command.running import say
 from dpfda.numerics.errors import ParameterError, needed
+from dpfda.views.languages import ENGLISH, Language
 
 if TYPE_CHECKING:
     from dpfda.releases.base import Release
@@ -25,6 +26,7 @@ def report(
     delta: str | None = None,
     x_label: str | None = None,
     y_label: str | None = None,
+    language: str = ENGLISH,
     overwrite: bool = False,
 ) -> None:
     """Write a report that can be printed and signed: pictures, words, guarantees, what they add up to.
@@ -53,6 +55,7 @@ def report(
     from dpfda.releases.pages import registry_entry, report_page
     from dpfda.views.page import to_html
 
+    said = Language(language)
     inputs = {str(file): file for file in files}
     if len(inputs) != len(files):
         raise ParameterError("F.json", "be named once each", "a file that is named twice")
@@ -64,7 +67,7 @@ def report(
     hashes = {name: hashlib.sha256(held).hexdigest() for name, (_, held) in read.items()}
     charged = None if ledger is None else where_charged(ledger, releases)
     page = report_page(releases, hashes, charged, delta, title)
-    written = {out: to_html(page)}
+    written = {out: to_html(page, said.name)}
     if registry is not None:
         written[registry] = _yaml(registry_entry([*releases.values()], title or ""))
     for path, text in written.items():

@@ -7,18 +7,20 @@ from pathlib import Path
 from dpfda.command import options as o
 from dpfda.command.functions import Verb
 from dpfda.command.running import print_json, say
+from dpfda.views.languages import ENGLISH, Language
 
 
-def show(file: Path, *, as_json: bool = False) -> None:
+def show(file: Path, *, language: str = ENGLISH, as_json: bool = False) -> None:
     """Say in plain words what a release promises, to whom, and how accurate it is."""
     from dpfda.command.files import opened
 
     release = opened(file)
     if as_json:
-        told = {"warnings": release.warnings(), "report": release.describe()}
+        warnings = Language(language).all(release.warnings())
+        told = {"warnings": warnings, "report": release.describe(language)}
         print_json(release.summary() | told)
     else:
-        say(release.describe())
+        say(release.describe(language))
 
 
-VERB = Verb.of("show", show, ("dpfda show fa.json",), o.RELEASED)
+VERB = Verb.of("show", show, ("dpfda show fa.json", "dpfda show fa.json --language de"), o.RELEASED)

@@ -1,0 +1,246 @@
+"""Words of releases in other languages: known sentences are found again and said in another one.
+
+The English text is what is written, tested and kept. A catalogue (gettext, in `locale`) has whole
+sentences with named places, and a sentence is translated with what its places hold: a translation
+cannot state another number or name than the English text. What no catalogue has stays English.
+
+A place of one letter, with or without a digit, or in CAPITALS, holds a number or words that are known
+themselves. Any other holds a name, such as a label or a unit, which is left as it is unless it is known.
+A message with a context (msgctxt) is only for places of that name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cache, cached_property, lru_cache
+from gettext import GNUTranslations
+from pathlib import Path
+from re import compile as pattern
+from string import Formatter
+from typing import Any, TypeVar
+
+from dpfda.numerics.parameters import choice
+
+HERE = Path(__file__).parent / "locale"
+CATALOGUE = "LC_MESSAGES/dpfda.mo"
+ENGLISH = "en"
+# How numbers and the ends of items are written, where it is not as in English.
+SIGNS: dict[str, dict[str, str]] = {
+    ENGLISH: {},
+    "de": {".": ",", ",": ".", "%": "\xa0%"},
+    "fr": {".": ",", ",": "\u202f", "%": "\xa0%", ";": "\xa0;"},
+}
+LANGUAGES = tuple(SIGNS)
+ONE = r"([-+±]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?(e[-+]?\d+)?%?|\d+/\d+)"
+NUMBERS = pattern(f"{ONE}(, {ONE})*")
+SENTENCE = pattern(r"(?<=[.!?]) (?=\S)")
+DIGITS, MARKS = "0123456789", (".", ";")
+# Sentences that one message may hold; steps in reading one, and messages in messages: many times what
+# ordinary ones take.
+TOGETHER, STEPS, DEPTH = 3, 50_000, 40
+# Characters of a number, or of what may stand in its place.
+LONGEST = 32
+# Between the place that a message is for and the message, as gettext has it.
+CONTEXT = "\x04"
+Part = TypeVar("Part")
+# How much of a text is names, and its translation.
+Said = tuple[int, str | None]
+
+
+@dataclass(frozen=True)
+class Message:
+    """A sentence with named places, and its translation.
+
+    pieces: What stands before, between and behind the places.
+    places: Names of the places, one fewer.
+    said: The translation, with the same places.
+    """
+
+    pieces: tuple[str, ...]
+    places: tuple[str, ...]
+    said: str
+
+    @classmethod
+    def of(cls, english: str, said: str) -> Message:
+        """Read a message of a catalogue."""
+        parts = [*Formatter().parse(english)]
+        places = tuple(name for _, name, _, _ in parts if name is not None)
+        end = [] if len(parts) > len(places) else [""]
+        return cls((*(piece for piece, *_ in parts), *end), places, said)
+
+    @cached_property
+    def length(self) -> int:
+        """How much it says beside its places."""
+        return sum(map(len, self.pieces))
+
+    def readings(self, text: str, steps: Iterator[int]) -> Iterator[dict[str, str]]:
+        """What its places can hold in a text, as long as there are steps."""
+        if text.startswith(self.pieces[0]) and text.endswith(self.pieces[-1]):
+            yield from self._read(text, len(self.pieces[0]), 0, {}, steps)
+
+    def _read(
+        self, text: str, start: int, place: int, held: dict[str, str], steps: Iterator[int]
+    ) -> Iterator[dict[str, str]]:
+        """Readings of a text from a position and a place on."""
+        name, piece = self.places[place], self.pieces[place + 1]
+        last = place + 1 == len(self.places)
+        end = len(text) - len(piece) if last else text.find(piece, start + 1)
+        most = len(text) if len(name.rstrip(DIGITS)) > 1 else LONGEST
+        while start < end <= start + most and next(steps, None) is not None:
+            found = held | {name: text[start:end]}
+            if held.get(name, found[name]) == found[name]:
+                after = end + len(piece)
+                yield from [found] if last else self._read(text, after, place + 1, found, steps)
+            end = -1 if last else text.find(piece, end + 1)
+
+
+class Catalogue(GNUTranslations):
+    """A compiled catalogue that can be read through."""
+
+    def messages(self) -> dict[str, str]:
+        """All translations by their English, behind the place that they are for."""
+        return {key: said for key, said in self._catalog.items() if key}  # type: ignore[attr-defined]
+
+
+@cache
+def messages(name: str) -> dict[str, dict[str, str]]:
+    """The catalogue of a language: by the place that messages are for, translations by their English."""
+    found: dict[str, dict[str, str]] = {"": {}}
+    if name != ENGLISH:
+        with (HERE / name / CATALOGUE).open("rb") as file:
+            for key, said in Catalogue(file).messages().items():
+                place, _, english = key.rpartition(CONTEXT)
+                found.setdefault(place, {})[english] = said
+    return found
+
+
+@lru_cache(4096)
+def templates(name: str, place: str, start: str) -> list[Message]:
+    """Messages for a place with places of their own that may start so, those that say most first."""
+    kept = {key: said for key, said in messages(name).get(place, {}).items() if "{" in key}
+    made = [Message.of(key, said) for key, said in kept.items() if key[:1] in ("{", start)]
+    return sorted(made, key=lambda message: -message.length)
+
+
+class Reader:
+    """Reads one sentence in a language: remembers its parts, and gives up after so many steps."""
+
+    def __init__(self, language: str) -> None:
+        self._language, self._steps = language, iter(range(STEPS))
+        self._remembered: dict[tuple[str, str], Said] = {}
+
+    def known(self, text: str, place: str = "", depth: int = 0) -> Said:
+        """The reading of a text, or of its form within a sentence, that leaves least to names."""
+        if (text, place) not in self._remembered:
+            found = [*self._read(text, place, depth)]
+            if text[:1].isupper():
+                within = self._read(text[:1].lower() + text[1:], place, depth)
+                found += [(named, said[:1].upper() + said[1:]) for named, said in within]
+            self._remembered[text, place] = min(found, key=lambda each: each[0], default=(0, None))
+        return self._remembered[text, place]
+
+    def _read(self, text: str, place: str, depth: int) -> Iterator[tuple[int, str]]:
+        """Readings of a text as one message, up to one that says most of it."""
+        if NUMBERS.fullmatch(text):
+            # A list, too: where commas are decimal signs, semicolons stand between numbers.
+            each = (numbered(number, self._language) for number in text.split(", "))
+            yield 0, f"{numbered(';', self._language)} ".join(each)
+            return
+        for at in dict.fromkeys((place, "")):
+            if text in messages(self._language).get(at, {}):
+                yield 0, messages(self._language)[at][text]
+                return
+            for message in templates(self._language, at, text[:1]) if depth < DEPTH else ():
+                readings = message.readings(text, self._steps)
+                found = [*filter(None, (self._filled(message, held, depth + 1) for held in readings))]
+                yield from found
+                if found and 2 * message.length >= len(text):
+                    return
+
+    def _filled(self, message: Message, held: Mapping[str, str], depth: int) -> tuple[int, str] | None:
+        """A translation with what its places hold; None where one holds what it must not."""
+        filled, named = dict[str, str](), 0
+        for name, text in held.items():
+            place = name.rstrip(DIGITS)
+            is_name = len(place) > 1 and place.islower()
+            kept = is_name and NUMBERS.fullmatch(text) is not None
+            inner, said = (0, None) if kept else self.known(text, place, depth)
+            if said is None and not is_name:
+                return None
+            named += len(text) if is_name else inner
+            filled[name] = said or text
+        return named, message.said.format(**filled)
+
+
+def numbered(text: str, language: str) -> str:
+    """A number, or the mark behind an item, with the signs of a language.
+
+    Examples
+    --------
+    >>> numbered("1,234.5", "de"), numbered("0.5", "fr")
+    ('1.234,5', '0,5')
+    """
+    return "".join(SIGNS[language].get(sign, sign) for sign in text)
+
+
+@dataclass(frozen=True)
+class Language:
+    """A language that texts are said in.
+
+    name: {"en", "de", "fr"}.
+    """
+
+    name: str = ENGLISH
+
+    def __post_init__(self) -> None:
+        choice(self.name, "language", LANGUAGES)
+
+    def sentences(self, text: str) -> Iterator[tuple[str, str | None]]:
+        """The sentences of a text with their translations; a name may end in what looks like an end."""
+        left = SENTENCE.split(text)
+        while left:
+            several = range(1, min(len(left), TOGETHER) + 1)
+            tried = ((many, self._ended(" ".join(left[:many]))) for many in several)
+            many, said = next((one for one in tried if one[1] is not None), (1, None))
+            yield " ".join(left[:many]), said
+            del left[:many]
+
+    def _ended(self, text: str) -> str | None:
+        """The translation of a message, which may have the mark behind it that ends an item."""
+        reader = Reader(self.name)
+        named, said = reader.known(text)
+        if text.endswith(MARKS):
+            fewer, item = reader.known(text[:-1])
+            if item is not None and (said is None or fewer < named):
+                return item + (numbered(";", self.name) if text[-1] == ";" else text[-1])
+        return said
+
+    def text(self, text: str) -> str:
+        """A paragraph, an item of a list or a few words; what is not known stays as it is."""
+        if self.name == ENGLISH or not text:
+            return text
+        item = "- " if text.startswith("- ") else ""
+        told = self.sentences(text.removeprefix(item))
+        return item + " ".join(english if said is None else said for english, said in told)
+
+    def all(self, part: Part) -> Part:
+        """What holds words (a page, a view, a list of paragraphs), said in this language."""
+        return part if self.name == ENGLISH else _each(part, self.text)
+
+
+IN_ENGLISH = Language()
+
+
+def _each(part: Any, change: Callable[[str], str]) -> Any:
+    """A part with all texts in it changed, at any depth."""
+    if isinstance(part, str):
+        return change(part)
+    if isinstance(part, Mapping):
+        return {_each(name, change): _each(held, change) for name, held in part.items()}
+    if isinstance(part, tuple | list):
+        return type(part)(_each(each, change) for each in part)
+    if is_dataclass(part) and not isinstance(part, type):
+        held = {each.name: _each(getattr(part, each.name), change) for each in fields(part)}
+        return replace(part, **held)
+    return part
