@@ -16,8 +16,8 @@ from dpfda.centiles.cells import Cells
 from dpfda.centiles.fit import fitted
 from dpfda.centiles.laws import EDGES, SHAPES, Terms
 from dpfda.errors import BudgetError, ParameterError, StorageError
-from dpfda.mechanisms.design.shares import UNIT, share_differences, share_noise
 from dpfda.noise import GaussianNoise, KNormNoise
+from dpfda.noise.shares import UNIT, share_differences, share_noise
 from dpfda.privacy.guarantees import Neighbours, PureDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.records import LongCurves

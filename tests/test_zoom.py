@@ -18,8 +18,8 @@ from dpfda.density.selections import zoomed
 from dpfda.density.zoom import CANDIDATES, FINE, Zoom, zoom_for, zooms
 from dpfda.errors import BudgetError, DpfdaError, ParameterError
 from dpfda.estimates.histospline import monotone_probabilities
-from dpfda.mechanisms.design.shares import EXPONENT, UNIT
 from dpfda.noise import KNormNoise
+from dpfda.noise.shares import EXPONENT, UNIT
 from dpfda.privacy.guarantees import (
     ApproximateDP,
     Neighbours,

@@ -51,7 +51,6 @@ from dpfda.density.release import ReleasedDensity
 from dpfda.effects.release import ReleasedFunctionalRegression
 from dpfda.front.custodians import merge
 from dpfda.front.interop.opendp import as_release, guarantee_of, make_mean
-from dpfda.lattice.release import LatticeRelease
 from dpfda.machines.predictor import Predictor
 from dpfda.machines.release import ReleasedPredictor
 from dpfda.machines.table_release import TablePredictor
@@ -72,6 +71,7 @@ from dpfda.releases.base import Release
 from dpfda.releases.combined import CombinedMean
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.lattice import LatticeRelease
 from dpfda.releases.staged import TwoStageFunction
 from dpfda.running.release import ReleasedRunningMean
 from dpfda.sampler.release import ReleasedCurveSampler

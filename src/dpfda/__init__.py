@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from dpfda.density.estimator import PrivateDensity
     from dpfda.density.quantiles import PrivateQuantiles
     from dpfda.effects.estimator import PrivateFunctionalRegression
-    from dpfda.lattice.estimator import release_function
     from dpfda.machines.classification import PrivateKernelClassifier
     from dpfda.machines.regression import PrivateKernelRegressor
     from dpfda.mean.estimator import PrivateMean
     from dpfda.privacy.ledger import Ledger
+    from dpfda.publication.lattice import release_function
     from dpfda.publication.session import Session
     from dpfda.reference.estimator import PrivateReferenceBand
     from dpfda.releases.base import load
@@ -56,7 +56,7 @@ _HOMES = {
     "PrivateCurveSampler": "sampler.estimator",
     "PrivateKernelRegressor": "machines.regression",
     "PrivateKernelClassifier": "machines.classification",
-    "release_function": "lattice.estimator",
+    "release_function": "publication.lattice",
     "Session": "publication.session",
     "Ledger": "privacy.ledger",
     "load": "releases.base",

@@ -10,7 +10,7 @@ import numpy as np
 from dpfda.bases.cells import CellGrid
 from dpfda.centiles.fit import Nodes, terms_for
 from dpfda.centiles.laws import Terms
-from dpfda.mechanisms.design.shares import UNIT
+from dpfda.noise.shares import UNIT
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.records.observations import Observations
 

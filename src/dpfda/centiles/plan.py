@@ -14,7 +14,7 @@ from dpfda.bounds import ValueBounds
 from dpfda.centiles.cells import Cells
 from dpfda.centiles.fit import fitted
 from dpfda.centiles.release import bound_words, half_widths
-from dpfda.mechanisms.design.shares import UNIT
+from dpfda.noise.shares import UNIT
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import floats
 from dpfda.privacy.guarantees import Guarantee

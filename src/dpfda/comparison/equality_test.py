@@ -17,9 +17,9 @@ from dpfda.comparison.plan import divided
 from dpfda.comparison.statistic import publish_statistic
 from dpfda.comparison.tested_release import ReleasedTest
 from dpfda.mechanisms.cells import Cells
-from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.mechanisms.protocol import Design, Problem
 from dpfda.noise import cost_of
+from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum, exact_product
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError

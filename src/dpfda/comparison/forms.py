@@ -39,8 +39,8 @@ import numpy as np
 import scipy
 
 from dpfda.mechanisms.cells import cell_labels
-from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.noise import NoiseLaw
+from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.aggregate import exact_product
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError

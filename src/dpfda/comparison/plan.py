@@ -25,10 +25,17 @@ from dpfda.numerics.arrays import Integers
 from dpfda.numerics.errors import DataError
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
-from dpfda.publication import NAMED, MeanPlan, Paying, PlanOfMeans, Prepared, publish_parallel
+from dpfda.publication import (
+    NAMED,
+    MeanPlan,
+    Paying,
+    PlanOfMeans,
+    Prepared,
+    publish_parallel,
+    read_ledger,
+)
 from dpfda.records.labels import Key, read_keys
 from dpfda.spine.arguments import Labels, Records
-from dpfda.spine.estimator import read_ledger
 from dpfda.spine.memberships import IN_TWO, by_value, none_of
 from dpfda.spine.pooled import PooledSum, Rows
 from dpfda.spine.settings import Settings

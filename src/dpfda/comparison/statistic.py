@@ -8,8 +8,8 @@ from dpfda.comparison.forms import Forms
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
-from dpfda.publication.charging import NAMED, Paying
 from dpfda.publication.integers import publish_integers, statistic_noise
+from dpfda.publication.paying import NAMED, Paying
 from dpfda.releases.shares import NoisyShares
 
 

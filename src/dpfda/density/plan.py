@@ -20,8 +20,8 @@ from dpfda.density.release import ReleasedDensity
 from dpfda.density.selections import publish_zoomed
 from dpfda.density.zoom import Zoom, far_enough, zoom_for, zooms
 from dpfda.estimates.histospline import LARGEST_CELLS, check_smoothing, expected_error
-from dpfda.mechanisms.design.shares import EXPONENT, share_noise
 from dpfda.noise import NoiseLaw, cost_of
+from dpfda.noise.shares import EXPONENT, share_noise
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError

@@ -23,7 +23,7 @@ from dpfda.density.quantiles_design import (
 )
 from dpfda.density.quantiles_release import ReleasedQuantiles, bound_words
 from dpfda.density.selections import publish_quantiles
-from dpfda.mechanisms.design.shares import EXPONENT
+from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.numerics.rationals import exact

@@ -15,7 +15,8 @@ from dpfda.noise import NoiseLaw
 from dpfda.numerics.arrays import Integers
 from dpfda.numerics.exactness import system_bytes
 from dpfda.privacy.certificates import Certificate
-from dpfda.publication.charging import NAMED, Paying, charge, recomputed
+from dpfda.publication.charging import charge, recomputed
+from dpfda.publication.paying import NAMED, Paying
 from dpfda.records.points import PlacedPoints
 
 # On counts at a chosen place, and on counts where none is chosen.

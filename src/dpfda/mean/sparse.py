@@ -14,7 +14,7 @@ from dpfda.bounds import ValueBounds, read_bounds
 from dpfda.estimates.pooled import PooledMean, cells_for, expected_error, expected_table
 from dpfda.mean.sparse_release import ReleasedPooledMean, bound_words
 from dpfda.mean.streams import InBlocks
-from dpfda.mechanisms.design.shares import UNIT
+from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
@@ -75,7 +75,7 @@ def prepare_pooled(estimator: InBlocks, X: object, groups: object) -> Prepared[P
 
     A unit has the weight one, divided among its observations: what each adds is
     `dpfda.records.observations.Observations.shares`, and how much the noise must hide is
-    `dpfda.mechanisms.design.shares`. All the rest follows the noisy table: docs/sparse.md.
+    `dpfda.noise.shares`. All the rest follows the noisy table: docs/sparse.md.
 
     Parameters
     ----------

@@ -15,8 +15,9 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee
-from dpfda.publication.charging import Paying, charge
+from dpfda.publication.charging import charge
 from dpfda.publication.means import MeanPlan, ReleasedMean, released_mean
+from dpfda.publication.paying import Paying
 
 SharedLaw = SharedGaussianNoise | SharedLaplaceNoise
 

@@ -28,15 +28,16 @@ from functools import cached_property
 from typing import ClassVar
 
 from dpfda.bounds import Norm
-from dpfda.mechanisms.design.shares import EXPONENT, UNIT, share_noise
 from dpfda.noise import AnyNorm, BoxNoise, NoiseLaw, Width, body_noise, cost_of, gaussian_noise
+from dpfda.noise.shares import EXPONENT, UNIT, share_noise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, without_delta
 from dpfda.publication.again import PlanAgain
-from dpfda.publication.charging import NAMED, Paying, certified_entry, charge, recomputed
+from dpfda.publication.charging import certified_entry, charge, recomputed
 from dpfda.publication.integers import publish_integers
+from dpfda.publication.paying import NAMED, Paying
 from dpfda.releases.shares import NoisyShares, corner_noise_words
 
 # A unit's weights are in units of 2^-26, and a number of its record in units of 2^-20.
@@ -129,7 +130,7 @@ class TablePlan(PlanAgain):
 class ShareTable(Table):
     """The public side of a table of shares.
 
-    A unit's shares are integers u_c >= 0, in all at most 2^20 (`dpfda.mechanisms.design.shares.UNIT`);
+    A unit's shares are integers u_c >= 0, in all at most 2^20 (`dpfda.noise.shares.UNIT`);
     the caller has made sure of it for every unit, whatever its records are.
 
     Parameters

@@ -18,8 +18,7 @@ from dpfda.numerics.parameters import shown
 from dpfda.privacy.budgets import asked
 from dpfda.privacy.callers import count_copy
 from dpfda.privacy.guarantees import Guarantee
-from dpfda.privacy.ledger import DatasetLedger, Reservation, named_ledger
-from dpfda.publication import NAMED, Paying
+from dpfda.publication import Paying, read_ledger
 from dpfda.records.containers import column_labels
 from dpfda.records.frames import names_of, words_of
 from dpfda.spine.base import base
@@ -287,39 +286,6 @@ class Estimator(_Base):  # type: ignore[misc]
             raise ParameterError(
                 "X", "have the columns of fit, in their order: feature names should match", "others"
             )
-
-
-def read_ledger(ledger: object) -> Paying:
-    """Read the `ledger` argument: None, ``ledger.of("name")``, a reservation, or a data set's name.
-
-    Raises
-    ------
-    ParameterError
-        If it is something else, or a name and no ledger is named in the environment.
-    """
-    if ledger is None:
-        return NAMED
-    if isinstance(ledger, DatasetLedger):
-        return Paying(ledger.ledger, ledger.dataset)
-    if isinstance(ledger, Reservation):
-        return Paying(ledger, ledger.dataset)
-    if isinstance(ledger, str) and ledger:
-        if named_ledger(ledger) is None:
-            raise ParameterError(
-                "ledger",
-                "say which ledger has the data set, where the environment names none",
-                repr(ledger),
-                "Pass Ledger(path).of(name), or set DPFDA_LEDGER.",
-            )
-        return Paying(None, ledger)
-    if callable(getattr(ledger, "charge", None)) and not isinstance(ledger, type):
-        words = "name the data set that the ledger charges"
-        raise ParameterError("dataset", words, "None", "Pass ledger.of('scans').")
-    raise ParameterError(
-        "ledger",
-        "be that of a data set, such as Ledger(path).of('scans'), or None",
-        shown(ledger),
-    )
 
 
 def _meant(name: str, known: list[str]) -> str:

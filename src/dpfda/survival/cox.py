@@ -9,7 +9,7 @@ import numpy as np
 
 from dpfda.bases.corners import Covariate
 from dpfda.bases.lifetimes import CENSORED
-from dpfda.mechanisms.design.shares import EXPONENT
+from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import choice, shown, whole
@@ -70,7 +70,7 @@ class PrivateCox(Estimator):
     -----
     **Guarantee.** Pure epsilon (delta = 0), (epsilon, delta) or rho, one unit being one follow-up, or
     all of one label of `groups`. `times`, `events`, `covariates` and `groups` are private. A table: a
-    unit is at most one count in all (`dpfda.mechanisms.design.shares`). Rounds: a unit adds a vector of
+    unit is at most one count in all (`dpfda.noise.shares`). Rounds: a unit adds a vector of
     at most a public length to each, whatever was released before; proof in `dpfda.survival.cox_rounds`.
 
     References

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from dpfda.bases.lifetimes import CENSORED, LifeCells
-from dpfda.mechanisms.design.shares import EXPONENT
+from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Flags, Floats, Integers
 from dpfda.numerics.errors import DataError, ParameterError

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpfda.bases.lifetimes import NARROW, LifeCells
-from dpfda.mechanisms.design.shares import EXPONENT
+from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from dpfda.bases.bernstein import check_degree, lattice
 from dpfda.bases.grids import check_domain
-from dpfda.lattice.release import LatticeRelease, stated_by_caller
 from dpfda.noise import knorm_noise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Floats
@@ -22,8 +21,10 @@ from dpfda.numerics.parameters import choice, entries, shown
 from dpfda.numerics.rationals import exact, readable
 from dpfda.privacy.budgets import budget
 from dpfda.privacy.guarantees import Neighbours, PureDP
-from dpfda.publication import publish_integers, stamp
-from dpfda.spine.estimator import read_ledger
+from dpfda.publication.charging import stamp
+from dpfda.publication.integers import publish_integers
+from dpfda.publication.paying import read_ledger
+from dpfda.releases.lattice import LatticeRelease, stated_by_caller
 
 Domain = tuple[tuple[float, float], ...]
 
