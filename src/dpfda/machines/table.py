@@ -20,14 +20,13 @@ import numpy as np
 from dpfda.bases.cells import CellGrid
 from dpfda.estimates.pooled import CORNERS, PooledMean, table_cells
 from dpfda.machines.table_release import BOUND, MOST_INPUTS, TablePredictor
-from dpfda.mean.sparse import CornersPlan
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Flags, Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import NAMED, Paying, planner, stamp
-from dpfda.publication.tables import ShareTable
+from dpfda.publication.tables import CornersPlan, ShareTable
 from dpfda.records.features import InputBox
 from dpfda.records.observations import Observations
 from dpfda.spine.settings import Settings, read_labels

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpfda.bases.cells import CellGrid, box_domain
 from dpfda.bases.grids import check_domain
-from dpfda.bases.ordinary import Outlook
 from dpfda.bounds import ValueBounds, read_bounds
-from dpfda.estimates.pooled import PooledMean, cells_for, expected_error, expected_table
+from dpfda.estimates.pooled import cells_for
 from dpfda.mean.sparse_release import ReleasedPooledMean, bound_words
 from dpfda.mean.streams import InBlocks
 from dpfda.noise.shares import UNIT
@@ -20,7 +18,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import NAMED, Paying, Prepared, planner, stamp
-from dpfda.publication.tables import ShareTable, TablePlan
+from dpfda.publication.tables import CornersPlan, ShareTable
 from dpfda.records import LongCurves
 from dpfda.records.doors import door_of
 from dpfda.records.observations import (
@@ -100,67 +98,6 @@ def prepare_pooled(estimator: InBlocks, X: object, groups: object) -> Prepared[P
         )  # fmt: skip
         cells = CellGrid.regular(plan.table.cells // CORNERS, ends)
         return Prepared(plan, IntegerSum.of(found.shares(cells, bounds, UNIT)))
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class CornersPlan(TablePlan):
-    """Plan of a function that is pooled over observations: a table of shares of cells and corners.
-
-    Parameters
-    ----------
-    table : ShareTable
-    bounds : (float, float)
-        Of values.
-    about : mapping
-    designed : int
-        Number of units that the cells are for, and that errors are expected for.
-    """
-
-    table: ShareTable
-    bounds: tuple[float, float]
-    about: Mapping[str, object]
-    designed: int
-    error_words = (
-        "root mean square at a point, from the mean of the population, sampling included, for smooth"
-        " means and observations spread evenly"
-    )
-
-    @property
-    def size(self) -> int | None:  # type: ignore[override]
-        return self.table.public_size
-
-    @property
-    def tuning(self) -> Mapping[str, object]:
-        return self.table.tuning
-
-    @property
-    def n(self) -> int:
-        return self.designed
-
-    def outlook(self, quick: bool = False) -> Outlook:
-        return Outlook.alike((self.bounds[1] - self.bounds[0]) * expected_error(self._expected))
-
-    def outlook_width(self, level: float) -> Outlook:
-        """As `band`, around one wave over the domain."""
-        half = self._expected.half_widths(level, True).mean()
-        return Outlook.alike((self.bounds[1] - self.bounds[0]) * float(half))
-
-    @property
-    def scale(self) -> tuple[float, str] | None:
-        return self.bounds[1] - self.bounds[0], "the distance between the bounds"
-
-    @property
-    def _expected(self) -> PooledMean:
-        return self._seen((self.table.cells // CORNERS,))
-
-    def _seen(self, sides: tuple[int, ...], classes: int = 0, alone: bool = False) -> PooledMean:
-        """What is expected to be seen, in so many cells along each side."""
-        unit, size = 1 / UNIT / self.designed, float(self.designed)
-        return expected_table(self.table.law, unit, size, sides, classes, alone)
-
-    @property
-    def noise_words(self) -> str:
-        return self.table.described
 
 
 @dataclass(frozen=True, eq=False, repr=False)

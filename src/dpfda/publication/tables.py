@@ -27,7 +27,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
+from dpfda.bases.ordinary import Outlook
 from dpfda.bounds import Norm
+from dpfda.estimates.pooled import PooledMean, expected_error, expected_table
 from dpfda.noise import AnyNorm, BoxNoise, NoiseLaw, Width, body_noise, cost_of, gaussian_noise
 from dpfda.noise.shares import EXPONENT, UNIT, share_noise
 from dpfda.numerics.aggregate import IntegerSum
@@ -38,6 +40,7 @@ from dpfda.publication.again import PlanAgain
 from dpfda.publication.charging import certified_entry, charge, recomputed
 from dpfda.publication.integers import publish_integers
 from dpfda.publication.paying import NAMED, Paying
+from dpfda.records.observations import CORNERS
 from dpfda.releases.shares import NoisyShares, corner_noise_words
 
 # A unit's weights are in units of 2^-26, and a number of its record in units of 2^-20.
@@ -258,3 +261,64 @@ class CornerTable(Table):
     @property
     def described(self) -> str:
         return corner_noise_words(self.law, self.rows)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CornersPlan(TablePlan):
+    """Plan of a function that is pooled over observations: a table of shares of cells and corners.
+
+    Parameters
+    ----------
+    table : ShareTable
+    bounds : (float, float)
+        Of values.
+    about : mapping
+    designed : int
+        Number of units that the cells are for, and that errors are expected for.
+    """
+
+    table: ShareTable
+    bounds: tuple[float, float]
+    about: Mapping[str, object]
+    designed: int
+    error_words = (
+        "root mean square at a point, from the mean of the population, sampling included, for smooth"
+        " means and observations spread evenly"
+    )
+
+    @property
+    def size(self) -> int | None:  # type: ignore[override]
+        return self.table.public_size
+
+    @property
+    def tuning(self) -> Mapping[str, object]:
+        return self.table.tuning
+
+    @property
+    def n(self) -> int:
+        return self.designed
+
+    def outlook(self, quick: bool = False) -> Outlook:
+        return Outlook.alike((self.bounds[1] - self.bounds[0]) * expected_error(self._expected))
+
+    def outlook_width(self, level: float) -> Outlook:
+        """As `band`, around one wave over the domain."""
+        half = self._expected.half_widths(level, True).mean()
+        return Outlook.alike((self.bounds[1] - self.bounds[0]) * float(half))
+
+    @property
+    def scale(self) -> tuple[float, str] | None:
+        return self.bounds[1] - self.bounds[0], "the distance between the bounds"
+
+    @property
+    def _expected(self) -> PooledMean:
+        return self._seen((self.table.cells // CORNERS,))
+
+    def _seen(self, sides: tuple[int, ...], classes: int = 0, alone: bool = False) -> PooledMean:
+        """What is expected to be seen, in so many cells along each side."""
+        unit, size = 1 / UNIT / self.designed, float(self.designed)
+        return expected_table(self.table.law, unit, size, sides, classes, alone)
+
+    @property
+    def noise_words(self) -> str:
+        return self.table.described
