@@ -20,7 +20,6 @@ from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import NAMED, Paying, Prepared, planner, stamp
 from dpfda.publication.tables import CornersPlan, ShareTable
 from dpfda.records import LongCurves
-from dpfda.records.doors import door_of
 from dpfda.records.observations import (
     CORNERS,
     Observations,
@@ -28,21 +27,13 @@ from dpfda.records.observations import (
     observations_from_long,
 )
 from dpfda.spine.choices import check_choices, sizes_for, stated_size
-from dpfda.spine.curves import grid_of, handed_curves, stated_ends
+from dpfda.spine.curves import grid_of, handed_curves, is_pooled, stated_ends
 from dpfda.spine.embedding import embedding_of
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.settings import Settings, read_labels
 
 NOISES = ("auto", "laplace", "gaussian")
 REMEDY = "For the estimate that fills each person's gaps first: missing='complete'."
-
-
-def is_pooled(estimator: Estimator, X: object) -> bool:
-    """Whether a mean is pooled: by what was asked for, else by the layout of the input. Both public."""
-    missing = estimator.settings.reading.missing
-    door = door_of(X)
-    irregular = isinstance(X, LongCurves) or (door is not None and door.is_irregular(X))
-    return missing == "pooled" or (missing == "refuse" and irregular)
 
 
 def refuse_pooled(estimator: Estimator, X: object) -> None:
@@ -52,7 +43,7 @@ def refuse_pooled(estimator: Estimator, X: object) -> None:
     ------
     ParameterError
     """
-    if is_pooled(estimator, X):
+    if is_pooled(estimator.settings, X):
         words = "be 'complete' for irregular curves where one sum of functions is wanted"
         remedy = "Observations are pooled by fit alone: not for streams, blocks, Dask and sessions."
         raise ParameterError("missing", words, repr(estimator.settings.reading.missing), remedy)

@@ -12,10 +12,10 @@ from dpfda.command.declared import REQUIRED, Given, Option
 from dpfda.command.functions import Group, Verb
 from dpfda.command.publishing import Publication
 from dpfda.command.running import say
-from dpfda.comparison import verb as compare
 from dpfda.covariance import verb as covariance
 from dpfda.density import verb as density
 from dpfda.mean import verb as mean
+from dpfda.mean.comparison import verb as compare
 
 if TYPE_CHECKING:
     from dpfda.spine.estimator import Estimator

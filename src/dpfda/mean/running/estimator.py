@@ -10,6 +10,10 @@ import numpy as np
 from dpfda.bases import Basis
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import ValueBounds, read_bounds
+from dpfda.mean.running.factorisations import MOST_STEPS, Rows
+from dpfda.mean.running.months import Months
+from dpfda.mean.running.plan import RunningPlan
+from dpfda.mean.running.records import Month
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, whole
@@ -18,10 +22,6 @@ from dpfda.records import LongCurves
 from dpfda.records.dask_arrays import is_dask
 from dpfda.records.labels import units_of
 from dpfda.releases.promise import ALL
-from dpfda.running.factorisations import MOST_STEPS, Rows
-from dpfda.running.months import Months
-from dpfda.running.plan import RunningPlan
-from dpfda.running.records import Month
 from dpfda.spine.arguments import Bounds, Columns, Labels, Number, Payer, Place, Protected, Records
 from dpfda.spine.choices import check_choices, check_count, mean_plan
 from dpfda.spine.curves import CLOSE, POINTS, public_basis, read_curves

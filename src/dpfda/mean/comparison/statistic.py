@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dpfda.comparison.forms import Forms
+from dpfda.mean.comparison.forms import Forms
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
@@ -26,7 +26,7 @@ def publish_statistic(
 
     **Guarantee.** Neighbours replace the data of one unit, who stays in its group. Its integers over a
     cell are between -H and H, so that they move by at most 2 H and the statistic, an integer, by at
-    most 2^20 (`dpfda.comparison.forms`), whichever group it is in and however many there are.
+    most 2^20 (`dpfda.mean.comparison.forms`), whichever group it is in and however many there are.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpfda.bases import Basis
 from dpfda.bounds import read_bounds
-from dpfda.comparison.plan import (
+from dpfda.mean.comparison.plan import (
     ComparisonPlan,
     PooledComparison,
     SharedDesign,

@@ -8,11 +8,11 @@ from functools import cached_property
 import numpy as np
 
 from dpfda.bases.cells import CellGrid
-from dpfda.centiles.fit import Nodes, terms_for
-from dpfda.centiles.laws import Terms
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.records.observations import Observations
+from dpfda.reference.centiles.fit import Nodes, terms_for
+from dpfda.reference.centiles.laws import Terms
 
 # Cells of time and of value: so many at a quotient of one of units and noise, growing with its root of
 # degree five, between limits. Chosen on one half of the sets that the page on quantile curves names.

@@ -11,15 +11,15 @@ import scipy
 
 from dpfda.bases.ordinary import Outlook, ordinary_curves, spread_evenly
 from dpfda.bounds import ValueBounds
-from dpfda.centiles.cells import Cells
-from dpfda.centiles.fit import fitted
-from dpfda.centiles.release import bound_words, half_widths
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import floats
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import planner
 from dpfda.publication.tables import ShareTable, TablePlan
+from dpfda.reference.centiles.cells import Cells
+from dpfda.reference.centiles.fit import fitted
+from dpfda.reference.centiles.release import bound_words, half_widths
 from dpfda.spine.choices import sizes_for, stated_size
 from dpfda.spine.settings import Settings, read_labels
 

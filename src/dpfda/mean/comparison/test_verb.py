@@ -10,8 +10,8 @@ VERB = Publication(
     words="Publish the statistic of a test that groups have one mean curve, with p-values. Every person "
     "must be in one group.",
     estimators=(
-        "dpfda.comparison.equality_test:PrivateEqualityTest",
-        "dpfda.comparison.estimator:PrivateComparison",
+        "dpfda.mean.comparison.equality_test:PrivateEqualityTest",
+        "dpfda.mean.comparison.estimator:PrivateComparison",
         "dpfda.mean.estimator:PrivateMean",
     ),
     reader=ComparedCurves(),

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import check_points
 from dpfda.bounds import ValueBounds
-from dpfda.comparison.forms import DESCRIBED, Forms
+from dpfda.mean.comparison.forms import DESCRIBED, Forms
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import name, sequence
 from dpfda.numerics.errors import ParameterError

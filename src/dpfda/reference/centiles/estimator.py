@@ -10,10 +10,6 @@ from numpy.typing import ArrayLike
 from dpfda.bases.grids import check_domain, equally_spaced
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import ValueBounds, read_bounds
-from dpfda.centiles.cells import Cells
-from dpfda.centiles.plan import QuantileCurvesPlan, quantile_curves_plan
-from dpfda.centiles.release import MOST_LEVELS, ReleasedQuantileCurves, read_quantile
-from dpfda.mean.sparse import is_pooled
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
@@ -23,12 +19,16 @@ from dpfda.records import LongCurves
 from dpfda.records.dask_arrays import is_dask
 from dpfda.records.labels import units_of
 from dpfda.records.observations import Observations, observations_from_array, observations_from_long
+from dpfda.reference.centiles.cells import Cells
+from dpfda.reference.centiles.plan import QuantileCurvesPlan, quantile_curves_plan
+from dpfda.reference.centiles.release import MOST_LEVELS, ReleasedQuantileCurves, read_quantile
 from dpfda.spine.arguments import Bounds, Columns, Labels, Number, Payer, Place, Protected, Records
 from dpfda.spine.choices import check_choices, check_count
 from dpfda.spine.curves import (
     POINTS,
     grid_of,
     handed_curves,
+    is_pooled,
     public_basis,
     read_curves,
     stated_ends,
@@ -173,7 +173,7 @@ class PrivateQuantileCurves(Estimator):
         if is_dask(X):
             words = "be curves in memory, for quantile curves"
             raise ParameterError("X", words, type(X).__name__)
-        if is_pooled(self, X):
+        if is_pooled(self.settings, X):
             return self._visits(settings, X, groups)
         values, basis, groups = read_curves(settings, None, X, groups)
         reading, grid = settings.reading, flat_grid(basis)

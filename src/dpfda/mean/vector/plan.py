@@ -9,20 +9,20 @@ from functools import cached_property
 from typing import ClassVar
 
 from dpfda.bases.ordinary import Outlook, widest
-from dpfda.numerics.aggregate import IntegerSum
-from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee
-from dpfda.privacy.words import number
-from dpfda.publication import NAMED, MeanPlan, Paying, PlanOfMeans, Prepared
-from dpfda.publication.needed import LEVEL
-from dpfda.vector.release import ReleasedVector, own_level
-from dpfda.vector.together import (
+from dpfda.mean.vector.release import ReleasedVector, own_level
+from dpfda.mean.vector.together import (
     OneDraw,
     costs_together,
     equal_share,
     publish_in_one_draw,
     publish_together,
 )
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import Guarantee
+from dpfda.privacy.words import number
+from dpfda.publication import NAMED, MeanPlan, Paying, PlanOfMeans, Prepared
+from dpfda.publication.needed import LEVEL
 
 
 @dataclass(frozen=True, eq=False, repr=False)

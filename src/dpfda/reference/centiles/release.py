@@ -13,15 +13,15 @@ from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import check_points
 from dpfda.bounds import ValueBounds
-from dpfda.centiles.cells import Cells
-from dpfda.centiles.fit import Posterior, fitted
-from dpfda.centiles.laws import Laws
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import real, reals
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number
+from dpfda.reference.centiles.cells import Cells
+from dpfda.reference.centiles.fit import Posterior, fitted
+from dpfda.reference.centiles.laws import Laws
 from dpfda.releases import entries as file
 from dpfda.releases.banded import Valued
 from dpfda.releases.bands import Asked, Band, settled

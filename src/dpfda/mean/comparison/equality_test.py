@@ -11,11 +11,11 @@ import numpy as np
 import scipy
 
 from dpfda.bases.ordinary import Outlook
-from dpfda.comparison.estimator import PrivateComparison
-from dpfda.comparison.forms import ANY, DESCRIBED, DEVIATION, FINE, LEVEL, LOOKS, Forms, quantiles
-from dpfda.comparison.plan import divided
-from dpfda.comparison.statistic import publish_statistic
-from dpfda.comparison.tested_release import ReleasedTest
+from dpfda.mean.comparison.estimator import PrivateComparison
+from dpfda.mean.comparison.forms import ANY, DESCRIBED, DEVIATION, FINE, LEVEL, LOOKS, Forms, quantiles
+from dpfda.mean.comparison.plan import divided
+from dpfda.mean.comparison.statistic import publish_statistic
+from dpfda.mean.comparison.tested_release import ReleasedTest
 from dpfda.mechanisms.cells import Cells
 from dpfda.mechanisms.protocol import Design, Problem
 from dpfda.noise import cost_of
@@ -78,7 +78,7 @@ class PrivateEqualityTest(Estimator):
     between bounds, where the data of one unit are replaced and n is the size of the smallest group. It
     is taken of exact integer sums, rounded down to an integer that moves by at most 2^20, and gets
     Laplace noise of scale 2^20 / epsilon, or normal noise where that is smaller under (epsilon, delta)
-    or rho. Derivation: `dpfda.comparison.forms`.
+    or rho. Derivation: `dpfda.mean.comparison.forms`.
 
     **Level.** At most the level that is stated, for populations whose variance is at most the one that
     is stated, whatever the correlation between points; means of units are taken as normal.

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Protocol, Self
 
 from dpfda.bases import Basis
+from dpfda.mean.running.factorisations import Rows
+from dpfda.mean.running.plan import RunningPlan
 from dpfda.numerics.private import Private
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Paying
 from dpfda.publication.session.journal import Record
-from dpfda.running.factorisations import Rows
-from dpfda.running.plan import RunningPlan
 from dpfda.spine.settings import Settings
 from dpfda.spine.sums import Readable
 

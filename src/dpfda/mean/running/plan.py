@@ -14,6 +14,7 @@ from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.ordinary import Outlook
 from dpfda.bases.protocol import flat_grid
 from dpfda.estimates.curves import LARGEST_GRID
+from dpfda.mean.running.factorisations import Factorisation, NoiseLike, Rows, best_power
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.cells import Cells
 from dpfda.mechanisms.design.lines import MOST_CELLS, equal_cells, number_of_cells
@@ -25,7 +26,6 @@ from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, PureDP, ZeroConcentratedDP, without_delta
 from dpfda.publication import MeanPlan, PlanOfMeans, recomputed
 from dpfda.releases.promise import ALL
-from dpfda.running.factorisations import Factorisation, NoiseLike, Rows, best_power
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -17,6 +17,10 @@ from typing import NoReturn, Self
 import numpy as np
 
 from dpfda.bases.protocol import flat_grid
+from dpfda.mean.running.factorisations import Rows
+from dpfda.mean.running.plan import RunningPlan
+from dpfda.mean.running.records import FORMAT, WARNING, Estimator, Month, Row, weighed
+from dpfda.mean.running.release import ReleasedRunningMean
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DpfdaError, ParameterError, SessionError
 from dpfda.numerics.parameters import flag, whole
@@ -29,10 +33,6 @@ from dpfda.publication.session.journal import Journal, Record
 from dpfda.publication.session.records import checked_header, take_over, undamaged
 from dpfda.publication.session.sealed import sealed
 from dpfda.releases.promise import ALL
-from dpfda.running.factorisations import Rows
-from dpfda.running.plan import RunningPlan
-from dpfda.running.records import FORMAT, WARNING, Estimator, Month, Row, weighed
-from dpfda.running.release import ReleasedRunningMean
 
 
 class Months(Certified):

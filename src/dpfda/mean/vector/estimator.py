@@ -10,6 +10,9 @@ import numpy as np
 
 from dpfda.mean.estimator import PrivateMean
 from dpfda.mean.two_looks import TwoLooks
+from dpfda.mean.vector.plan import VectorPlan, publish_vector
+from dpfda.mean.vector.release import ReleasedVector
+from dpfda.mean.vector.together import equal_share
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.gridsums import SideBySide, grid_sum
@@ -37,9 +40,6 @@ from dpfda.spine.curves import POINTS
 from dpfda.spine.estimator import Estimator, warn_of_labels
 from dpfda.spine.settings import Reading
 from dpfda.spine.sums import Summed
-from dpfda.vector.plan import VectorPlan, publish_vector
-from dpfda.vector.release import ReleasedVector
-from dpfda.vector.together import equal_share
 
 # That are planned, at most.
 MOST_CHANNELS = 10_000
@@ -76,7 +76,7 @@ class PrivateVectorMean(Estimator):
     **Guarantee.** What is asked for, for data sets that differ in one unit: all channels of its records.
     In one box, by the K-norm law of the box in which all measured integers move together, whose loss is
     the largest of the channels' and not their sum; in one Gaussian, by the exact profile at the length
-    by which one unit moves all of them: `dpfda.vector.together` has the proofs. With shares each
+    by which one unit moves all of them: `dpfda.mean.vector.together` has the proofs. With shares each
     channel's release is one for that relation with its share of the budget, by the proof of
     `dpfda.PrivateMean`, and shares add up by basic composition.
 

@@ -14,8 +14,8 @@ from dpfda.bases import Basis
 from dpfda.bases.ordinary import Outlook, widest
 from dpfda.bases.protocol import Functions
 from dpfda.bounds import Bound
-from dpfda.comparison.borrowing import borrowing
-from dpfda.comparison.release import ReleasedComparison
+from dpfda.mean.comparison.borrowing import borrowing
+from dpfda.mean.comparison.release import ReleasedComparison
 from dpfda.mean.pooled import PooledMean
 from dpfda.mean.streams import finished, open_summation
 from dpfda.mechanisms import AdaptingMechanism, Design, Problem, read_mechanism

@@ -5,11 +5,11 @@ variance: a unit that divides its weight among observations counts a_c in a sum 
 over its observations, and the square of an average is at most the average of squares, however the
 observations depend on one another.
 
-The parameters of `dpfda.centiles.laws` have normal priors, whose variances fall with the third power of
-the degree in time. How large they are in each of the groups below, the table decides itself: each is
-the mean square of its parameters given the table (MacKay 1992). Parameters are improved by Newton steps
-with expected curvature, damped where they would not help (Levenberg & Marquardt), from few terms in time
-to all. Everything here is post-processing of public numbers.
+The parameters of `dpfda.reference.centiles.laws` have normal priors, whose variances fall with the
+third power of the degree in time. How large they are in each of the groups below, the table decides
+itself: each is the mean square of its parameters given the table (MacKay 1992). Parameters are
+improved by Newton steps with expected curvature, damped where they would not help (Levenberg &
+Marquardt), from few terms in time to all. Everything here is post-processing of public numbers.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from functools import cached_property
 import numpy as np
 import scipy
 
-from dpfda.centiles.laws import SHAPES, Laws, Terms
 from dpfda.numerics.arrays import Flags, Floats, Integers
+from dpfda.reference.centiles.laws import SHAPES, Laws, Terms
 
 # Variances fall so fast with the degree in time.
 DECAY = 3.0

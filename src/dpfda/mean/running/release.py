@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpfda.bases.curve_priors import CurvePrior
+from dpfda.mean.running.factorisations import MOST_STEPS, Factorisation, Rows
 from dpfda.noise import AnyNorm, BoxNoise, GaussianNoise, NoiseLaw, Width
 from dpfda.noise.summed import SummedNoise
 from dpfda.numerics import encoding
@@ -20,7 +21,6 @@ from dpfda.releases.costs import certified
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.promise import AddedNoise
-from dpfda.running.factorisations import MOST_STEPS, Factorisation, Rows
 from dpfda.views import Curve, Line
 
 
@@ -40,7 +40,7 @@ class ReleasedRunningMean(ReleasedFunction):
     most : int
         Number of months that one unit may be in.
     column : tuple of int
-        How rows that got noise were made of the months' sums: `dpfda.running.factorisations`.
+        How rows that got noise were made of the months' sums: `dpfda.mean.running.factorisations`.
     latest : ReleasedRunningMean, optional
         The mean of the last month alone.
         The others: see `ReleasedFunction`.

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpfda.comparison.difference_release import SAMPLING, ReleasedDifference, together
+from dpfda.mean.comparison.difference_release import SAMPLING, ReleasedDifference, together
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import mapping, sequence
 from dpfda.numerics.errors import ParameterError
