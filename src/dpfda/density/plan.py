@@ -295,28 +295,11 @@ def density_plan(
     scale: Any = "auto",
     step: Any = None,
 ) -> DensityPlan:
-    """The plan of a density.
+    """The plan of a density; parameters as of `planner` and `DensityPlan`.
 
-    Parameters
-    ----------
-    guarantee, unit, smoothing, kernel
-        As in `DensityPlan`; the guarantee as it is asked for.
-    count : int
-        Number of units; used where it is public.
-    settings : Settings
-    cells : CellGrid, int, sequence of int or None
-        By default chosen.
-    noise : {"auto", "laplace", "gaussian"}
-    planned : bool
-        Whether the number of units is planned, and in the place of a public size.
-    scale : {"auto", "linear", "log", "zoom"}, array or callable
-    step : float, optional
-        Distance of the values that there can be.
-
-    Raises
-    ------
-    ParameterError
-        If a public number is missing or unusable.
+    cells: By default chosen.
+    scale: "auto", "linear", "log", "zoom", an array or a callable.
+    step: Distance of the values that there can be.
     """
     neighbours = settings.unit.relation
     if neighbours is Neighbours.ADD_REMOVE:

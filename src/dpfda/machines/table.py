@@ -24,18 +24,20 @@ from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Flags, Floats, Integers
 from dpfda.numerics.errors import ParameterError
+from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
-from dpfda.publication import NAMED, Paying, planner, stamp
+from dpfda.publication import planner, stamp
 from dpfda.publication.tables import CornersPlan, ShareTable
 from dpfda.records.features import InputBox
 from dpfda.records.observations import Observations
+from dpfda.releases.shares import NoisyShares
 from dpfda.spine.settings import Settings, read_labels
 
 NAME = "table"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PredictorPlan(CornersPlan):
+class PredictorPlan(CornersPlan[TablePredictor]):
     """Plan of a regression or of probabilities of classes, from one table.
 
     Parameters
@@ -77,10 +79,8 @@ class PredictorPlan(CornersPlan):
         found = Observations(codes, values, targets, usable, units)
         return IntegerSum.of(found.shares(self.cells, bounds, UNIT, self.labels or CORNERS.size))
 
-    def released(self, total: IntegerSum, paying: Paying = NAMED) -> TablePredictor:
-        """Charge, draw, add: the released function."""
+    def assemble(self, noisy: NoisyShares, certificate: Certificate) -> TablePredictor:
         about = {**self.about, **stamp()}
-        noisy, certificate = self.table.publish(total, paying)
         made = self.cells, self.bounds, self.classes, self.alone
         return TablePredictor(noisy, *made, certificate, about)
 

@@ -18,7 +18,6 @@ from dpfda.mean.sparse import (
     PooledPlan,
     plan_pooled,
     prepare_pooled,
-    publish_pooled,
     refuse_pooled,
 )
 from dpfda.mean.sparse_release import ReleasedPooledMean
@@ -180,7 +179,8 @@ class PrivateMean(InBlocks):
         elif self.variance is not None:
             made = self._fit_with_variance(X, groups)
         elif is_pooled(self.settings, X):
-            made = publish_pooled(prepare_pooled(self, X, groups), self.paying())
+            pooled = prepare_pooled(self, X, groups)
+            made = pooled.plan.publish(pooled.total, self.paying())
         else:
             prepared = self.prepare(X, groups)
             made = publish(prepared.total, prepared.plan, self.paying())

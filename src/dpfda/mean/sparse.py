@@ -16,8 +16,9 @@ from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
+from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
-from dpfda.publication import NAMED, Paying, Prepared, planner, stamp
+from dpfda.publication import Prepared, planner, stamp
 from dpfda.publication.tables import CornersPlan, ShareTable
 from dpfda.records import LongCurves
 from dpfda.records.observations import (
@@ -26,6 +27,7 @@ from dpfda.records.observations import (
     observations_from_array,
     observations_from_long,
 )
+from dpfda.releases.shares import NoisyShares
 from dpfda.spine.choices import check_choices, sizes_for, stated_size
 from dpfda.spine.curves import grid_of, handed_curves, is_pooled, stated_ends
 from dpfda.spine.embedding import embedding_of
@@ -47,16 +49,6 @@ def refuse_pooled(estimator: Estimator, X: object) -> None:
         words = "be 'complete' for irregular curves where one sum of functions is wanted"
         remedy = "Observations are pooled by fit alone: not for streams, blocks, Dask and sessions."
         raise ParameterError("missing", words, repr(estimator.settings.reading.missing), remedy)
-
-
-def publish_pooled(
-    prepared: Prepared[PooledPlan, IntegerSum], paying: Paying = NAMED
-) -> ReleasedPooledMean:
-    """Charge, draw, add: the released mean."""
-    plan = prepared.plan
-    about = {**plan.about, **stamp()}
-    noisy, certificate = plan.table.publish(prepared.total, paying)
-    return ReleasedPooledMean(noisy, plan.ends, plan.bounds, certificate, about)
 
 
 def prepare_pooled(estimator: InBlocks, X: object, groups: object) -> Prepared[PooledPlan, IntegerSum]:
@@ -92,7 +84,7 @@ def prepare_pooled(estimator: InBlocks, X: object, groups: object) -> Prepared[P
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PooledPlan(CornersPlan):
+class PooledPlan(CornersPlan[ReleasedPooledMean]):
     """Plan of a pooled mean.
 
     Parameters
@@ -102,6 +94,10 @@ class PooledPlan(CornersPlan):
     """
 
     ends: tuple[float, float] = (0.0, 1.0)
+
+    def assemble(self, noisy: NoisyShares, certificate: Certificate) -> ReleasedPooledMean:
+        about = {**self.about, **stamp()}
+        return ReleasedPooledMean(noisy, self.ends, self.bounds, certificate, about)
 
 
 def plan_pooled(estimator: InBlocks, n: int) -> PooledPlan:

@@ -25,7 +25,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from dpfda.bases.ordinary import Outlook
 from dpfda.bounds import Norm
@@ -47,6 +47,8 @@ from dpfda.releases.shares import NoisyShares, corner_noise_words
 WEIGHT, VALUE = 26, 20
 CORNER_EXPONENT = WEIGHT + VALUE
 NOISES = ("auto", "box", "gaussian")
+# The release that a plan publishes.
+Made = TypeVar("Made")
 
 
 class Table(ABC):
@@ -58,6 +60,13 @@ class Table(ABC):
     unit: str
     words: Mapping[str, str]
     tuning: Mapping[str, object]
+
+    @abstractmethod
+    def publish(self, total: IntegerSum, paying: Paying = NAMED) -> tuple[Any, Certificate]:
+        """Charge the ledger, draw the noise, add it to the private sum of all units.
+
+        Raises BudgetError if the ledger refuses; no noise was drawn.
+        """
 
     @property
     @abstractmethod
@@ -99,10 +108,35 @@ class Table(ABC):
         return math.ldexp(math.sqrt(float(self.law.variances()[0])), -self.exponent)
 
 
-class TablePlan(PlanAgain):
-    """Plan of a summary that is one table with noise, which is charged as a whole."""
+class TablePlan(PlanAgain, Generic[Made]):
+    """Plan of a summary that is one table with noise, which is charged as a whole.
+
+    table: Public side of the noise.
+    designed: Public number of units that its cells are for.
+    """
 
     table: Table
+    designed: int | None
+
+    def publish(self, total: IntegerSum, paying: Paying = NAMED) -> Made:
+        """Charge, draw, add: the release."""
+        return self.assemble(*self.table.publish(total, paying))
+
+    @abstractmethod
+    def assemble(self, noisy: Any, certificate: Certificate) -> Made:
+        """The release around the mechanism's output: post-processing."""
+
+    @property
+    def tuning(self) -> Mapping[str, object]:
+        return {**self.table.tuning, "noise": self.table.described}
+
+    @property
+    def noise_words(self) -> str:
+        return self.table.described
+
+    @property
+    def n(self) -> int | None:
+        return self.designed or self.expected_size
 
     def costs(self) -> dict[str, Cost]:
         return self.table.costs()
@@ -179,10 +213,6 @@ class ShareTable(Table):
         return share_noise(self.cells, self.guarantee, self.neighbours, self.noise, self.parts)
 
     def publish(self, total: IntegerSum, paying: Paying = NAMED) -> tuple[NoisyShares, Certificate]:
-        """Charge the ledger, draw the noise, add it to the private sum of all units' shares.
-
-        Raises BudgetError if the ledger refuses; no noise was drawn.
-        """
         law, charged, norm, width = self.calibrated
         entry = {
             "summary": "table",
@@ -246,10 +276,6 @@ class CornerTable(Table):
         return box, pure, "box", (width,) * self.columns
 
     def publish(self, total: IntegerSum, paying: Paying = NAMED) -> tuple[tuple[int, ...], Certificate]:
-        """Charge the ledger, draw the noise of every row, add it to the private sum (rows x columns).
-
-        Raises BudgetError if the ledger refuses; no noise was drawn.
-        """
         law, charged, norm, width = self.calibrated
         entry, tuning = self.entry(), {**self.tuning, "noise": self.described}
         achieved = recomputed(law, norm, width, charged)
@@ -264,7 +290,7 @@ class CornerTable(Table):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CornersPlan(TablePlan):
+class CornersPlan(TablePlan[Made]):
     """Plan of a function that is pooled over observations: a table of shares of cells and corners.
 
     Parameters
@@ -290,14 +316,6 @@ class CornersPlan(TablePlan):
     def size(self) -> int | None:  # type: ignore[override]
         return self.table.public_size
 
-    @property
-    def tuning(self) -> Mapping[str, object]:
-        return self.table.tuning
-
-    @property
-    def n(self) -> int:
-        return self.designed
-
     def outlook(self, quick: bool = False) -> Outlook:
         return Outlook.alike((self.bounds[1] - self.bounds[0]) * expected_error(self._expected))
 
@@ -318,7 +336,3 @@ class CornersPlan(TablePlan):
         """What is expected to be seen, in so many cells along each side."""
         unit, size = 1 / UNIT / self.designed, float(self.designed)
         return expected_table(self.table.law, unit, size, sides, classes, alone)
-
-    @property
-    def noise_words(self) -> str:
-        return self.table.described

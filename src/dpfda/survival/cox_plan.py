@@ -202,30 +202,10 @@ def cox_plan(
     coding: str,
     planned: bool = False,
 ) -> CoxPlan:
-    """The plan of a model of hazards.
+    """The plan of a model of hazards; parameters as of `planner`.
 
-    Parameters
-    ----------
-    guarantee : Guarantee
-        As it is asked for.
-    count : int
-        Number of units; used where it is public.
-    settings : Settings
-    covariates, strata : tuple of Covariate
-    causes : tuple of str
-    cells : int, optional
-        By default chosen.
-    method : {"auto", "table", "rounds"}
-    unit : str
-    coding : str
-        What the release says of the codes of events, if anything.
-    planned : bool
-        Whether the number of units is planned, and in the place of a public size.
-
-    Raises
-    ------
-    ParameterError
-        If a public number is missing or unusable.
+    cells: By default chosen.
+    coding: What the release says of the codes of events, if anything.
     """
     size, designed = sizes_for(settings, count, planned)
     if cells is None:

@@ -25,7 +25,7 @@ from dpfda.spine.estimator import Estimator
 from dpfda.spine.memberships import OTHER, members, none_of, public_labels
 from dpfda.spine.settings import Reading
 from dpfda.survival.endings import Coding
-from dpfda.survival.plan import SurvivalPlan, publish_survival, survival_plan
+from dpfda.survival.plan import SurvivalPlan, survival_plan
 
 
 class PrivateSurvival(Estimator):
@@ -144,7 +144,7 @@ class PrivateSurvival(Estimator):
             As `PrivateMean.fit`.
         """
         prepared = self.prepare(time, event, start, by, groups)
-        self.release_ = publish_survival(prepared, self.paying())
+        self.release_ = prepared.plan.publish(prepared.total, self.paying())
         return self
 
     def plan(self, n: int, late: bool = False) -> SurvivalPlan:

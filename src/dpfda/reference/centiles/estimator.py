@@ -14,14 +14,13 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, whole
-from dpfda.publication import NAMED, Paying, Prepared, stamp
+from dpfda.publication import Prepared
 from dpfda.records import LongCurves
 from dpfda.records.dask_arrays import is_dask
 from dpfda.records.labels import units_of
 from dpfda.records.observations import Observations, observations_from_array, observations_from_long
-from dpfda.reference.centiles.cells import Cells
 from dpfda.reference.centiles.plan import QuantileCurvesPlan, quantile_curves_plan
-from dpfda.reference.centiles.release import MOST_LEVELS, ReleasedQuantileCurves, read_quantile
+from dpfda.reference.centiles.release import MOST_LEVELS, read_quantile
 from dpfda.spine.arguments import Bounds, Columns, Labels, Number, Payer, Place, Protected, Records
 from dpfda.spine.choices import check_choices, check_count
 from dpfda.spine.curves import (
@@ -136,7 +135,7 @@ class PrivateQuantileCurves(Estimator):
         # Whether arithmetic overflows depends on values: it may neither warn nor raise.
         with np.errstate(all="ignore"):
             prepared = self._prepare(X, groups)
-        self.release_ = publish_quantile_curves(prepared, self.paying())
+        self.release_ = prepared.plan.publish(prepared.total, self.paying())
         if not prepared.plan.cells.visits:
             self.n_features_in_ = self.release_.grid_points.size
             self._set_feature_names(X, groups)
@@ -246,17 +245,3 @@ def _observations(
         ends = check_domain(given, grid)
     found = observations_from_long(handed.values, handed.groups, ends, invalid)
     return found, grid, ends, handed.groups is not None or handed.values.groups is not None
-
-
-def publish_quantile_curves(
-    prepared: Prepared[QuantileCurvesPlan, IntegerSum], paying: Paying = NAMED
-) -> ReleasedQuantileCurves:
-    """Charge, draw, add: the released curves."""
-    plan = prepared.plan
-    cells: Cells = plan.cells
-    about = {**plan.about, **stamp()}
-    noisy, certificate = plan.table.publish(prepared.total, paying)
-    return ReleasedQuantileCurves(
-        noisy, cells, plan.lower, plan.upper, plan.levels, plan.levels[len(plan.levels) // 2],
-        certificate, about,
-    )  # fmt: skip

@@ -14,12 +14,14 @@ from dpfda.bounds import ValueBounds
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import floats
+from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
-from dpfda.publication import planner
+from dpfda.publication import planner, stamp
 from dpfda.publication.tables import ShareTable, TablePlan
 from dpfda.reference.centiles.cells import Cells
 from dpfda.reference.centiles.fit import fitted
-from dpfda.reference.centiles.release import bound_words, half_widths
+from dpfda.reference.centiles.release import ReleasedQuantileCurves, bound_words, half_widths
+from dpfda.releases.shares import NoisyShares
 from dpfda.spine.choices import sizes_for, stated_size
 from dpfda.spine.settings import Settings, read_labels
 
@@ -31,7 +33,7 @@ USUAL = 16
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class QuantileCurvesPlan(TablePlan):
+class QuantileCurvesPlan(TablePlan[ReleasedQuantileCurves]):
     """Plan of quantile curves.
 
     Parameters
@@ -62,21 +64,15 @@ class QuantileCurvesPlan(TablePlan):
     def size(self) -> int | None:  # type: ignore[override]
         return self.table.public_size
 
-    @property
-    def tuning(self) -> Mapping[str, object]:
-        return self.table.tuning
-
-    @property
-    def n(self) -> int:
-        return self.designed
+    def assemble(self, noisy: NoisyShares, certificate: Certificate) -> ReleasedQuantileCurves:
+        return ReleasedQuantileCurves(
+            noisy, self.cells, self.lower, self.upper, self.levels, self.levels[len(self.levels) // 2],
+            certificate, {**self.about, **stamp()},
+        )  # fmt: skip
 
     @property
     def scale(self) -> tuple[float, str]:
         return float(np.mean(self.upper - self.lower)), "the distance between the bounds"
-
-    @property
-    def noise_words(self) -> str:
-        return self.table.described
 
     def outlook(self, quick: bool = False) -> Outlook:
         return Outlook.of(self.scale[0] * self._foretold[: QUICK if quick else LAWS, 0])
