@@ -14,7 +14,6 @@ from dpfda.bases.ordinary import Outlook
 from dpfda.mean.comparison.estimator import PrivateComparison
 from dpfda.mean.comparison.forms import ANY, DESCRIBED, DEVIATION, FINE, LEVEL, LOOKS, Forms, quantiles
 from dpfda.mean.comparison.plan import divided
-from dpfda.mean.comparison.statistic import publish_statistic
 from dpfda.mean.comparison.tested_release import ReleasedTest
 from dpfda.mechanisms.cells import Cells
 from dpfda.mechanisms.protocol import Design, Problem
@@ -24,12 +23,12 @@ from dpfda.numerics.aggregate import IntegerSum, exact_product
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, probability, real
-from dpfda.privacy.certificates import WHOLE
+from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.privacy.words import number
 from dpfda.publication import NAMED, MeanPlan, Paying, PlanOfMeans, Prepared, recomputed, stamp
-from dpfda.publication.integers import statistic_noise
+from dpfda.publication.integers import publish_integers, statistic_noise
 from dpfda.releases.shares import NoisyShares
 from dpfda.spine.arguments import Bounds, Columns, Labels, Number, Payer, Place, Protected, Records
 from dpfda.spine.choices import check_choices
@@ -385,3 +384,40 @@ def publish_test(
         plan.tuning, paying,
     )  # fmt: skip
     return ReleasedTest(*made, lower, upper, shares, certificate, about)
+
+
+def publish_statistic(
+    sums: Sequence[IntegerSum],
+    half_widths: Sequence[int],
+    forms: Forms,
+    guarantee: Guarantee,
+    entry: Mapping[str, object],
+    tuning: Mapping[str, object],
+    paying: Paying = NAMED,
+) -> tuple[NoisyShares, Certificate]:
+    """Charge the ledger, draw the noise, add it to the statistic.
+
+    **Guarantee.** Neighbours replace the data of one unit, who stays in its group. Its integers over a
+    cell are between -H and H, so that they move by at most 2 H and the statistic, an integer, by at
+    most 2^20 (`dpfda.mean.comparison.forms`), whichever group it is in and however many there are.
+
+    Parameters
+    ----------
+    sums : sequence of IntegerSum
+        Private sums of each group over the fine cells.
+    half_widths : sequence of int
+        H of each cell.
+    forms : Forms
+    guarantee : Guarantee
+    entry, tuning, paying
+        As in `publish_integers`.
+
+    Raises
+    ------
+    BudgetError
+        If the ledger refuses; no noise was drawn.
+    """
+    law, charged, norm, width = statistic_noise(guarantee)
+    number = IntegerSum.one_number(sums, lambda totals: forms.statistic(totals, half_widths))
+    noisy, certificate = publish_integers(number, law, norm, width, charged, entry, paying, tuning)
+    return NoisyShares(noisy, law, forms.smallest), certificate
