@@ -23,7 +23,7 @@ from dpfda.numerics.aggregate import IntegerSum, exact_product
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, probability, real
-from dpfda.privacy.certificates import WHOLE, Certificate
+from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.privacy.words import number
@@ -368,7 +368,12 @@ class TestPlan(PlanOfMeans):
 def publish_test(
     parts: Mapping[str, Prepared[MeanPlan, IntegerSum]], plan: TestPlan, paying: Paying = NAMED
 ) -> ReleasedTest:
-    """Charge, draw, add: the released statistic of the sums of each group."""
+    """Charge, draw, add: the released statistic of the sums of each group.
+
+    **Guarantee.** Neighbours replace the data of one unit, who stays in its group. Its integers over a
+    cell are between -H and H, so that they move by at most 2 H and the statistic, an integer, by at
+    most 2^20 (`dpfda.mean.comparison.forms`), whichever group it is in and however many there are.
+    """
     one = plan.one
     cube, cells = one.problem(plan.size).cube, one.measured
     assert cube is not None and cells is not None  # noqa: S101, PT018
@@ -377,47 +382,12 @@ def publish_test(
     made = (tuple(plan.parts), plan.sizes, plan.look_for, one.basis.grid_points, one.basis.weights)
     about = {**plan.about, **stamp()}
     # All that can fail on public grounds has been tried before the charge.
-    tried = NoisyShares((0,), statistic_noise(plan.asked)[0], plan.forms.smallest)
-    ReleasedTest(*made, lower, upper, tried, plan.certified(), about)
-    shares, certificate = publish_statistic(
-        [part.total for part in parts.values()], half_widths, plan.forms, plan.asked, plan.entry(),
-        plan.tuning, paying,
-    )  # fmt: skip
+    law, charged, norm, width = statistic_noise(plan.asked)
+    forms, sums = plan.forms, [part.total for part in parts.values()]
+    ReleasedTest(*made, lower, upper, NoisyShares((0,), law, forms.smallest), plan.certified(), about)
+    statistic = IntegerSum.one_number(sums, lambda totals: forms.statistic(totals, half_widths))
+    noisy, certificate = publish_integers(
+        statistic, law, norm, width, charged, plan.entry(), paying, plan.tuning
+    )
+    shares = NoisyShares(noisy, law, forms.smallest)
     return ReleasedTest(*made, lower, upper, shares, certificate, about)
-
-
-def publish_statistic(
-    sums: Sequence[IntegerSum],
-    half_widths: Sequence[int],
-    forms: Forms,
-    guarantee: Guarantee,
-    entry: Mapping[str, object],
-    tuning: Mapping[str, object],
-    paying: Paying = NAMED,
-) -> tuple[NoisyShares, Certificate]:
-    """Charge the ledger, draw the noise, add it to the statistic.
-
-    **Guarantee.** Neighbours replace the data of one unit, who stays in its group. Its integers over a
-    cell are between -H and H, so that they move by at most 2 H and the statistic, an integer, by at
-    most 2^20 (`dpfda.mean.comparison.forms`), whichever group it is in and however many there are.
-
-    Parameters
-    ----------
-    sums : sequence of IntegerSum
-        Private sums of each group over the fine cells.
-    half_widths : sequence of int
-        H of each cell.
-    forms : Forms
-    guarantee : Guarantee
-    entry, tuning, paying
-        As in `publish_integers`.
-
-    Raises
-    ------
-    BudgetError
-        If the ledger refuses; no noise was drawn.
-    """
-    law, charged, norm, width = statistic_noise(guarantee)
-    number = IntegerSum.one_number(sums, lambda totals: forms.statistic(totals, half_widths))
-    noisy, certificate = publish_integers(number, law, norm, width, charged, entry, paying, tuning)
-    return NoisyShares(noisy, law, forms.smallest), certificate
