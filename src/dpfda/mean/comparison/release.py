@@ -55,7 +55,7 @@ class ReleasedComparison(OfMeans):
     FORMAT: ClassVar[str] = "dpfda-comparison"
     CALLED: ClassVar[str] = "dpfda comparison of groups"
     _plural: ClassVar[bool] = True
-    ENTRIES: ClassVar[file.Table] = {"means": file.named_parts(ReleasedFunction, "mean").named("groups")}
+    ENTRIES: ClassVar[file.Table] = {"means": file.named_means(ReleasedFunction).named("groups")}
 
     def __post_init__(self) -> None:
         super().__post_init__()

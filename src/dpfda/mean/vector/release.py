@@ -54,7 +54,7 @@ class ReleasedVector(OfMeans):
     CALLED: ClassVar[str] = "dpfda release of several values"
     _vector_valued: ClassVar[bool] = True
     ENTRIES: ClassVar[file.Table] = {
-        "means": file.named_parts(ReleasedFunction, "mean").named("channels")
+        "means": file.named_means(ReleasedFunction).named("channels")
     }
 
     def __post_init__(self) -> None:
