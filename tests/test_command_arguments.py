@@ -63,6 +63,8 @@ LINES: dict[str, tuple[str, ...]] = {
         *BOUNDED, *SPENT,
     ),
     "part": ("--agreement", "agreed.json"),
+    "roll": ("d.part", "e.part", "--agreement", "fewer.json", "--keys", "g.keys", "--out", "roll.json"),
+    "answer": ("called.json", "--agreement", "fewer.json", "--keys", "f.keys", "--out", "f.answer"),
     "merge": ("a.part", "b.part", "--agreement", "agreed.json", "--keys", "c.keys", "--out", "all.json"),
     "compare": ("groups.csv", "--by", "who", *BOUNDED, *SPENT),
     "test": ("groups.csv", "--by", "who", *BOUNDED, *SPENT),
@@ -124,13 +126,10 @@ def make_files() -> None:
     points = np.linspace(0.05, 0.95, 40)
     table("points.csv", ["x", "y", "c"], [[x, x**2, "ab"[int(x > 0.5)]] for x in points])
     table("times.csv", ["t", "e"], [[0.2 * i, i % 2] for i in range(40)])
-    for name in "abc":
-        run("keys", name, *(("--units", "24") if name != "c" else ()))
-    agreed = ("--keys", "c.keys", "--epsilon", "1", *BOUNDED, "--points", "8", "--out", "agreed.json")
-    run("agree", "mean", "a.card", "b.card", *agreed)
-    for name in "ab":
-        part = ("--agreement", "agreed.json", "--keys", f"{name}.keys", "--out", f"{name}.part")
-        run("part", "curves.csv", *part, "--fingerprint", fingerprint())
+    custodians("ab", "c", "agreed.json")
+    custodians("def", "g", "fewer.json", "--threshold", "2")
+    called = ("--agreement", "fewer.json", "--keys", "g.keys", "--out", "called.json")
+    run("roll", "d.part", "e.part", *called)
     run("ledger", "create", "budget.ledger", "--dataset", "a", "--epsilon", "3")
     for out in ("mean.json", "later.json"):
         run("mean", "curves.csv", *BOUNDED, "--epsilon", "1", "--out", out)
@@ -138,11 +137,33 @@ def make_files() -> None:
     Path("study.toml").write_text(f'[data]\nfile = "curves.csv"\n{release}')
 
 
-def fingerprint() -> str:
+def custodians(names: str, coordinator: str, agreed: str, *rules: str) -> None:
+    """Their keys, their agreement and their parts."""
+    for name in names:
+        run("keys", name, "--units", "24")
+    run("keys", coordinator)
+    told = (
+        "--keys",
+        f"{coordinator}.keys",
+        "--epsilon",
+        "1",
+        *BOUNDED,
+        "--points",
+        "8",
+        "--out",
+        agreed,
+    )
+    run("agree", "mean", *(f"{name}.card" for name in names), *told, *rules)
+    for name in names:
+        part = ("--agreement", agreed, "--keys", f"{name}.keys", "--out", f"{name}.part")
+        run("part", "curves.csv", *part, "--fingerprint", fingerprint(agreed))
+
+
+def fingerprint(agreed: str) -> str:
     """What custodians compare."""
     from dpfda.publication.custody import Agreement
 
-    return Agreement.load("agreed.json").fingerprint
+    return Agreement.load(agreed).fingerprint
 
 
 def run(*arguments: str):

@@ -1,7 +1,9 @@
 """One release of custodians who may not pool their records: agree, add up under masks, merge.
 
 Three messages: each custodian sends its card; the coordinator signs an agreement on all public
-parameters; each custodian sends its masked part. See `docs/custodians.md` for who learns what.
+parameters; each custodian sends its masked part. Where some may vanish there is a fourth: the
+coordinator calls the roll of those whose parts are there, and enough custodians answer it. See
+`docs/custodians.md` for who learns what.
 """
 
 from __future__ import annotations
@@ -25,8 +27,19 @@ from dpfda.numerics.errors import (
 from dpfda.numerics.parameters import shown
 from dpfda.numerics.words import visible
 from dpfda.privacy.guarantees import Guarantee
-from dpfda.publication.custody import Agreement, Card, Keys, Part, joined, masked
-from dpfda.publication.custody.agreements import MOST_UNITS, check_noise
+from dpfda.publication.custody import (
+    Agreement,
+    Answer,
+    Card,
+    Kept,
+    Keys,
+    Part,
+    Roll,
+    called,
+    joined,
+    masked,
+)
+from dpfda.publication.custody.agreements import MOST_UNITS, check_noise, fewest
 from dpfda.publication.custody.parts import check_own
 from dpfda.publication.shares import SharedLaw, lost, publish_shared, shared_law, with_share
 from dpfda.records import LongCurves
@@ -55,6 +68,7 @@ def agree(
     columns: Columns | None = None,
     noise: str = "central",
     colluding: int = 0,
+    threshold: int | None = None,
 ) -> Agreement:
     """Write and sign what custodians agree on: every public parameter, their keys, and a new session.
 
@@ -72,8 +86,13 @@ def agree(
         Drawn by the coordinator; or, of a mean with a public number of units, a share by every
         custodian before it masks its sum, so that the coordinator never sees a total without noise.
     colluding : int
-        Of shared noise: how many custodians may tell the coordinator all they know. The shares of all
-        others have the guarantee alone; the release has the noise of all.
+        Of shared noise, or where custodians may vanish: how many custodians may tell the coordinator all
+        they know. The shares of the others, `Agreement.honest` of them, have the guarantee alone; the
+        release has the noise of all that are in it.
+    threshold : int, optional
+        How many custodians must be there to the end: more than half of all and the colluding. Who
+        vanishes is left out of the sum, and the others answer a roll (`roll`, `answer`). By default all
+        must be there, and none is asked again.
 
     Raises
     ------
@@ -113,8 +132,10 @@ def agree(
         parameters["basis"] = {"basis": basis.to_json()}
         _check_readable(parameters["basis"])
     units = MOST_UNITS if size is None else size
-    check_noise(noise, colluding, len(custodians))
-    law = _shared(made, len(custodians) - colluding) if noise == "shared" else None
+    check_noise(noise, colluding, len(custodians), threshold)
+    count = len(custodians)
+    honest = fewest(count - colluding, (threshold or count) - colluding)
+    law = _shared(made, honest) if noise == "shared" else None
     return Agreement(
         custodians=custodians,
         coordinator=coordinator.card,
@@ -124,6 +145,7 @@ def agree(
         largest=units * max(made.largest, COUNTED),
         noise=noise,
         colluding=colluding,
+        threshold=threshold,
     ).signed(coordinator)
 
 
@@ -182,8 +204,58 @@ def part(
     return masked(agreement, keys, total)
 
 
+def roll(agreement: Agreement, parts: Iterable[Part], coordinator: Keys) -> Roll:
+    """Call the roll: the signed list of those whose parts are there. Its keys are kept.
+
+    Wait for whoever may still come: a custodian answers one roll, and a part that comes later is out.
+
+    Parameters
+    ----------
+    agreement : Agreement
+        From which custodians may vanish.
+    parts : iterable of Part
+        At least as many as the threshold.
+    coordinator : Keys
+        Those that signed the agreement.
+
+    Raises
+    ------
+    CustodyError
+        If they are too few, or do not fit together.
+    """
+    return called(agreement, coordinator, parts)
+
+
+def answer(agreement: Agreement, keys: Kept | Keys, roll: Roll) -> Answer:
+    """Help to open the sum of those on the roll, and of nobody else. No records are needed.
+
+    Any custodian whose part was made can answer, on the roll or not.
+
+    Parameters
+    ----------
+    agreement : Agreement
+        Under which the part was made.
+    keys : Kept or Keys
+        What this custodian's file of keys holds since then, as `Kept.load` reads it; or the keys
+        themselves in the same process.
+    roll : Roll
+        The coordinator's.
+
+    Raises
+    ------
+    CustodyError
+        If another roll was answered, it is not of this agreement, or names too few.
+    """
+    kept = Kept.of(keys) if isinstance(keys, Keys) else keys
+    return kept.answer(agreement, roll)
+
+
 def merge(
-    agreement: Agreement, parts: Iterable[Part], coordinator: Keys, ledger: object = None
+    agreement: Agreement,
+    parts: Iterable[Part],
+    coordinator: Keys,
+    ledger: object = None,
+    answers: Iterable[Answer] = (),
 ) -> Release:
     """Open the total of all parts, charge, draw the noise and release. The keys are used up.
 
@@ -196,11 +268,14 @@ def merge(
         Those that signed the agreement.
     ledger : ledger.of(dataset), optional
         As in the estimators: charged before the noise is drawn.
+    answers : iterable of Answer
+        Of at least the threshold, where custodians may vanish: to the roll of these parts.
 
     Returns
     -------
     Release
-        As one fit on all records would have released: the integers before the noise are the same.
+        As one fit on all records, or on those of the custodians on the roll, would have released: the
+        integers before the noise are the same.
 
     Raises
     ------
@@ -209,17 +284,20 @@ def merge(
     BudgetError
         If the ledger refuses; no noise was drawn.
     """
-    made = _pooled(agreement)
-    total = joined(agreement, coordinator, parts)
-    sizes = [card.units for card in agreement.custodians]
-    if None not in sizes and total.count_with_noise(0, 1) != sum(size or 0 for size in sizes):
+    made, parts = _pooled(agreement), list(parts)
+    total = joined(agreement, coordinator, parts, answers)
+    present = {part.custodian for part in parts}
+    sizes = [card.units for card in agreement.custodians if card.name in present]
+    units = None if None in sizes else sum(size or 0 for size in sizes)
+    if units is not None and total.count_with_noise(0, 1) != units:
         raise CustodyError(
             "The parts must add up to the number of units that was agreed; they do not. At least one "
             "was not made as agreed: start again with new keys."
         )
     if agreement.is_shared:
-        law = replace(_shared(made, agreement.honest), drawn=len(agreement.custodians))
-        release: Release = publish_shared(total, _mean(made).plan, law, read_ledger(ledger))
+        law = replace(_shared(made, agreement.honest), drawn=len(present))
+        paying = read_ledger(ledger)
+        release: Release = publish_shared(total, _mean(made).plan, law, paying, units)
     else:
         release = made.publish(total, ledger)
     # Before anybody has it: a second opening of these parts would be a second release.
@@ -284,6 +362,7 @@ def words(agreement: Agreement) -> str:
         [
             f"agreement:    {agreement.summary['name']} of {people}",
             f"coordinator:  {agreement.coordinator.name}, {_seen(agreement)}",
+            *_may_vanish(agreement),
             # What is asked for is told as it was read, not as it was written.
             f"guarantee:    {estimator.asked()}",
             *_losses(agreement, made),
@@ -310,11 +389,12 @@ def statements(agreement: Agreement) -> dict[int, Guarantee]:
 
 
 def _stated(agreement: Agreement, made: PooledSum) -> dict[int, Guarantee]:
-    law, count = _shared(made, agreement.honest), len(agreement.custodians)
-    known = {}
-    for colluding in range(count):
+    law, known = _shared(made, agreement.honest), {}
+    for colluding in range(len(agreement.custodians)):
+        shares = agreement.left(colluding)
         with suppress(RefusedMechanismError):
-            known[colluding] = lost(_mean(made).plan, law, count - colluding)
+            if shares:
+                known[colluding] = lost(_mean(made).plan, law, shares)
     return known
 
 
@@ -328,6 +408,17 @@ def _losses(agreement: Agreement, made: PooledSum) -> list[str]:
     ]
     said = [f"  {who + ':':<{LOSSES}} {known.get(c, 'nothing is stated')}" for c, who in enumerate(to)]
     return [f"noise:        in shares; those of {agreement.honest} of {count} keep the guarantee", *said]
+
+
+def _may_vanish(agreement: Agreement) -> list[str]:
+    if not agreement.may_vanish:
+        return []
+    count, least = len(agreement.custodians), agreement.answers
+    return [
+        f"vanishing:    the sum opens if {least} of {count} answer the roll; without who is not on it",
+        f"              with {agreement.colluding} colluding no sum of fewer than {agreement.honest} "
+        "others can be opened",
+    ]
 
 
 def _seen(agreement: Agreement) -> str:

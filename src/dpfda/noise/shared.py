@@ -128,10 +128,11 @@ class SharedGaussianNoise(InShares):
             zeta = _up(zeta)
             growth = upper_end(enclosed(self.components * zeta).exp())
         rest = requested.epsilon - 2 * self.components * zeta
-        if rest <= 0:
-            return ApproximateDP(requested.epsilon, 1 - TAIL)
-        delta = _up(growth * gaussian_delta(rest, mu) + tails, 1024)
-        return ApproximateDP(requested.epsilon, min(delta, 1 - TAIL))
+        delta = _up(growth * gaussian_delta(rest, mu) + tails, 1024) if rest > 0 else Fraction(1)
+        if delta >= 1:
+            # A bound of one or more says nothing, and any number below it could be untrue.
+            raise unsuited(self, requested)
+        return ApproximateDP(requested.epsilon, delta)
 
 
 @dataclass(frozen=True)

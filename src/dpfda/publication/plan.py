@@ -13,6 +13,7 @@ import numpy as np
 from dpfda.bases.ordinary import MOST_WORDS, Outlook
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import probability, whole
+from dpfda.numerics.private import Kept
 from dpfda.numerics.words import visible
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
@@ -413,7 +414,7 @@ class Plan(ABC):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Prepared(Generic[PlanType, Total]):
+class Prepared(Kept, Generic[PlanType, Total]):
     """A plan and the private side that answers it, before anything is charged or drawn.
 
     plan: Public.

@@ -14,7 +14,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee
+from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.publication.charging import charge
 from dpfda.publication.means import MeanPlan, ReleasedMean, released_mean
 from dpfda.publication.paying import Paying
@@ -48,15 +48,21 @@ def with_share(total: IntegerSum, plan: MeanPlan, law: SharedLaw, paying: Paying
     """
     made = IntegerSum(law.components)
     charge(paying, _certified(plan), plan.entry())
-    return made.add_totals(total.with_noise(law.share()), total.count_with_noise(0, 1))
+    # Under add/remove neighbours the number of units is private, and has no noise: nobody opens it.
+    public = plan.neighbours is Neighbours.REPLACE_ONE
+    return made.add_totals(total.with_noise(law.share()), public and total.count_with_noise(0, 1))
 
 
-def publish_shared(total: IntegerSum, plan: MeanPlan, law: SharedLaw, paying: Paying) -> ReleasedMean:
+def publish_shared(
+    total: IntegerSum, plan: MeanPlan, law: SharedLaw, paying: Paying, size: int | None = None
+) -> ReleasedMean:
     """Charge for a total that has the noise of all shares in it, and release it.
 
     law: With as many shares drawn as are in the total.
+    size: The public number of units in it, where that is not the plan's.
     """
-    design, certificate, size = replace(_design(plan), noise=law), _certified(plan), int(plan.size or 0)
+    design, certificate = replace(_design(plan), noise=law), _certified(plan)
+    size = int(plan.size or 0) if size is None else size
     public = plan.around(size, design, float(size), certificate)
     charge(paying, certificate, plan.entry())
     return released_mean(public, design, total.with_noise([0] * law.components))

@@ -61,8 +61,8 @@ def write_text(path: str | Path, text: str) -> Path:
     return write_bytes(path, text.encode("utf-8"))
 
 
-def write_bytes(path: str | Path, content: bytes) -> Path:
-    """Write a file whole or not at all."""
+def write_bytes(path: str | Path, content: bytes, mode: int = 0o644) -> Path:
+    """Write a file whole or not at all; mode: who may read it."""
     target = check_writable(path)
     temporary = None
     try:
@@ -73,7 +73,7 @@ def write_bytes(path: str | Path, content: bytes) -> Path:
             handle.write(content)
             handle.flush()
             os.fsync(handle.fileno())
-        os.chmod(temporary, 0o644)
+        os.chmod(temporary, mode)
         os.replace(temporary, target)
     except OSError as error:
         if temporary is not None:

@@ -35,8 +35,14 @@ NOISE = Option(
 )  # fmt: skip
 COLLUDING = Option(
     "colluding", "--colluding", "C",
-    "With shared noise: how many custodians may tell the coordinator all they know.",
+    "With shared noise or --threshold: how many custodians may tell the coordinator all they know.",
     type=int, default=0,
+)  # fmt: skip
+THRESHOLD = Option(
+    "threshold", "--threshold", "T",
+    "How many custodians must be there to the end, so that the sum opens without who vanishes; all by "
+    "default. With it dpfda roll and dpfda answer come before dpfda merge.",
+    type=int, default=None,
 )  # fmt: skip
 OUT = o.output("out", "agreed.json", "The agreement.", True)
 # What each custodian says of its own file, and what is asked for when the total is published.
@@ -66,7 +72,8 @@ def agree_on(
 
     def options() -> list[Option]:
         kept = [option for option in publication.told() if option.name not in without]
-        return o.told([CARDS, o.CUSTODY_KEYS, *more, OUT, *kept], publication.estimators)
+        rules = [*more, COLLUDING, THRESHOLD]
+        return o.told([CARDS, o.CUSTODY_KEYS, *rules, OUT, *kept], publication.estimators)
 
     example = (
         f"dpfda agree {name} north.card south.card --keys registry.keys --epsilon 1 {bound} "
@@ -88,8 +95,8 @@ def _sign(publication: Publication, given: Given) -> None:
     missing = {option.name: NOT_GIVEN.get(option.name) for option in publication.told()}
     estimator = cast("Estimator", publication.estimator(Given(**missing | vars(given))))
     points, secret = getattr(given, "points", None), Keys.load(given.keys)
-    noise, colluding = getattr(given, "noise", "central"), getattr(given, "colluding", 0)
-    made = custodians.agree(estimator, cards, secret, points, noise, colluding)
+    noise, rules = getattr(given, "noise", "central"), (given.colluding, given.threshold)
+    made = custodians.agree(estimator, cards, secret, points, noise, *rules)
     made.save(given.out, given.overwrite)
     say(f"{custodians.words(made)}\nwritten: {given.out}\nNext: send it to all custodians")
 
@@ -103,7 +110,7 @@ VERB = Group(
             mean.VERB,
             "--bounds 0 1 --points 93",
             ("columns",),
-            (POINTS, NOISE, COLLUDING),
+            (POINTS, NOISE),
         ),
         agree_on(density.VERB, "--column age:0:105"),
         agree_on(covariance.VERB, "--bounds 0 1 --points 93", ("columns",), (POINTS,)),

@@ -30,12 +30,14 @@ def publish(
     Parameters
     ----------
     parts : NAME.part...
-        Parts of all custodians; the same part twice counts once.
+        Parts of all custodians; the same part twice counts once. Where custodians may vanish: the parts
+        on the roll, and behind them the answers to it (NAME.answer).
     """
     from dpfda.command.files import check_outputs
     from dpfda.command.publishing import save_plot, save_table, tell_files, write_release
     from dpfda.front import custodians
-    from dpfda.publication.custody import Agreement, Keys, Part
+    from dpfda.publication.custody import Agreement, Answer, Keys, Part
+    from dpfda.releases.files import read_json
 
     check_outputs(
         {"--out": out, "--plot": plot, "--csv": csv},
@@ -45,7 +47,10 @@ def publish(
     agreed, secret = Agreement.load(agreement), Keys.load(keys)
     account = opened_account(ledger, dataset)
     payer = None if account is None else account.payer()
-    release = custodians.merge(agreed, [Part.load(part) for part in parts], secret, payer)
+    kinds = [read_json(file).get("format") == Answer.FORMAT for file in parts]
+    answers = [Answer.load(file) for file, answers in zip(parts, kinds, strict=True) if answers]
+    handed = [Part.load(file) for file, answers in zip(parts, kinds, strict=True) if not answers]
+    release = custodians.merge(agreed, handed, secret, payer, answers)
     beside = [(o.CSV, csv, save_table), (o.PLOT, plot, save_plot)]
     files = write_release(release, out, beside, account)
     if account is not None:
@@ -56,6 +61,10 @@ def publish(
 VERB = Verb.of(
     "merge",
     publish,
-    ("dpfda merge north.part south.part --agreement agreed.json --keys registry.keys --out fa.json",),
+    (
+        "dpfda merge north.part south.part --agreement agreed.json --keys registry.keys --out fa.json",
+        "dpfda merge north.part south.part north.answer south.answer --agreement agreed.json "
+        "--keys registry.keys --out fa.json",
+    ),
     o.CUSTODIANS,
 )

@@ -107,7 +107,10 @@ def add_up(
     with located(table):
         made = custodians.part(agreed, secret, data, table.groups, labels, payer)
     made.save(out, overwrite)
-    say(f"{out}, for {agreed.coordinator.name}; {keys} is used up")
+    rest = f"{keys} is used up"
+    if agreed.may_vanish:
+        rest = f"{keys} can do one thing more: keep it, for dpfda answer"
+    say(f"{out}, for {agreed.coordinator.name}, who can read nothing in it alone; {rest}")
 
 
 VERB = Verb.of(

@@ -5,6 +5,7 @@ Nothing here draws noise. What is secret (keys, parts, the total) neither prints
 
 from dpfda.publication.custody.agreements import Agreement
 from dpfda.publication.custody.keys import Card, Keys
-from dpfda.publication.custody.parts import Part, joined, masked
+from dpfda.publication.custody.parts import Part, called, joined, masked
+from dpfda.publication.custody.vanishing import Answer, Kept, Roll
 
-__all__ = ["Agreement", "Card", "Keys", "Part", "joined", "masked"]
+__all__ = ["Agreement", "Answer", "Card", "Kept", "Keys", "Part", "Roll", "called", "joined", "masked"]

@@ -44,17 +44,36 @@ def modulus_bits(largest: int) -> int:
     return -(-needed // WORD_BITS) * WORD_BITS
 
 
-def check_noise(noise: object, colluding: object, custodians: int) -> None:
-    """Refuse noise of an unknown kind, and more colluding custodians than leave one honest.
+def check_noise(noise: object, colluding: object, custodians: int, threshold: object = None) -> None:
+    """Refuse what cannot be agreed on.
+
+    That is noise of an unknown kind, more colluding custodians than leave one honest, and a threshold
+    that could be reached for two totals.
 
     Raises ParameterError.
     """
     if noise not in ("central", "shared"):
         raise ParameterError("noise", "be 'central' or 'shared'", shown(noise))
-    most = custodians - 1 if noise == "shared" else 0
+    threshold = custodians if threshold is None else threshold
+    most = custodians - 1 if noise == "shared" or threshold != custodians else 0
     if type(colluding) is not int or not 0 <= colluding <= most:
         words = f"be a whole number from 0 to {most} of {custodians} custodians with {noise} noise"
         raise ParameterError("colluding", words, shown(colluding))
+    least = (custodians + colluding) // 2 + 1
+    if type(threshold) is not int or not least <= threshold <= custodians:
+        words = f"be a whole number from {least} to {custodians}: more than half of {custodians} + "
+        words += f"{colluding} colluding"
+        raise ParameterError("threshold", words, shown(threshold))
+
+
+def fewest(honest: int, answers: int) -> int:
+    """Of how many honest custodians every total is that can be opened; 0 where that may be of one.
+
+    honest: How many there are.
+    answers: How many of them must answer before anything opens.
+    """
+    spare = 2 * answers - honest
+    return -(-honest * spare // answers) if spare > 0 else 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +88,9 @@ class Agreement:
     session: Sixteen random bytes, in hexadecimal: no two agreements are one.
     bits: Parts are added up modulo two to the power of this; by default what `largest` needs.
     noise: {"central", "shared"}. Drawn by the coordinator, or a share by every custodian.
-    colluding: Of shared noise: how many custodians may tell the coordinator all they know.
+    colluding: How many custodians may tell the coordinator all they know, where the noise is shared or
+        custodians may vanish.
+    threshold: How many must answer so that the others' sum opens; all by default, and none may vanish.
     """
 
     custodians: Sequence[Card]
@@ -83,6 +104,7 @@ class Agreement:
     signature: str = ""
     noise: str = "central"
     colluding: int = 0
+    threshold: int | None = None
     FORMAT: ClassVar[str] = "dpfda-custodians-agreement"
 
     def __post_init__(self) -> None:
@@ -99,7 +121,7 @@ class Agreement:
             raise CustodyError(
                 "The session of an agreement must be 32 hexadecimal digits; found others."
             )
-        check_noise(self.noise, self.colluding, len(cards))
+        check_noise(self.noise, self.colluding, len(cards), self.threshold)
         needed = modulus_bits(self.largest)
         if not self.bits:
             object.__setattr__(self, "bits", needed)
@@ -112,12 +134,16 @@ class Agreement:
     @property
     def content(self) -> Json:
         """All that is signed, as JSON types."""
-        # Older programs, which would make a part without noise, know the first version alone.
-        shares = {"noise": self.noise, "colluding": self.colluding} if self.is_shared else {}
+        # Older programs, which would make a part without noise or without shares of its masks, know the
+        # earlier versions alone.
+        more: Json = {"noise": self.noise, "colluding": self.colluding}
+        version = 2 if self.is_shared else 1
+        if self.may_vanish:
+            version, more = 3, {**more, "threshold": self.threshold}
         return {
             "format": self.FORMAT,
-            "version": 2 if shares else 1,
-            **shares,
+            "version": version,
+            **(more if version > 1 else {}),
             "session": self.session,
             "custodians": [card.to_json() for card in self.custodians],
             "coordinator": self.coordinator.to_json(),
@@ -134,9 +160,26 @@ class Agreement:
         return self.noise == "shared"
 
     @property
+    def may_vanish(self) -> bool:
+        """Whether the sum can be opened without some custodians."""
+        return self.threshold not in (None, len(self.custodians))
+
+    @property
+    def answers(self) -> int:
+        """How many custodians must be there to the end."""
+        return self.threshold or len(self.custodians)
+
+    @property
     def honest(self) -> int:
         """How many custodians' shares of noise give the guarantee alone."""
-        return len(self.custodians) - self.colluding
+        return self.left(self.colluding)
+
+    def left(self, colluding: int) -> int:
+        """Of how many honest custodians any sum is that a coordinator and so many others can open.
+
+        0 where that may be the sum of one.
+        """
+        return fewest(len(self.custodians) - colluding, self.answers - colluding)
 
     @cached_property
     def digest(self) -> bytes:
@@ -175,7 +218,7 @@ class Agreement:
 
         Raises StorageError or CustodyError if it is none, or not as it was signed.
         """
-        written = opened(path, cls.FORMAT, (1, 2))
+        written = opened(path, cls.FORMAT, (1, 2, 3))
         coordinator = built(lambda: Card.from_json(written["coordinator"]), path)
         content = verified(written, coordinator.signing, f"The agreement {str(path)!r}")
         made: Agreement = built(lambda: cls._read(content, coordinator, written["signature"]), path)
@@ -193,5 +236,6 @@ class Agreement:
             signature=signature,
             noise=content.get("noise", "central"),
             colluding=content.get("colluding", 0),
+            threshold=content.get("threshold"),
             **whole,
         )

@@ -21,7 +21,7 @@ from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import CustodyError, ParameterError, StorageError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.publication.custody.canonical import signed, verified
-from dpfda.releases.files import built, read_json, write_json
+from dpfda.releases.files import built, read_json, write_bytes, write_json
 
 KEY_BYTES = 32
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -81,7 +81,7 @@ class Keys:
     file: Where they are kept.
     """
 
-    __slots__ = ("_alone", "_exchange", "_file", "_signing", "card")
+    __slots__ = ("_alone", "_exchange", "_file", "_signing", "card", "kept")
     FORMAT = "dpfda-custodian-keys"
 
     def __init__(
@@ -94,6 +94,7 @@ class Keys:
         self.card, self._signing, self._file = card, signing, file
         self._exchange: X25519PrivateKey | None = exchange
         self._alone = threading.Lock()
+        self.kept: Json | None = None
 
     @classmethod
     def make(cls, name: str, units: int | None = None) -> Self:
@@ -137,7 +138,7 @@ class Keys:
                 f"The keys in {str(path)!r} were used. Keys hold for one release: make new ones, and a "
                 "new agreement with them."
             )
-        _check_mode(Path(path))
+        check_mode(Path(path))
         return built(lambda: cls._read(written, Path(path)), path)
 
     @classmethod
@@ -171,16 +172,20 @@ class Keys:
         """The content with a signature."""
         return signed(content, self._signing)
 
-    def use_up(self, purpose: str) -> None:
+    def use_up(self, purpose: str, kept: Json | None = None) -> None:
         """Wipe the file, so that these keys mask or open nothing again.
 
         Of several processes, or threads, one can do so. Disks and backups may keep what was overwritten.
 
+        kept: Secret: what stays, for the one answer that opens a sum without who vanished; the signing
+            key stays with it.
         Raises CustodyError if they were used meanwhile, or the file cannot be overwritten.
         """
         with self._alone:
             self._unused()
             self._exchange = None
+        if kept is not None:
+            self.kept = {**kept, "signing": self._signing.private_bytes_raw().hex()}
         if self._file is not None:
             self._wipe(self._file, purpose)
 
@@ -211,8 +216,13 @@ class Keys:
                 "be there. Nothing was made: delete the file, and make new keys and a new agreement."
             ) from None
         content = {"format": self.FORMAT, "version": 1, "card": self.card.to_json(), "used": purpose}
-        write_json(kept, content, overwrite=True)
+        write_secret(kept, content if self.kept is None else {**content, "kept": self.kept})
         claim.unlink()
+
+    @property
+    def file(self) -> Path | None:
+        """Where they are kept, under its own name."""
+        return self._file
 
     def __repr__(self) -> str:
         return f"Keys({self.card.name!r}, content secret)"
@@ -226,7 +236,13 @@ def _one_name(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _check_mode(path: Path) -> None:
+def write_secret(path: Path, content: Json) -> None:
+    """Replace a file of keys, whole or not at all, by one that its owner alone may read."""
+    write_bytes(path, (json.dumps(content, indent=1) + "\n").encode(), 0o600)
+
+
+def check_mode(path: Path) -> None:
+    """Refuse a file of keys that others than its owner may read. Raises StorageError."""
     # Elsewhere the bits say nothing of who may read.
     mode = stat.S_IMODE(path.stat().st_mode) if os.name == "posix" else 0
     if mode & 0o077:

@@ -5,11 +5,13 @@ same. The mask of a pair is the stream of ChaCha20 under a key that only the two
 keys made for this release, then HKDF salted with the agreement's hash). In the sum over all parts the
 masks cancel; in a sum over fewer at least one is left, so whoever lacks the keys of a pair sees uniform
 numbers there, to the strength of the cipher. A part is sealed for the coordinator (ChaCha20-Poly1305)
-and signed by its custodian.
+and signed by its custodian. Where custodians may vanish, each adds one mask of its own: see
+`dpfda.publication.custody.vanishing`.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +28,8 @@ from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import CustodyError
 from dpfda.publication.custody.agreements import Agreement
 from dpfda.publication.custody.canonical import verified
-from dpfda.publication.custody.keys import Card, Keys, opened
+from dpfda.publication.custody.keys import KEY_BYTES, Card, Keys, opened
+from dpfda.publication.custody.vanishing import Answer, Roll, Seeds, deal, opened_seeds
 from dpfda.releases.files import built, write_json
 
 # Every key is used for one stream or one message, so that a nonce of zeros is used once.
@@ -59,7 +62,7 @@ class Part:
 
         Raises StorageError if the file holds none.
         """
-        part = cls(opened(path, cls.FORMAT))
+        part = cls(opened(path, cls.FORMAT, (1, 2)))
         built(lambda: part.written["custodian"], path)
         return part
 
@@ -76,18 +79,17 @@ def masked(agreement: Agreement, keys: Keys, total: IntegerSum) -> Part:
     Raises CustodyError if the keys are not those in the agreement, or have been used.
     """
     own, salt = check_own(agreement, keys), agreement.digest
-    size = agreement.bits // 8
-    masks = [0] * (agreement.numbers + 1)
-    confirmed = {}
-    for other in agreement.custodians:
-        if other.name == own.name:
-            continue
-        sign = 1 if own.name < other.name else -1
-        stream = _stream(keys.shared(other, salt, "mask"), len(masks) * size)
-        shared = zip(masks, _numbers(stream, size), strict=True)
-        masks = [mask + sign * number for mask, number in shared]
-        confirmed[other.name] = keys.shared(other, salt, "confirmation", TAG_BYTES).hex()
+    others = [card for card in agreement.custodians if card.name != own.name]
+    seeds = {card.name: keys.shared(card, salt, "mask") for card in others}
+    confirmed = {card.name: keys.shared(card, salt, "confirmation", TAG_BYTES).hex() for card in others}
+    dealt: Json = {}
+    kept = None
+    if agreement.may_vanish:
+        seeds[own.name] = secrets.token_bytes(KEY_BYTES)
+        dealt, kept = deal(agreement, keys, seeds)
+    masks = masks_of(agreement, {(own.name, name): seed for name, seed in seeds.items()})
     numbers = total.masked(masks, agreement.modulus)
+    size = agreement.bits // 8
     content = b"".join(number.to_bytes(size, "little") for number in numbers)
     key = keys.shared(agreement.coordinator, salt, "envelope")
     sealed = ChaCha20Poly1305(key).encrypt(_SEAL_NONCE, content, salt + own.name.encode())
@@ -95,41 +97,86 @@ def masked(agreement: Agreement, keys: Keys, total: IntegerSum) -> Part:
         keys.sign(
             {
                 "format": Part.FORMAT,
-                "version": 1,
+                "version": 2 if dealt else 1,
                 "agreement": salt.hex(),
                 "custodian": own.name,
                 "confirmed": confirmed,
+                **dealt,
                 "sealed": sealed.hex(),
             }
         )
     )
     # Before the part leaves: the same masks on other numbers would give away the difference.
-    keys.use_up(f"a part under the agreement {salt.hex()}")
+    keys.use_up(f"a part under the agreement {salt.hex()}", kept)
     return part
 
 
 def check_own(agreement: Agreement, keys: Keys) -> Card:
-    """The card of unused keys that stand in the agreement. Raises CustodyError otherwise."""
+    """The card of unused keys that stand in the agreement, and share a secret with all others.
+
+    Raises CustodyError otherwise: before anything is charged, or each try would cost a budget.
+    """
     own = keys.card
     if agreement.card(own.name) != own:
         raise CustodyError(
             f"The agreement must hold the public keys of {own.name}; found others. Somebody may have "
             "put keys of their own in their place: do not make a part for it."
         )
-    keys.shared(agreement.coordinator, agreement.digest, "envelope")
+    for other in (*agreement.custodians, agreement.coordinator):
+        if other != own:
+            keys.shared(other, agreement.digest, "envelope")
     return own
 
 
-def joined(agreement: Agreement, keys: Keys, parts: Iterable[Part]) -> IntegerSum:
+def called(agreement: Agreement, keys: Keys, parts: Iterable[Part]) -> Roll:
+    """The roll of all whose parts are there, which they and the others answer.
+
+    keys: The coordinator's; they are not used up.
+    Raises CustodyError as `joined`, or if nobody may vanish under the agreement.
+    """
+    if not agreement.may_vanish:
+        raise CustodyError(
+            "The agreement must let custodians vanish (threshold) where a roll is called; under this "
+            "one all parts open their total, and no roll is needed."
+        )
+    kept = _by_name(agreement, keys, parts)
+    _check_pairs(agreement, kept)
+    return _roll(agreement, keys, kept)
+
+
+def joined(
+    agreement: Agreement, keys: Keys, parts: Iterable[Part], answers: Iterable[Answer] = ()
+) -> IntegerSum:
     """The total of all parts: exact, private, and modulo the agreement's power of two.
 
     keys: The coordinator's; the caller uses them up once nothing can be refused any more.
-    parts: One of each custodian, in any order; the same part twice counts once.
+    parts: One of each custodian, or of each on the roll, in any order; the same part twice counts once.
+    answers: To the roll of these parts, where custodians may vanish.
     Returns the sums and the number of units. It leaves with noise only, reduced after the noise; see
         `IntegerSum`.
     Raises CustodyError if one is missing, two differ, one belongs to another agreement or is not by its
-    custodian, or two custodians do not share their mask. Nothing is told of any number.
+    custodian, two custodians do not share their mask, or too few answered. No number is told.
     """
+    kept = _by_name(agreement, keys, parts)
+    missing = [card.name for card in agreement.custodians if card.name not in kept]
+    if missing and not agreement.may_vanish:
+        raise CustodyError(
+            f"The parts of all custodians must be there; missing: {', '.join(missing)}. Their masks "
+            "would stay in the total. Wait for them, or start again with an agreement without them."
+        )
+    _check_pairs(agreement, kept)
+    seeds: Seeds = {}
+    if agreement.may_vanish:
+        hashes = {name: content["secrets"] for name, content in kept.items()}
+        seeds = opened_seeds(agreement, keys, _roll(agreement, keys, kept), answers, hashes)
+    totals = [-mask for mask in masks_of(agreement, seeds)]
+    for name, content in kept.items():
+        opened_part = _opened(agreement, keys, agreement.card(name), content)
+        totals = [a + b for a, b in zip(totals, opened_part, strict=True)]
+    return IntegerSum.modulo(totals[:-1], totals[-1], agreement.modulus)
+
+
+def _by_name(agreement: Agreement, keys: Keys, parts: Iterable[Part]) -> dict[str, Json]:
     if keys.card != agreement.coordinator:
         raise CustodyError("The keys must be those of the coordinator in the agreement; found others.")
     kept: dict[str, Json] = {}
@@ -140,18 +187,22 @@ def joined(agreement: Agreement, keys: Keys, parts: Iterable[Part]) -> IntegerSu
                 f"There must be one part a custodian; found two different ones of {part.custodian}. Ask "
                 "which of them counts, and why there are two: together they may tell about its records."
             )
-    missing = [card.name for card in agreement.custodians if card.name not in kept]
-    if missing:
-        raise CustodyError(
-            f"The parts of all custodians must be there; missing: {', '.join(missing)}. Their masks "
-            "would stay in the total. Wait for them, or start again with an agreement without them."
-        )
-    _check_pairs(agreement, kept)
-    totals = [0] * (agreement.numbers + 1)
-    for name, content in kept.items():
-        opened_part = _opened(agreement, keys, agreement.card(name), content)
-        totals = [a + b for a, b in zip(totals, opened_part, strict=True)]
-    return IntegerSum.modulo(totals[:-1], totals[-1], agreement.modulus)
+    return kept
+
+
+def _roll(agreement: Agreement, keys: Keys, kept: Mapping[str, Json]) -> Roll:
+    return Roll.call(agreement, keys, {name: content["shares"] for name, content in kept.items()})
+
+
+def masks_of(agreement: Agreement, seeds: Seeds) -> list[int]:
+    """The sum of masks as their first owner adds them: the later name of a pair subtracts its mask."""
+    size = agreement.bits // 8
+    masks = [0] * (agreement.numbers + 1)
+    for (own, other), seed in seeds.items():
+        sign = 1 if own <= other else -1
+        stream = _numbers(_stream(seed, len(masks) * size), size)
+        masks = [mask + sign * number for mask, number in zip(masks, stream, strict=True)]
+    return masks
 
 
 def _checked(agreement: Agreement, part: Part) -> Json:
@@ -162,6 +213,11 @@ def _checked(agreement: Agreement, part: Part) -> Json:
             f"The part of {card.name} must be made under this agreement; found another. Its parameters, "
             "its custodians or its session differ."
         )
+    names = {card.name for card in agreement.custodians}
+    for field, expected in (("shares", names - {card.name}), ("secrets", names)):
+        found = content.get(field)
+        if agreement.may_vanish and not (isinstance(found, dict) and set(found) == expected):
+            raise CustodyError(f"The part of {card.name} must hold its {field} for all; it does not.")
     return content
 
 
@@ -174,7 +230,9 @@ def _check_pairs(agreement: Agreement, kept: Mapping[str, Json]) -> None:
         if not isinstance(confirmed, dict) or set(confirmed) != others:
             raise CustodyError(f"The part of {name} must be masked for every other; it is not.")
         said.update((*sorted((name, other)), str(tag)) for other, tag in confirmed.items())
-    for first, second, _ in (pair for pair, times in said.items() if times != 2):
+    for first, second, _ in (
+        pair for pair, times in said.items() if times != 2 and {*pair[:2]} <= {*kept}
+    ):
         raise CustodyError(
             f"{first} and {second} must share their mask; found that they do not. One of them used "
             "other keys: start again with new ones."
