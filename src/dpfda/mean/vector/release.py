@@ -53,9 +53,7 @@ class ReleasedVector(OfMeans):
     FORMAT: ClassVar[str] = "dpfda-vector"
     CALLED: ClassVar[str] = "dpfda release of several values"
     _vector_valued: ClassVar[bool] = True
-    ENTRIES: ClassVar[file.Table] = {
-        "means": file.named_means(ReleasedFunction).named("channels")
-    }
+    ENTRIES: ClassVar[file.Table] = {"means": file.named_means(ReleasedFunction).named("channels")}
 
     def __post_init__(self) -> None:
         super().__post_init__()
