@@ -64,7 +64,7 @@ def large(records: int) -> dict[str, Work]:
     from dpfda import PrivateMean, Reading
     from dpfda.bases import BoxBasis
     from dpfda.bounds import L1Ball, L2Ball
-    from dpfda.vector.estimator import PrivateVectorMean
+    from dpfda.mean.vector.estimator import PrivateVectorMean
 
     values = curves(records)
     generator = np.random.default_rng(3)

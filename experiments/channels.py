@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from dpfda import PrivateMean, PrivateVectorMean
+from dpfda.mean.vector.together import gaussian_share
 from dpfda.privacy.guarantees import ApproximateDP, guarantee_for
-from dpfda.vector.together import gaussian_share
 from experiments import common
 from experiments.atlas import CurveSet, curve_sets
 from experiments.common import Floats

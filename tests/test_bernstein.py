@@ -32,8 +32,6 @@ from dpfda.errors import (
     StorageError,
 )
 from dpfda.front.app import app
-from dpfda.lattice.estimator import on_grid
-from dpfda.lattice.release import LatticeRelease
 from dpfda.mechanisms import mechanisms
 from dpfda.mechanisms.bernstein import Bernstein
 from dpfda.mechanisms.design import adapted, choose, expected_error, make_problem
@@ -42,7 +40,9 @@ from dpfda.numerics.embedding import Rows, project
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import publish, publish_integers
+from dpfda.publication.lattice import on_grid
 from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.lattice import LatticeRelease
 from dpfda.testing import non_private_mean, simulate_releases
 from planned import make_plan
 from sample_releases import certificate_of

@@ -131,7 +131,7 @@ def test_a_summary_that_inherits_its_constructor_has_its_parameters(tmp_path, mo
 
 
 def test_words_of_another_estimator_are_found_there():
-    homes = ("dpfda.comparison.estimator:PrivateComparison", "dpfda.mean.estimator:PrivateMean")
+    homes = ("dpfda.mean.comparison.estimator:PrivateComparison", "dpfda.mean.estimator:PrivateMean")
     own, both = documented(homes[:1]), documented(homes)
     assert own.keys() == both.keys()
     assert not own["basis"].words

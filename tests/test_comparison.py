@@ -11,9 +11,9 @@ from sklearn.gaussian_process.kernels import Matern
 import dpfda
 from dpfda import PrivacyUnit, PrivateComparison, PrivateMean, Reading
 from dpfda.bases import BoxBasis, KernelBasis
-from dpfda.comparison.borrowing import borrowing
-from dpfda.comparison.release import ReleasedComparison
 from dpfda.errors import BudgetError, DataError, ParameterError
+from dpfda.mean.comparison.borrowing import borrowing
+from dpfda.mean.comparison.release import ReleasedComparison
 from dpfda.mechanisms.cells import Cells
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
 from dpfda.privacy.ledger import MemoryLedger
@@ -212,7 +212,7 @@ class TestDifference:
     def test_the_posterior_mean_is_that_of_conjugate_normals(self):
         # One coefficient of known noise: the most likely prior variance is c^2 - v, so the factor on c
         # is 1 - v / c^2; none is left where c^2 < v.
-        from dpfda.comparison.difference_release import most_likely_mean
+        from dpfda.mean.comparison.difference_release import most_likely_mean
 
         found = most_likely_mean(np.array([3.0]), np.array([[1.0]]), np.array([1.0]))
         assert found[0] == pytest.approx(3 * (1 - 1 / 9), rel=0.03)

@@ -23,8 +23,8 @@ from dpfda.density.kernel import DensityKernel
 from dpfda.density.release import NODES, ReleasedDensity
 from dpfda.errors import DataError, ParameterError, RefusedMechanismError, StorageError
 from dpfda.estimates.histospline import nearest_probabilities, smoother_for
-from dpfda.mechanisms.design.shares import EXPONENT, share_noise
 from dpfda.noise import KNormNoise
+from dpfda.noise.shares import EXPONENT, share_noise
 from dpfda.privacy.guarantees import Neighbours, PureDP
 from dpfda.records.points import points_from_array
 from sample_releases import certificate_of

@@ -14,8 +14,8 @@ from dpfda.command.columns import read_ranges
 from dpfda.command.reading import parse_points
 from dpfda.errors import ParameterError
 from dpfda.front.app import app
-from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.noise import KNormNoise
+from dpfda.noise.shares import EXPONENT
 from dpfda.privacy.ledger import Ledger
 
 # What comes out is tested; elsewhere, how exact the bands in it are.

@@ -19,8 +19,8 @@ from dpfda.bases.cells import CellGrid
 from dpfda.density.cells import choose_cells
 from dpfda.density.kernel import DensityKernel
 from dpfda.errors import BudgetError, RefusedMechanismError
-from dpfda.mechanisms.design.shares import EXPONENT, share_noise
 from dpfda.noise import GaussianNoise, KNormNoise
+from dpfda.noise.shares import EXPONENT, share_noise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, guarantee_for
 from dpfda.privacy.ledger import MemoryLedger

@@ -8,10 +8,10 @@ from scipy import stats
 
 from dpfda import Domain, PrivateEqualityTest
 from dpfda.bounds import L2Ball
-from dpfda.comparison.equality_test import publish_test
-from dpfda.comparison.forms import LOOKS, Forms, largest_tail, quantiles
-from dpfda.comparison.tested_release import ReleasedTest
 from dpfda.errors import DpfdaError, ParameterError
+from dpfda.mean.comparison.equality_test import publish_test
+from dpfda.mean.comparison.forms import LOOKS, Forms, largest_tail, quantiles
+from dpfda.mean.comparison.tested_release import ReleasedTest
 from dpfda.numerics.aggregate import IntegerSum, exact_product
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
 from dpfda.publication.integers import statistic_noise

@@ -20,8 +20,8 @@ from dpfda.errors import DataError, ParameterError
 from dpfda.estimates.pooled import CORNERS, PooledMean, cells_for
 from dpfda.mean.sparse import prepare_pooled
 from dpfda.mean.sparse_release import ReleasedPooledMean
-from dpfda.mechanisms.design.shares import UNIT, share_noise
 from dpfda.noise import KNormNoise
+from dpfda.noise.shares import UNIT, share_noise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import Neighbours, PureDP
 from dpfda.records import LongCurves

@@ -26,10 +26,9 @@ from dpfda.density.quantiles_design import QuantileLaw
 from dpfda.machines.solvers import gradient
 from dpfda.machines.solvers.means import MeansSolver
 from dpfda.machines.solvers.terms import Labelled
-from dpfda.mechanisms.design import shares
 from dpfda.mechanisms.design.counted import with_count
 from dpfda.mechanisms.protocol import COUNT_SCALE, Design
-from dpfda.noise import BoxNoise, KNormNoise, body_noise, repeated_width
+from dpfda.noise import BoxNoise, KNormNoise, body_noise, repeated_width, shares
 from dpfda.noise.shared import SharedLaplaceNoise
 from dpfda.noise.symmetric import OuterDifference
 from dpfda.numerics import discrete, enclosures, twofold

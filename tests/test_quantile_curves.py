@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from dpfda import Domain, PrivateQuantileCurves, PrivateQuantiles, load
 from dpfda.bounds import L2Ball
-from dpfda.centiles.cells import Cells
-from dpfda.centiles.fit import fitted
-from dpfda.centiles.laws import EDGES, SHAPES, Terms
 from dpfda.errors import BudgetError, ParameterError, StorageError
-from dpfda.mechanisms.design.shares import UNIT, share_differences, share_noise
 from dpfda.noise import GaussianNoise, KNormNoise
+from dpfda.noise.shares import UNIT, share_differences, share_noise
 from dpfda.privacy.guarantees import Neighbours, PureDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.records import LongCurves
 from dpfda.records.observations import observations_from_long
+from dpfda.reference.centiles.cells import Cells
+from dpfda.reference.centiles.fit import fitted
+from dpfda.reference.centiles.laws import EDGES, SHAPES, Terms
 from dpfda.testing import check_release, check_summary
 
 GENERATOR = np.random.default_rng(20261126)

@@ -25,7 +25,7 @@ from dpfda.density.quantiles_design import (
 )
 from dpfda.density.quantiles_release import ReleasedQuantiles
 from dpfda.errors import BudgetError, DataError, ParameterError, StorageError
-from dpfda.mechanisms.design.shares import EXPONENT, UNIT
+from dpfda.noise.shares import EXPONENT, UNIT
 from dpfda.numerics.chains import Chain, Window, exponentials, ordered
 from dpfda.numerics.exactness import below
 from dpfda.privacy.guarantees import Neighbours, PureDP, ZeroConcentratedDP

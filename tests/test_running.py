@@ -27,6 +27,10 @@ from dpfda.errors import (
     StorageError,
 )
 from dpfda.front.app import app
+from dpfda.mean.running.factorisations import POWERS, SHIFT, Factorisation, best_power
+from dpfda.mean.running.months import Months
+from dpfda.mean.running.records import Row
+from dpfda.mean.running.release import ReleasedRunningMean
 from dpfda.noise import BoxNoise, GaussianNoise
 from dpfda.noise.summed import SummedNoise
 from dpfda.numerics import exactness
@@ -36,10 +40,6 @@ from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import recomputed
 from dpfda.publication.session.journal import Journal
 from dpfda.records import LongCurves
-from dpfda.running.factorisations import POWERS, SHIFT, Factorisation, best_power
-from dpfda.running.months import Months
-from dpfda.running.records import Row
-from dpfda.running.release import ReleasedRunningMean
 from dpfda.testing import check_release, exact_totals
 from statistical import FALSE_ALARM, fits_only_at_its_scale, normal_only_at_its_scale
 

@@ -22,8 +22,8 @@ from dpfda.covariance.sparse_release import PARTS, ReleasedSparseCovariance
 from dpfda.covariance.strategies import Center
 from dpfda.errors import BudgetError, DataError, ParameterError
 from dpfda.front import main
-from dpfda.mechanisms.design.shares import UNIT
 from dpfda.noise import GaussianNoise, KNormNoise, achieved_guarantee
+from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import PureDP, within
 from dpfda.privacy.ledger import MemoryLedger

@@ -14,8 +14,8 @@ from dpfda import PrivacyUnit, PrivateKernelClassifier, PrivateKernelRegressor, 
 from dpfda.errors import BudgetError, ParameterError, StorageError
 from dpfda.front.app import app
 from dpfda.machines.table_release import TablePredictor
-from dpfda.mechanisms.design.shares import UNIT
 from dpfda.noise import GaussianNoise
+from dpfda.noise.shares import UNIT
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.testing import check_release, exact_totals

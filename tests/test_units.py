@@ -15,10 +15,10 @@ from dpfda import PrivateMean
 from dpfda.bounds import L2Ball
 from dpfda.errors import DataError
 from dpfda.numerics import compiled, gridsums
-from dpfda.numerics.gaps import fill_gaps
 from dpfda.records.curves import (
     Curves,
     curves_from_array,
+    fill_gaps,
     shape_limits,
     standardized,
     sums_in_order,

@@ -17,6 +17,8 @@ from dpfda.bases.ordinary import ordinary_curves
 from dpfda.errors import BudgetError, DataError, DpfdaError, ParameterError
 from dpfda.estimates.box_law import constant_evidence
 from dpfda.mean.two_looks import TwoLooks
+from dpfda.mean.vector.estimator import summed_together
+from dpfda.mean.vector.together import OneDraw, equal_share, gaussian_share, publish_in_one_draw
 from dpfda.noise import (
     BoxNoise,
     BoxPartNoise,
@@ -29,8 +31,6 @@ from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.testing import check_release
-from dpfda.vector.estimator import summed_together
-from dpfda.vector.together import OneDraw, equal_share, gaussian_share, publish_in_one_draw
 from sample_releases import KINDS, certificate_of
 from statistical import fits_only_at_its_scale, normal_only_at_its_scale
 

@@ -18,8 +18,8 @@ from dpfda.density.selections import zoomed
 from dpfda.density.zoom import CANDIDATES, FINE, Zoom, zoom_for, zooms
 from dpfda.errors import BudgetError, DpfdaError, ParameterError
 from dpfda.estimates.histospline import monotone_probabilities
-from dpfda.mechanisms.design.shares import EXPONENT, UNIT
 from dpfda.noise import KNormNoise
+from dpfda.noise.shares import EXPONENT, UNIT
 from dpfda.privacy.guarantees import (
     ApproximateDP,
     Neighbours,
@@ -289,7 +289,7 @@ def test_all_is_charged_before_the_first_choice(tmp_path, monkeypatch) -> None:
     assert [cost.guarantee for cost in release.certificate.costs] == [PureDP("3/200"), PureDP("197/200")]
     assert release.guarantee == PureDP(1)
     assert within(release.certificate.achieved, PureDP(1))
-    monkeypatch.setattr("dpfda.density.selections.zoomed", lambda *given: pytest.fail("drawn"))
+    monkeypatch.setattr("dpfda.density.plan.zoomed", lambda *given: pytest.fail("drawn"))
     with pytest.raises(BudgetError):
         PrivateDensity(1, domain=ENDS, unit="person", ledger=ledger.of("incomes")).fit(points)
 

@@ -40,11 +40,7 @@ from dpfda import (
     release_function,
 )
 from dpfda.bases.cells import CellGrid
-from dpfda.centiles.release import ReleasedQuantileCurves
 from dpfda.clusters.release import ReleasedCurveClusters
-from dpfda.comparison.difference_release import ReleasedDifference
-from dpfda.comparison.release import ReleasedComparison
-from dpfda.comparison.tested_release import ReleasedTest
 from dpfda.covariance.components_release import ReleasedComponents
 from dpfda.covariance.release import ReleasedCovariance
 from dpfda.covariance.sparse_release import ReleasedSparseCovariance
@@ -55,36 +51,40 @@ from dpfda.density.release import ReleasedDensity
 from dpfda.effects.release import ReleasedFunctionalRegression
 from dpfda.front.custodians import merge
 from dpfda.front.interop.opendp import as_release, guarantee_of, make_mean
-from dpfda.lattice.release import LatticeRelease
 from dpfda.machines.predictor import Predictor
 from dpfda.machines.release import ReleasedPredictor
 from dpfda.machines.table_release import TablePredictor
+from dpfda.mean.comparison.difference_release import ReleasedDifference
+from dpfda.mean.comparison.release import ReleasedComparison
+from dpfda.mean.comparison.tested_release import ReleasedTest
+from dpfda.mean.running.release import ReleasedRunningMean
 from dpfda.mean.sparse_release import ReleasedPooledMean
 from dpfda.mean.spread_release import MeanAndVariance
 from dpfda.mean.streams import MeanStream
 from dpfda.mean.two_looks import TwoLooks
 from dpfda.mean.two_looks_release import CloserMean
+from dpfda.mean.vector.release import ReleasedVector
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.privacy.ledger import Amount
 from dpfda.publication.custody import Agreement, Keys, Part
 from dpfda.records import LongCurves
 from dpfda.records.features import LinearFeatures
+from dpfda.reference.centiles.release import ReleasedQuantileCurves
 from dpfda.reference.release import ReleasedReferenceBand
 from dpfda.releases.answers import ReleasedAnswers
 from dpfda.releases.base import Release
 from dpfda.releases.combined import CombinedMean
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.lattice import LatticeRelease
 from dpfda.releases.staged import TwoStageFunction
-from dpfda.running.release import ReleasedRunningMean
 from dpfda.sampler.release import ReleasedCurveSampler
 from dpfda.scalar.release import ReleasedScalarOnFunction
 from dpfda.scores.release import ReleasedScoreCurves
 from dpfda.survival.cox_release import ReleasedCox
 from dpfda.survival.release import ReleasedSurvival
 from dpfda.tuning import private_selection
-from dpfda.vector.release import ReleasedVector
 from dpfda.views import Table
 
 X, Y = np.zeros((20, 8)), np.zeros(20)

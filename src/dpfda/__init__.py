@@ -11,56 +11,56 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpfda.centiles.estimator import PrivateQuantileCurves
     from dpfda.clusters.estimator import PrivateCurveClusters
-    from dpfda.comparison.equality_test import PrivateEqualityTest
-    from dpfda.comparison.estimator import PrivateComparison
     from dpfda.covariance.estimator import PrivateCovariance
     from dpfda.covariance.fpca import PrivateFPCA
     from dpfda.density.estimator import PrivateDensity
     from dpfda.density.quantiles import PrivateQuantiles
     from dpfda.effects.estimator import PrivateFunctionalRegression
-    from dpfda.lattice.estimator import release_function
     from dpfda.machines.classification import PrivateKernelClassifier
     from dpfda.machines.regression import PrivateKernelRegressor
+    from dpfda.mean.comparison.equality_test import PrivateEqualityTest
+    from dpfda.mean.comparison.estimator import PrivateComparison
     from dpfda.mean.estimator import PrivateMean
+    from dpfda.mean.running.estimator import PrivateRunningMean
+    from dpfda.mean.vector.estimator import PrivateVectorMean
     from dpfda.privacy.ledger import Ledger
+    from dpfda.publication.lattice import release_function
     from dpfda.publication.session import Session
+    from dpfda.reference.centiles.estimator import PrivateQuantileCurves
     from dpfda.reference.estimator import PrivateReferenceBand
     from dpfda.releases.base import load
-    from dpfda.running.estimator import PrivateRunningMean
     from dpfda.sampler.estimator import PrivateCurveSampler
     from dpfda.scalar.estimator import PrivateScalarOnFunction
     from dpfda.scores.estimator import PrivateScoreCurves
     from dpfda.spine.settings import Domain, PrivacyUnit, Reading
     from dpfda.survival.cox import PrivateCox
     from dpfda.survival.estimator import PrivateSurvival
-    from dpfda.vector.estimator import PrivateVectorMean
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "PrivateMean": "mean.estimator",
-    "PrivateVectorMean": "vector.estimator",
-    "PrivateComparison": "comparison.estimator",
-    "PrivateEqualityTest": "comparison.equality_test",
+    "PrivateVectorMean": "mean.vector.estimator",
+    "PrivateComparison": "mean.comparison.estimator",
+    "PrivateEqualityTest": "mean.comparison.equality_test",
     "PrivateCovariance": "covariance.estimator",
     "PrivateFPCA": "covariance.fpca",
     "PrivateDensity": "density.estimator",
     "PrivateQuantiles": "density.quantiles",
-    "PrivateQuantileCurves": "centiles.estimator",
+    "PrivateQuantileCurves": "reference.centiles.estimator",
     "PrivateSurvival": "survival.estimator",
     "PrivateCox": "survival.cox",
     "PrivateScoreCurves": "scores.estimator",
     "PrivateReferenceBand": "reference.estimator",
-    "PrivateRunningMean": "running.estimator",
+    "PrivateRunningMean": "mean.running.estimator",
     "PrivateFunctionalRegression": "effects.estimator",
     "PrivateScalarOnFunction": "scalar.estimator",
     "PrivateCurveSampler": "sampler.estimator",
     "PrivateCurveClusters": "clusters.estimator",
     "PrivateKernelRegressor": "machines.regression",
     "PrivateKernelClassifier": "machines.classification",
-    "release_function": "lattice.estimator",
+    "release_function": "publication.lattice",
     "Session": "publication.session",
     "Ledger": "privacy.ledger",
     "load": "releases.base",

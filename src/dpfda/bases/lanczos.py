@@ -63,7 +63,7 @@ def leading_eigenpairs(product: Product, size: int, scale: float, count: int) ->
     from scipy.sparse.linalg import ArpackNoConvergence
 
     try:
-        pairs = _ritz(product, _space(product, size, scale, count, seed=0), count)
+        pairs = _ritz(product, _space(product, size, scale, count), count)
         for attempt in range(1, count + 2):
             missed = _largest_outside(product, pairs, attempt)
             if missed is None:
@@ -80,7 +80,7 @@ def leading_eigenpairs(product: Product, size: int, scale: float, count: int) ->
     return pairs
 
 
-def _space(product: Product, size: int, shift: float, count: int, seed: int) -> Floats:
+def _space(product: Product, size: int, shift: float, count: int) -> Floats:
     """Vectors of the largest eigenvalues.
 
     ARPACK stops when residuals are small beside the eigenvalue. For a smooth kernel they never are: its
@@ -92,7 +92,7 @@ def _space(product: Product, size: int, shift: float, count: int, seed: int) -> 
         (size, size), matvec=lambda v: product(v.ravel()) + shift * v.ravel(), dtype=np.float64
     )
     width = min(size, max(2 * count + 1, 20))
-    _, vectors = eigsh(shifted, k=count, which="LA", v0=start_vector(size, seed), ncv=width)
+    _, vectors = eigsh(shifted, k=count, which="LA", v0=start_vector(size, 0), ncv=width)
     return np.asarray(vectors)
 
 

@@ -11,8 +11,6 @@ from dpfda.command.running import print_json, say
 
 if TYPE_CHECKING:
     from dpfda.command.accounts import Account
-    from dpfda.command.declared import Given
-    from dpfda.command.publishing import Publication
     from dpfda.command.reading import Summary
     from dpfda.privacy.certificates import Certificate
     from dpfda.privacy.composition import Cost
@@ -36,60 +34,23 @@ def quietly(quiet: bool = True) -> Iterator[None]:
         QUIET.reset(before)
 
 
-def dry_run(
-    publication: Publication,
-    given: Given,
-    estimator: Summary,
-    planned: Certificate | None,
-    account: Account | None,
-    warnings: Sequence[str],
-) -> None:
-    """Say what the verb would do with these options and this file, of which the header alone is read."""
-    from dpfda.records.files import header_alone
-    from dpfda.spine.estimator import addressed
-
-    with header_alone():
-        table = publication.reader.read(given)
-        found = {**publication.reader.found(given, table), **publication.found(given, table)}
-        axis = publication.reader.axis(given, table)
-    estimator.set_params(**addressed(type(estimator), found))
-    settings = estimator.settings
-    unit = settings.unit.called(given.groups)
-    # What stands where a header is to be may be somebody's record: no name is said that was not typed.
-    stated = getattr(given, "columns", "") is not None or table.columns == ()
-    typed = [*(table.columns if stated else ()), *publication.reader.used(given, table), given.groups]
-    used = [*dict.fromkeys(name for name in typed if name is not None)]
-    others = [] if stated else [f"{len(table.columns)} of the curve"]
-    facts = {
-        "publishes": publication.words,
-        "guarantee": str(estimator.asked()),
-        "protects": settings.unit.relation.describe(unit),
-        **({} if planned is None else {"bound": str(planned.bound["description"])}),
-        "columns": ", ".join([*others, *_listed(used)]),
-        "axis": axis if stated else "",
-        "in the file": f"{len(table.header)} columns",
-        **_charge(estimator, planned, account, unit, publication.reader.paid(given)),
-        "writes": ", ".join(_outputs(publication, given)),
-    }
+def tell_dry_run(facts: Mapping[str, str], as_json: bool, warnings: Sequence[str]) -> None:
+    """Say what a verb would do."""
     if QUIET.get():
         return
-    if given.as_json:
+    if as_json:
         print_json({"dry_run": True, **facts, "warnings": [*warnings]})
         return
     lines = [f"  {name + ':':<11} {fact}" for name, fact in facts.items() if fact]
     say("\n".join(["Dry run: nothing is charged, drawn or written. It would do this:", *lines]))
 
 
-def _listed(names: Sequence[str]) -> Sequence[str]:
+def listed(names: Sequence[str]) -> Sequence[str]:
+    """Names of columns, of which the first and the last are said where they are many."""
     return names if len(names) <= SHOWN else [*names[:2], "..", f"{names[-1]} ({len(names)})"]
 
 
-def _outputs(publication: Publication, given: Given) -> list[str]:
-    beside = [getattr(given, option.name) for option, _ in publication.written]
-    return [str(path) for path in (given.out, *beside) if path is not None]
-
-
-def _charge(
+def foreseen_charge(
     estimator: Summary, planned: Certificate | None, account: Account | None, unit: str, paid: str
 ) -> dict[str, str]:
     """What would be charged, and what would be left; refused where the budget does not allow it.

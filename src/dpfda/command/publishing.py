@@ -15,7 +15,7 @@ from dpfda.command import options as o
 from dpfda.command.accounts import Account, opened_account
 from dpfda.command.declared import Given, Option
 from dpfda.command.documented import documented
-from dpfda.command.dry_run import dry_run
+from dpfda.command.dry_run import foreseen_charge, listed, tell_dry_run
 from dpfda.command.reading import Reader, located
 from dpfda.command.running import FAILED, fail, note, tell, warn
 from dpfda.numerics.errors import DpfdaError
@@ -144,7 +144,6 @@ class Publication:
         from dpfda.command.checks import check_size
         from dpfda.command.files import check_outputs
         from dpfda.privacy.words import cautions
-        from dpfda.spine.estimator import addressed
 
         check_size(given)
         estimator = self.estimator(given)
@@ -159,13 +158,13 @@ class Publication:
         for text in warnings:
             warn(text)
         if given.dry_run:
-            dry_run(self, given, estimator, planned, account, warnings)
+            facts = self.foreseen(given, estimator, planned, account)
+            tell_dry_run(facts, given.as_json, warnings)
             return
         table = self.reader.read(given)
-        from_file = {**self.reader.found(given, table), **self.found(given, table)}
+        self.hear(given, estimator, table)
         if account is not None:
             estimator.set_params(ledger=account.payer())
-        estimator.set_params(**addressed(type(estimator), from_file))
         with located(table):
             release = self.reader.fit(estimator, table, given).release_
         files = write_release(release, given.out, outputs, account)
@@ -179,6 +178,40 @@ class Publication:
             if account is not None:
                 account.note_file(given.out)
             tell_files(release, files, given.as_json, warnings=warnings + new, notes=notes)
+
+    def hear(self, given: Given, estimator: Summary, table: Any) -> None:
+        """Tell the estimator what the public part of the file says."""
+        from_file = {**self.reader.found(given, table), **self.found(given, table)}
+        estimator.set_params(**estimator._addressed(from_file))
+
+    def foreseen(
+        self, given: Given, estimator: Summary, planned: Certificate | None, account: Account | None
+    ) -> dict[str, str]:
+        """What the verb would do with these options and this file, of which the header alone is read."""
+        from dpfda.records.files import header_alone
+
+        with header_alone():
+            table = self.reader.read(given)
+            self.hear(given, estimator, table)
+            axis = self.reader.axis(given, table)
+        unit, relation = estimator.settings.unit.called(given.groups), estimator.settings.unit.relation
+        # What stands where a header is to be may be somebody's record: only typed names are said.
+        stated = getattr(given, "columns", "") is not None or table.columns == ()
+        typed = [*(table.columns if stated else ()), *self.reader.used(given, table), given.groups]
+        used = [*dict.fromkeys(name for name in typed if name is not None)]
+        others = [] if stated else [f"{len(table.columns)} of the curve"]
+        beside = [getattr(given, option.name) for option, _ in self.written]
+        return {
+            "publishes": self.words,
+            "guarantee": str(estimator.asked()),
+            "protects": relation.describe(unit),
+            **({} if planned is None else {"bound": str(planned.bound["description"])}),
+            "columns": ", ".join([*others, *listed(used)]),
+            "axis": axis if stated else "",
+            "in the file": f"{len(table.header)} columns",
+            **foreseen_charge(estimator, planned, account, unit, self.reader.paid(given)),
+            "writes": ", ".join(str(path) for path in (given.out, *beside) if path is not None),
+        }
 
     def estimator(self, given: Given) -> Summary:
         """The estimator with the public parameters that were given."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from dpfda.command import options as o
 from dpfda.command.columns import by, read_by
@@ -15,23 +15,33 @@ from dpfda.command.running import progress_bar
 from dpfda.numerics.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
+    from dpfda.privacy.guarantees import Guarantee
     from dpfda.publication import Plan
     from dpfda.records.csv_tables import Stated
     from dpfda.records.files import InFile, TableCurves, Uses
     from dpfda.releases.base import Release
-    from dpfda.spine.estimator import Estimator
 
-    class Fitted(Estimator):
-        """An estimator that has been fitted."""
 
-        release_: Release
+class Fitted(Protocol):
+    """An estimator that has been fitted."""
 
-    class Summary(Estimator):
-        """An estimator, as verbs know it."""
+    release_: Release
 
-        fit: Callable[..., Fitted]
-        fit_counts: Callable[..., Fitted]
-        plan: Callable[..., Plan]
+
+class Summary(Protocol):
+    """An estimator, as verbs know it."""
+
+    fit: Callable[..., Fitted]
+    fit_counts: Callable[..., Fitted]
+    plan: Callable[..., Plan]
+    asked: Callable[[], Guarantee]
+    set_params: Callable[..., Summary]
+    _addressed: Callable[[Mapping[str, object]], dict[str, object]]
+    basis: Any
+
+    @property
+    def settings(self) -> Any:
+        """Domain, unit and reading."""
 
 
 Read = TypeVar("Read", bound="InFile")

@@ -19,7 +19,7 @@ from dpfda.covariance.release import ReleasedCovariance
 from dpfda.covariance.sparse import SparsePlan, plan_sparse, prepare_sparse, publish_sparse
 from dpfda.covariance.sparse_release import ReleasedSparseCovariance
 from dpfda.covariance.strategies import Center, Exponential, MatrixNoise, open_share, subspace_shares
-from dpfda.mean.sparse import is_pooled, refuse_pooled
+from dpfda.mean.sparse import refuse_pooled
 from dpfda.mean.sparse_release import ReleasedPooledMean
 from dpfda.noise import achieved_guarantee
 from dpfda.numerics.aggregate import IntegerSum
@@ -49,7 +49,7 @@ from dpfda.spine.arguments import (
 )
 from dpfda.spine.choices import check_choices, check_interval, mean_plan, public_size
 from dpfda.spine.clusters import total_on_cluster
-from dpfda.spine.curves import POINTS, public_basis, read_curves, unit_curves
+from dpfda.spine.curves import POINTS, is_pooled, public_basis, read_curves, unit_curves
 from dpfda.spine.estimator import Estimator, warn_of_labels
 from dpfda.spine.settings import Reading, Settings, read_labels
 from dpfda.spine.sums import Summation
@@ -268,7 +268,7 @@ class PrivateCovariance(SecondMoments):
         warn_of_labels(y, groups)
         if is_dask(X):
             return self._fit_on_cluster(X, groups)
-        if is_pooled(self, X):
+        if is_pooled(self.settings, X):
             made = publish_sparse(prepare_sparse(self, X, groups), self.paying())
             self.release_, self.mean_release_ = made, made.pooled
             self.n_features_in_ = int(made.center.size)

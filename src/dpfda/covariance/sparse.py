@@ -2,7 +2,7 @@
 
 **Guarantee.** A unit's shares of all pairs of cells and of squares are integers >= 0 of sum at most
 one unit, whatever its visits are (`Observations.pair_shares`): the table is one of shares, and how much
-noise it needs is `dpfda.mechanisms.design.shares`. Center and reach of deviations are public: stated,
+noise it needs is `dpfda.noise.shares`. Center and reach of deviations are public: stated,
 or those of a mean that was released before, given which the shares are a function of that unit alone.
 Both releases compose to the whole. All the rest follows the noisy tables (`dpfda.covariance.pairs`).
 """
@@ -35,16 +35,17 @@ from dpfda.mean.sparse import (
     two_bounds,
 )
 from dpfda.mean.sparse_release import ReleasedPooledMean
-from dpfda.mechanisms.design.shares import UNIT
+from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import length, shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee, added, pure_part, split
+from dpfda.privacy.guarantees import Guarantee, Neighbours, added, pure_part, split
 from dpfda.publication import NAMED, Paying, Prepared, charge, planner, recomputed, stamp
-from dpfda.publication.tables import ShareTable, TablePlan
+from dpfda.publication.again import PlanAgain
+from dpfda.publication.tables import ShareTable
 from dpfda.records.observations import CORNERS, Observations
 from dpfda.releases.shares import NoisyShares
 from dpfda.spine.choices import check_choices, sizes_for, stated_size
@@ -65,7 +66,7 @@ LEAST = 1e-3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SparsePlan(TablePlan):
+class SparsePlan(PlanAgain):
     """Plan of a covariance of sparse curves.
 
     table: Of pairs of cells, and of squares.
@@ -112,6 +113,22 @@ class SparsePlan(TablePlan):
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
         return added([cost.guarantee for cost in self.costs().values()])
+
+    @property
+    def neighbours(self) -> Neighbours:  # type: ignore[override]
+        return self.table.neighbours
+
+    @property
+    def unit(self) -> str:  # type: ignore[override]
+        return self.table.unit
+
+    @property
+    def functions(self) -> str:
+        return self.table.words["basis"]
+
+    @property
+    def noise_words(self) -> str:
+        return self.table.described
 
     @property
     def along(self) -> int:

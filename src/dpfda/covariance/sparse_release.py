@@ -17,7 +17,7 @@ from dpfda.covariance.components_release import center_words, second_order, stat
 from dpfda.covariance.pairs import FUNCTIONS, PairEstimate
 from dpfda.covariance.surface import CovarianceSurface
 from dpfda.mean.sparse_release import ReleasedPooledMean
-from dpfda.mechanisms.design.shares import UNIT
+from dpfda.noise.shares import UNIT
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpfda.bases.cells import CellGrid, Domain
 from dpfda.estimates.histospline import LARGEST_UNEQUAL, expected_error
-from dpfda.mechanisms.design.shares import EXPONENT, share_noise
+from dpfda.noise.shares import EXPONENT, share_noise
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import length, shown
 from dpfda.privacy.guarantees import Guarantee, Neighbours
@@ -73,7 +73,7 @@ def choose_cells(
         Public number of units.
     dimensions : int
     guarantee, neighbours, noise
-        As in `dpfda.mechanisms.design.shares.share_noise`.
+        As in `dpfda.noise.shares.share_noise`.
     """
     law = share_noise(1, guarantee, neighbours, noise)[0]
     privacy = float(law.variances()[0]) * 4.0**-EXPONENT / float(size) ** 2

@@ -12,7 +12,7 @@ from dpfda.density.kernel import DensityKernel
 from dpfda.density.plan import DensityPlan, density_plan, publish_density
 from dpfda.density.pooled import PooledDensity
 from dpfda.estimates.histospline import check_smoothing
-from dpfda.mechanisms.design.shares import EXPONENT
+from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError

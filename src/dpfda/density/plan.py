@@ -17,11 +17,11 @@ from dpfda.density.cells import choose_cells, lattice_cells
 from dpfda.density.histogram_release import ReleasedHistogram, noise_words
 from dpfda.density.kernel import DensityKernel, Elements
 from dpfda.density.release import ReleasedDensity
-from dpfda.density.selections import publish_zoomed
+from dpfda.density.selections import zoomed
 from dpfda.density.zoom import Zoom, far_enough, zoom_for, zooms
 from dpfda.estimates.histospline import LARGEST_CELLS, check_smoothing, expected_error
-from dpfda.mechanisms.design.shares import EXPONENT, share_noise
 from dpfda.noise import NoiseLaw, cost_of
+from dpfda.noise.shares import EXPONENT, share_noise
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
@@ -36,6 +36,7 @@ from dpfda.publication import (
     Prepared,
     Trial,
     TriedPlan,
+    charge,
     planner,
     publish_integers,
     recomputed,
@@ -295,28 +296,11 @@ def density_plan(
     scale: Any = "auto",
     step: Any = None,
 ) -> DensityPlan:
-    """The plan of a density.
+    """The plan of a density; parameters as of `planner` and `DensityPlan`.
 
-    Parameters
-    ----------
-    guarantee, unit, smoothing, kernel
-        As in `DensityPlan`; the guarantee as it is asked for.
-    count : int
-        Number of units; used where it is public.
-    settings : Settings
-    cells : CellGrid, int, sequence of int or None
-        By default chosen.
-    noise : {"auto", "laplace", "gaussian"}
-    planned : bool
-        Whether the number of units is planned, and in the place of a public size.
-    scale : {"auto", "linear", "log", "zoom"}, array or callable
-    step : float, optional
-        Distance of the values that there can be.
-
-    Raises
-    ------
-    ParameterError
-        If a public number is missing or unusable.
+    cells: By default chosen.
+    scale: "auto", "linear", "log", "zoom", an array or a callable.
+    step: Distance of the values that there can be.
     """
     neighbours = settings.unit.relation
     if neighbours is Neighbours.ADD_REMOVE:
@@ -396,9 +380,12 @@ def publish_density(prepared: Prepared[DensityPlan, Any], paying: Paying = NAMED
     """Charge, draw, add: the released density."""
     plan = prepared.plan
     if plan.zoom is not None:
-        scale, noisy, certificate = publish_zoomed(
-            prepared.total, plan.zoom, plan.noises, plan.certified(), plan.entry(), paying
-        )
+        zoom, certificate = plan.zoom, plan.certified()
+        laws = zoom.width_noise(), zoom.place_noise(1)
+        for law, apart, part in zip(laws, zoom.moved_apart, zoom.parts, strict=True):
+            recomputed(law, "l1", apart, part)
+        charge(paying, certificate, plan.entry())
+        scale, noisy = zoomed(prepared.total, zoom, plan.noises, lambda law: law.draw())
         return plan.assemble(noisy, certificate, scale)
     noisy, certificate = publish_integers(
         prepared.total, plan.noise, plan.norm, plan.width, plan.counted, plan.entry(), paying,

@@ -8,17 +8,16 @@ from functools import cached_property
 from dpfda.bases.cells import CellGrid
 from dpfda.density.plan import DensityPlan, publish_density
 from dpfda.density.release import ReleasedDensity
-from dpfda.mechanisms.design.shares import EXPONENT
+from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Integers
 from dpfda.privacy.guarantees import Neighbours
-from dpfda.publication import Prepared
+from dpfda.publication import Prepared, read_ledger
 from dpfda.publication.shares import SharedLaw, Sharing
 from dpfda.records.frames import cells_handed
 from dpfda.records.points import cell_weights, points_from_array
 from dpfda.spine.arguments import Labels, Records
 from dpfda.spine.choices import check_count
-from dpfda.spine.estimator import read_ledger
 from dpfda.spine.pooled import PooledSum, Rows
 from dpfda.spine.settings import Settings
 

@@ -16,21 +16,22 @@ from dpfda.density.quantiles_design import (
     DENOMINATOR,
     MOST_LEVELS,
     MOST_POINTS,
+    PART_BITS,
     QuantileLaw,
     charged,
     range_of,
     spreads,
 )
 from dpfda.density.quantiles_release import ReleasedQuantiles, bound_words
-from dpfda.density.selections import publish_quantiles
-from dpfda.mechanisms.design.shares import EXPONENT
+from dpfda.density.selections import spread
+from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.numerics.rationals import exact
 from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost, RangeLoss
 from dpfda.privacy.guarantees import Guarantee, Neighbours
-from dpfda.publication import NAMED, Paying, PlanAgain, Prepared, stamp
+from dpfda.publication import NAMED, Paying, PlanAgain, Prepared, charge, stamp
 from dpfda.records.frames import cells_handed
 from dpfda.records.labels import units_of
 from dpfda.records.points import PlacedPoints, points_from_array
@@ -301,7 +302,8 @@ def publish_plan(
     made = plan.points, plan.law, plan.size, certificate, about
     # All that can fail on public grounds has been tried before the charge.
     ReleasedQuantiles((0,) * len(plan.levels), *made)
-    numbers = publish_quantiles(
-        prepared.total, plan.points, plan.law, plan.size, certificate, plan.entry(), paying
-    )
-    return ReleasedQuantiles(numbers, *made)
+    charge(paying, certificate, plan.entry())
+    units = prepared.total
+    parts = spread(len(units))
+    places, shares = units.ranked(lambda at: (plan.points.nearest(at) << PART_BITS) | parts)
+    return ReleasedQuantiles(plan.law.draw(places, shares, plan.size), *made)

@@ -58,7 +58,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from dpfda.mechanisms.design.shares import UNIT
+from dpfda.noise.shares import UNIT
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.chains import Chain, Window
 from dpfda.numerics.exactness import BitSource

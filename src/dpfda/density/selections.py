@@ -2,61 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from dpfda.bases.cells import CellGrid
-from dpfda.bases.places import PublicPoints
 from dpfda.bases.scales import Scale
-from dpfda.density.quantiles_design import PART_BITS, QuantileLaw
+from dpfda.density.quantiles_design import PART_BITS
 from dpfda.density.zoom import Zoom
 from dpfda.noise import NoiseLaw
 from dpfda.numerics.arrays import Integers
 from dpfda.numerics.exactness import system_bytes
-from dpfda.privacy.certificates import Certificate
-from dpfda.publication.charging import NAMED, Paying, charge, recomputed
 from dpfda.records.points import PlacedPoints
 
 # On counts at a chosen place, and on counts where none is chosen.
 Noises = tuple[NoiseLaw, NoiseLaw]
 Draw = Callable[[NoiseLaw], Sequence[int]]
-
-
-def publish_zoomed(
-    units: PlacedPoints,
-    zoom: Zoom,
-    noises: Noises,
-    certificate: Certificate,
-    entry: Mapping[str, object],
-    paying: Paying = NAMED,
-) -> tuple[Scale | None, tuple[int, ...], Certificate]:
-    """Charge, choose the interval, draw, add.
-
-    Parameters
-    ----------
-    units : PlacedPoints
-        Private.
-    zoom : Zoom
-        How the interval is chosen.
-    noises : (NoiseLaw, NoiseLaw)
-        Calibrated laws on the counts, with a place and without one, which have been checked against
-        their part of the certificate.
-    certificate : Certificate
-        Of the whole; its costs are charged.
-    entry, paying
-        As in `publish_integers`.
-
-    Raises
-    ------
-    BudgetError
-        If the ledger refuses; no noise was drawn.
-    """
-    laws = zoom.width_noise(), zoom.place_noise(1)
-    for law, apart, part in zip(laws, zoom.moved_apart, zoom.parts, strict=True):
-        recomputed(law, "l1", apart, part)
-    charge(paying, certificate, entry)
-    return *zoomed(units, zoom, noises, lambda law: law.draw()), certificate
 
 
 def zoomed(
@@ -83,39 +44,6 @@ def _largest(scores: Sequence[int], noise: Sequence[int]) -> int:
     """Index of the largest noisy score, the first on a tie. Nothing else leaves."""
     noisy = [score + drawn for score, drawn in zip(scores, noise, strict=True)]
     return noisy.index(max(noisy))
-
-
-def publish_quantiles(
-    units: PlacedPoints,
-    points: PublicPoints,
-    law: QuantileLaw,
-    size: int | None,
-    certificate: Certificate,
-    entry: Mapping[str, object],
-    paying: Paying = NAMED,
-) -> tuple[int, ...]:
-    """Charge the ledger and draw the quantiles: numbers of public points.
-
-    Parameters
-    ----------
-    units : PlacedPoints
-        Private.
-    points : PublicPoints
-    law : QuantileLaw
-    size : int or None
-        Public number of units.
-    certificate, entry, paying
-        As in `publish_integers`.
-
-    Raises
-    ------
-    BudgetError
-        If the ledger refuses; nothing was drawn.
-    """
-    charge(paying, certificate, entry)
-    parts = spread(len(units))
-    places, shares = units.ranked(lambda at: (points.nearest(at) << PART_BITS) | parts)
-    return law.draw(places, shares, size)
 
 
 def spread(count: int) -> Integers:

@@ -40,8 +40,8 @@ import numpy as np
 
 from dpfda.bases.cells import CellGrid
 from dpfda.bases.scales import Scale
-from dpfda.mechanisms.design.shares import UNIT
 from dpfda.noise import KNormNoise, knorm_noise
+from dpfda.noise.shares import UNIT
 from dpfda.numerics.arrays import Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, ZeroConcentratedDP, pure_part

@@ -39,7 +39,7 @@ TRIAL, USUAL = 10, math.sqrt(4 * 11 * 12 / 3)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EffectsPlan(TriedPlan, TablePlan):
+class EffectsPlan(TriedPlan, TablePlan[ReleasedFunctionalRegression]):
     """Plan of a regression of curves.
 
     Parameters
@@ -72,26 +72,19 @@ class EffectsPlan(TriedPlan, TablePlan):
     BANDS: ClassVar[int] = 8
 
     @property
-    def tuning(self) -> dict[str, object]:
-        return {**self.table.tuning, "noise": self.table.described}
-
-    @property
     def limits(self) -> tuple[Floats, Floats]:
         """Public bounds (m,) on the grid."""
         return self.bound.curves_on(self.grid)
 
     def publish(self, total: IntegerSum, paying: Paying = NAMED) -> ReleasedFunctionalRegression:
-        """Charge, draw, add: the released coefficient functions."""
         self.check()
-        noisy, certificate = self.table.publish(total, paying)
-        return self.assemble(noisy, certificate)
+        return super().publish(total, paying)
 
     def check(self) -> None:
         """Whatever can be refused is refused here, before the charge."""
         self.assemble((0,) * (self.table.rows * self.table.columns), self.certified())
 
     def assemble(self, noisy: tuple[int, ...], certificate: Certificate) -> ReleasedFunctionalRegression:
-        """The release around the mechanism's output: post-processing."""
         return ReleasedFunctionalRegression(
             corners=self.corners,
             noisy_sum=noisy,
@@ -107,10 +100,6 @@ class EffectsPlan(TriedPlan, TablePlan):
         )
 
     # What to expect.
-
-    @property
-    def n(self) -> int | None:
-        return self.designed or self.expected_size
 
     @property
     def error_words(self) -> str:
@@ -147,10 +136,6 @@ class EffectsPlan(TriedPlan, TablePlan):
         lower, upper = self.limits
         return float(np.mean(upper - lower)), "the distance between the bounds"
 
-    @property
-    def noise_words(self) -> str:
-        return self.table.described
-
 
 def cells_of_effects(points: int, strength: float) -> int:
     """Number of cells for a grid of so many points; `strength` is n epsilon of a mean with such noise.
@@ -181,31 +166,7 @@ def effects_plan(
     unit: str,
     planned: bool = False,
 ) -> EffectsPlan:
-    """The plan of a regression of curves.
-
-    Parameters
-    ----------
-    guarantee : Guarantee
-        As it is asked for.
-    count : int
-        Number of units; used where it is public.
-    settings : Settings
-    basis : Basis
-        Its grid and domain are used.
-    bound : ValueBounds
-    corners : Corners
-    cells : int, optional
-        By default chosen.
-    noise : {"auto", "box", "gaussian"}
-    unit : str
-    planned : bool
-        Whether the number of units is planned, and in the place of a public size.
-
-    Raises
-    ------
-    ParameterError
-        If a public number is missing or unusable.
-    """
+    """The plan of a regression of curves; parameters as of `planner` and `EffectsPlan`."""
     grid = flat_grid(basis)
     size, designed = sizes_for(settings, count, planned)
     lower, upper = bound.curves_on(grid)

@@ -37,22 +37,26 @@ independent and the covariance above is no bound but exact: all of the sampling 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from dpfda.bases.cells import CellGrid, cosines
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import product_points
-from dpfda.estimates.components import MEAN_SQUARE
+from dpfda.estimates.components import MEAN_SQUARE, Part, scaled, with_levels
 from dpfda.estimates.curves import CurveModel, CurvePosterior
 from dpfda.estimates.histospline import adaptive_smoother, nearest_probabilities
-from dpfda.estimates.surfaces import SurfaceModel
 from dpfda.estimates.widths import Widths
 from dpfda.noise import NoiseLaw
 from dpfda.numerics.arrays import Floats
 
+# Cosines along each side.
+COSINES = 20
 # Values of the corners.
 CORNERS = np.array([0.0, 0.5, 1.0])
 # Points that carry the curve; those in a cell where integrals are taken; rounds of the estimate.
@@ -324,3 +328,46 @@ def expected_error(table: PooledMean) -> float:
     seen = root @ inside.T
     gained = (seen @ np.linalg.inv(np.eye(cells) + inside @ inside.T) * seen).sum(axis=1)
     return float(np.sqrt(((root**2).sum(axis=1) - gained).mean()))
+
+
+class SurfaceModel(CurveModel):
+    """What was measured of a mean surface between bounds, on a square grid of carrying points.
+
+    Components are products of cosines of frequencies k = (k_1, k_2), of variances
+    (1 + (r (1 + |k|))^2)^(-(e + 1) / 2), e and r being those of curves, each at both levels, as for
+    images (`dpfda.estimates.images`); none is local.
+    """
+
+    looks: ClassVar[int] = 10**6
+    alone: ClassVar[Mapping[str, float]] = {"line": 1.25}
+    in_one_order: ClassVar[bool] = False
+
+    @cached_property
+    def functions(self) -> tuple[Floats, Floats]:
+        """Products of cosines (N, K) that components share, and what is seen (M, K) of them."""
+        along = cosines(COSINES, np.linspace(0.0, 1.0, math.isqrt(self.places.size)))
+        functions: Floats = np.asarray(np.kron(along, along), dtype=np.float64)
+        return functions, np.asarray(self.seen @ functions)
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """Components that do not look at the release."""
+        steps = np.arange(COSINES, dtype=np.float64)
+        distances = 1 + np.hypot.outer(steps, steps).ravel()
+
+        def falling(exponent: float, reach: float) -> Floats:
+            return scaled((1 + (reach * distances) ** 2) ** (-(exponent + 1) / 2))
+
+        return tuple(
+            Part.of(kind, *self.functions, np.sqrt(variances))
+            for kind, variances in with_levels(falling)
+        )
+
+    @property
+    def identity(self) -> None:
+        """Cells hold several points."""
+        return
+
+    def local(self, curve: Floats) -> list[Part]:
+        """None: bends in every direction would need a Green's function of the rectangle."""
+        return []

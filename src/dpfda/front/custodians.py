@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from dpfda.comparison.estimator import PrivateComparison
 from dpfda.covariance.estimator import PrivateCovariance
 from dpfda.density.estimator import PrivateDensity
+from dpfda.mean.comparison.estimator import PrivateComparison
 from dpfda.mean.estimator import PrivateMean
 from dpfda.numerics.errors import (
     CustodyError,

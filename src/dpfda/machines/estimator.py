@@ -59,7 +59,7 @@ class KernelMachine(Estimator):
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
         with np.errstate(all="ignore"):
             prepared = self.prepare(X, y, groups)
-            self.release_ = prepared.plan.released(prepared.total, self.paying())  # type: ignore[arg-type]
+            self.release_ = prepared.plan.publish(prepared.total, self.paying())  # type: ignore[arg-type]
         self.n_features_in_ = self.release_.dimensions
         self._set_feature_names(X, groups)
 

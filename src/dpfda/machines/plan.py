@@ -249,7 +249,7 @@ class MachinePlan(PlanAgain):
         """Charge, draw and release the integers behind the coefficients."""
         return self.solver.publish(data, self.entry(), self.tuning, paying)
 
-    def released(self, data: Labelled, paying: Paying = NAMED) -> ReleasedPredictor:
+    def publish(self, data: Labelled, paying: Paying = NAMED) -> ReleasedPredictor:
         """Charge, draw and release the function."""
         return self.assemble(*self.published(data, paying))
 
@@ -288,30 +288,11 @@ def machine_plan(
     functions: int | None,
     target: tuple[float, float] | None = None,
 ) -> MachinePlan:
-    """The plan of a machine.
+    """The plan of a machine; parameters as of `planner` and `MachinePlan`.
 
-    Parameters
-    ----------
-    guarantee, inputs, classes
-        As in `MachinePlan`.
-    units : int
-        Number of privacy units.
-    settings : Settings
-    loss : Loss
-    features
-        As an estimator takes them.
-    solving : Solving
-    grouped : bool
-        Whether a unit may have several records.
-    functions : int or None
-        Number of decision functions; None for a regression.
-    target : (float, float), optional
-        As in `MachinePlan`.
-
-    Raises
-    ------
-    ParameterError
-        If features, solver or penalty are unusable.
+    features: As an estimator takes them.
+    grouped: Whether a unit may have several records.
+    functions: Number of decision functions; None for a regression.
     """
     solver = solving.solver
     # It says which solvers there are.

@@ -6,7 +6,7 @@ to v in [0, 1], divides its share among three corners of its cell by (1 - v)^2, 
 puts all of it into its own. So a unit is a point of the simplex: its numbers are not negative, and their
 sum is at most w = 2^20, whatever its records are. The table of all units moves by at most 2 w in l1,
 2^(1/2) w in l2, when one unit takes the place of another, and by w when one comes or goes:
-`dpfda.mechanisms.design.shares`, as for means of curves that were observed here and there
+`dpfda.noise.shares`, as for means of curves that were observed here and there
 (`dpfda.mean.sparse`). All the rest follows from the noisy table (`dpfda.estimates.pooled`).
 """
 
@@ -20,23 +20,24 @@ import numpy as np
 from dpfda.bases.cells import CellGrid
 from dpfda.estimates.pooled import CORNERS, PooledMean, table_cells
 from dpfda.machines.table_release import BOUND, MOST_INPUTS, TablePredictor
-from dpfda.mean.sparse import CornersPlan
-from dpfda.mechanisms.design.shares import UNIT
+from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Flags, Floats, Integers
 from dpfda.numerics.errors import ParameterError
+from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
-from dpfda.publication import NAMED, Paying, planner, stamp
-from dpfda.publication.tables import ShareTable
+from dpfda.publication import planner, stamp
+from dpfda.publication.tables import CornersPlan, ShareTable
 from dpfda.records.features import InputBox
 from dpfda.records.observations import Observations
+from dpfda.releases.shares import NoisyShares
 from dpfda.spine.settings import Settings, read_labels
 
 NAME = "table"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PredictorPlan(CornersPlan):
+class PredictorPlan(CornersPlan[TablePredictor]):
     """Plan of a regression or of probabilities of classes, from one table.
 
     Parameters
@@ -78,10 +79,8 @@ class PredictorPlan(CornersPlan):
         found = Observations(codes, values, targets, usable, units)
         return IntegerSum.of(found.shares(self.cells, bounds, UNIT, self.labels or CORNERS.size))
 
-    def released(self, total: IntegerSum, paying: Paying = NAMED) -> TablePredictor:
-        """Charge, draw, add: the released function."""
+    def assemble(self, noisy: NoisyShares, certificate: Certificate) -> TablePredictor:
         about = {**self.about, **stamp()}
-        noisy, certificate = self.table.publish(total, paying)
         made = self.cells, self.bounds, self.classes, self.alone
         return TablePredictor(noisy, *made, certificate, about)
 

@@ -16,10 +16,8 @@ from dpfda.mean.pooled import PooledMean
 from dpfda.mean.public_curves import read_public_curves
 from dpfda.mean.sparse import (
     PooledPlan,
-    is_pooled,
     plan_pooled,
     prepare_pooled,
-    publish_pooled,
     refuse_pooled,
 )
 from dpfda.mean.sparse_release import ReleasedPooledMean
@@ -52,7 +50,7 @@ from dpfda.spine.arguments import (
 )
 from dpfda.spine.choices import check_choices, mean_plan, public_size
 from dpfda.spine.clusters import total_on_cluster
-from dpfda.spine.curves import POINTS, public_basis, read_curves, unit_curves
+from dpfda.spine.curves import POINTS, is_pooled, public_basis, read_curves, unit_curves
 from dpfda.spine.embedding import own_fit
 from dpfda.spine.estimator import warn_of_labels
 from dpfda.spine.settings import Reading, Settings
@@ -180,8 +178,9 @@ class PrivateMean(InBlocks):
                 made = fit_looks(self.prepare_looks(X, groups), self.paying())
         elif self.variance is not None:
             made = self._fit_with_variance(X, groups)
-        elif is_pooled(self, X):
-            made = publish_pooled(prepare_pooled(self, X, groups), self.paying())
+        elif is_pooled(self.settings, X):
+            pooled = prepare_pooled(self, X, groups)
+            made = pooled.plan.publish(pooled.total, self.paying())
         else:
             prepared = self.prepare(X, groups)
             made = publish(prepared.total, prepared.plan, self.paying())
@@ -194,7 +193,7 @@ class PrivateMean(InBlocks):
     def _fit_with_variance(self, X: object, groups: object) -> MeanAndVariance:
         check_choices(self)
         check_share(self.variance)
-        if is_dask(X) or is_pooled(self, X) or self.settings.reading.standardize:
+        if is_dask(X) or is_pooled(self.settings, X) or self.settings.reading.standardize:
             words = "be None but for curves between bounds, on a grid and in memory"
             raise ParameterError("variance", words, shown(self.variance))
         with np.errstate(all="ignore"):

@@ -12,14 +12,13 @@ from dpfda.mean.streams import finished
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Integers
 from dpfda.privacy.guarantees import Neighbours
-from dpfda.publication import MeanPlan, publish
+from dpfda.publication import MeanPlan, publish, read_ledger
 from dpfda.publication.means import ReleasedMean
 from dpfda.publication.shares import SharedLaw, Sharing, publish_shared
 from dpfda.records import Curves, LongCurves, units
 from dpfda.records.labels import units_of
 from dpfda.spine.arguments import Labels, Records
 from dpfda.spine.curves import read_curves, unit_curves
-from dpfda.spine.estimator import read_ledger
 from dpfda.spine.pooled import PooledSum, Rows
 from dpfda.spine.settings import Settings
 from dpfda.spine.sums import Summation

@@ -2,49 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpfda.bases.cells import CellGrid, box_domain
 from dpfda.bases.grids import check_domain
-from dpfda.bases.ordinary import Outlook
 from dpfda.bounds import ValueBounds, read_bounds
-from dpfda.estimates.pooled import PooledMean, cells_for, expected_error, expected_table
+from dpfda.estimates.pooled import cells_for
 from dpfda.mean.sparse_release import ReleasedPooledMean, bound_words
 from dpfda.mean.streams import InBlocks
-from dpfda.mechanisms.design.shares import UNIT
+from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
+from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
-from dpfda.publication import NAMED, Paying, Prepared, planner, stamp
-from dpfda.publication.tables import ShareTable, TablePlan
+from dpfda.publication import Prepared, planner, stamp
+from dpfda.publication.tables import CornersPlan, ShareTable
 from dpfda.records import LongCurves
-from dpfda.records.doors import door_of
 from dpfda.records.observations import (
     CORNERS,
     Observations,
     observations_from_array,
     observations_from_long,
 )
+from dpfda.releases.shares import NoisyShares
 from dpfda.spine.choices import check_choices, sizes_for, stated_size
-from dpfda.spine.curves import grid_of, handed_curves, stated_ends
+from dpfda.spine.curves import grid_of, handed_curves, is_pooled, stated_ends
 from dpfda.spine.embedding import embedding_of
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.settings import Settings, read_labels
 
 NOISES = ("auto", "laplace", "gaussian")
 REMEDY = "For the estimate that fills each person's gaps first: missing='complete'."
-
-
-def is_pooled(estimator: Estimator, X: object) -> bool:
-    """Whether a mean is pooled: by what was asked for, else by the layout of the input. Both public."""
-    missing = estimator.settings.reading.missing
-    door = door_of(X)
-    irregular = isinstance(X, LongCurves) or (door is not None and door.is_irregular(X))
-    return missing == "pooled" or (missing == "refuse" and irregular)
 
 
 def refuse_pooled(estimator: Estimator, X: object) -> None:
@@ -54,20 +45,10 @@ def refuse_pooled(estimator: Estimator, X: object) -> None:
     ------
     ParameterError
     """
-    if is_pooled(estimator, X):
+    if is_pooled(estimator.settings, X):
         words = "be 'complete' for irregular curves where one sum of functions is wanted"
         remedy = "Observations are pooled by fit alone: not for streams, blocks, Dask and sessions."
         raise ParameterError("missing", words, repr(estimator.settings.reading.missing), remedy)
-
-
-def publish_pooled(
-    prepared: Prepared[PooledPlan, IntegerSum], paying: Paying = NAMED
-) -> ReleasedPooledMean:
-    """Charge, draw, add: the released mean."""
-    plan = prepared.plan
-    about = {**plan.about, **stamp()}
-    noisy, certificate = plan.table.publish(prepared.total, paying)
-    return ReleasedPooledMean(noisy, plan.ends, plan.bounds, certificate, about)
 
 
 def prepare_pooled(estimator: InBlocks, X: object, groups: object) -> Prepared[PooledPlan, IntegerSum]:
@@ -75,7 +56,7 @@ def prepare_pooled(estimator: InBlocks, X: object, groups: object) -> Prepared[P
 
     A unit has the weight one, divided among its observations: what each adds is
     `dpfda.records.observations.Observations.shares`, and how much the noise must hide is
-    `dpfda.mechanisms.design.shares`. All the rest follows the noisy table: docs/sparse.md.
+    `dpfda.noise.shares`. All the rest follows the noisy table: docs/sparse.md.
 
     Parameters
     ----------
@@ -103,68 +84,7 @@ def prepare_pooled(estimator: InBlocks, X: object, groups: object) -> Prepared[P
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CornersPlan(TablePlan):
-    """Plan of a function that is pooled over observations: a table of shares of cells and corners.
-
-    Parameters
-    ----------
-    table : ShareTable
-    bounds : (float, float)
-        Of values.
-    about : mapping
-    designed : int
-        Number of units that the cells are for, and that errors are expected for.
-    """
-
-    table: ShareTable
-    bounds: tuple[float, float]
-    about: Mapping[str, object]
-    designed: int
-    error_words = (
-        "root mean square at a point, from the mean of the population, sampling included, for smooth"
-        " means and observations spread evenly"
-    )
-
-    @property
-    def size(self) -> int | None:  # type: ignore[override]
-        return self.table.public_size
-
-    @property
-    def tuning(self) -> Mapping[str, object]:
-        return self.table.tuning
-
-    @property
-    def n(self) -> int:
-        return self.designed
-
-    def outlook(self, quick: bool = False) -> Outlook:
-        return Outlook.alike((self.bounds[1] - self.bounds[0]) * expected_error(self._expected))
-
-    def outlook_width(self, level: float) -> Outlook:
-        """As `band`, around one wave over the domain."""
-        half = self._expected.half_widths(level, True).mean()
-        return Outlook.alike((self.bounds[1] - self.bounds[0]) * float(half))
-
-    @property
-    def scale(self) -> tuple[float, str] | None:
-        return self.bounds[1] - self.bounds[0], "the distance between the bounds"
-
-    @property
-    def _expected(self) -> PooledMean:
-        return self._seen((self.table.cells // CORNERS,))
-
-    def _seen(self, sides: tuple[int, ...], classes: int = 0, alone: bool = False) -> PooledMean:
-        """What is expected to be seen, in so many cells along each side."""
-        unit, size = 1 / UNIT / self.designed, float(self.designed)
-        return expected_table(self.table.law, unit, size, sides, classes, alone)
-
-    @property
-    def noise_words(self) -> str:
-        return self.table.described
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class PooledPlan(CornersPlan):
+class PooledPlan(CornersPlan[ReleasedPooledMean]):
     """Plan of a pooled mean.
 
     Parameters
@@ -174,6 +94,10 @@ class PooledPlan(CornersPlan):
     """
 
     ends: tuple[float, float] = (0.0, 1.0)
+
+    def assemble(self, noisy: NoisyShares, certificate: Certificate) -> ReleasedPooledMean:
+        about = {**self.about, **stamp()}
+        return ReleasedPooledMean(noisy, self.ends, self.bounds, certificate, about)
 
 
 def plan_pooled(estimator: InBlocks, n: int) -> PooledPlan:

@@ -13,7 +13,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, DpfdaError, ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.guarantees import Neighbours
-from dpfda.publication import MeanPlan, Plan, Prepared, publish
+from dpfda.publication import MeanPlan, Plan, Prepared, publish, read_ledger
 from dpfda.publication.means import ReleasedMean
 from dpfda.records import LongCurves
 from dpfda.records.arrow import arrow_table, blocks_of
@@ -21,7 +21,7 @@ from dpfda.records.containers import column_labels
 from dpfda.spine.arguments import Bounds, Functions, Labels, Noise, Number, PublicCurves, Records
 from dpfda.spine.choices import check_count
 from dpfda.spine.curves import check_same_grid, handed_curves
-from dpfda.spine.estimator import Estimator, read_ledger, warn_of_labels
+from dpfda.spine.estimator import Estimator, warn_of_labels
 from dpfda.spine.sums import Summation, Summed
 
 # Numbers of units by which it is checked that the basis does not depend on it.

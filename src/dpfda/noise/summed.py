@@ -2,9 +2,9 @@
 
 Integers that got noise one after the other, each by itself, are added up with public weights
 afterwards, and so is their noise. What that promises is a matter of how far a unit moves the integers
-that got it (`dpfda.running`). By itself the sum of draws promises something only where one of them has
-the weight 1 or -1: the others are then added to what has the guarantee of that one already. Of weights
-that share a factor the remainder of an integer by that factor would show.
+that got it (`dpfda.mean.running`). By itself the sum of draws promises something only where one of them
+has the weight 1 or -1: the others are then added to what has the guarantee of that one already. Of
+weights that share a factor the remainder of an integer by that factor would show.
 """
 
 from __future__ import annotations

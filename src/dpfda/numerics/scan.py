@@ -33,10 +33,10 @@ def _scanned(package: str, path: tuple[str, ...], attribute: str) -> tuple[type[
 def files_named(name: str) -> tuple[str, ...]:
     """Modules ``name`` and ``..._name`` of all folders of the package, without importing them."""
     root = Path(__file__).parents[1]
-    folders = sorted(folder.name for folder in root.iterdir() if (folder / "__init__.py").is_file())
+    folders = sorted(file.parent for file in root.glob("*/**/__init__.py"))
     return tuple(
-        f"{__package__.partition('.')[0]}.{folder}.{module.name}"
+        ".".join([root.name, *folder.relative_to(root).parts, module.name])
         for folder in folders
-        for module in pkgutil.iter_modules([str(root / folder)])
+        for module in pkgutil.iter_modules([str(folder)])
         if module.name == name or module.name.endswith(f"_{name}")
     )

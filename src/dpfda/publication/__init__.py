@@ -5,8 +5,6 @@ from dpfda.privacy.callers import already_charged
 from dpfda.publication.again import PlanAgain, planner
 from dpfda.publication.averages import check, pay, publish, publish_curve, publish_parallel
 from dpfda.publication.charging import (
-    NAMED,
-    Paying,
     certified_entry,
     charge,
     recomputed,
@@ -15,6 +13,7 @@ from dpfda.publication.charging import (
 from dpfda.publication.integers import publish_integers
 from dpfda.publication.mean_designs import COUNT_SHARE
 from dpfda.publication.means import MeanPlan, PlanOfMeans
+from dpfda.publication.paying import NAMED, Paying, read_ledger
 from dpfda.publication.plan import Plan, Prepared
 from dpfda.publication.trials import Trial, TriedPlan
 
@@ -40,6 +39,7 @@ __all__ = [
     "publish_integers",
     "publish_curve",
     "publish_parallel",
+    "read_ledger",
     "recomputed",
     "stamp",
 ]

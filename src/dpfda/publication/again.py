@@ -40,8 +40,13 @@ def planner(
 ) -> Callable[Concatenate[Given, int, Choices], Made]:
     """Mark a function of guarantee, number of units and public choices: its plans can be made again.
 
-    Where it has a choice `planned`, whether the number of units is planned and no count of records, that
-    is so when a plan is made again, and the number is to be expected where it is private.
+    guarantee: As it is asked for.
+    count: Number of units; used where it is public.
+    planned: Of those that have it: whether the number of units is planned, in the place of a public
+        size, and no count of records. It is when a plan is made again, and the number is to be expected
+        where it is private.
+
+    All raise ParameterError if a public number is missing or unusable.
     """
     choice = "planned" in signature(make).parameters
 

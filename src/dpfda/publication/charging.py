@@ -7,7 +7,7 @@ import platform
 import warnings
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 from dpfda.noise import AnyNorm, NoiseLaw, Width, achieved_guarantee
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric
@@ -24,9 +24,10 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, within
 from dpfda.privacy.ledger import Reservation, named_ledger
+from dpfda.publication.paying import Paying
 
 if TYPE_CHECKING:
-    from dpfda.privacy.ledger.dataset import Chargeable
+    pass
 
 # Once a process: Python's own register of warnings is emptied wherever filters are changed.
 WARNED: set[type[Warning]] = set()
@@ -78,20 +79,6 @@ def _versions() -> dict[str, str]:
 
     packages = ("dpfda", "numpy", "python-flint")
     return {"python": platform.python_version(), **{name: version(name) for name in packages}}
-
-
-class Paying(NamedTuple):
-    """What a release is charged to.
-
-    ledger: By default the one that the environment names, if it does.
-    dataset: Name of the data set in it.
-    """
-
-    ledger: Chargeable | Reservation | None = None
-    dataset: str | None = None
-
-
-NAMED = Paying()
 
 
 def charge(paying: Paying, certificate: Certificate, entry: Mapping[str, object]) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from dpfda.bounds import Norm
-from dpfda.mechanisms.design.shares import share_noise
 from dpfda.noise import GaussianNoise, NoiseLaw, cost_of, repeated_width
+from dpfda.noise.shares import share_noise
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DpfdaError
@@ -21,7 +21,8 @@ from dpfda.privacy.guarantees import (
     added,
     within,
 )
-from dpfda.publication.charging import NAMED, Paying, certified_entry, charge, recomputed
+from dpfda.publication.charging import certified_entry, charge, recomputed
+from dpfda.publication.paying import NAMED, Paying
 
 # Stages of a release.
 OBJECTIVE, MINIMISER = "perturbed objective", "noise on the minimiser"

@@ -25,24 +25,30 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
+from dpfda.bases.ordinary import Outlook
 from dpfda.bounds import Norm
-from dpfda.mechanisms.design.shares import EXPONENT, UNIT, share_noise
+from dpfda.estimates.pooled import PooledMean, expected_error, expected_table
 from dpfda.noise import AnyNorm, BoxNoise, NoiseLaw, Width, body_noise, cost_of, gaussian_noise
+from dpfda.noise.shares import EXPONENT, UNIT, share_noise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, without_delta
 from dpfda.publication.again import PlanAgain
-from dpfda.publication.charging import NAMED, Paying, certified_entry, charge, recomputed
+from dpfda.publication.charging import certified_entry, charge, recomputed
 from dpfda.publication.integers import publish_integers
+from dpfda.publication.paying import NAMED, Paying
+from dpfda.records.observations import CORNERS
 from dpfda.releases.shares import NoisyShares, corner_noise_words
 
 # A unit's weights are in units of 2^-26, and a number of its record in units of 2^-20.
 WEIGHT, VALUE = 26, 20
 CORNER_EXPONENT = WEIGHT + VALUE
 NOISES = ("auto", "box", "gaussian")
+# The release that a plan publishes.
+Made = TypeVar("Made")
 
 
 class Table(ABC):
@@ -54,6 +60,13 @@ class Table(ABC):
     unit: str
     words: Mapping[str, str]
     tuning: Mapping[str, object]
+
+    @abstractmethod
+    def publish(self, total: IntegerSum, paying: Paying = NAMED) -> tuple[Any, Certificate]:
+        """Charge the ledger, draw the noise, add it to the private sum of all units.
+
+        Raises BudgetError if the ledger refuses; no noise was drawn.
+        """
 
     @property
     @abstractmethod
@@ -95,10 +108,35 @@ class Table(ABC):
         return math.ldexp(math.sqrt(float(self.law.variances()[0])), -self.exponent)
 
 
-class TablePlan(PlanAgain):
-    """Plan of a summary that is one table with noise, which is charged as a whole."""
+class TablePlan(PlanAgain, Generic[Made]):
+    """Plan of a summary that is one table with noise, which is charged as a whole.
+
+    table: Public side of the noise.
+    designed: Public number of units that its cells are for.
+    """
 
     table: Table
+    designed: int | None
+
+    def publish(self, total: IntegerSum, paying: Paying = NAMED) -> Made:
+        """Charge, draw, add: the release."""
+        return self.assemble(*self.table.publish(total, paying))
+
+    @abstractmethod
+    def assemble(self, noisy: Any, certificate: Certificate) -> Made:
+        """The release around the mechanism's output: post-processing."""
+
+    @property
+    def tuning(self) -> Mapping[str, object]:
+        return {**self.table.tuning, "noise": self.table.described}
+
+    @property
+    def noise_words(self) -> str:
+        return self.table.described
+
+    @property
+    def n(self) -> int | None:
+        return self.designed or self.expected_size
 
     def costs(self) -> dict[str, Cost]:
         return self.table.costs()
@@ -129,7 +167,7 @@ class TablePlan(PlanAgain):
 class ShareTable(Table):
     """The public side of a table of shares.
 
-    A unit's shares are integers u_c >= 0, in all at most 2^20 (`dpfda.mechanisms.design.shares.UNIT`);
+    A unit's shares are integers u_c >= 0, in all at most 2^20 (`dpfda.noise.shares.UNIT`);
     the caller has made sure of it for every unit, whatever its records are.
 
     Parameters
@@ -175,10 +213,6 @@ class ShareTable(Table):
         return share_noise(self.cells, self.guarantee, self.neighbours, self.noise, self.parts)
 
     def publish(self, total: IntegerSum, paying: Paying = NAMED) -> tuple[NoisyShares, Certificate]:
-        """Charge the ledger, draw the noise, add it to the private sum of all units' shares.
-
-        Raises BudgetError if the ledger refuses; no noise was drawn.
-        """
         law, charged, norm, width = self.calibrated
         entry = {
             "summary": "table",
@@ -242,10 +276,6 @@ class CornerTable(Table):
         return box, pure, "box", (width,) * self.columns
 
     def publish(self, total: IntegerSum, paying: Paying = NAMED) -> tuple[tuple[int, ...], Certificate]:
-        """Charge the ledger, draw the noise of every row, add it to the private sum (rows x columns).
-
-        Raises BudgetError if the ledger refuses; no noise was drawn.
-        """
         law, charged, norm, width = self.calibrated
         entry, tuning = self.entry(), {**self.tuning, "noise": self.described}
         achieved = recomputed(law, norm, width, charged)
@@ -257,3 +287,52 @@ class CornerTable(Table):
     @property
     def described(self) -> str:
         return corner_noise_words(self.law, self.rows)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CornersPlan(TablePlan[Made]):
+    """Plan of a function that is pooled over observations: a table of shares of cells and corners.
+
+    Parameters
+    ----------
+    table : ShareTable
+    bounds : (float, float)
+        Of values.
+    about : mapping
+    designed : int
+        Number of units that the cells are for, and that errors are expected for.
+    """
+
+    table: ShareTable
+    bounds: tuple[float, float]
+    about: Mapping[str, object]
+    designed: int
+    error_words = (
+        "root mean square at a point, from the mean of the population, sampling included, for smooth"
+        " means and observations spread evenly"
+    )
+
+    @property
+    def size(self) -> int | None:  # type: ignore[override]
+        return self.table.public_size
+
+    def outlook(self, quick: bool = False) -> Outlook:
+        return Outlook.alike((self.bounds[1] - self.bounds[0]) * expected_error(self._expected))
+
+    def outlook_width(self, level: float) -> Outlook:
+        """As `band`, around one wave over the domain."""
+        half = self._expected.half_widths(level, True).mean()
+        return Outlook.alike((self.bounds[1] - self.bounds[0]) * float(half))
+
+    @property
+    def scale(self) -> tuple[float, str] | None:
+        return self.bounds[1] - self.bounds[0], "the distance between the bounds"
+
+    @property
+    def _expected(self) -> PooledMean:
+        return self._seen((self.table.cells // CORNERS,))
+
+    def _seen(self, sides: tuple[int, ...], classes: int = 0, alone: bool = False) -> PooledMean:
+        """What is expected to be seen, in so many cells along each side."""
+        unit, size = 1 / UNIT / self.designed, float(self.designed)
+        return expected_table(self.table.law, unit, size, sides, classes, alone)

@@ -28,21 +28,6 @@ import numpy as np
 
 from dpfda.numerics.native_arrays import TOO_LARGE, is_native
 
-__all__ = [
-    "MISSING",
-    "NO_NUMBER",
-    "OUTSIDE",
-    "TOO_LARGE",
-    "TOO_LARGE_INTEGER",
-    "TOO_LARGE_NUMBER",
-    "UnreadableCellError",
-    "cell_number",
-    "is_missing",
-    "read_cell",
-    "text_number",
-    "whole_number",
-]
-
 MISSING = frozenset({"", "NA", "NaN", "nan", "null", "None", "N/A"})
 # What counts as a number in text: plain decimal notation, in ASCII. No digit is looked at twice, so that
 # a long cell costs time in proportion to its length.

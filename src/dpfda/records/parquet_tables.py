@@ -28,8 +28,9 @@ import numpy as np
 
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import DataError
+from dpfda.numerics.native_arrays import TOO_LARGE
 from dpfda.records.arrow import arrow_cells
-from dpfda.records.cells import OUTSIDE, TOO_LARGE, TOO_LARGE_INTEGER, UnreadableCellError, cell_number
+from dpfda.records.cells import OUTSIDE, TOO_LARGE_INTEGER, UnreadableCellError, cell_number
 from dpfda.records.csv_tables import Stated, Table, buffered
 from dpfda.records.dates import Dates
 from dpfda.records.lines import Notation

@@ -44,9 +44,11 @@ from dpfda.releases.bands import Asked, Band, settled
 from dpfda.releases.base import LEVEL
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.facts import Claim, Stated
-from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.lines import MeanLine
 from dpfda.views import Curve
 
+# Format of the mean itself; those derived from it know more, and have formats of their own.
+PLAIN = "dpfda-release"
 INDEPENDENT = "Its band takes the errors of the parts to be independent, as their noise is."
 
 
@@ -73,8 +75,8 @@ class CombinedMean(Valued):
     CALLED: ClassVar[str] = "combined mean"
     ENTRIES: ClassVar[file.Table]
 
-    first: ReleasedFunction | CombinedMean
-    second: ReleasedFunction | CombinedMean
+    first: MeanLine | CombinedMean
+    second: MeanLine | CombinedMean
     certificate: Certificate
     apart: bool | None = None
     jointly: bool | None = None
@@ -82,7 +84,7 @@ class CombinedMean(Valued):
     @classmethod
     def of(cls, first: Averaged, second: object, apart: bool = False) -> CombinedMean:
         """Combine two releases; see `ReleasedFunction.combined`."""
-        if not isinstance(second, (ReleasedFunction, CombinedMean)):
+        if not isinstance(second, (MeanLine, CombinedMean)):
             raise ParameterError("other", "be a released mean curve", shown(second))
         apart = parameters.flag(apart, "apart")
         whole = _certificate(first, second, apart)
@@ -238,14 +240,14 @@ def _certificate(first: Averaged, second: Averaged, apart: bool) -> Certificate:
     return replace(made.fulfilled(achieved), caveats=joined_caveats(known))
 
 
-def measured(release: ReleasedFunction) -> Measured:
+def measured(release: MeanLine) -> Measured:
     """What a default line was estimated from."""
     return Measured(release._curve_model, release._measured, release.count)
 
 
-def _leaves(*parts: Averaged) -> tuple[ReleasedFunction, ...]:
+def _leaves(*parts: Averaged) -> tuple[MeanLine, ...]:
     """The releases that some were made of."""
-    found: list[ReleasedFunction] = []
+    found: list[MeanLine] = []
     for part in parts:
         found += _leaves(part.first, part.second) if isinstance(part, CombinedMean) else [part]
     return tuple(found)
@@ -263,7 +265,7 @@ def _joinable(*parts: Averaged) -> bool:
     A line that knows public curves, cycles or other groups, or a private number of units, is averaged.
     """
     return all(
-        type(leaf) is ReleasedFunction
+        leaf.FORMAT == PLAIN
         and isinstance(leaf.hierarchy, CurvePrior)
         and not (leaf.hierarchy.centers.size or leaf.hierarchy.periods)
         and not (leaf.order or isinstance(leaf.divisor, NoisyCount))
@@ -308,10 +310,10 @@ def _bound(first: Averaged, second: Averaged) -> dict[str, object]:
     return {"description": " and ".join(dict.fromkeys(said))}
 
 
-Averaged = ReleasedFunction | CombinedMean
+Averaged = MeanLine | CombinedMean
 CombinedMean.ENTRIES = {
-    "first": file.part(ReleasedFunction, CombinedMean),
-    "second": file.part(ReleasedFunction, CombinedMean),
+    "first": file.part(MeanLine, CombinedMean),
+    "second": file.part(MeanLine, CombinedMean),
     "apart": file.entry(partial(parameters.flag, name="apart")).or_absent,
     "jointly": file.entry(partial(parameters.flag, name="jointly")).or_absent,
 }

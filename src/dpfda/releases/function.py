@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from dpfda.bases.grids import check_point, gauss
 from dpfda.bases.kernels import short_range
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.parameters import values_at
 from dpfda.privacy.words import first_up
 from dpfda.releases.bands import (
     Asked,
@@ -21,14 +18,12 @@ from dpfda.releases.bands import (
     make_credible_band,
 )
 from dpfda.releases.base import LEVEL, Release
+from dpfda.releases.combined import CombinedMean
 from dpfda.releases.confidence import Variance, each_part, for_population
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.lines import WIGGLES, MeanLine, line_claim, misfit, posterior_claim, verdict
 from dpfda.releases.words import per_axis
 from dpfda.views import Curve
-
-if TYPE_CHECKING:
-    from dpfda.releases.combined import CombinedMean
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,17 +42,6 @@ class ReleasedFunction(MeanLine):
 
     FORMAT: ClassVar[str] = "dpfda-release"
     CALLED: ClassVar[str] = "dpfda release"
-
-    def derivative(self) -> ReleasedFunction:
-        """The derivative, as a released function of its own (units of the data per unit of t).
-
-        Raises
-        ------
-        ParameterError
-            If the basis functions have no derivative (for example for an exponential kernel).
-        """
-        self.basis.evaluate(self.grid_points[:1], self.order + 1)
-        return replace(self, order=self.order + 1)
 
     def combined(self, other: ReleasedFunction | CombinedMean, apart: bool = False) -> CombinedMean:
         """One mean from this release and another of it.
@@ -92,51 +76,7 @@ class ReleasedFunction(MeanLine):
         >>> print(old.combined(new, apart=True).guarantee)
         1-differential privacy (pure)
         """
-        from dpfda.releases.combined import CombinedMean
-
         return CombinedMean.of(self, other, apart)
-
-    def integral(self, start: float | None = None, end: float | None = None) -> float:
-        """Integral from `start` to `end`, by default over the domain.
-
-        Gauss-Legendre quadrature between grid points, where kernels are smooth.
-
-        Raises
-        ------
-        ParameterError
-            If an end is outside the domain.
-        """
-        low, high = self.domain_range
-        a, b = (low if start is None else start), (high if end is None else end)
-        points, weights = self._quadrature(a, b)
-        return float(np.sum(weights * self(points)))
-
-    def inner(self, function: Callable[[Floats], ArrayLike]) -> float:
-        """Integral over the domain of this function times another.
-
-        Parameters
-        ----------
-        function : callable
-            Takes an array of points, returns their values; another release will do.
-        """
-        points, weights = self._quadrature(*self.domain_range)
-        return float(np.sum(weights * self(points) * values_at(function, "function", points)))
-
-    def _quadrature(self, start: float, end: float) -> tuple[Floats, Floats]:
-        """Points and weights for an integral from `start` to `end`: Gauss-Legendre between grid points.
-
-        Also between points where the line is cut at public bounds. Kernels are smooth there, so the
-        error of an integral is that of rounding.
-        """
-        start, end = (check_point(given, self.domain_range) for given in (start, end))
-        if start > end:
-            points, weights = self._quadrature(end, start)
-            return points, -weights
-        inner = self.grid_points[(self.grid_points > start) & (self.grid_points < end)]
-        edges = np.concatenate([[start], inner, [end]])
-        points, weights = gauss(edges)
-        bends = self._cuts(np.concatenate([[start], points, [end]]))
-        return gauss(np.union1d(edges, bends)) if bends.size else (points, weights)
 
     def _around(self, at: Floats, asked: Asked) -> Band:
         """Band around the released function.

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases import Basis
 from dpfda.bases.curve_priors import CurvePrior
-from dpfda.bases.grids import check_points, piecewise
+from dpfda.bases.grids import check_point, check_points, gauss, piecewise
 from dpfda.estimates.widths import around_lines, around_slopes
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import values_at
 from dpfda.releases import entries as file
 from dpfda.releases.banded import Valued
 from dpfda.releases.bands import Asked, Band, Limits, settled
@@ -162,6 +163,59 @@ class MeanLine(Expansion, Valued, OnBasis):
         slopes = self.basis.evaluate(at, self.order) @ (self.basis.analysis.T * self._scale)
         lift = self._curve_model.lift
         return np.asarray(slopes if lift is None else slopes @ lift)
+
+    def derivative(self) -> Self:
+        """The derivative, as a released function of its own (units of the data per unit of t).
+
+        Raises
+        ------
+        ParameterError
+            If the basis functions have no derivative (for example for an exponential kernel).
+        """
+        self.basis.evaluate(self.grid_points[:1], self.order + 1)
+        return replace(self, order=self.order + 1)
+
+    def integral(self, start: float | None = None, end: float | None = None) -> float:
+        """Integral from `start` to `end`, by default over the domain.
+
+        Gauss-Legendre quadrature between grid points, where kernels are smooth.
+
+        Raises
+        ------
+        ParameterError
+            If an end is outside the domain.
+        """
+        low, high = self.domain_range
+        a, b = (low if start is None else start), (high if end is None else end)
+        points, weights = self._quadrature(a, b)
+        return float(np.sum(weights * self(points)))
+
+    def inner(self, function: Callable[[Floats], ArrayLike]) -> float:
+        """Integral over the domain of this function times another.
+
+        Parameters
+        ----------
+        function : callable
+            Takes an array of points, returns their values; another release will do.
+        """
+        points, weights = self._quadrature(*self.domain_range)
+        return float(np.sum(weights * self(points) * values_at(function, "function", points)))
+
+    def _quadrature(self, start: float, end: float) -> tuple[Floats, Floats]:
+        """Points and weights for an integral from `start` to `end`: Gauss-Legendre between grid points.
+
+        Also between points where the line is cut at public bounds. Kernels are smooth there, so the
+        error of an integral is that of rounding.
+        """
+        start, end = (check_point(given, self.domain_range) for given in (start, end))
+        if start > end:
+            points, weights = self._quadrature(end, start)
+            return points, -weights
+        inner = self.grid_points[(self.grid_points > start) & (self.grid_points < end)]
+        edges = np.concatenate([[start], inner, [end]])
+        points, weights = gauss(edges)
+        bends = self._cuts(np.concatenate([[start], points, [end]]))
+        return gauss(np.union1d(edges, bends)) if bends.size else (points, weights)
 
 
 def difference_band(first: MeanLine, second: MeanLine, asked: Asked, at: Floats) -> Band:

@@ -11,9 +11,9 @@ from typing import ClassVar
 import numpy as np
 
 from dpfda.bases.grids import frozen
-from dpfda.mechanisms.design.shares import EXPONENT, share_differences
 from dpfda.noise import GaussianNoise, NoiseLaw
 from dpfda.noise.shared import SharedGaussianNoise
+from dpfda.noise.shares import EXPONENT, share_differences
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.guarantees import Neighbours

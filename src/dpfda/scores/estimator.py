@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfda.mechanisms.design.shares import EXPONENT
+from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import reals, shown, whole
@@ -16,7 +16,7 @@ from dpfda.records.cells import OUTSIDE
 from dpfda.records.containers import column_of
 from dpfda.records.labels import units_of
 from dpfda.records.points import cell_weights
-from dpfda.scores.plan import MOST, ScoreCurvesPlan, publish_score_curves, score_curves_plan
+from dpfda.scores.plan import MOST, ScoreCurvesPlan, score_curves_plan
 from dpfda.spine.arguments import Labels, Number, Payer, Protected
 from dpfda.spine.choices import check_choices
 from dpfda.spine.estimator import Estimator
@@ -118,7 +118,8 @@ class PrivateScoreCurves(Estimator):
         ParameterError, DataError, BudgetError
             As `PrivateMean.fit`.
         """
-        self.release_ = publish_score_curves(self.prepare(scores, outcomes, groups), self.paying())
+        prepared = self.prepare(scores, outcomes, groups)
+        self.release_ = prepared.plan.publish(prepared.total, self.paying())
         return self
 
     def plan(self, n: int) -> ScoreCurvesPlan:

@@ -9,13 +9,12 @@ from typing import ClassVar
 import numpy as np
 import scipy
 
-from dpfda.mechanisms.design.shares import EXPONENT
-from dpfda.numerics.aggregate import IntegerSum
+from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
-from dpfda.publication import NAMED, Paying, Prepared, Trial, TriedPlan, planner, stamp
+from dpfda.publication import Trial, TriedPlan, planner, stamp
 from dpfda.publication.tables import ShareTable, TablePlan
 from dpfda.releases.shares import NoisyShares
 from dpfda.scores.release import ReleasedScoreCurves, bound_words
@@ -43,7 +42,7 @@ def edges_of(bounds: tuple[float, float], law: tuple[float, float], cells: int) 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScoreCurvesPlan(TriedPlan, TablePlan):
+class ScoreCurvesPlan(TriedPlan, TablePlan[ReleasedScoreCurves]):
     """Plan of score curves.
 
     Parameters
@@ -71,16 +70,8 @@ class ScoreCurvesPlan(TriedPlan, TablePlan):
     )
 
     @property
-    def tuning(self) -> dict[str, object]:
-        return {**self.table.tuning, "noise": self.table.described}
-
-    @property
     def noise_words(self) -> str:
         return f"table of scores by outcome: {self.table.described}"
-
-    @property
-    def n(self) -> int | None:
-        return self.designed or self.expected_size
 
     def trials(self, count: int) -> list[Trial]:
         """Of binormal scores, evenly spread over the cells, with simulated noise."""
@@ -137,11 +128,3 @@ def score_curves_plan(
         cells = int(np.clip(round(MANY * quotient**POWER), FEWEST, MOST))
     edges = edges_of(bounds, law, cells)
     return ScoreCurvesPlan(edges, table_of(edges), size, designed, {"summary": "score curves"})
-
-
-def publish_score_curves(
-    prepared: Prepared[ScoreCurvesPlan, IntegerSum], paying: Paying = NAMED
-) -> ReleasedScoreCurves:
-    """Charge, draw, add: the released curves."""
-    shares, certificate = prepared.plan.table.publish(prepared.total, paying)
-    return prepared.plan.assemble(shares, certificate)

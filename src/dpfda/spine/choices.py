@@ -137,9 +137,6 @@ def is_basis(basis: object) -> TypeGuard[Basis]:
     return isinstance(basis, BoxFunctions) or made
 
 
-__all__ = ["check_basis", "check_choices", "check_count", "check_interval", "is_basis", "public_size"]
-
-
 def mean_plan(
     guarantee: Guarantee,
     settings: Settings,

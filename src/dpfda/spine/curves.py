@@ -18,6 +18,7 @@ from dpfda.numerics.parameters import MOST_NUMBERS, shown, whole
 from dpfda.records import Curves, LongCurves, curves_from_long, standardized, units
 from dpfda.records.containers import shape_of
 from dpfda.records.dask_arrays import is_dask
+from dpfda.records.doors import door_of
 from dpfda.records.frames import Handed, curves_handed
 from dpfda.records.labels import unit_codes
 from dpfda.spine.arguments import Functions
@@ -240,3 +241,10 @@ def unit_curves(
     if groups is not None:
         curves = units(curves, unit_codes(groups, curves.usable.size, reading.invalid))
     return curves, groups
+
+
+def is_pooled(settings: Settings, X: object) -> bool:
+    """Whether it is pooled: by what was asked for, else by the layout of the input. Both public."""
+    missing, door = settings.reading.missing, door_of(X)
+    irregular = isinstance(X, LongCurves) or (door is not None and door.is_irregular(X))
+    return missing == "pooled" or (missing == "refuse" and irregular)

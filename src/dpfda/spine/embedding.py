@@ -142,6 +142,3 @@ def _source(kind: type) -> str:
     except (OSError, TypeError):
         return ""
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-__all__ = ["EmbeddedReading", "Embedding", "embedded", "embedding_of", "own_fit"]

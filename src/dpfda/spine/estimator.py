@@ -18,8 +18,7 @@ from dpfda.numerics.parameters import shown
 from dpfda.privacy.budgets import asked
 from dpfda.privacy.callers import count_copy
 from dpfda.privacy.guarantees import Guarantee
-from dpfda.privacy.ledger import DatasetLedger, Reservation, named_ledger
-from dpfda.publication import NAMED, Paying
+from dpfda.publication import Paying, read_ledger
 from dpfda.records.containers import column_labels
 from dpfda.records.frames import names_of, words_of
 from dpfda.spine.base import base
@@ -154,7 +153,37 @@ class Estimator(_Base):  # type: ignore[misc]
             if name in fields and getattr(self, synonym, None) is not None:
                 raise ParameterError(name, f"be given as {synonym} alone", "both")
         if fields:
-            self.set_params(**addressed(type(self), fields))
+            self.set_params(**self._addressed(fields))
+
+    @classmethod
+    def _addressed(cls, words: Mapping[str, object]) -> dict[str, object]:
+        """Parameters, and fields of objects, by the names under which `set_params` takes them.
+
+        Raises
+        ------
+        ParameterError
+            If a word is neither a parameter nor a field.
+        """
+        own = cls._get_param_names()
+        places = {
+            field.name: f"{name}__{field.name}"
+            for name, kinds in cls.gathered.items()
+            for each in kinds
+            for field in fields(each)
+            if name in own
+        }
+        for name, synonym in SYNONYMS.items():
+            if synonym in own:
+                places[name] = synonym
+        for name in words:
+            if name not in own and name not in places:
+                raise ParameterError(
+                    f"A parameter of {cls.__name__}",
+                    f"be one of {', '.join(own)}, or a field of those that are objects",
+                    repr(name),
+                    _meant(name, [*own, *places]),
+                )
+        return {name if name in own else places[name]: value for name, value in words.items()}
 
     def __getattr__(self, name: str) -> Any:
         # Asked for what is not there alone: learned things, whose names end in one underscore.
@@ -259,72 +288,9 @@ class Estimator(_Base):  # type: ignore[misc]
             )
 
 
-def read_ledger(ledger: object) -> Paying:
-    """Read the `ledger` argument: None, ``ledger.of("name")``, a reservation, or a data set's name.
-
-    Raises
-    ------
-    ParameterError
-        If it is something else, or a name and no ledger is named in the environment.
-    """
-    if ledger is None:
-        return NAMED
-    if isinstance(ledger, DatasetLedger):
-        return Paying(ledger.ledger, ledger.dataset)
-    if isinstance(ledger, Reservation):
-        return Paying(ledger, ledger.dataset)
-    if isinstance(ledger, str) and ledger:
-        if named_ledger(ledger) is None:
-            raise ParameterError(
-                "ledger",
-                "say which ledger has the data set, where the environment names none",
-                repr(ledger),
-                "Pass Ledger(path).of(name), or set DPFDA_LEDGER.",
-            )
-        return Paying(None, ledger)
-    if callable(getattr(ledger, "charge", None)) and not isinstance(ledger, type):
-        words = "name the data set that the ledger charges"
-        raise ParameterError("dataset", words, "None", "Pass ledger.of('scans').")
-    raise ParameterError(
-        "ledger",
-        "be that of a data set, such as Ledger(path).of('scans'), or None",
-        shown(ledger),
-    )
-
-
-def addressed(kind: type[Estimator], words: Mapping[str, object]) -> dict[str, object]:
-    """Parameters, and fields of objects, by the names under which `set_params` takes them.
-
-    Raises
-    ------
-    ParameterError
-        If a word is neither a parameter nor a field.
-    """
-    own = kind._get_param_names()
-    places = {
-        field.name: f"{name}__{field.name}"
-        for name, kinds in kind.gathered.items()
-        for each in kinds
-        for field in fields(each)
-        if name in own
-    }
-    for name, synonym in SYNONYMS.items():
-        if synonym in own:
-            places[name] = synonym
-    for name in words:
-        if name not in own and name not in places:
-            raise ParameterError(
-                f"A parameter of {kind.__name__}",
-                f"be one of {', '.join(own)}, or a field of those that are objects",
-                repr(name),
-                _meant(name, [*own, *places]),
-            )
-    return {name if name in own else places[name]: value for name, value in words.items()}
-
-
 def _meant(name: str, known: list[str]) -> str:
     close = get_close_matches(name, known, n=1)
     return f"Did you mean {close[0]}?" if close else ""
 
 
-__all__ = ["Estimator", "addressed", "read_ledger"]
+__all__ = ["Estimator", "read_ledger"]

@@ -321,9 +321,6 @@ def _short(value: object) -> str:
     return f"{value.size} numbers" if isinstance(value, np.ndarray) else repr(value)
 
 
-__all__ = ["Domain", "Gathered", "PrivacyUnit", "Reading", "Settings"]
-
-
 def read_labels(labels: object, boxes: bool = False) -> dict[str, str]:
     """Read the `labels` argument of an estimator.
 

@@ -9,13 +9,12 @@ import numpy as np
 
 from dpfda.bases.corners import Covariate
 from dpfda.bases.lifetimes import CENSORED
-from dpfda.mechanisms.design.shares import EXPONENT
+from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import choice, shown, whole
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared
-from dpfda.records.cells import OUTSIDE
 from dpfda.records.containers import column_of
 from dpfda.records.covariates import columns_named
 from dpfda.records.labels import units_of
@@ -70,7 +69,7 @@ class PrivateCox(Estimator):
     -----
     **Guarantee.** Pure epsilon (delta = 0), (epsilon, delta) or rho, one unit being one follow-up, or
     all of one label of `groups`. `times`, `events`, `covariates` and `groups` are private. A table: a
-    unit is at most one count in all (`dpfda.mechanisms.design.shares`). Rounds: a unit adds a vector of
+    unit is at most one count in all (`dpfda.noise.shares`). Rounds: a unit adds a vector of
     at most a public length to each, whatever was released before; proof in `dpfda.survival.cox_rounds`.
 
     References
@@ -175,7 +174,7 @@ class PrivateCox(Estimator):
         settings, (terms, strata) = self.settings, self._stated()
         return cox_plan(
             guarantee, count, settings=settings, covariates=terms, strata=strata,
-            causes=self._coding().names, cells=self.cells, method=self.method,
+            causes=Coding.of(self.causes, self.censored).names, cells=self.cells, method=self.method,
             unit=settings.unit.called(groups), coding=coding, planned=planned,
         )  # fmt: skip
 
@@ -197,12 +196,6 @@ class PrivateCox(Estimator):
         terms = tuple(each for each in known if each.name not in names)
         return terms, tuple(each for each in known if each.name in names)
 
-    def _coding(self, given: bool | None = None) -> Coding:
-        coding = Coding.of(self.causes, self.censored)
-        if given is not None:
-            coding.check(given, self.settings.reading.invalid)
-        return coding
-
     def prepare(
         self, times: Labels, events: Labels = None, covariates: object = None, groups: Labels = None
     ) -> Prepared[CoxPlan, IntegerSum | FollowedUp]:
@@ -215,7 +208,8 @@ class PrivateCox(Estimator):
         self, times: Labels, events: Labels, covariates: object, groups: Labels
     ) -> Prepared[CoxPlan, IntegerSum | FollowedUp]:
         guarantee = self._checked()
-        coding, invalid = self._coding(events is not None), self.settings.reading.invalid
+        invalid, given = self.settings.reading.invalid, events is not None
+        coding = Coding.of(self.causes, self.censored).checked(given, invalid)
         ended = column_of(times, "times")[0]
         count = len(ended)
         ends = np.zeros(count, dtype=np.int64) if events is None else coding.read(events)
@@ -231,10 +225,7 @@ class PrivateCox(Estimator):
                 ("events", "have a code for every follow-up; found none"): ends < CENSORED,
                 ("times", "be finite; found one that is missing or is not"): ~np.isfinite(ended),
             }
-            for (name, words), broken in offences.items():
-                if broken.any():
-                    where, remedy = f"in row {int(np.argmax(broken))}", coding.repair(events is not None)
-                    raise DataError(f"{name} must {words} {where}. {remedy} {OUTSIDE}", name)
+            coding.refuse(offences, given)
         usable &= (ends >= CENSORED) & np.isfinite(ended)
         codes, units = units_of(groups, count, invalid)
         plan = self._plan(guarantee, units, groups, "" if events is None else coding.words(invalid))

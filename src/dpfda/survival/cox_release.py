@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 from dpfda.bases.corners import Covariate, Covariates, place_words
 from dpfda.bases.grids import frozen
 from dpfda.bases.lifetimes import LifeCells
-from dpfda.mechanisms.design.shares import EXPONENT
 from dpfda.noise import NoiseLaw
+from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, label, probability, real

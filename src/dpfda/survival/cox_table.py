@@ -5,7 +5,7 @@ cell of time where its follow-up ended, and by how. Numbers of events and exposu
 so the gradient of the likelihood, with a number in the middle of its part, is linear in them, and its
 noise has a known covariance.
 
-**Guarantee.** That of a table of shares (`dpfda.mechanisms.design.shares`): a unit is at most one count
+**Guarantee.** That of a table of shares (`dpfda.noise.shares`): a unit is at most one count
 in all, so that two units differ by at most two, however many cells there are.
 """
 

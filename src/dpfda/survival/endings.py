@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from dpfda.bases.lifetimes import CENSORED
-from dpfda.numerics.arrays import Integers
+from dpfda.numerics.arrays import Flags, Integers
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.records.cells import OUTSIDE
@@ -56,7 +58,7 @@ class Coding:
         names = ("event",) if causes is None else tuple(map(str, ends))
         return cls(tuple(ends), tuple(still), names, causes is not None and censored is not None)
 
-    def check(self, given: bool, invalid: str) -> None:
+    def checked(self, given: bool, invalid: str) -> Self:
         """What is stated fits what is read: codes with events, and under repair both lists of them.
 
         Raises
@@ -79,6 +81,7 @@ class Coding:
                 "data a wrong curve would be published. Where 1 is an event and 0 is censoring: "
                 "causes=(1,), censored=(0,).",
             )
+        return self
 
     def describe(self) -> str:
         """The codes in words."""
@@ -110,10 +113,19 @@ class Coding:
                 "event",
             )
 
-    def repair(self, given: bool) -> str:
-        """How to leave out follow-ups that cannot be counted, with events or without."""
+    def refuse(self, offences: Mapping[tuple[str, str], Flags], given: bool) -> None:
+        """Refuse the first offence that a follow-up makes, and say how to leave such ones out.
+
+        offences: Which follow-ups make it, by the column's name and what it must.
+        given: Whether there are events.
+        Raises DataError, with the row.
+        """
         stated = f" (and causes={self.causes}, censored={self.censored})" if given else ""
-        return f"Correct them, or use invalid='repair'{stated} to leave such follow-ups out."
+        remedy = f"Correct them, or use invalid='repair'{stated} to leave such follow-ups out."
+        for (name, words), broken in offences.items():
+            if broken.any():
+                where = f"in row {int(np.argmax(broken))}"
+                raise DataError(f"{name} must {words} {where}. {remedy} {OUTSIDE}", name)
 
     def read(self, event: object) -> Integers:
         """Number of each follow-up's cause, or `CENSORED`; `UNCODED` for another code, less for none."""

@@ -8,14 +8,13 @@ from typing import Self
 import numpy as np
 
 from dpfda.bases.lifetimes import CENSORED, LifeCells
-from dpfda.mechanisms.design.shares import EXPONENT
+from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Flags, Floats, Integers
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import choice, flag, shown, whole
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared
-from dpfda.records.cells import OUTSIDE
 from dpfda.records.containers import column_of
 from dpfda.records.labels import units_of
 from dpfda.records.points import cell_weights
@@ -25,7 +24,7 @@ from dpfda.spine.estimator import Estimator
 from dpfda.spine.memberships import OTHER, members, none_of, public_labels
 from dpfda.spine.settings import Reading
 from dpfda.survival.endings import Coding
-from dpfda.survival.plan import SurvivalPlan, publish_survival, survival_plan
+from dpfda.survival.plan import SurvivalPlan, survival_plan
 
 
 class PrivateSurvival(Estimator):
@@ -144,7 +143,7 @@ class PrivateSurvival(Estimator):
             As `PrivateMean.fit`.
         """
         prepared = self.prepare(time, event, start, by, groups)
-        self.release_ = publish_survival(prepared, self.paying())
+        self.release_ = prepared.plan.publish(prepared.total, self.paying())
         return self
 
     def plan(self, n: int, late: bool = False) -> SurvivalPlan:
@@ -182,7 +181,11 @@ class PrivateSurvival(Estimator):
     def _named(self, late: bool, by: bool) -> dict[str, object]:
         """Causes and levels by their names; refused before anything is read."""
         levels = self._levels(by)
-        named = {"causes": self._coding().names, "levels": tuple(map(str, levels)), "late": late}
+        named = {
+            "causes": Coding.of(self.causes, self.censored).names,
+            "levels": tuple(map(str, levels)),
+            "late": late,
+        }
         if self.settings.domain.step is not None:
             named["step"] = self.settings.domain.step
         LifeCells.of(self.settings.domain.domain_range, 2 if self.cells is None else self.cells, **named)
@@ -198,12 +201,13 @@ class PrivateSurvival(Estimator):
     ) -> Prepared[SurvivalPlan, IntegerSum]:
         """Everything before the noise: read, check, count. The result is private."""
         self._checked()
-        invalid, coding = self.settings.reading.invalid, self._coding(event is not None)
+        invalid, given = self.settings.reading.invalid, event is not None
+        coding = Coding.of(self.causes, self.censored).checked(given, invalid)
         named = self._named(start is not None, by is not None)
-        times = _numbers(time, "time")
+        times = column_of(time, "time")[0]
         count = len(times)
         ends = np.zeros(count, dtype=np.int64) if event is None else coding.read(event)
-        starts = None if start is None else _numbers(start, "start")
+        starts = None if start is None else column_of(start, "start")[0]
         member = np.zeros(count, dtype=np.int64)
         if by is not None:
             member = members(by, self._levels(True), "by")
@@ -225,11 +229,8 @@ class PrivateSurvival(Estimator):
             ("time", "be finite; found one that is missing or is not"): ~np.isfinite(times),
             ("start", "be before the end; found one that is not"): _late(starts, times),
         }
-        for (name, words), broken in offences.items() if invalid == "refuse" else ():
-            if broken.any():
-                remedy = coding.repair(event is not None)
-                where = f"in row {int(np.argmax(broken))}"
-                raise DataError(f"{name} must {words} {where}. {remedy} {OUTSIDE}", name)
+        if invalid == "refuse":
+            coding.refuse(offences, given)
         usable = ~np.any([*offences.values()], axis=0)
         codes, units = units_of(groups, count, invalid)
         plan = self._plan(units, groups, named, "" if event is None else coding.words(invalid))
@@ -237,23 +238,11 @@ class PrivateSurvival(Estimator):
         found = _counted(plan.cells, times, ends, starts, member, usable, codes)
         return Prepared(plan, IntegerSum.of(found))
 
-    def _coding(self, given: bool | None = None) -> Coding:
-        """What codes of events mean; where it is known whether there are any, stated with them."""
-        coding = Coding.of(self.causes, self.censored)
-        if given is not None:
-            coding.check(given, self.settings.reading.invalid)
-        return coding
-
     def _levels(self, given: bool) -> list[object]:
         if given != (self.levels is not None):
             words = "be given with by, and only then: who is in which group is private"
             raise ParameterError("levels", words, shown(self.levels))
         return public_labels(self.levels, "levels", 2) if given else []
-
-
-def _numbers(values: object, name: str) -> Floats:
-    """A column of numbers; what is none is not finite."""
-    return column_of(values, name)[0]
 
 
 def _late(starts: Floats | None, times: Floats) -> Flags:

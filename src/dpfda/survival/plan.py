@@ -9,11 +9,10 @@ from typing import ClassVar
 import numpy as np
 
 from dpfda.bases.lifetimes import NARROW, LifeCells
-from dpfda.mechanisms.design.shares import EXPONENT
-from dpfda.numerics.aggregate import IntegerSum
+from dpfda.noise.shares import EXPONENT
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
-from dpfda.publication import NAMED, Paying, Prepared, Trial, TriedPlan, planner, stamp
+from dpfda.publication import Trial, TriedPlan, planner, stamp
 from dpfda.publication.tables import ShareTable, TablePlan
 from dpfda.publication.trials import ORDINARY
 from dpfda.releases.shares import NoisyShares
@@ -32,7 +31,7 @@ POINTS = 201
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SurvivalPlan(TriedPlan, TablePlan):
+class SurvivalPlan(TriedPlan, TablePlan[ReleasedSurvival]):
     """Plan of a survival curve.
 
     Parameters
@@ -58,18 +57,10 @@ class SurvivalPlan(TriedPlan, TablePlan):
     scale = 1.0, "all of the persons"
 
     @property
-    def tuning(self) -> dict[str, object]:
-        return {**self.table.tuning, "noise": self.table.described}
-
-    @property
     def noise_words(self) -> str:
         return f"life table: {self.table.described}"
 
     # What to expect.
-
-    @property
-    def n(self) -> int | None:
-        return self.designed or self.expected_size
 
     @property
     def error_words(self) -> str:
@@ -97,7 +88,6 @@ class SurvivalPlan(TriedPlan, TablePlan):
         return found
 
     def assemble(self, shares: NoisyShares, certificate: Certificate) -> ReleasedSurvival:
-        """The released curve around the mechanism's output: post-processing."""
         return ReleasedSurvival(self.cells, shares, certificate, {**self.about, **stamp()})
 
 
@@ -114,30 +104,11 @@ def survival_plan(
     coding: str,
     planned: bool = False,
 ) -> SurvivalPlan:
-    """The plan of a survival curve.
+    """The plan of a survival curve; parameters as of `planner`.
 
-    Parameters
-    ----------
-    guarantee : Guarantee
-        As it is asked for.
-    count : int
-        Number of units; used where it is public.
-    settings : Settings
-    cells : int, optional
-        By default chosen.
-    noise : {"auto", "laplace", "gaussian"}
-    unit : str
-    named : mapping
-        Causes and levels of the cells, and whether beginnings are counted.
-    coding : str
-        What the release says of the codes of events, if anything.
-    planned : bool
-        Whether the number of units is planned, and in the place of a public size.
-
-    Raises
-    ------
-    ParameterError
-        If a public number is missing or unusable.
+    cells: By default chosen.
+    named: Causes and levels of the cells, and whether beginnings are counted.
+    coding: What the release says of the codes of events, if anything.
     """
     size, designed = sizes_for(settings, count, planned)
     domain = settings.domain.domain_range
@@ -158,11 +129,3 @@ def survival_plan(
     said = {"coding": coding} if coding else {}
     about = {"summary": "survival curve", **said, **read_labels(settings.domain.labels)}
     return SurvivalPlan(made, table_of(made), size, designed, about)
-
-
-def publish_survival(
-    prepared: Prepared[SurvivalPlan, IntegerSum], paying: Paying = NAMED
-) -> ReleasedSurvival:
-    """Charge, draw, add: the released curve."""
-    shares, certificate = prepared.plan.table.publish(prepared.total, paying)
-    return prepared.plan.assemble(shares, certificate)

@@ -70,7 +70,7 @@ class FollowUps(Reader["TableColumns"]):
         from dpfda.survival.endings import Coding
 
         coding = Coding.of(given.causes or None, given.censored or None)
-        coding.check(given.event is not None, given.invalid)
+        coding.checked(given.event is not None, given.invalid)
 
     def fit(self, estimator: Summary, table: TableColumns, given: Given) -> Fitted:
         uses = [use for use, _ in _named(given, NUMBERS)]

@@ -20,8 +20,7 @@ from dpfda.privacy.caveats import joined
 from dpfda.privacy.certificates import Certificate, Certified
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Neighbours, PureDP, within
-from dpfda.publication import already_charged, certified_entry, charge
-from dpfda.spine.estimator import read_ledger
+from dpfda.publication import already_charged, certified_entry, charge, read_ledger
 
 # Expected runs for each candidate: the best one is then never tried with a chance of about 1/11.
 RUNS_EACH = 10

@@ -124,6 +124,3 @@ def _log_mean(epsilon: float) -> float:
     if epsilon < 1:
         return math.log1p(math.expm1(epsilon) / 2)
     return epsilon - math.log(2) + math.log1p(math.exp(-epsilon))
-
-
-__all__ = ["event"]

@@ -37,8 +37,7 @@ import numpy as np
 from dpfda.covariance.estimator import PrivateCovariance
 from dpfda.covariance.fpca import PrivateFPCA
 from dpfda.density.estimator import PrivateDensity
-from dpfda.front.interop.outputs import as_release, guarantee_of
-from dpfda.front.interop.spaces import shape, units_at
+from dpfda.front.interop.outputs import as_release, guarantee_of, shape, units_at
 from dpfda.machines.classification import PrivateKernelClassifier
 from dpfda.machines.regression import PrivateKernelRegressor
 from dpfda.mean.estimator import PrivateMean

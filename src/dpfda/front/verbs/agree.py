@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from dpfda.command import options as o
 from dpfda.command.declared import REQUIRED, Given, Option
 from dpfda.command.functions import Group, Verb
 from dpfda.command.publishing import Publication
 from dpfda.command.running import say
-from dpfda.comparison import verb as compare
 from dpfda.covariance import verb as covariance
 from dpfda.density import verb as density
 from dpfda.mean import verb as mean
+from dpfda.mean.comparison import verb as compare
+
+if TYPE_CHECKING:
+    from dpfda.spine.estimator import Estimator
 
 CARDS = Option(
     "cards", "", "NAME.card...", "Cards of all custodians, as dpfda keys wrote them.",
@@ -90,7 +93,7 @@ def _sign(publication: Publication, given: Given) -> None:
     check_outputs({"--out": given.out}, {"--keys": given.keys}, given.overwrite)
     cards = [Card.load(card) for card in given.cards]
     missing = {option.name: NOT_GIVEN.get(option.name) for option in publication.told()}
-    estimator = publication.estimator(Given(**missing | vars(given)))
+    estimator = cast("Estimator", publication.estimator(Given(**missing | vars(given))))
     points, secret = getattr(given, "points", None), Keys.load(given.keys)
     noise, rules = getattr(given, "noise", "central"), (given.colluding, given.threshold)
     made = custodians.agree(estimator, cards, secret, points, noise, *rules)

@@ -107,7 +107,7 @@ def _each(releases: dict[str, Release]) -> str:
 
 
 def _difference(releases: dict[str, Release]) -> View:
-    from dpfda.comparison.difference_release import ReleasedDifference
+    from dpfda.mean.comparison.difference_release import ReleasedDifference
     from dpfda.releases.function import ReleasedFunction
 
     pair = [release for release in releases.values() if isinstance(release, ReleasedFunction)]

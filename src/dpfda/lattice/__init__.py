@@ -1,1 +1,0 @@
-"""Any function of private data, released on a lattice by Bernstein polynomials."""

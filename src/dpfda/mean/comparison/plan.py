@@ -1,0 +1,346 @@
+"""The plan of group means under one budget, their sums as one exact sum, and what is published."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate, pairwise
+from typing import ClassVar, cast
+
+import numpy as np
+
+from dpfda.bases import Basis
+from dpfda.bases.ordinary import Outlook, widest
+from dpfda.bases.protocol import Functions
+from dpfda.bounds import Bound
+from dpfda.mean.comparison.borrowing import borrowing
+from dpfda.mean.comparison.release import ReleasedComparison
+from dpfda.mean.pooled import PooledMean
+from dpfda.mean.streams import finished, open_summation
+from dpfda.mechanisms import AdaptingMechanism, Design, Problem, read_mechanism
+from dpfda.mechanisms.design import choose
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Integers
+from dpfda.numerics.errors import DataError
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.publication import (
+    NAMED,
+    MeanPlan,
+    Paying,
+    PlanOfMeans,
+    Prepared,
+    publish_parallel,
+    read_ledger,
+)
+from dpfda.records.labels import Key, read_keys
+from dpfda.spine.arguments import Labels, Records
+from dpfda.spine.memberships import IN_TWO, by_value, none_of
+from dpfda.spine.pooled import PooledSum, Rows
+from dpfda.spine.settings import Settings
+
+# Cells are for as many units as the smallest group has, times this power of the number of groups.
+BORROWED = 0.4
+# Units that noise is tuned for where no group's size is public.
+DESIGN_SIZE = 100
+
+
+def design_size(asked: int | None, sizes: Sequence[int]) -> int:
+    """What noise is tuned for, the same for all groups: as asked, or the smallest public size."""
+    return max(1, min(sizes, default=DESIGN_SIZE)) if asked is None else asked
+
+
+def divided(n: int, sizes: Sequence[int]) -> list[int]:
+    """So many units in all, divided among groups in proportion to sizes; two at least in each.
+
+    Examples
+    --------
+    >>> divided(101, [1, 1]), divided(90, [20, 10])
+    ([51, 50], [60, 30])
+    """
+    ends = [-(-n * part // sum(sizes)) for part in accumulate(sizes, initial=0)]
+    return [max(2, end - start) for start, end in pairwise(ends)]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ComparisonPlan(PlanOfMeans):
+    """Plan of the means of disjoint groups, of which each has the whole budget.
+
+    Parameters
+    ----------
+    parts : mapping
+        Plan of each group's mean, by its name.
+    mechanism : str
+        As it was asked for.
+    design_size : int, optional
+        What noise is tuned for, where it was asked for; else the smallest public size.
+    """
+
+    parts: Mapping[str, MeanPlan]
+    mechanism: str
+    design_size: int | None = None
+
+    @property
+    def about(self) -> Mapping[str, object]:  # type: ignore[override]
+        return {**self.one.about, "summary": "mean curves of groups"}
+
+    @property
+    def tuning(self) -> Mapping[str, object]:
+        return {"name": self.mechanism}
+
+    def entry(self) -> dict[str, object]:
+        return super().entry() | {"groups": list(self.parts), "composition": "parallel"}
+
+    def costs(self) -> dict[str, Cost]:
+        return self.one.costs()
+
+    # What to expect.
+
+    def remade(self, guarantee: Guarantee, n: int) -> ComparisonPlan:
+        """The plan for another guarantee, and n units in all, in the proportions of this one."""
+        return self.of_sizes(divided(n, [part.n or 1 for part in self.parts.values()]), guarantee)
+
+    def of_sizes(self, sizes: Sequence[int], guarantee: Guarantee | None = None) -> ComparisonPlan:
+        """The plan for groups of these sizes."""
+        made = dict(zip(self.parts, sizes, strict=True))
+        known = [size for name, size in made.items() if self.parts[name].size is not None]
+        size = design_size(self.design_size, known)
+        parts = {
+            name: replace(part, mechanism=replace(cast("SharedDesign", part.mechanism), size=size)).at(
+                made[name], guarantee=guarantee
+            )
+            for name, part in self.parts.items()
+        }
+        return replace(self, parts=parts)
+
+    @property
+    def n(self) -> int | None:
+        """In all groups together."""
+        return sum(part.n or 0 for part in self.parts.values()) or None
+
+    def outlook(self, quick: bool = False) -> Outlook | None:
+        return widest(part.outlook(quick) for part in self._sizes())
+
+    def _sizes(self) -> list[MeanPlan]:
+        """One plan of each size of group."""
+        return [*{part.n: part for part in self.parts.values()}.values()]
+
+    @property
+    def error_words(self) -> str:
+        said = self.one.error_words
+        return f"of each group's mean, the largest (of a difference up to 1.4 times as much); {said}"
+
+    def outlook_width(self, level: float) -> Outlook | None:
+        return widest(part.outlook_width(level) for part in self._sizes())
+
+    @property
+    def noise_words(self) -> str:
+        return self.one.noise_words
+
+
+def publish_comparison(
+    prepared: Mapping[str, Prepared[MeanPlan, IntegerSum]], mechanism: str, paying: Paying = NAMED
+) -> ReleasedComparison:
+    """Charge once, draw noise for every group, and release; parameters as in `publish_parallel`."""
+    plan = ComparisonPlan({name: part.plan for name, part in prepared.items()}, mechanism)
+    pairs = [(part.total, part.plan) for part in prepared.values()]
+    released = publish_parallel(pairs, plan.entry(), paying)
+    return ReleasedComparison(borrowing(dict(zip(prepared, released, strict=True))))
+
+
+@dataclass(frozen=True)
+class SharedDesign:
+    """The design of a mechanism for a fixed number of units.
+
+    Means that are shrunk by different factors differ even where the data do not. Groups that are
+    compared are therefore all released with the design for one public number of units.
+
+    **Guarantee.** That of the mechanism: its noise on the sum depends on bound, budget and neighbours,
+    and the number of units decides tuning alone.
+
+    Parameters
+    ----------
+    mechanism : "auto", name or Mechanism
+    size : int
+        Public number of units that the design is made for.
+    groups : int
+        Number of groups: together their sums over cells show as much as those of its root times as many
+        units, and where lines borrow they want cells for that.
+    """
+
+    mechanism: object
+    size: int
+    groups: int = 1
+    name: ClassVar[str] = "shared"
+    takes_bodies: ClassVar[bool] = True
+
+    def design(self, problem: Problem) -> Design:
+        """What the mechanism chooses for `size` units."""
+        borrow = problem.curves is not None and self.mechanism == "auto"
+        size = round(self.size * self.groups**BORROWED) if borrow else self.size
+        return choose(replace(problem, size=size), self.mechanism)
+
+
+@dataclass(frozen=True)
+class AdaptingSharedDesign(SharedDesign):
+    """The same for a mechanism that replaces the basis or the form of the bound."""
+
+    def adapt(
+        self,
+        basis: Basis,
+        bound: Bound,
+        size: int | None,
+        guarantee: Guarantee,
+        neighbours: Neighbours,
+    ) -> tuple[Basis, Bound]:
+        """What the mechanism makes of them for `size` units."""
+        made = read_mechanism(self.mechanism)
+        if not isinstance(made, AdaptingMechanism):
+            return basis, bound
+        return made.adapt(basis, bound, self.size, guarantee, neighbours)
+
+
+def shared_design(mechanism: object, size: int, groups: int) -> SharedDesign:
+    """One design for releases of any size, of so many groups.
+
+    Raises
+    ------
+    ParameterError
+        If the mechanism is unknown.
+    """
+    if isinstance(mechanism, str) and mechanism == "auto":
+        return SharedDesign(mechanism, size, groups)
+    if isinstance(read_mechanism(mechanism), AdaptingMechanism):
+        return AdaptingSharedDesign(mechanism, size)
+    return SharedDesign(mechanism, size)
+
+
+@dataclass(frozen=True, eq=False)
+class PooledComparison(PooledSum):
+    """Means of disjoint groups as a sum: their sums one after another, and how many units each has.
+
+    A record goes to the sum of its group by its own label, if that is the label of its unit's first
+    record too; neither depends on anybody else.
+
+    Parameters
+    ----------
+    one : PooledMean
+        How the records of any one group are added up.
+    plan : ComparisonPlan
+        Of the groups in their order; where their sizes are public, for any.
+    keys : tuple
+        What the groups' public names are compared by.
+    """
+
+    one: PooledMean
+    plan: ComparisonPlan
+    keys: tuple[Key, ...]
+
+    @classmethod
+    def of(cls, settings: Settings, plan: ComparisonPlan, keys: tuple[Key, ...]) -> PooledComparison:
+        """With a check that what is summed does not depend on how many units there are.
+
+        Raises
+        ------
+        ParameterError
+            If the mechanism cannot give the guarantee, or chooses the basis by the number of units.
+        """
+        summation = open_summation(plan.one, lambda n: plan.of_sizes([n] * len(keys)).one)
+        return cls(PooledMean(settings, summation), plan, keys)
+
+    @property
+    def settings(self) -> Settings:  # type: ignore[override]
+        return self.one.settings
+
+    @property
+    def numbers(self) -> int:  # type: ignore[override]
+        return len(self.keys) * (self.one.numbers + 1)
+
+    @property
+    def largest(self) -> int:  # type: ignore[override]
+        return self.one.largest
+
+    @property
+    def thresholds(self) -> bool:
+        return self.one.thresholds
+
+    @property
+    def stated_basis(self) -> Functions | None:
+        return self.one.stated_basis
+
+    @cached_property
+    def rule(self) -> dict[str, object]:  # type: ignore[override]
+        return {**self.one.rule, "groups": [str(key) for key in self.keys]}
+
+    def describe(self) -> str:
+        return f"{self.one.describe()}; of each of {len(self.keys)} groups"
+
+    def read(self, X: Records, y: Labels = None) -> Rows:
+        """As of a mean, and the number of each record's group: one past the last where it is none."""
+        if y is None:
+            raise DataError("y must hold the group of each record; found None.")
+        rows = self.one.read(X)
+        numbers = {key: number for number, key in enumerate(self.keys)}
+        found = [by_value(key) for key in read_keys(y, "y", self.invalid)]
+        if len(found) != len(rows[0]):
+            raise DataError(f"y must hold one label a record ({len(rows[0])}); found {len(found)}.")
+        return *rows, np.array([numbers.get(key, len(numbers)) for key in found], dtype=np.int64)
+
+    def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:
+        *records, places = rows
+        places = self._settled(places, codes)
+        sums = []
+        for number in range(len(self.keys)):
+            own = np.flatnonzero(places == number)
+            units = None if codes is None else np.unique(codes[own], return_inverse=True)[1]
+            chosen = tuple(each[own] for each in records)
+            sums.append(self.one.add_up(chosen, units) if own.size else self.one.summation.empty())
+        return IntegerSum.side_by_side(sums)
+
+    def _settled(self, places: Integers, codes: Integers | None) -> Integers:
+        """The group of each record: one past the last without one, two where its unit is in another.
+
+        Raises
+        ------
+        DataError
+            If a unit is in two groups, or in none, and nothing is to be repaired.
+        """
+        if codes is not None:
+            other = places[np.unique(codes, return_index=True)[1]][codes] != places
+            if self.invalid == "refuse" and other.any():
+                raise DataError(f"Every unit must be in one group; found a unit in two. {IN_TWO}")
+            places = np.where(other, len(self.keys) + 1, places)
+        none = places == len(self.keys)
+        replaced = self.plan.neighbours is Neighbours.REPLACE_ONE
+        if (replaced or self.invalid == "refuse") and none.any():
+            where = f" in row {int(np.argmax(none))}" if codes is None else ""
+            raise none_of("y", "levels", list(self.plan.parts), where)
+        return places
+
+    def prepared(self, total: IntegerSum) -> list[Prepared[MeanPlan, IntegerSum]]:
+        """The sum of each group with its plan, before anything is charged. Private.
+
+        Raises
+        ------
+        DataError
+            If a group has fewer than two units, where their number is public.
+        """
+        sums, names = total.parted(len(self.keys)), list(self.plan.parts)
+        summation = self.one.summation
+        if self.plan.neighbours is Neighbours.ADD_REMOVE:
+            plans = self.plan.parts.values()
+            return [summation.prepared(*pair) for pair in zip(sums, plans, strict=True)]
+        sizes = [each.count_with_noise(0, 1) for each in sums]
+        if 0 in sizes:
+            empty = names[sizes.index(0)]
+            raise DataError(f"The group {empty!r} must have at least two units; found none.")
+        made = self.plan.of_sizes(sizes).parts
+        return [
+            finished(summation, each, lambda _, plan=made[name]: plan)  # type: ignore[misc]
+            for name, each in zip(names, sums, strict=True)
+        ]
+
+    def publish(self, total: IntegerSum, ledger: object = None) -> ReleasedComparison:
+        parts = dict(zip(self.plan.parts, self.prepared(total), strict=True))
+        return publish_comparison(parts, self.plan.mechanism, read_ledger(ledger))

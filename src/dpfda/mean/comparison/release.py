@@ -1,0 +1,227 @@
+"""Released means of several groups, and their differences; all public."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from dpfda.mean.comparison.difference_release import SAMPLING, ReleasedDifference, together
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.encoding import mapping, sequence
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import label
+from dpfda.privacy.certificates import WHOLE, Certificate
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import Neighbours
+from dpfda.privacy.words import first_up
+from dpfda.releases import entries as file
+from dpfda.releases.bands import Asked
+from dpfda.releases.base import LEVEL, Column, Release
+from dpfda.releases.costs import identity_of
+from dpfda.releases.facts import BandFact, Claim, Stated
+from dpfda.releases.function import OfMeans, ReleasedFunction
+from dpfda.views import Curve
+
+BORROWED = (
+    "The line of each group is drawn to what all others show, as far as the noisy numbers of all show "
+    "groups to be alike. Nothing but these numbers was used for it."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedComparison(OfMeans):
+    """Mean curves of disjoint groups, released at the cost of one.
+
+    Parameters
+    ----------
+    means : mapping from str to ReleasedFunction
+        The release of every group, by name. All carry one certificate: one charge paid for them.
+
+    Notes
+    -----
+    Whether groups have one mean function is tested by `dpfda.PrivateEqualityTest`.
+
+    Raises
+    ------
+    ParameterError
+        If there are fewer than two groups, or they differ in what they promise or in their domain.
+    """
+
+    means: Mapping[str, ReleasedFunction]
+
+    FORMAT: ClassVar[str] = "dpfda-comparison"
+    CALLED: ClassVar[str] = "dpfda comparison of groups"
+    _plural: ClassVar[bool] = True
+    ENTRIES: ClassVar[file.Table] = {"means": file.named_means(ReleasedFunction).named("groups")}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        means = list(self.means.values())
+        terms = {(mean.guarantee, mean.neighbours, mean.unit, mean.domain_range) for mean in means}
+        if len(means) < 2 or len(terms) != 1:
+            raise ParameterError(
+                "groups", "be two or more with one guarantee, relation, unit and domain",
+                f"{len(means)} with {len(terms)} kinds",
+            )  # fmt: skip
+        if not all(mean.certificate.paid_with(means[0].certificate) for mean in means):
+            raise ParameterError(
+                "groups",
+                "be released together, so that one charge paid for all",
+                "releases of their own",
+                "Use PrivateComparison.",
+            )
+
+    @property
+    def certificate(self) -> Certificate:
+        """Of all releases together: that of each, because the groups share no privacy unit."""
+        return self._any.certificate
+
+    def __getitem__(self, name: str) -> ReleasedFunction:
+        """The release of a group."""
+        return self.means[label(name, "group", self.names)]
+
+    def difference(self, first: str, second: str) -> ReleasedDifference:
+        """The mean of one group minus that of another.
+
+        Of default lines of curves between bounds it is the difference of the two released means. Of
+        others it is taken between linear estimates with one and the same public linear map for both
+        groups: those means may be shrunk further, by what each release showed, which is more accurate
+        for each, but would make groups differ where the data do not.
+
+        Raises
+        ------
+        ParameterError
+            If a name is unknown, or the releases were not made with one design.
+        """
+        first, second = (label(name, "group", self.names) for name in (first, second))
+        lines = ReleasedDifference(self[first], self[second], (first, second))
+        if lines._is_line:
+            return lines
+        pair = [replace(self[name], hierarchy=None) for name in (first, second)]
+        maps = [(mean.shrinkage, mean.synthesis) for mean in pair]
+        alike = all(
+            (a is None and b is None) or (a is not None and b is not None and np.array_equal(a, b))
+            for a, b in zip(*maps, strict=True)
+        )
+        if not alike:
+            raise ParameterError(
+                "groups",
+                "be released with one design",
+                "two",
+                "Means that are shrunk differently differ where the data do not: use PrivateComparison.",
+            )
+        return ReleasedDifference(pair[0], pair[1], (first, second))
+
+    def describe_composition(self) -> str:
+        """Say in words why the groups together cost what one of them costs."""
+        if self.neighbours is Neighbours.REPLACE_ONE:
+            return (
+                f"parallel composition: every {self.unit} is in one group, and which group, like the "
+                f"number of {self.unit}s of each, is public; neighbours replace the data of one "
+                f"{self.unit}, who stays in the same group"
+            )
+        return (
+            f"parallel composition: every {self.unit} is in one group, which is private like the "
+            f"numbers of {self.unit}s; neighbours add or remove one {self.unit}. To move one from a "
+            "group to another is to remove and to add: twice the guarantee"
+        )
+
+    # Its file.
+
+    def _to_entries(self) -> dict[str, object]:
+        return {"composition": self.describe_composition(), **super()._to_entries()}
+
+    @classmethod
+    def _entries(cls, written: dict[str, object], kernel: object) -> file.Held:
+        held = super()._entries(written, kernel)
+        if written["schema_version"] == 1:
+            # One charge paid for all; what all groups have in common is the guarantee.
+            parts = [mapping(mapping(part)["mean"]) for part in sequence(written["groups"])]
+            identity = identity_of({"noise": [identity_of(part) for part in parts]})
+            for group, mean in held["means"].items():
+                certificate = replace(
+                    mean.certificate, identity=identity, stages=(WHOLE,), costs=(Cost(mean.guarantee),)
+                )
+                held["means"][group] = replace(mean, certificate=certificate)
+        return held
+
+    # Tables, pictures and words.
+
+    def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
+        means = {}
+        for group, mean in self.means.items():
+            found = Release._columns(mean, at, asked)
+            for column, values in found.items():
+                means[f"mean {group}" if column == "value" else f"mean {group}, {column}"] = values
+        gap = self.leading
+        value, *band = Release._columns(gap, at, asked).items()
+        return {**means, " minus ".join(gap.names): value[1], **dict(band)}
+
+    def _band_points(self) -> Floats:
+        return self._any._band_points()
+
+    def _claims(self) -> tuple[Claim, ...]:
+        return self.leading._claims()
+
+    def _band_facts(self) -> Iterable[BandFact]:
+        return [BandFact.of(gap._claims()[0], gap, LEVEL) for gap in self._gaps]
+
+    @property
+    def _gaps(self) -> list[ReleasedDifference]:
+        """The first group minus each of the others."""
+        return [self.difference(self.names[0], name) for name in self.names[1:]]
+
+    @property
+    def leading(self) -> ReleasedDifference:
+        """The first group minus the second."""
+        return self.difference(*self.names[:2])
+
+    def view(self, level: float | None = LEVEL) -> Curve:
+        of = self.about.get("group")
+        said = {name: f"{of} {name}" if of else name for name in self.means}
+        return self._curve([mean._line(said[name], level) for name, mean in self.means.items()])
+
+    @property
+    def _named(self) -> str:
+        """Names of the groups, after that of the column where it is known."""
+        of, names = self.about.get("group"), ", ".join(self.names)
+        return f"{of}: {names}" if of else names
+
+    @property
+    def _subject(self) -> str:
+        return "mean curves by group"
+
+    @property
+    def public_units(self) -> int | None:
+        return together(self.means.values())
+
+    def _stated(self) -> Stated:
+        composition, gap = self.describe_composition(), self.leading
+        verdicts = [f"{' minus '.join(gap.names)} {gap._verdict}" for gap in self._gaps]
+        told = f"the {100 * LEVEL:g}% band of {'; that of '.join(verdicts)}"
+        return Stated(
+            f"The mean curves of {len(self.names)} groups ({self._named}). Their differences, and "
+            "anything else that is made of them, cost no further privacy. The promise is for all "
+            "groups together.",
+            protected=[f"{first_up(composition)}."],
+            remarks=[f"{first_up(told)}. {SAMPLING}", *([BORROWED] if gap._borrows else [])],
+            numbers={
+                "groups": list(self.names),
+                "composition": composition,
+                "difference": {"names": list(gap.names), "outside_noise": gap.outside_noise()},
+            },
+            findings={"difference": f"{told} (sampling is not in it)"},
+        )
+
+    def _lines(self) -> dict[str, str]:
+        return {
+            "guarantee": f"{self.guarantee}, all groups together",
+            "because of": self.describe_composition(),
+        }
+
+    @property
+    def _headline(self) -> str:
+        return f"of {', '.join(self.names)} {super()._headline}"

@@ -1,0 +1,360 @@
+"""The months that are open: charge once for all, then publish one after the other from a secret file.
+
+**Crashes.** A month's exact sums and its noisy row stand in one record, which is on the disk before
+anything is told of them. Whoever is killed before that has told nothing: the noise that was drawn is
+lost, the month is drawn anew, and nobody has seen two rows of one month. Whoever is killed after it has
+a published month: its number asked for again, whatever the data then are, answers with the release in
+the file and draws nothing. No record's length depends on sums or noise.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import NoReturn, Self
+
+import numpy as np
+
+from dpfda.bases.protocol import flat_grid
+from dpfda.mean.running.factorisations import Rows
+from dpfda.mean.running.plan import RunningPlan
+from dpfda.mean.running.records import FORMAT, WARNING, Estimator, Month, Row, weighed
+from dpfda.mean.running.release import ReleasedRunningMean
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.errors import DpfdaError, ParameterError, SessionError
+from dpfda.numerics.parameters import flag, whole
+from dpfda.privacy.certificates import Certificate, Certified
+from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import Neighbours
+from dpfda.privacy.written import certificate_from_json, certificate_to_json
+from dpfda.publication import charge, stamp
+from dpfda.publication.session.journal import Journal, Record
+from dpfda.publication.session.records import checked_header, take_over, undamaged
+from dpfda.publication.session.sealed import sealed
+from dpfda.releases.promise import ALL
+
+
+class Months(Certified):
+    """Months that are published one after the other, at a price that was charged at once.
+
+    Made by `PrivateRunningMean.open`, or by `resume` from the file. In a ``with`` statement it is
+    suspended at the end.
+
+    Attributes
+    ----------
+    path : Path
+        Its file. **Secret**.
+    release_ : ReleasedRunningMean
+        Of the last month that was published.
+    certificate : Certificate
+        What was promised and charged for all months together. Public.
+    """
+
+    def __init__(self, estimator: Estimator, journal: Journal, certificate: Certificate) -> None:
+        self.path = journal.path
+        self.certificate = certificate
+        self._estimator = estimator
+        self._journal = journal
+        self._plan: RunningPlan | None = None
+        self._frame: ReleasedRunningMean | None = None
+        self._rows: list[Row] = []
+        self._state = "open"
+        self._lock = threading.RLock()
+
+    @classmethod
+    def open(cls, estimator: Estimator, path: str | Path, plan: RunningPlan | None) -> Self:
+        """Charge for all months, and make the file; see `PrivateRunningMean.open`."""
+        stated = estimator.stated()
+        costs = {ALL: Cost(estimator.asked())} if plan is None else plan.costs()
+        certificate = Certificate.charged(
+            costs,
+            Neighbours.parse(stated["neighbours"]),
+            str(stated["privacy_unit"]),
+            estimator.bounded,
+            {"name": stated["mechanism"]},
+        )
+        journal = Journal.create(path)
+        try:
+            charge(estimator.paying(), certificate, stated)
+            made = cls(estimator, journal, certificate)
+            header: Record = {
+                "format": FORMAT,
+                "schema_version": 1,
+                "warning": WARNING,
+                "origin": journal.origin(),
+                "stated": {**stated, "guarantee": str(estimator.asked())},
+                "certificate": certificate_to_json(certificate),
+            }
+            journal.append([header])
+            if plan is not None:
+                made._frame_kept(plan)
+        except BaseException:
+            journal.discard()
+            raise
+        return made
+
+    @classmethod
+    def resume(cls, estimator: Estimator, path: str | Path, moved: bool = False) -> Self:
+        """Go on from the file; see `PrivateRunningMean.resume`."""
+        flag(moved, "moved")
+        return sealed(lambda: cls._resumed(estimator, path, moved))
+
+    @classmethod
+    def _resumed(cls, estimator: Estimator, path: str | Path, moved: bool) -> Self:
+        journal, records = Journal.open(path)
+        with undamaged(journal, DpfdaError):
+            header = checked_header(records, journal, moved, FORMAT)
+            made = cls(estimator, journal, certificate_from_json(header["certificate"]))
+            made._check_stated(header["stated"])
+            for record in records[1:]:
+                made._replay(record)
+            take_over(journal, records)
+        return made
+
+    def _check_stated(self, written: object) -> None:
+        own = {**self._estimator.stated(), "guarantee": str(self._estimator.asked())}
+        bound = {**self._estimator.bounded}
+        if written != own or bound != dict(self.certificate.bound):
+            raise ParameterError(
+                "The parameters", "be those that the file was opened with", "others",
+                "Open another file, which is charged as one, or resume with the same parameters.",
+            )  # fmt: skip
+
+    def _replay(self, record: Record) -> None:
+        if "frame" in record:
+            frame = ReleasedRunningMean.from_json(record["frame"])
+            made = Rows(frame.factorisation, frame.cells, frame.row_law)
+            settings = self._estimator.settings
+            plan = self._estimator.planned(frame.basis, record["units"], settings, made)
+            if self._plan is not None or (frame.steps, frame.most) != (plan.steps, plan.most):
+                raise ValueError("a second frame, or one of other months")
+            self._plan, self._frame, self.certificate = plan, frame, frame.certificate
+        elif "month" in record:
+            row, following = Row.from_json(record), self.published + 1
+            if self._plan is None or record["month"] != following or following > self._plan.steps:
+                raise ValueError("a month without its plan, or out of its place")
+            law, own = self._plan.chosen.law, self._plan.chosen.factorisation.own
+            if len(row.noisy) != law.components or len(row.total) not in {0 if own else law.components}:
+                raise ValueError("a month with other sums")
+            self._rows.append(row)
+
+    # Publishing.
+
+    @property
+    def plan(self) -> RunningPlan | None:
+        """What gets noise of which law. Public; None before the first month where `n` was not given."""
+        return self._plan
+
+    @property
+    def published(self) -> int:
+        """Number of months that were published. Public."""
+        return len(self._rows)
+
+    def publish(self, X: object, groups: object = None, month: int | None = None) -> ReleasedRunningMean:
+        """Publish the next month.
+
+        Parameters
+        ----------
+        X, groups
+            As in `PrivateMean.fit`, of the curves of this month. Private.
+        month : int, optional
+            Its number, from 1. One that was published already has the release that it had, and nothing
+            of X is read: so a program that was cut short can ask again.
+
+        Returns
+        -------
+        ReleasedRunningMean
+            The mean of all months so far; its `latest` is that of this month alone.
+
+        Raises
+        ------
+        ParameterError
+            If the month is not the next one, or all that were paid for have been published.
+        DataError
+            If the data cannot be used as they are; nothing was drawn.
+        SessionError, StorageError
+            If the file is not the one that was opened, or cannot be written: resume from it.
+        """
+        with self._lock:
+            self._check_open()
+            number = self._number(month)
+            if number <= self.published:
+                return self.release(number)
+            self._journal.check()
+            # Whether arithmetic overflows depends on values: it may neither warn nor raise.
+            with np.errstate(all="ignore"):
+                read = sealed(lambda: self._read(X, groups))
+            if number != self.published + 1:
+                raise SessionError("A month was published while another was read. Publish it again.")
+            try:
+                sealed(lambda: self._draw(read))
+            except BaseException:
+                # What was drawn may or may not be on the disk; only the file knows.
+                self.suspend()
+                raise
+            return self.release_
+
+    def _number(self, month: int | None) -> int:
+        following, steps = self.published + 1, self._estimator.steps
+        if month is None or month == following:
+            if following > steps:
+                raise ParameterError(
+                    "publish", f"be called for the {steps} months that were paid for", "one more",
+                    "Open another file, which is charged as one.",
+                )  # fmt: skip
+            return following
+        words = f"be one that was published, or the next, {following}"
+        return whole(month, "month", 1, following, words)
+
+    def _read(self, X: object, groups: object) -> tuple[Month, IntegerSum]:
+        """Read a month, and add it up under the plan, which the first month makes."""
+        basis = None if self._frame is None else self._frame.basis
+        month = self._estimator.month(X, groups, basis)
+        if self._plan is None:
+            plan = self._estimator.planned(month.basis, month.units, month.settings)
+            self._frame_kept(plan)
+        assert self._plan is not None  # noqa: S101 - by `_framed`
+        return month, month.records.total(self._plan.month(month.units))
+
+    def _draw(self, read: tuple[Month, IntegerSum]) -> None:
+        """Draw the noise of the next row; row and sums go to the disk before anything is told."""
+        (month, total), plan = read, self._plan
+        assert plan is not None  # noqa: S101
+        law, made = plan.chosen.law, plan.chosen.factorisation
+        exact = total.with_noise([0] * law.components)
+        sums = [*(row.total for row in self._rows), exact]
+        kept: tuple[int, ...] = ()
+        if made.own:
+            noisy = total.with_noise(law.draw())
+        else:
+            row = weighed(made.row(len(sums)), sums)
+            noisy, kept = IntegerSum.of(row).with_noise(law.draw()), exact
+        drawn = Row(month.units, noisy, kept, str(stamp()["created"]))
+        self._journal.append([drawn.to_json(len(sums))])
+        self._rows.append(drawn)
+
+    def _frame_kept(self, plan: RunningPlan) -> None:
+        """Write what all releases have in common; it is in force once it is on the disk."""
+        frame = self._framed(plan).to_json()
+        again = ReleasedRunningMean.from_json(frame)
+        self._journal.append([{"frame": frame, "units": plan.size}])
+        self._plan, self._frame, self.certificate = plan, again, again.certificate
+
+    def _framed(self, plan: RunningPlan) -> ReleasedRunningMean:
+        """All that the releases have in common: made before the first noise, and checked."""
+        design, one, law = plan.row, plan.one, plan.chosen.noise(1, False)[0]
+        measurement = design.measurement
+        assert measurement is not None  # noqa: S101
+        costs = plan.costs()
+        drawn = None if costs[ALL] == self.certificate.costs[0] else costs
+        bounded = dict(self.certificate.bound)
+        certificate = self.certificate.fulfilled(plan.achieved(), plan.tuning, bounded, drawn)
+        made = plan.chosen.factorisation
+        return ReleasedRunningMean(
+            one.basis, (0,) * law.components, measurement.exponent + made.shift, float(plan.size or 1),
+            design.shrinkage, one.bound.center_on(flat_grid(one.basis)), law, certificate,
+            {**one.about, **stamp()}, measurement.synthesis, design.hierarchy,
+            months=(1, 1), steps=plan.steps, most=plan.most, column=made.column,
+        )  # fmt: skip
+
+    # What is released.
+
+    @property
+    def release_(self) -> ReleasedRunningMean:
+        """Of the last month that was published."""
+        return self.release(self.published)
+
+    def release(self, month: int) -> ReleasedRunningMean:
+        """The release of a month that was published.
+
+        Parameters
+        ----------
+        month : int
+            From 1.
+
+        Raises
+        ------
+        ParameterError
+            If it was not published.
+        """
+        words = f"be one of the {self.published} that were published"
+        last = whole(month, "month", 1, self.published, words)
+        latest = self._made(last, running=False)
+        return replace(self._made(last, running=True), latest=latest)
+
+    def _made(self, month: int, running: bool) -> ReleasedRunningMean:
+        """A mean as the rows up to a month have it; post-processing."""
+        plan, frame = self._plan, self._frame
+        assert plan is not None and frame is not None  # noqa: S101, PT018
+        noise, weights = plan.chosen.noise(month, running)
+        noisy = weighed(weights, [row.noisy for row in self._rows[:month]])
+        numbers = [row.units for row in self._rows[:month]]
+        units = sum(numbers) if running else numbers[-1]
+        made = plan.chosen.factorisation
+        design = plan.seen(noise, units, made.shift)
+        assert design.measurement is not None  # noqa: S101
+        return replace(
+            frame,
+            noisy_sum=noisy,
+            divisor=float(units),
+            noise=noise,
+            synthesis=design.measurement.synthesis,
+            months=(1 if running else month, month),
+            about={**frame.about, "created": self._rows[month - 1].created},
+        )
+
+    # Its file.
+
+    def suspend(self) -> None:
+        """Let go of the file; `PrivateRunningMean.resume` goes on from it."""
+        with self._lock:
+            if self._state == "open":
+                self._journal.close()
+                self._rows = [replace(row, total=()) for row in self._rows]
+                self._state = "suspended"
+
+    def close(self) -> None:
+        """End it for good: overwrite and remove the file. No further month can be published.
+
+        Raises
+        ------
+        SessionError
+            If it is not open.
+        StorageError
+            If the file could not be overwritten or removed. It is closed all the same.
+        """
+        with self._lock:
+            self._check_open()
+            self._rows = [replace(row, total=()) for row in self._rows]
+            self._state = "closed"
+            self._journal.destroy()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.suspend()
+
+    def __repr__(self) -> str:
+        own = self.certificate
+        lines = {
+            "guarantee": f"{own.guarantee}, for all {self._estimator.steps} months together",
+            "neighbours": own.neighbours.describe(own.unit),
+            "bound": own.bound["description"],
+            "published": f"{self.published} months",
+            "secret state": str(self.path),
+        }
+        return "\n".join([f"Months, {self._state}", *(f"  {k + ':':<14}{v}" for k, v in lines.items())])
+
+    def __reduce__(self) -> NoReturn:
+        raise SessionError(
+            "Open months cannot be pickled or copied: two copies could draw twice for one month. "
+            "Suspend them and resume from the file."
+        )
+
+    def _check_open(self) -> None:
+        self._journal.check_process()
+        if self._state != "open":
+            remedy = "" if self._state == "closed" else f" Resume them from {str(self.path)!r}."
+            raise SessionError(f"The months are {self._state}.{remedy}")

@@ -1,0 +1,92 @@
+"""`dpfda month`: publish the next month's mean curve, and the mean of all months so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from dpfda.command import options as o
+from dpfda.command.declared import DOCSTRING, REQUIRED, Given, Option
+from dpfda.command.publishing import Publication
+from dpfda.command.reading import Curves
+from dpfda.command.running import note
+from dpfda.numerics.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dpfda.command.reading import Fitted, Summary
+    from dpfda.records.files import TableCurves
+    from dpfda.releases.base import Release
+
+STATE = Option(
+    "state", "--state", "F.state",
+    "Where the secret state is kept from month to month: made, and charged for all months, by the "
+    "first one. Keep it; do not copy or share it.",
+    o.READING, Path, REQUIRED,
+)  # fmt: skip
+MONTH = Option(
+    "month", "--month", "N",
+    "Number of this month, from 1. One that was published is written again as it was.",
+    o.READING, int, REQUIRED,
+)  # fmt: skip
+
+
+class Published(NamedTuple):
+    """What a verb writes."""
+
+    release_: Release
+
+
+@dataclass(frozen=True)
+class MonthCurves(Curves):
+    """The curves of one month, with the state that goes on from month to month."""
+
+    @property
+    def options(self) -> Sequence[Option]:
+        return (*super().options, STATE, MONTH)
+
+    def fit(self, estimator: Summary, table: TableCurves, given: Given) -> Fitted:
+        made: Any = estimator
+        if given.state.exists():
+            months = made.resume(given.state)
+        elif given.month != 1:
+            words = f"name the state of the {given.month - 1} months before"
+            raise ParameterError("--state", words, "no such file", "Nothing was charged.")
+        else:
+            first = made.month(table.data, table.groups, None)
+            months = made.open(given.state, first.units, first.basis.grid_points)
+        if given.month <= months.published:
+            note(f"month {given.month} was published before: FILE is not used")
+        with months:
+            release = months.publish(table.data, groups=table.groups, month=given.month)
+        return cast("Fitted", Published(release))
+
+    def paid(self, given: Given) -> str:
+        if given.month == 1:
+            return "month 1 was paid for before" if given.state.exists() else ""
+        return f"month {given.month} was paid for with the first one"
+
+    def notes(self, given: Given, table: TableCurves) -> list[str]:
+        paid = [f"{self.paid(given)}: nothing was charged for it"] if given.month > 1 else []
+        return [*super().notes(given, table), *paid]
+
+
+VERB = Publication(
+    name="month",
+    words="Publish the mean curve of one month, and that of all months so far, under differential "
+    "privacy: one charge pays for all months. Run it once a month, with the same options and state.",
+    estimators=("dpfda.mean.running.estimator:PrivateRunningMean", "dpfda.mean.estimator:PrivateMean"),
+    reader=MonthCurves(),
+    without=("standardize", "public_size", "neighbours"),
+    options=(
+        replace(o.BOUNDS[0], default=REQUIRED),
+        Option("steps", "--steps", "T", DOCSTRING, o.PRIVACY, int),
+        Option("most_months", "--most-months", "K", DOCSTRING, o.PRIVACY, int),
+    ),
+    plans=("dpfda plan month --units 500 --epsilon 1 --bounds 0 10 --steps 60",),
+    examples=(
+        "dpfda month may.csv --month 5 --state load.state --rho 0.5 --bounds 0 10 --steps 60 "
+        "--unit home --most-months 60 --out may.json --plot may.png",
+    ),
+)

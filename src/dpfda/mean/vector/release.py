@@ -1,0 +1,154 @@
+"""A released function with several values: one curve a channel, under one certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import choice
+from dpfda.privacy.certificates import Certificate
+from dpfda.releases import entries as file
+from dpfda.releases.bands import Asked, Band, check_level
+from dpfda.releases.base import LEVEL, Column, Release
+from dpfda.releases.facts import BandFact, Claim, Stated
+from dpfda.releases.function import OfMeans, ReleasedFunction
+from dpfda.views import Curve
+
+
+def own_level(level: float, channels: int) -> float:
+    """Level of each channel's band where all are to hold together with a probability.
+
+    Raises ParameterError if the level is none.
+    """
+    return 1.0 - (1.0 - check_level(level)) / channels
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedVector(OfMeans):
+    """A function on an interval with d values at every point, published under differential privacy.
+
+    Parameters
+    ----------
+    means : mapping from str to ReleasedFunction
+        Each channel by its name, in order. Their costs are the certificate's: a stage or more each, or
+        one for all, whose noise was drawn in one.
+    certificate : Certificate
+        Of all channels together.
+
+    Raises
+    ------
+    ParameterError
+        If there is no channel, they have several domains, or another charge paid for one.
+    """
+
+    means: Mapping[str, ReleasedFunction]
+    certificate: Certificate
+
+    FORMAT: ClassVar[str] = "dpfda-vector"
+    CALLED: ClassVar[str] = "dpfda release of several values"
+    _vector_valued: ClassVar[bool] = True
+    ENTRIES: ClassVar[file.Table] = {"means": file.named_means(ReleasedFunction).named("channels")}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        means = list(self.means.values())
+        if not means or len({mean.domain_range for mean in means}) != 1:
+            raise ParameterError("channels", "be one or more on one domain", f"{len(means)}")
+        # One draw may have paid for all: then each has the charge of all.
+        charges = {charge for mean in means for charge in mean.certificate.charges}
+        if charges != set(self.certificate.charges):
+            raise ParameterError("channels", "be released together, at one charge", "others")
+
+    @property
+    def about(self) -> Mapping[str, object]:
+        """Labels, date and versions: what is the same for all channels."""
+        others = [mean.about for mean in self.means.values()]
+        return {k: v for k, v in self._any.about.items() if all(about.get(k) == v for about in others)}
+
+    def __getitem__(self, name: str) -> ReleasedFunction:
+        """One channel, as a function of its own; its certificate is its part, or that of all."""
+        return self.means[choice(name, "channel", self.names)]
+
+    def __call__(self, points: ArrayLike) -> Floats:
+        """Values (k, d) at k points of the domain, or (d,) at one."""
+        return np.stack([np.asarray(mean(points)) for mean in self.means.values()], axis=-1)
+
+    def bands(self, level: float = LEVEL, points: ArrayLike | None = None) -> dict[str, Band]:
+        """Bands of all channels that hold together, everywhere at once, with a probability.
+
+        Each is the channel's own at the level 1 - (1 - level) / d: the chances that one fails add up.
+
+        Parameters
+        ----------
+        level : float
+        points : array (k,), optional
+            As in `ReleasedFunction.band`, by default.
+        """
+        own = own_level(level, len(self.means))
+        return {name: mean.band(own, points=points) for name, mean in self.means.items()}
+
+    def _stated_bound(self) -> dict[str, object]:
+        said = [f"{name}: {mean.bound['description']}" for name, mean in self.means.items()]
+        return {"description": "; ".join(said)}
+
+    # Tables, pictures and words.
+
+    def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
+        level, made = check_level(asked.level, asked.simultaneous), dict[str, Column]()
+        own = own_level(level, len(self.means)) if asked.simultaneous else level
+        for channel, mean in self.means.items():
+            value, *band = Release._columns(mean, at, replace(asked, level=own)).values()
+            made[channel] = value
+            # The level that is said is that of all channels together.
+            for end, (values, _) in zip(("lower", "upper"), band[-2:], strict=True):
+                over = "of all at once" if asked.simultaneous else "at a point chosen in advance"
+                made[f"{channel}, {end}"] = (values, f"{end} end of the {level:.4g} band {over}")
+        return made
+
+    def view(self, level: float | None = LEVEL) -> Curve:
+        own = None if level is None else own_level(level, len(self.means))
+        words = "" if level is None else f"{100 * level:.4g}% bands for the privacy noise, all at once"
+        return self._curve(
+            [replace(mean._line(name, own), band=words) for name, mean in self.means.items()]
+        )
+
+    @property
+    def _subject(self) -> str:
+        return f"{super()._subject} with {len(self.means)} values"
+
+    @property
+    def public_units(self) -> int | None:
+        return self._any.public_units
+
+    def _claims(self) -> tuple[Claim, ...]:
+        said = "all of them at once"
+        return tuple(
+            replace(claim, seen="", legend=said, among="releases" if claim.among else "")
+            for claim in self._any._claims()
+        )
+
+    def _band_facts(self) -> Iterable[BandFact]:
+        own, claim = own_level(LEVEL, len(self.means)), self._claims()[0]
+        return [
+            replace(BandFact.of(replace(claim, name=name), mean, own), level=LEVEL)
+            for name, mean in self.means.items()
+        ]
+
+    def _stated(self) -> Stated:
+        return Stated(
+            f"A {super()._subject} with {len(self.means)} values at every point "
+            f"({', '.join(self.names)}). The promise is for all values together: what they cost makes "
+            "it up.",
+            remarks=["The bands are meant to hold together."],
+            numbers={"channels": list(self.names), "domain_range": list(self.domain_range)},
+        )
+
+    def _lines(self) -> dict[str, str]:
+        said = [f"{name}: {mean._lines()['mechanism']}" for name, mean in self.means.items()]
+        return {"mechanism": "; ".join(said)}

@@ -1,0 +1,285 @@
+"""Several releases of the same privacy units under one charge: shares of a budget, or one draw for all.
+
+*Shares.* Each has noise for its share of the budget; basic composition adds them up.
+
+*One box.* Where each has box noise on what it measures, all measured integers together differ between
+neighbours by a vector d with |d_j| <= w_j, the sides of each sum's own box: a unit is in all sums at
+once. Box noise on all D coordinates with the scales w_j / epsilon, rounded up, has the loss
+max_j w_j / b_j <= epsilon (Hardt & Talwar 2010; `dpfda.noise.bodies`). A coordinate has variance
+w_j^2 (D + 1)(D + 2) / (3 epsilon^2) then. With c shares and M = D / c coordinates each it has
+w_j^2 c^2 (M + 1)(M + 2) / (3 epsilon^2), which is more for every c > 1: twice as much for two averages,
+1.07 times for twice twenty.
+
+*One Gaussian*, with a delta. Sum k gets independent normal noise of deviations s_k; let m_k be the
+largest Cameron-Martin length |d_k / s_k| by which one unit moves it (`dpfda.noise.gaussian`, from the
+integer scales, rounded up). All sums as one vector, each in units of its own deviations, are one
+Gaussian mechanism whose shift has the length (sum_k |d_k / s_k|^2)^(1/2) <= (sum_k m_k^2)^(1/2) = mu,
+attained where one unit moves every sum as far as it goes. So the whole has the exact profile at mu
+(Balle & Wang 2018, Theorem 8), and that alone must keep (epsilon, delta). Sums get equal parts,
+m_k = mu / c^(1/2), mu the largest that the guarantee allows: deviations c^(1/2) times those of one sum
+by itself. Shares (epsilon / c, delta / c) never do better: c of them give (epsilon, delta) by basic
+composition and are one Gaussian of length c^(1/2) m, so c^(1/2) m <= mu. They have about c^(1/2) times
+the deviation, as m falls about like epsilon.
+
+Under zero-concentrated privacy shares of rho *are* that: rho / c for each is m_k^2 / 2 = mu^2 / (2 c).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Self, cast
+
+from dpfda.mechanisms import Design, Problem
+from dpfda.mechanisms.design import counted_power
+from dpfda.noise import BoxNoise, GaussianNoise, NoiseLaw, body_noise, cost_of, gaussian_ratio, parts_of
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.encoding import Json
+from dpfda.numerics.errors import DpfdaError
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.composition import Cost, gaussian_delta
+from dpfda.privacy.composition.rounding import root_at_least
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, added, within
+from dpfda.publication.averages import Paid, check, publish
+from dpfda.publication.charging import charge, recomputed
+from dpfda.publication.means import MeanPlan
+from dpfda.publication.paying import NAMED, Paying
+
+# The one stage of releases that share a draw.
+ALL = "all together"
+
+
+def equal_share(guarantee: Guarantee, parts: int) -> Guarantee:
+    """What each of so many releases may cost, exactly; they add up to the guarantee.
+
+    Basic composition: epsilon and delta add up, and so do zero-concentrated losses (Bun & Steinke 2016,
+    Lemma 2.3).
+    """
+    share = Fraction(1, parts)
+    if isinstance(guarantee, ZeroConcentratedDP):
+        return ZeroConcentratedDP(guarantee.rho * share)
+    if isinstance(guarantee, PureDP):
+        return PureDP(guarantee.epsilon * share)
+    return ApproximateDP(guarantee.epsilon * share, guarantee.delta * share)
+
+
+def gaussian_share(guarantee: ApproximateDP, parts: int) -> ZeroConcentratedDP:
+    """What each of so many sums has of one Gaussian with this guarantee: equal parts of mu^2 / 2."""
+    return ZeroConcentratedDP(gaussian_ratio(guarantee) ** 2 / (2 * parts))
+
+
+def costs_together(plans: Mapping[str, MeanPlan]) -> dict[str, Cost]:
+    """What each stage of each plan costs."""
+    return {
+        stage: cost
+        for name, plan in plans.items()
+        for stage, cost in zip(_stages(name, plan), plan.costs().values(), strict=True)
+    }
+
+
+def publish_together(
+    totals: Mapping[str, IntegerSum],
+    plans: Mapping[str, MeanPlan],
+    whole: Certificate,
+    entry: Mapping[str, object],
+    paying: Paying = NAMED,
+) -> tuple[Json, Certificate]:
+    """Release several sums over the same privacy units; the ledger is charged once, before any noise.
+
+    totals: Private sums, by name.
+    plans: Public sides of their releases.
+    whole: Of all together, with the costs of `costs_together`.
+    entry: Public description for the ledger's history.
+    paying: As in `publish`.
+    Returns releases, each with its own part of the certificate of all.
+    Raises BudgetError if the ledger refuses; no noise was drawn.
+    """
+    own = {name: whole.part(*_stages(name, plan)) for name, plan in plans.items()}
+    for name, plan in plans.items():
+        check(plan, own[name])
+    charge(paying, whole, entry)
+    released = {name: publish(totals[name], plan, certificate=own[name]) for name, plan in plans.items()}
+    return released, whole.fulfilled(added([each.achieved for each in released.values()]))
+
+
+@dataclass(frozen=True, eq=False)
+class OneDraw:
+    """Noise that one draw puts on all that several plans measure. Public.
+
+    plans: In the order of the coordinates; their designs say what is measured.
+    noise: On all coordinates.
+    guarantee: For all together.
+    """
+
+    plans: Mapping[str, MeanPlan]
+    noise: BoxNoise | GaussianNoise
+    guarantee: PureDP | ApproximateDP
+
+    @classmethod
+    def best(cls, plans: Mapping[str, MeanPlan], guarantee: Guarantee) -> Self | None:
+        """That with the least noise for a public number of units; None where shares have less.
+
+        Compared are products over the plans of `counted_power`, under one box and, with a delta, one
+        Gaussian. Plans whose records are not clipped on the grid have shares.
+
+        plans: As they were designed for equal shares of the budget.
+        guarantee: For all together.
+        """
+        on_grid = all(plan.size and plan.on_grid and plan.images is None for plan in plans.values())
+        if len(plans) < 2 or not on_grid or isinstance(guarantee, ZeroConcentratedDP):
+            return None
+        made = (cls.of_box(plans, guarantee), cls.of_gaussian(plans, guarantee))
+        draws = [draw for draw in made if draw is not None]
+        if not draws:
+            return None
+        shares = _logs(plans, {name: _design(plan) for name, plan in plans.items()})
+        best = min(draws, key=lambda draw: _logs(plans, draw.designs))
+        return best if _logs(plans, best.designs) < shares else None
+
+    @classmethod
+    def of_box(cls, plans: Mapping[str, MeanPlan], guarantee: PureDP | ApproximateDP) -> Self | None:
+        """One box on sums over cells; None where what is measured has no box."""
+        pure = PureDP(guarantee.epsilon)
+        if isinstance(guarantee, ApproximateDP):
+            plans = _under(equal_share(pure, len(plans)), plans)
+        if not all(
+            plan.answers_with_line and isinstance(_law(plan), BoxNoise) for plan in plans.values()
+        ):
+            return None
+        sides = tuple(side for plan in plans.values() for side in _sides(plan))
+        return cls(plans, cast("BoxNoise", body_noise("box", sides, pure)), guarantee)
+
+    @classmethod
+    def of_gaussian(
+        cls, plans: Mapping[str, MeanPlan], guarantee: PureDP | ApproximateDP
+    ) -> Self | None:
+        """One Gaussian; None where there is no delta, or a mechanism has other noise."""
+        if not isinstance(guarantee, ApproximateDP):
+            return None
+        plans = _under(gaussian_share(guarantee, len(plans)), plans)
+        laws = [_law(plan) for plan in plans.values()]
+        if not all(isinstance(law, GaussianNoise) for law in laws):
+            return None
+        scales = [scale for law in laws for scale in cast("GaussianNoise", law).scales]
+        return cls(plans, GaussianNoise(tuple(scales)), guarantee)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Number of coordinates of each plan."""
+        return {name: _design(plan).components for name, plan in self.plans.items()}
+
+    @property
+    def designs(self) -> dict[str, Design]:
+        """The design of each plan, with what it sees of the noise."""
+        sizes, laws = self.sizes, dict[str, NoiseLaw]()
+        if isinstance(self.noise, BoxNoise):
+            laws |= zip(sizes, parts_of(self.noise, tuple(sizes.values())), strict=True)
+        else:
+            scales = self.parted(self.noise.scales)
+            laws |= {name: GaussianNoise(tuple(own)) for name, own in scales.items()}
+        return {name: replace(_design(plan), noise=laws[name]) for name, plan in self.plans.items()}
+
+    def parted(self, values: Any) -> Json:
+        """One value a coordinate, dealt to the plans."""
+        made, start = {}, 0
+        for name, size in self.sizes.items():
+            made[name], start = values[start : start + size], start + size
+        return made
+
+    def achieved(self) -> Guarantee:
+        """What the scales in force give for all together, recomputed and rounded outward.
+
+        Raises DpfdaError if it is more than the guarantee.
+        """
+        if isinstance(self.noise, BoxNoise):
+            sides = tuple(side for plan in self.plans.values() for side in _sides(plan))
+            return recomputed(self.noise, "box", sides, PureDP(self.guarantee.epsilon))
+        epsilon, lost = self.guarantee.epsilon, Fraction(0)
+        for name, design in self.designs.items():
+            differences = _problem(self.plans[name]).differences(design)
+            rho = design.noise.achieved(*differences, ZeroConcentratedDP(Fraction(1)))
+            lost += cast("ZeroConcentratedDP", rho).rho
+        achieved = ApproximateDP(epsilon, gaussian_delta(epsilon, root_at_least(2 * lost)))
+        if not within(achieved, self.guarantee):
+            raise DpfdaError(
+                f"The mechanism's noise gives {achieved}, which is more than {self.guarantee}."
+            )
+        return achieved
+
+    def costs(self) -> dict[str, Cost]:
+        """What the one stage costs."""
+        return {ALL: cost_of(self.noise, self.achieved(), self.guarantee)}
+
+    @cached_property
+    def seen(self) -> dict[str, MeanPlan]:
+        """Each plan with what it sees of the noise, under the guarantee of all."""
+        return {
+            name: replace(self.plans[name], guarantee=self.guarantee, drawn=design)
+            for name, design in self.designs.items()
+        }
+
+    def paid(self, certificate: Certificate) -> dict[str, Paid]:
+        """All but the outputs; each part's law is recomputed and must keep the guarantee of all."""
+        return {name: cast("Paid", check(plan, certificate)) for name, plan in self.seen.items()}
+
+
+def publish_in_one_draw(
+    totals: Mapping[str, IntegerSum],
+    draw: OneDraw,
+    whole: Certificate,
+    entry: Mapping[str, object],
+    paying: Paying = NAMED,
+) -> tuple[Json, Certificate]:
+    """Release several sums over the same units with one draw of noise, at one charge.
+
+    totals: Private sums of what the plans of the draw measure.
+    whole: Of all together, with the costs of the draw.
+    entry, paying: As in `publish_together`.
+    Returns releases, each with the certificate of all: one draw paid for them.
+    Raises DpfdaError if the noise gives more than the guarantee; nothing was charged. Raises BudgetError
+    if the ledger refuses; no noise was drawn.
+    """
+    achieved, paid = draw.achieved(), draw.paid(whole)
+    charge(paying, whole, entry)
+    noise, released = draw.parted(draw.noise.draw()), {}
+    for name, plan in draw.plans.items():
+        sums = plan.measure(totals[name], paid[name].design)
+        released[name] = paid[name].release(sums.with_noise(noise[name]))
+    return released, whole.fulfilled(achieved)
+
+
+def _stages(name: str, plan: MeanPlan) -> list[str]:
+    """Names of a plan's stages that tell them from those of other plans."""
+    return [f"{name}: {stage}" for stage in plan.costs()]
+
+
+def _under(share: Guarantee, plans: Mapping[str, MeanPlan]) -> dict[str, MeanPlan]:
+    return {name: plan.remade(share, cast("int", plan.size)) for name, plan in plans.items()}
+
+
+def _logs(plans: Mapping[str, MeanPlan], designs: Mapping[str, Design]) -> float:
+    """Logarithm of the product of what designs of these plans are compared by."""
+    powers = (counted_power(_problem(plan), designs[name]) for name, plan in plans.items())
+    return sum(map(math.log, powers))
+
+
+def _problem(plan: MeanPlan) -> Problem:
+    return plan.problem(cast("int", plan.size))
+
+
+def _design(plan: MeanPlan) -> Design:
+    return cast("Design", plan.public_design)
+
+
+def _law(plan: MeanPlan) -> NoiseLaw:
+    return _design(plan).noise
+
+
+def _sides(plan: MeanPlan) -> tuple[int, ...]:
+    """How far one unit moves each integer that gets noise; it does not depend on the budget."""
+    kind, sides = _problem(plan).differences(_design(plan))
+    assert kind == "box" and not isinstance(sides, int)  # noqa: S101, PT018
+    return sides

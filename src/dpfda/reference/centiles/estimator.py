@@ -1,0 +1,247 @@
+"""Quantile curves as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpfda.bases.grids import check_domain, equally_spaced
+from dpfda.bases.protocol import flat_grid
+from dpfda.bounds import ValueBounds, read_bounds
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import shown, whole
+from dpfda.publication import Prepared
+from dpfda.records import LongCurves
+from dpfda.records.dask_arrays import is_dask
+from dpfda.records.labels import units_of
+from dpfda.records.observations import Observations, observations_from_array, observations_from_long
+from dpfda.reference.centiles.plan import QuantileCurvesPlan, quantile_curves_plan
+from dpfda.reference.centiles.release import MOST_LEVELS, read_quantile
+from dpfda.spine.arguments import Bounds, Columns, Labels, Number, Payer, Place, Protected, Records
+from dpfda.spine.choices import check_choices, check_count
+from dpfda.spine.curves import (
+    POINTS,
+    grid_of,
+    handed_curves,
+    is_pooled,
+    public_basis,
+    read_curves,
+    stated_ends,
+)
+from dpfda.spine.embedding import embedding_of
+from dpfda.spine.estimator import Estimator, warn_of_labels
+from dpfda.spine.settings import Reading, Settings
+from dpfda.spine.sums import matrix_on, read_block
+
+
+class PrivateQuantileCurves(Estimator):
+    """Quantile curves of curves, or of few visits a person, under differential privacy.
+
+    Percentiles of load at every hour; centiles of growth. They are smooth in time and never cross.
+
+    Parameters
+    ----------
+    epsilon : number or text
+        Privacy loss, positive.
+    delta, rho : number or text
+        As in `dpfda.PrivateMean`. With either, whole curves get several times less noise.
+    bounds : (lower, upper) or ValueBounds
+        Public bounds on values, in the units of the data; numbers, or curves on the grid. Values beyond
+        count as on them. The closer they follow what can be, the finer the curves.
+    levels : float or sequence of float
+        Shares below the curves that tables and pictures show, increasing, from .005 to .995, at most
+        16. What is released answers for any other at no cost.
+    domain : (a, b) or Domain
+        As in `dpfda.PrivateMean`. For few visits the public ends of time; ``grid_points`` with them,
+        where bounds are curves.
+    unit : str or PrivacyUnit, optional
+        As in `dpfda.PrivateMean`.
+    reading, ledger
+        As in `dpfda.PrivateMean`; ``missing="pooled"`` reads an array with gaps as few visits.
+
+    Attributes
+    ----------
+    release_ : ReleasedQuantileCurves
+        The published curves: ``release_[0.9](t)``.
+    n_features_in_, feature_names_in_
+        As in scikit-learn, for whole curves.
+
+    Notes
+    -----
+    **Guarantee.** One table of cells of time and value gets exact noise. A unit has one share in all,
+    divided among its values, however many they are; a curve has equal shares at all grid points. All
+    the rest follows the noisy table. Proof and measured errors: the page on quantile curves.
+
+    References
+    ----------
+    Cole & Green (1992) for centiles by smooth parameters of a law; Jones & Pewsey (2009) for its
+    skewness.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> hours = np.linspace(0, 24, 24)
+    >>> loads = 2 + np.sin(hours / 4) + 0.3 * rng.normal(size=(5000, 1))
+    >>> made = PrivateQuantileCurves(1.0, bounds=(0, 5), levels=(0.1, 0.5, 0.9), domain=(0, 24))
+    >>> release = made.fit(loads).release_
+    >>> bool(2.8 < release[0.5](6.0) < 3.2), bool(3.2 < release[0.9](6.0) < 3.6)
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        epsilon: Number = None,
+        delta: Number = 0.0,
+        *,
+        rho: Number = None,
+        bounds: Bounds = None,
+        levels: ArrayLike = (0.1, 0.5, 0.9),
+        domain: Place = None,
+        unit: Protected = None,
+        reading: Reading | None = None,
+        ledger: Payer = None,
+        **fields: object,
+    ) -> None:
+        self._keep(vars())
+
+    def fit(self, X: Records, y: Labels = None, groups: Labels = None) -> Self:
+        """Release quantile curves.
+
+        Parameters
+        ----------
+        X : array (n, m), DataFrame, Arrow table, DataArray or FDataGrid; or LongCurves, FDataIrregular
+            Curves on one grid, one a row; or visits, each with its time and value. Private.
+        y : None
+            Not read; where there are no `groups` a warning says so.
+        groups : array (n,) or str, optional
+            Privacy unit of each record, for `LongCurves` of each visit: for example the person. Private.
+
+        Returns
+        -------
+        self
+            With `release_`.
+
+        Raises
+        ------
+        ParameterError, DataError, BudgetError
+            As `PrivateMean.fit`.
+        """
+        warn_of_labels(y, groups)
+        # Whether arithmetic overflows depends on values: it may neither warn nor raise.
+        with np.errstate(all="ignore"):
+            prepared = self._prepare(X, groups)
+        self.release_ = prepared.plan.publish(prepared.total, self.paying())
+        if not prepared.plan.cells.visits:
+            self.n_features_in_ = self.release_.grid_points.size
+            self._set_feature_names(X, groups)
+        return self
+
+    def plan(self, n: int, columns: Columns = POINTS) -> QuantileCurvesPlan:
+        """What `fit` would publish of n units, from public numbers alone. No data are read.
+
+        Parameters
+        ----------
+        n : int
+            Number of privacy units.
+        columns : int or array (m,)
+            Number of equally spaced grid points, or the grid, where the domain has none of its own. With
+            ``missing="pooled"`` it is a plan for few visits.
+
+        Raises
+        ------
+        ParameterError
+            If a public parameter is unusable, as in `fit`.
+        """
+        check_choices(self)
+        settings = self.settings
+        basis = public_basis(settings, None, columns)
+        visits = settings.reading.missing == "pooled"
+        grid = flat_grid(basis)
+        return self._plan(settings, whole(n, "n", 2), None, grid, basis.domain_range, visits, True)
+
+    def _prepare(self, X: object, groups: object) -> Prepared[QuantileCurvesPlan, IntegerSum]:
+        """Everything before the noise. The result is private."""
+        check_choices(self)
+        self._bound()
+        settings = self.settings_for(X, groups)
+        if is_dask(X):
+            words = "be curves in memory, for quantile curves"
+            raise ParameterError("X", words, type(X).__name__)
+        if is_pooled(self.settings, X):
+            return self._visits(settings, X, groups)
+        values, basis, groups = read_curves(settings, None, X, groups)
+        reading, grid = settings.reading, flat_grid(basis)
+        matrix = matrix_on(values, basis, reading)
+        codes, count = units_of(groups, len(matrix), reading.invalid)
+        check_count(settings.unit.relation, count, reading.invalid)
+        plan = self._plan(settings, count, groups, grid, basis.domain_range, False)
+        curves = read_block(matrix, basis, reading)
+        usable = curves.usable
+        of = (np.arange(len(matrix)) if codes is None else codes)[usable]
+        cells = plan.cells.of_values(curves.values[usable], plan.lower, plan.upper)
+        return Prepared(plan, IntegerSum.of(plan.cells.curve_shares(cells, of, count)))
+
+    def _visits(
+        self, settings: Settings, X: object, groups: object
+    ) -> Prepared[QuantileCurvesPlan, IntegerSum]:
+        seen, grid, ends, labelled = _observations(settings, X, groups)
+        plan = self._plan(settings, seen.units, labelled or None, grid, ends, True)
+        return Prepared(plan, IntegerSum.of(plan.cells.visit_shares(seen, plan.lower, plan.upper)))
+
+    def _plan(
+        self, settings: Settings, count: int, groups: object, grid: Floats,
+        ends: tuple[float, float], visits: bool, planned: bool = False,
+    ) -> QuantileCurvesPlan:  # fmt: skip
+        if settings.reading.standardize:
+            raise ParameterError("standardize", "be False for quantile curves", "True")
+        if embedding_of(settings.reading) is not None:
+            words = "be the records themselves for quantile curves"
+            raise ParameterError("embed", words, "a method of one's own")
+        return quantile_curves_plan(
+            self.asked(), count, settings=settings, unit=settings.unit.called(groups), grid=grid,
+            ends=ends, bound=self._bound(), levels=self._levels(), visits=visits, planned=planned,
+        )  # fmt: skip
+
+    def _bound(self) -> ValueBounds:
+        bound = read_bounds(self.bounds, False)
+        if not isinstance(bound, ValueBounds):
+            words, remedy = "be (lower, upper) for quantile curves", "Give bounds on values."
+            raise ParameterError("bounds", words, shown(bound), remedy)
+        return bound
+
+    def _levels(self) -> tuple[float, ...]:
+        try:
+            given = list(self.levels)
+        except TypeError:
+            given = [self.levels]
+        made = tuple(read_quantile(level, "levels") for level in given[: MOST_LEVELS + 1])
+        if not 1 <= len(made) <= MOST_LEVELS or list(made) != sorted(set(made)):
+            words = f"be one to {MOST_LEVELS} increasing numbers from .005 to .995"
+            raise ParameterError("levels", words, shown(self.levels))
+        return made
+
+
+def _observations(
+    settings: Settings, X: object, groups: object
+) -> tuple[Observations, Floats, tuple[float, float], bool]:
+    """The visits, the public grid of the bounds and ends of time, and whether units are groups."""
+    domain, invalid = settings.domain, settings.reading.invalid
+    handed = handed_curves(X, groups, domain.grid_points, invalid)
+    given = domain.domain_range if domain.domain_range is not None else handed.domain_range
+    if not isinstance(handed.values, LongCurves):
+        grid = grid_of(settings, handed)
+        found = observations_from_array(handed.values, grid, handed.groups, invalid)
+        return found, grid, check_domain(given, grid), handed.groups is not None
+    if domain.grid_points is None:
+        ends = check_domain(stated_ends(given))
+        grid = equally_spaced(POINTS, ends)
+    else:
+        grid = np.asarray(domain.grid_points)
+        ends = check_domain(given, grid)
+    found = observations_from_long(handed.values, handed.groups, ends, invalid)
+    return found, grid, ends, handed.groups is not None or handed.values.groups is not None

@@ -1,0 +1,155 @@
+"""The plan of quantile curves: their table, and what is to be expected of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy
+
+from dpfda.bases.ordinary import Outlook, ordinary_curves, spread_evenly
+from dpfda.bounds import ValueBounds
+from dpfda.noise.shares import UNIT
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.encoding import floats
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import Guarantee
+from dpfda.publication import planner, stamp
+from dpfda.publication.tables import ShareTable, TablePlan
+from dpfda.reference.centiles.cells import Cells
+from dpfda.reference.centiles.fit import fitted
+from dpfda.reference.centiles.release import ReleasedQuantileCurves, bound_words, half_widths
+from dpfda.releases.shares import NoisyShares
+from dpfda.spine.choices import sizes_for, stated_size
+from dpfda.spine.settings import Settings, read_labels
+
+# Laws over which errors are expected: normal about ordinary curves, of such deviations.
+LAWS, QUICK = 6, 2
+DEVIATIONS = (0.05, 0.2)
+# A noise of curves is spread over about so many cells of time when the number of cells is chosen.
+USUAL = 16
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class QuantileCurvesPlan(TablePlan[ReleasedQuantileCurves]):
+    """Plan of quantile curves.
+
+    Parameters
+    ----------
+    table : ShareTable
+    cells : Cells
+    lower, upper : array (m,)
+        Bounds on the grid.
+    levels : tuple of float
+    about : mapping
+    designed : int
+        Number of units that the cells are for, and that errors are expected for.
+    """
+
+    table: ShareTable
+    cells: Cells
+    lower: Floats
+    upper: Floats
+    levels: tuple[float, ...]
+    about: Mapping[str, object]
+    designed: int
+    error_words = (
+        "root mean square at a point, over the levels, from the quantile curves of the population, "
+        "sampling included, for smooth curves"
+    )
+
+    @property
+    def size(self) -> int | None:  # type: ignore[override]
+        return self.table.public_size
+
+    def assemble(self, noisy: NoisyShares, certificate: Certificate) -> ReleasedQuantileCurves:
+        return ReleasedQuantileCurves(
+            noisy, self.cells, self.lower, self.upper, self.levels, self.levels[len(self.levels) // 2],
+            certificate, {**self.about, **stamp()},
+        )  # fmt: skip
+
+    @property
+    def scale(self) -> tuple[float, str]:
+        return float(np.mean(self.upper - self.lower)), "the distance between the bounds"
+
+    def outlook(self, quick: bool = False) -> Outlook:
+        return Outlook.of(self.scale[0] * self._foretold[: QUICK if quick else LAWS, 0])
+
+    def outlook_width(self, level: float) -> Outlook:
+        """As `band`, of the median or the level next to it."""
+        return Outlook.of(self.scale[0] * self._expected(LAWS, level)[:, 1])
+
+    @cached_property
+    def _foretold(self) -> Floats:
+        return self._expected(LAWS, 0.95)
+
+    def _expected(self, count: int, level: float) -> Floats:
+        """Error, and half-width of the band, (count, 2), of tables of invented units.
+
+        What a unit adds at one time is taken not to depend on another.
+        """
+        nodes, law = self.cells.nodes, self.table.law
+        generator = np.random.Generator(np.random.Philox(key=37))
+        centres = 0.25 + 0.5 * ordinary_curves(nodes.positions, count)
+        low, high = DEVIATIONS
+        edges = np.linspace(0.0, 1.0, self.cells.values + 1)
+        edges[0], edges[-1] = -np.inf, np.inf
+        found = []
+        for centre, place in zip(centres, spread_evenly(count, 1)[:, 0], strict=True):
+            deviation = low * (high / low) ** place
+            chances = np.diff(scipy.special.ndtr((edges - centre[:, None]) / deviation), axis=1)
+            expected = nodes.summed(chances)
+            # Whole curves are all seen in every cell of time, visits each in one.
+            share = expected.sum(axis=1, keepdims=True)
+            people = np.maximum(1.0, self.designed * (share if self.cells.visits else share**0))
+            seen = generator.multinomial(np.rint(people[:, 0]).astype(np.int64), expected / share)
+            noise = law.simulate(generator, 1)[0].reshape(expected.shape) / UNIT
+            table = seen * (self.designed * share / people) + noise
+            terms = self.cells.terms(self.size is not None)
+            made = fitted(table, nodes, terms, float(self.designed), self.table.deviation)
+            laws = made.at(nodes.positions)
+            off = [
+                laws.quantiles(p) - np.clip(centre + deviation * scipy.special.ndtri(p), 0.0, 1.0)
+                for p in self.levels
+            ]
+            middle = self.levels[len(self.levels) // 2]
+            half = half_widths(made, nodes.positions, nodes.positions, middle, level, True)
+            found.append((float(np.sqrt(np.mean(np.square(off)))), float(half.mean())))
+        return np.array(found)
+
+
+@planner
+def quantile_curves_plan(
+    guarantee: Guarantee,
+    count: int,
+    *,
+    settings: Settings,
+    unit: str,
+    grid: Floats,
+    ends: tuple[float, float],
+    bound: ValueBounds,
+    levels: tuple[float, ...],
+    visits: bool,
+    planned: bool = False,
+) -> QuantileCurvesPlan:
+    """The plan of quantile curves; `count` units are there, or are planned."""
+    size, known = sizes_for(settings, count, planned)
+    designed = count if planned else stated_size(known, "public_size")
+    relation = settings.unit.relation
+    parts = (UNIT,) if visits else (UNIT // USUAL,) * USUAL
+    trial = ShareTable(1, guarantee, relation, unit, size, parts=parts)
+    cells = Cells.chosen(designed / trial.deviation, grid, ends, visits)
+    words = {
+        "summary": "quantile curves",
+        "bound": bound_words(bound, unit),
+        "basis": cells.describe(),
+    }
+    tuning = {"name": "quantile curves", "cells": [cells.times, cells.values]}
+    table = ShareTable(
+        cells.size, guarantee, relation, unit, size, "auto", words, tuning, parts=cells.parts
+    )
+    about = {"summary": "quantile curves", **read_labels(settings.domain.labels)}
+    lower, upper = (floats(end.tolist()) for end in bound.curves_on(grid))
+    return QuantileCurvesPlan(table, cells, lower, upper, levels, about, designed)
