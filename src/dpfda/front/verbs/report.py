@@ -10,7 +10,6 @@ from dpfda.command import options as o
 from dpfda.command.functions import Verb
 from dpfda.command.running import say
 from dpfda.numerics.errors import ParameterError, needed
-from dpfda.views.languages import ENGLISH, Language
 
 if TYPE_CHECKING:
     from dpfda.releases.base import Release
@@ -26,7 +25,7 @@ def report(
     delta: str | None = None,
     x_label: str | None = None,
     y_label: str | None = None,
-    language: str = ENGLISH,
+    language: str = "en",
     overwrite: bool = False,
 ) -> None:
     """Write a report that can be printed and signed: pictures, words, guarantees, what they add up to.
@@ -53,6 +52,7 @@ def report(
     from dpfda.numerics.parameters import plain_words
     from dpfda.releases.files import write_text
     from dpfda.releases.pages import registry_entry, report_page
+    from dpfda.views.languages import Language
     from dpfda.views.page import to_html
 
     said = Language(language)

@@ -7,12 +7,12 @@ from pathlib import Path
 from dpfda.command import options as o
 from dpfda.command.functions import Verb
 from dpfda.command.running import print_json, say
-from dpfda.views.languages import ENGLISH, Language
 
 
-def show(file: Path, *, language: str = ENGLISH, as_json: bool = False) -> None:
+def show(file: Path, *, language: str = "en", as_json: bool = False) -> None:
     """Say in plain words what a release promises, to whom, and how accurate it is."""
     from dpfda.command.files import opened
+    from dpfda.views.languages import Language
 
     release = opened(file)
     if as_json:
