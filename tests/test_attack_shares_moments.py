@@ -215,7 +215,7 @@ def moved(plan: Any, one: np.ndarray, other: np.ndarray) -> list[float]:
     if hasattr(plan, "scores"):
         sums = [plan.scores(each, moments) for each in (one, other)]
         counts = [np.array(each.with_noise([0] * each.components), dtype=object) for each in sums]
-        ratios.append(sum(abs(counts[0] - counts[1])) / plan.width)
+        ratios.append(sum(abs(counts[0] - counts[1])) / plan.widths["scores"])
     return ratios
 
 

@@ -82,7 +82,7 @@ def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     # What a band holds does not hang on how many draws its width is from.
     drawing = (
         "releases.bands",
-        "comparison.difference_release",
+        "mean.comparison.difference_release",
         "covariance.release",
         "density.cell_errors",
     )
