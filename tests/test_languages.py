@@ -139,7 +139,7 @@ def test_what_is_said_of_the_whole_page_is_in_its_language():
 def test_axes_are_numbered_and_named_in_the_language():
     language = Language("de")
     view = language.all(made("density").view())
-    axis = draw(view, language=language)
+    axis = draw(view, language="de")
     axis.figure.draw_without_rendering()
     ticks = [text.get_text() for text in axis.get_xticklabels()]
     assert "0,2" in ticks

@@ -16,7 +16,7 @@ import numpy as np
 from dpfda.numerics.errors import ParameterError, needed
 from dpfda.numerics.parameters import shown
 from dpfda.numerics.words import visible
-from dpfda.views.languages import IN_ENGLISH, Language, numbered
+from dpfda.views.languages import ENGLISH, Language, numbered
 from dpfda.views.shapes import Curve, Image, Line, View
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def given_axis(ax: object) -> Axes | None:
     return ax
 
 
-def draw(view: View, ax: Axes | None = None, language: Language = IN_ENGLISH) -> Axes:
+def draw(view: View, ax: Axes | None = None, language: str = ENGLISH) -> Axes:
     """Draw a view on a matplotlib axis.
 
     Parameters
@@ -64,14 +64,17 @@ def draw(view: View, ax: Axes | None = None, language: Language = IN_ENGLISH) ->
     view : Curve or Image
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-    language : Language, optional
+    language : {"en", "de", "fr"}, default "en"
         Of what is added to the view's own words: numbers, and which part is shown.
 
     Raises
     ------
     MissingExtraError
         If matplotlib is not installed.
+    ParameterError
+        If the language is not one of these.
     """
+    said = Language(language)
     axis = given_axis(ax) or _new_axis(view)
     _fill(view, axis)
     rows = isinstance(view, Image) and view.rows
@@ -80,7 +83,7 @@ def draw(view: View, ax: Axes | None = None, language: Language = IN_ENGLISH) ->
     figure = axis.get_figure(root=True)
     inches = axis.get_window_extent().width / (figure.dpi if figure is not None else 100.0)
     # What is shown of how much.
-    ends = language.text(_spoken_part(view))
+    ends = said.text(_spoken_part(view))
     columns = min(
         SQUARE_COLUMNS if isinstance(view, Image) and (view.square or view.rows) else TITLE_COLUMNS,
         max(20, int(TITLE_COLUMNS * inches / USUAL)),
@@ -88,8 +91,8 @@ def draw(view: View, ax: Axes | None = None, language: Language = IN_ENGLISH) ->
     lines = _balanced(view.title, columns) + _balanced(f"{view.subtitle}{ends}", columns)
     # In the middle, where a title of the caller's own takes its place.
     _write(axis.set_title("", fontsize="medium"), *lines)
-    if language != IN_ENGLISH:
-        _write_numbers(axis, language)
+    if language != ENGLISH:
+        _write_numbers(axis, said)
     return axis
 
 

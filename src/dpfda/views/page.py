@@ -113,7 +113,7 @@ def rendered(
     )
     made.filters |= {"blocks": _blocks, "said": language.text}
     return made.get_template(template).render(
-        svg=_Pictures(language).svg, language=language.name, **shown
+        svg=_Pictures(language.name).svg, language=language.name, **shown
     )
 
 
@@ -137,7 +137,7 @@ def _blocks(paragraphs: Sequence[str]) -> list[tuple[str, list[str]]]:
 class _Pictures:
     """Draws views as SVG whose inner names do not meet on one page."""
 
-    def __init__(self, language: Language) -> None:
+    def __init__(self, language: str) -> None:
         self._count, self._language = 0, language
 
     def svg(self, view: View, size: tuple[float, float] | None = None) -> Markup:
