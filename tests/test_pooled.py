@@ -19,13 +19,13 @@ from dpfda.bases.cells import CellGrid
 from dpfda.errors import DataError, ParameterError
 from dpfda.estimates.pooled import CORNERS, PooledMean, cells_for
 from dpfda.mean.sparse import prepare_pooled
-from dpfda.mean.sparse_release import ReleasedPooledMean
 from dpfda.noise import KNormNoise
 from dpfda.noise.shares import UNIT, share_noise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import Neighbours, PureDP
 from dpfda.records import LongCurves
 from dpfda.records.observations import Observations
+from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.testing import check_release, exact_totals
 from statistical import Audit, cut_noise
 

@@ -58,7 +58,6 @@ from dpfda.mean.comparison.difference_release import ReleasedDifference
 from dpfda.mean.comparison.release import ReleasedComparison
 from dpfda.mean.comparison.tested_release import ReleasedTest
 from dpfda.mean.running.release import ReleasedRunningMean
-from dpfda.mean.sparse_release import ReleasedPooledMean
 from dpfda.mean.spread_release import MeanAndVariance
 from dpfda.mean.streams import MeanStream
 from dpfda.mean.two_looks import TwoLooks
@@ -78,6 +77,7 @@ from dpfda.releases.combined import CombinedMean
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.lattice import LatticeRelease
+from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.releases.staged import TwoStageFunction
 from dpfda.sampler.release import ReleasedCurveSampler
 from dpfda.scalar.release import ReleasedScalarOnFunction

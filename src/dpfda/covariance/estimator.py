@@ -19,8 +19,6 @@ from dpfda.covariance.release import ReleasedCovariance
 from dpfda.covariance.sparse import SparsePlan, plan_sparse, prepare_sparse, publish_sparse
 from dpfda.covariance.sparse_release import ReleasedSparseCovariance
 from dpfda.covariance.strategies import Center, Exponential, MatrixNoise, open_share, subspace_shares
-from dpfda.mean.sparse import refuse_pooled
-from dpfda.mean.sparse_release import ReleasedPooledMean
 from dpfda.noise import achieved_guarantee
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
@@ -34,6 +32,7 @@ from dpfda.records.frames import units_apart
 from dpfda.records.second_moments import OuterSum
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.spine.arguments import (
     Bounds,
     Columns,
@@ -51,6 +50,7 @@ from dpfda.spine.choices import check_choices, check_interval, mean_plan, public
 from dpfda.spine.clusters import total_on_cluster
 from dpfda.spine.curves import POINTS, is_pooled, public_basis, read_curves, unit_curves
 from dpfda.spine.estimator import Estimator, warn_of_labels
+from dpfda.spine.pooled_curves import refuse_pooled
 from dpfda.spine.settings import Reading, Settings, read_labels
 from dpfda.spine.sums import Summation
 

@@ -26,15 +26,6 @@ from dpfda.covariance.pairs import cells_along
 from dpfda.covariance.plan import MEAN, MOMENTS
 from dpfda.covariance.sparse_release import FINAL, PARTS, ReleasedSparseCovariance
 from dpfda.covariance.strategies import Center, MatrixNoise, open_share
-from dpfda.mean.sparse import (
-    NOISES,
-    PooledPlan,
-    planned_ends,
-    pooled_observations,
-    pooled_plan,
-    two_bounds,
-)
-from dpfda.mean.sparse_release import ReleasedPooledMean
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
@@ -47,11 +38,20 @@ from dpfda.publication import NAMED, Paying, Prepared, charge, planner, recomput
 from dpfda.publication.again import PlanAgain
 from dpfda.publication.tables import ShareTable
 from dpfda.records.observations import CORNERS, Observations
+from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.releases.shares import NoisyShares
 from dpfda.spine.choices import check_choices, sizes_for, stated_size
 from dpfda.spine.curves import POINTS
 from dpfda.spine.embedding import embedding_of
 from dpfda.spine.estimator import Estimator
+from dpfda.spine.pooled_curves import (
+    NOISES,
+    PooledPlan,
+    planned_ends,
+    pooled_observations,
+    pooled_plan,
+    two_bounds,
+)
 from dpfda.spine.settings import Settings, read_labels
 
 SUMMARY = "curves that are pooled"

@@ -16,7 +16,6 @@ from dpfda.bases.grids import check_points, frozen
 from dpfda.covariance.components_release import center_words, second_order, stated_deviation
 from dpfda.covariance.pairs import FUNCTIONS, PairEstimate
 from dpfda.covariance.surface import CovarianceSurface
-from dpfda.mean.sparse_release import ReleasedPooledMean
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
@@ -27,6 +26,7 @@ from dpfda.releases import entries as file
 from dpfda.releases.bands import check_level, largest_size
 from dpfda.releases.costs import certified
 from dpfda.releases.facts import Stated
+from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import NoisyShares, used_units
 

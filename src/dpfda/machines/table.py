@@ -7,7 +7,7 @@ puts all of it into its own. So a unit is a point of the simplex: its numbers ar
 sum is at most w = 2^20, whatever its records are. The table of all units moves by at most 2 w in l1,
 2^(1/2) w in l2, when one unit takes the place of another, and by w when one comes or goes:
 `dpfda.noise.shares`, as for means of curves that were observed here and there
-(`dpfda.mean.sparse`). All the rest follows from the noisy table (`dpfda.estimates.pooled`).
+(`dpfda.spine.pooled_curves`). All the rest follows from the noisy table (`dpfda.estimates.pooled`).
 """
 
 from __future__ import annotations

@@ -14,13 +14,7 @@ from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import read_bounds
 from dpfda.mean.pooled import PooledMean
 from dpfda.mean.public_curves import read_public_curves
-from dpfda.mean.sparse import (
-    PooledPlan,
-    plan_pooled,
-    prepare_pooled,
-    refuse_pooled,
-)
-from dpfda.mean.sparse_release import ReleasedPooledMean
+from dpfda.mean.sparse import plan_pooled, prepare_pooled
 from dpfda.mean.spread import both_plans, check_share, publish_both
 from dpfda.mean.spread_release import MeanAndVariance
 from dpfda.mean.streams import InBlocks, counted, open_summation, refuse_irregular
@@ -35,6 +29,7 @@ from dpfda.records import Curves, LongCurves
 from dpfda.records.dask_arrays import is_dask, sample
 from dpfda.records.frames import units_apart
 from dpfda.records.labels import units_of
+from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.spine.arguments import (
     Bounds,
     Columns,
@@ -53,6 +48,7 @@ from dpfda.spine.clusters import total_on_cluster
 from dpfda.spine.curves import POINTS, is_pooled, public_basis, read_curves, unit_curves
 from dpfda.spine.embedding import own_fit
 from dpfda.spine.estimator import warn_of_labels
+from dpfda.spine.pooled_curves import PooledPlan, refuse_pooled
 from dpfda.spine.settings import Reading, Settings
 from dpfda.spine.sums import Readable, Summation, Summed, matrix_on
 

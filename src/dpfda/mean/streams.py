@@ -8,7 +8,6 @@ from typing import NoReturn, Self
 
 import numpy as np
 
-from dpfda.mean.sparse_release import ReleasedPooledMean
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, DpfdaError, ParameterError
 from dpfda.numerics.parameters import shown
@@ -18,6 +17,7 @@ from dpfda.publication.means import ReleasedMean
 from dpfda.records import LongCurves
 from dpfda.records.arrow import arrow_table, blocks_of
 from dpfda.records.containers import column_labels
+from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.spine.arguments import Bounds, Functions, Labels, Noise, Number, PublicCurves, Records
 from dpfda.spine.choices import check_count
 from dpfda.spine.curves import check_same_grid, handed_curves

@@ -21,7 +21,6 @@ from dpfda.mean.comparison.plan import (
     shared_design,
 )
 from dpfda.mean.pooled import PooledMean
-from dpfda.mean.sparse import refuse_pooled
 from dpfda.mean.streams import refuse_irregular
 from dpfda.mean.two_looks import TwoLooks
 from dpfda.numerics.aggregate import IntegerSum
@@ -59,6 +58,7 @@ from dpfda.spine.memberships import (
     rows_of_level,
     unit_keys,
 )
+from dpfda.spine.pooled_curves import refuse_pooled
 from dpfda.spine.settings import Reading, Settings
 from dpfda.spine.sums import Summation, matrix_on
 
