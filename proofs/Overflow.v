@@ -112,6 +112,63 @@ Proof.
   rewrite E, Rlt_bool_true in C by exact T. unfold finite, near64. tauto.
 Qed.
 
+(** A result below the largest double is finite. *)
+Lemma plus_fits : forall a b, finite a -> finite b -> Rabs (rounded (B2R a + B2R b)) < top -> finite (plus64 a b).
+Proof.
+  intros a b A B T. pose proof (Bplus_correct 53 1024 precision exponents mode_NE a b A B) as C.
+  rewrite Rlt_bool_true in C by exact T. apply C.
+Qed.
+
+Lemma minus_fits : forall a b, finite a -> finite b -> Rabs (rounded (B2R a - B2R b)) < top -> finite (minus64 a b).
+Proof.
+  intros a b A B T. pose proof (Bminus_correct 53 1024 precision exponents mode_NE a b A B) as C.
+  rewrite Rlt_bool_true in C by exact T. apply C.
+Qed.
+
+Lemma times_fits : forall a b, finite a -> finite b -> Rabs (rounded (B2R a * B2R b)) < top -> finite (times64 a b).
+Proof.
+  intros a b A B T. pose proof (Bmult_correct 53 1024 precision exponents mode_NE a b) as C.
+  rewrite Rlt_bool_true in C by exact T. unfold finite, times64 in *. destruct C as [_ [-> _]]. now rewrite A, B.
+Qed.
+
+Lemma over_fits : forall a b, finite a -> B2R b <> 0 -> Rabs (rounded (B2R a / B2R b)) < top -> finite (over64 a b).
+Proof.
+  intros a b A B T. pose proof (Bdiv_correct 53 1024 precision exponents mode_NE a b B) as C.
+  rewrite Rlt_bool_true in C by exact T. unfold finite, over64 in *. destruct C as [_ [-> _]]. exact A.
+Qed.
+
+(** Finite numbers make no number that is none, and a sum with a size is not infinite below but for its other part. *)
+Lemma times_is_a_number : forall a b, finite a -> finite b -> is_nan (times64 a b) = false.
+Proof.
+  intros a b A B. pose proof (Bmult_correct 53 1024 precision exponents mode_NE a b) as C.
+  destruct (Rlt_bool _ _).
+  - destruct C as [_ [F _]]. unfold times64, finite in *. rewrite A, B in F.
+    destruct (Bmult mode_NE a b); easy.
+  - unfold times64. destruct (Bmult mode_NE a b); easy.
+Qed.
+
+Lemma minus_is_a_number : forall a b, is_nan a = false -> finite b -> is_nan (minus64 a b) = false.
+Proof.
+  intros a b A B. destruct (is_finite a) eqn:F.
+  - pose proof (Bminus_correct 53 1024 precision exponents mode_NE a b F B) as C.
+    destruct (Rlt_bool _ _); unfold minus64 in *.
+    + destruct C as [_ [G _]]. destruct (Bminus mode_NE a b); easy.
+    + destruct C as [C _]. destruct (Bminus mode_NE a b); easy.
+  - destruct a; try easy. destruct b; easy.
+Qed.
+
+Lemma size_plus_low : forall a r, plus64 (size64 a) r = B754_infinity true -> r = B754_infinity true.
+Proof.
+  intros a r E. destruct (is_finite a) eqn:A.
+  - destruct (is_finite r) eqn:B.
+    + pose proof (Bplus_correct 53 1024 precision exponents mode_NE (size64 a) r) as C.
+      unfold size64, plus64 in *. rewrite is_finite_Babs in C. specialize (C A B).
+      destruct (Rlt_bool _ _); [destruct C as [_ [F _]]; rewrite E in F; discriminate|].
+      destruct C as [C _]. rewrite E in C. replace (Bsign (Babs a)) with false in C by (destruct a; reflexivity). discriminate.
+    + destruct r as [|[]| |]; try discriminate; destruct a; try discriminate; reflexivity.
+  - destruct a; try discriminate. destruct r as [|[]| |]; try discriminate; reflexivity.
+Qed.
+
 (** From here on only these lemmas are known of operations. *)
 #[global] Opaque plus64 minus64 times64 over64 root64 size64 near64.
 

@@ -88,10 +88,10 @@ Theorem doubles_pair_product : forall h1 l1 r1 h2 l2 r2 x y, pair_says h1 l1 r1 
 Proof.
   intros h1 l1 r1 h2 l2 r2 x y X Y product rest F L.
   destruct (rest_finite _ _ L) as [Ft [Fr [Fs [Es El]]]]. split; [exact Fs|].
-  destruct (outward_finite _ F) as [G E]. clear F. fold rest in G, E. Time apart.
-  subst rest. unfold rest_of_product64 in Fr. Time apart.
+  destruct (outward_finite _ F) as [G E]. clear F. fold rest in G, E. apart.
+  subst rest. unfold rest_of_product64 in Fr. apart.
   destruct (product_rest_finite h1 h2 ltac:(assumption)) as [_ [_ [_ [E1 E2]]]].
   destruct X as [_ X], Y as [_ Y]; try assumption. destruct unit64_is as [_ U], underflow64_is as [_ V].
-  subst product. unfold pair_product_radius64. cbv zeta. unfold rest_of_product64 in *. Time in_reals.
-  Time apply product_of_pairs_is_enclosed; auto using double_is_float.
+  subst product. unfold pair_product_radius64. cbv zeta. unfold rest_of_product64 in *. in_reals.
+  apply product_of_pairs_is_enclosed; auto using double_is_float.
 Qed.

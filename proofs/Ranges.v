@@ -1,0 +1,209 @@
+(** All doubles again: integers that are decided, entries that are clipped, logarithms, cosines and sines. *)
+
+From Coq Require Import ZArith Reals Lra Lia List Bool.
+From Flocq Require Import Core BinarySingleNaN.
+From Proofs Require Import FloatConstants Exact Enclosures Twofold Polynomials Logarithm Turns Products Numbers Overflow.
+Import ListNotations.
+Open Scope R_scope.
+#[local] Existing Instances precision exponents.
+
+(** * Nearest integers *)
+
+Definition rint64 (a : double) : double := Bnearbyint mode_NE a.
+Definition decided64 : double := near64 decided.
+Definition nearest_distance64 (m r : double) : double := plus64 (size64 (minus64 m (rint64 m))) r.
+
+Lemma decided64_is : finite decided64 /\ B2R decided64 = decided.
+Proof. unfold decided64, decided. constant 40%Z. Qed.
+
+Lemma rint_is : forall a, finite a -> exists n, B2R (rint64 a) = IZR n.
+Proof.
+  intros a A. destruct (Bnearbyint_correct 53 1024 exponents mode_NE a) as [E _]. unfold rint64. rewrite E.
+  rewrite round_FIX_IZR. eexists. reflexivity.
+Qed.
+
+(** An integer is taken only where the distance is known to be small: whatever middle and radius are. Radii of the
+    program are sums of sizes and products of such, and so none is infinite below zero. *)
+Theorem doubles_nearest : forall m r x, says m r x -> r <> B754_infinity true ->
+  Bltb (nearest_distance64 m r) decided64 = true ->
+  exists n, B2R (rint64 m) = IZR n /\ Rabs (x - IZR n) < 1 / 2.
+Proof.
+  intros m r x X Low Less. destruct decided64_is as [Df De]. unfold nearest_distance64 in *.
+  assert (F : finite (plus64 (size64 (minus64 m (rint64 m))) r)).
+  { destruct (plus64 (size64 (minus64 m (rint64 m))) r) as [|[]| |] eqn:E; try reflexivity.
+    - elim Low. apply size_plus_low with (1 := E).
+    - destruct decided64; discriminate.
+    - destruct decided64; discriminate. }
+  rewrite Bltb_correct in Less by assumption.
+  destruct (Rlt_bool_spec (B2R (plus64 (size64 (minus64 m (rint64 m))) r)) (B2R decided64)) as [L|]; [|discriminate].
+  apart. destruct X as [_ X]; [assumption|]. destruct (rint_is m ltac:(assumption)) as [n N].
+  exists n. split; [exact N|]. apply nearest_is_determined with (B2R m) (B2R r); try apply double_is_float; try assumption.
+  - rewrite <- N. apply double_is_float.
+  - unfold nearest_distance. rewrite De in L. rewrite <- N.
+    match goal with E : B2R (plus64 _ _) = _ |- _ => rewrite E in L end.
+    match goal with E : B2R (size64 _) = _ |- _ => rewrite E in L end.
+    match goal with E : B2R (minus64 _ _) = _ |- _ => rewrite E in L end. exact L.
+Qed.
+
+(** * Entries of a row (`numerics/numba_loops.py`): scaled, clipped and rounded *)
+
+Definition min64 (a b : double) : double := if Bltb b a then b else a.
+Definition max64 (a b : double) : double := if Bltb a b then b else a.
+Definition clipped64 (v h : double) : double := max64 (min64 v h) (Bopp h).
+Definition entry64 (x s c h : double) : double := rint64 (clipped64 (minus64 (times64 x s) c) h).
+
+Lemma clipped_inside : forall v h, is_nan v = false -> finite h -> 0 <= B2R h ->
+  finite (clipped64 v h) /\ Rabs (B2R (clipped64 v h)) <= B2R h /\
+  (finite v -> B2R (clipped64 v h) = Rmax (Rmin (B2R v) (B2R h)) (- B2R h)).
+Proof.
+  intros v h V H P.
+  assert (O : finite (Bopp h)) by (unfold finite; now rewrite is_finite_Bopp).
+  assert (Min : (finite (min64 v h) /\ B2R (min64 v h) <= B2R h /\
+      (finite v -> B2R (min64 v h) = Rmin (B2R v) (B2R h))) \/ min64 v h = B754_infinity true /\ ~ finite v).
+  { unfold min64. destruct (is_finite v) eqn:F.
+    - left. rewrite Bltb_correct by assumption. destruct (Rlt_bool_spec (B2R h) (B2R v)).
+      + repeat split; [exact H|lra|]. intros _. rewrite Rmin_right; lra.
+      + repeat split; [exact F|lra|]. intros _. rewrite Rmin_left; lra.
+    - destruct v as [|[]| |]; try discriminate.
+      + right. destruct h; try discriminate; simpl; split; discriminate || reflexivity.
+      + left. destruct h; try discriminate; simpl Bltb; cbv iota; repeat split; try assumption; try apply Rle_refl; discriminate. }
+  unfold clipped64, max64. destruct Min as [[F [L E]]|[-> N]].
+  - rewrite Bltb_correct by assumption. rewrite B2R_Bopp. destruct (Rlt_bool_spec (B2R (min64 v h)) (- B2R h)).
+    + repeat split; [exact O| |].
+      * rewrite B2R_Bopp, Rabs_Ropp, Rabs_right; lra.
+      * intros G. rewrite <- (E G), B2R_Bopp, Rmax_right; lra.
+    + repeat split; [exact F|apply Rabs_le; lra|]. intros G. rewrite <- (E G), Rmax_left; lra.
+  - assert (Bltb (B754_infinity true) (Bopp h) = true) as -> by (destruct h; try discriminate; reflexivity).
+    repeat split; [exact O| |].
+    + rewrite B2R_Bopp, Rabs_Ropp, Rabs_right; lra.
+    + intros G. now elim N.
+Qed.
+
+(** Every finite number, scale and centre: the entry is an integer of at most the half-width, also where a
+    product or difference overflows. *)
+Theorem doubles_entry : forall x s c h w, finite x -> finite s -> finite c -> finite h -> B2R h = IZR w -> (0 <= w)%Z ->
+  exists n, finite (entry64 x s c h) /\ B2R (entry64 x s c h) = IZR n /\ (Z.abs n <= w)%Z.
+Proof.
+  intros x s c h w X S C H W P. assert (P' : 0 <= B2R h) by (rewrite W; apply IZR_le, P).
+  destruct (clipped_inside (minus64 (times64 x s) c) h) as [F [B _]];
+    [apply minus_is_a_number; [apply times_is_a_number; assumption|assumption]|exact H|exact P'|].
+  unfold entry64. set (v := clipped64 _ h) in *.
+  destruct (Bnearbyint_correct 53 1024 exponents mode_NE v) as [E [G _]]. unfold rint64. fold v.
+  rewrite round_FIX_IZR in E. exists (ZnearestE (B2R v)). split; [unfold finite in *; congruence|]. split; [exact E|].
+  rewrite W in B. apply Rabs_le_inv in B.
+  assert (- w <= ZnearestE (B2R v) <= w)%Z; [|lia]. split.
+  - rewrite <- (Zrnd_IZR ZnearestE (- w)). apply Zrnd_le; [apply valid_rnd_N|]. rewrite opp_IZR. lra.
+  - rewrite <- (Zrnd_IZR ZnearestE w). apply Zrnd_le; [apply valid_rnd_N|]. lra.
+Qed.
+
+(** * Logarithms, cosines and sines: no step comes near the largest double *)
+
+(** A finite number of at most k in size. *)
+Definition within (k : Z) (a : double) : Prop := finite a /\ Rabs (B2R a) <= IZR k.
+
+Lemma rounded_small : forall x k, (0 <= k <= 2 ^ 53)%Z -> Rabs x <= IZR k -> Rabs (rounded x) <= IZR k < top.
+Proof.
+  intros x k K X. split.
+  - rewrite <- (integers_are_floats k) by lia. apply Rabs_le. apply Rabs_le_inv in X. rewrite <- rounded_opp.
+    split; (apply round_le; [apply FLT_exp_valid; reflexivity|apply valid_rnd_N|lra]).
+  - apply Rle_lt_trans with (IZR (2 ^ 53)); [apply IZR_le; lia|].
+    change (IZR (2 ^ 53)) with (bpow radix2 53). apply bpow_lt. lia.
+Qed.
+
+Lemma plus_within : forall a b k, finite a -> finite b -> (0 <= k <= 2 ^ 53)%Z -> Rabs (B2R a + B2R b) <= IZR k ->
+  within k (plus64 a b) /\ B2R (plus64 a b) = rounded (B2R a + B2R b).
+Proof.
+  intros a b k A B K X. destruct (rounded_small _ k K X) as [Y T].
+  assert (F : finite (plus64 a b)) by (apply plus_fits; lra || assumption).
+  destruct (plus_finite _ _ F) as [_ [_ E]]. split; [split; [exact F|now rewrite E]|exact E].
+Qed.
+
+Lemma minus_within : forall a b k, finite a -> finite b -> (0 <= k <= 2 ^ 53)%Z -> Rabs (B2R a - B2R b) <= IZR k ->
+  within k (minus64 a b) /\ B2R (minus64 a b) = rounded (B2R a - B2R b).
+Proof.
+  intros a b k A B K X. destruct (rounded_small _ k K X) as [Y T].
+  assert (F : finite (minus64 a b)) by (apply minus_fits; lra || assumption).
+  destruct (minus_finite _ _ F) as [_ [_ E]]. split; [split; [exact F|now rewrite E]|exact E].
+Qed.
+
+Lemma times_within : forall a b k, finite a -> finite b -> (0 <= k <= 2 ^ 53)%Z -> Rabs (B2R a * B2R b) <= IZR k ->
+  within k (times64 a b) /\ B2R (times64 a b) = rounded (B2R a * B2R b).
+Proof.
+  intros a b k A B K X. destruct (rounded_small _ k K X) as [Y T].
+  assert (F : finite (times64 a b)) by (apply times_fits; lra || assumption).
+  destruct (times_finite _ _ F) as [_ [_ E]]. split; [split; [exact F|now rewrite E]|exact E].
+Qed.
+
+Lemma over_within : forall a b k, finite a -> finite b -> B2R b <> 0 -> (0 <= k <= 2 ^ 53)%Z ->
+  Rabs (B2R a / B2R b) <= IZR k -> within k (over64 a b) /\ B2R (over64 a b) = rounded (B2R a / B2R b).
+Proof.
+  intros a b k A B Z K X. destruct (rounded_small _ k K X) as [Y T].
+  assert (F : finite (over64 a b)) by (apply over_fits; lra || assumption).
+  destruct (over_finite _ _ B F) as [_ [_ E]]. split; [split; [exact F|now rewrite E]|exact E].
+Qed.
+
+(** Coefficients are doubles of at most one. *)
+Definition coefficient (c : R) : Prop := is_float c /\ Rabs c <= 1.
+Definition doubles64 (terms : list R) : list double := map near64 terms.
+
+Lemma coefficient_is : forall c, coefficient c -> within 1 (near64 c) /\ B2R (near64 c) = c.
+Proof.
+  intros c [F S]. assert (E : rounded c = c) by (apply round_generic; [apply valid_rnd_N|exact F]).
+  destruct (near_is c) as [G H]; [rewrite E; apply Rle_lt_trans with (1 := S); apply (bpow_lt radix2 0 1024); lia|].
+  rewrite E in H. repeat split; [exact G|now rewrite H|exact H].
+Qed.
+
+Definition horner64 (x : double) (terms : list double) : double :=
+  match terms with
+  | [] => zero64
+  | first :: rest => fold_left (fun sum term => plus64 (times64 sum x) term) rest first
+  end.
+
+Lemma horner_folds : forall terms x first sum k, within 1 x -> within k first -> B2R first = sum ->
+  Forall coefficient terms -> (0 <= k)%Z -> (k + Z.of_nat (length terms) <= 1000)%Z ->
+  within (k + Z.of_nat (length terms)) (fold_left (fun sum term => plus64 (times64 sum x) term) (doubles64 terms) first) /\
+  B2R (fold_left (fun sum term => plus64 (times64 sum x) term) (doubles64 terms) first) =
+    fold_left (fun sum term => rounded (rounded (sum * B2R x) + term)) terms sum.
+Proof.
+  induction terms as [|c rest IH]; intros x first sum k X F E C K L.
+  - simpl. rewrite Z.add_0_r. split; [exact F|exact E].
+  - simpl length in *. rewrite Nat2Z.inj_succ in *. inversion C as [|c' rest' Cc Cr]. subst.
+    destruct (coefficient_is c Cc) as [Wc Ec]. destruct X as [Fx Bx], F as [Ff Bf], Wc as [Fc Bc].
+    destruct (times_within first x k Ff Fx ltac:(lia)) as [[Ft Bt] Et].
+    { rewrite Rabs_mult. pose proof (Rabs_pos (B2R first)). pose proof (Rabs_pos (B2R x)). nra. }
+    destruct (plus_within (times64 first x) (near64 c) (k + 1) Ft Fc ltac:(lia)) as [Wp Ep].
+    { apply Rle_trans with (1 := Rabs_triang _ _). rewrite plus_IZR. lra. }
+    destruct (IH x (plus64 (times64 first x) (near64 c)) (rounded (rounded (B2R first * B2R x) + c)) (k + 1)%Z)
+      as [W V]; try assumption; try lia.
+    + split; assumption.
+    + rewrite Ep, Et, Ec. reflexivity.
+    + simpl doubles64. simpl fold_left. replace (k + Z.succ (Z.of_nat (length rest)))%Z with (k + 1 + Z.of_nat (length rest))%Z by lia.
+      split; [exact W|exact V].
+Qed.
+
+Lemma horner_within : forall terms x, within 1 x -> Forall coefficient terms -> (length terms <= 100)%nat ->
+  within (Z.of_nat (length terms)) (horner64 x (doubles64 terms)) /\
+  B2R (horner64 x (doubles64 terms)) = horner_rounded (B2R x) terms.
+Proof.
+  intros [|c rest] x X C L.
+  - repeat split; try reflexivity. simpl. rewrite Rabs_R0. lra.
+  - inversion C as [|c' rest' Cc Cr]. subst. destruct (coefficient_is c Cc) as [Wc Ec]. simpl length in *.
+    destruct (horner_folds rest x (near64 c) c 1 X Wc Ec Cr ltac:(lia) ltac:(lia)) as [W V].
+    replace (Z.of_nat (S (length rest))) with (1 + Z.of_nat (length rest))%Z by lia. split; [exact W|exact V].
+Qed.
+
+Ltac coefficients :=
+  repeat apply Forall_cons; try apply Forall_nil;
+  match goal with |- coefficient (IZR ?n / IZR ?d) =>
+    let e := eval vm_compute in (Z.log2 d) in
+    split; [apply (constant_is_float n d e); vm_compute; (reflexivity || (split; discriminate))|
+      apply Rabs_le; split; apply Rmult_le_reg_r with (IZR d); try (apply IZR_lt; reflexivity);
+      unfold Rdiv; rewrite Rmult_assoc, Rinv_l by (apply IZR_neq; discriminate);
+      rewrite ?Rmult_1_r, ?Rmult_1_l, <- ?opp_IZR, <- ?mult_IZR; apply IZR_le; vm_compute; discriminate] end.
+
+Lemma log_coefficients : Forall coefficient log_terms.
+Proof. unfold log_terms. coefficients. Qed.
+Lemma sine_coefficients : Forall coefficient sine_terms.
+Proof. unfold sine_terms. coefficients. Qed.
+Lemma cosine_coefficients : Forall coefficient cosine_terms.
+Proof. unfold cosine_terms. coefficients. Qed.
