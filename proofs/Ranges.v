@@ -207,3 +207,120 @@ Lemma sine_coefficients : Forall coefficient sine_terms.
 Proof. unfold sine_terms. coefficients. Qed.
 Lemma cosine_coefficients : Forall coefficient cosine_terms.
 Proof. unfold cosine_terms. coefficients. Qed.
+
+(** One, two and four. *)
+Definition one64 : double := near64 1.
+Definition two64 : double := near64 2.
+Definition four64 : double := near64 4.
+Definition log2_high64 : double := near64 log2_high.
+Definition log2_low64 : double := near64 log2_low.
+Definition log_error64 : double := near64 log_error.
+
+Lemma whole_is : forall k, (0 <= k <= 2 ^ 53)%Z -> finite (near64 (IZR k)) /\ B2R (near64 (IZR k)) = IZR k.
+Proof.
+  intros k K. destruct (near_is (IZR k)) as [F E].
+  - destruct (rounded_small (IZR k) k K); [|lra]. rewrite Rabs_right; [lra|]. apply Rle_ge, IZR_le. lia.
+  - rewrite integers_are_floats in E by lia. split; assumption.
+Qed.
+
+Lemma log2_high64_is : finite log2_high64 /\ B2R log2_high64 = log2_high.
+Proof. unfold log2_high64, log2_high. constant 32%Z. Qed.
+Lemma log2_low64_is : finite log2_low64 /\ B2R log2_low64 = log2_low.
+Proof. unfold log2_low64, log2_low. constant 84%Z. Qed.
+Lemma log_error64_is : finite log_error64 /\ B2R log_error64 = log_error.
+Proof. unfold log_error64, log_error. constant 50%Z. Qed.
+
+Definition log_part64 (f : double) : double :=
+  let s := over64 f (plus64 two64 f) in
+  let z := times64 s s in
+  times64 (times64 two64 s) (plus64 one64 (times64 z (horner64 z (doubles64 log_terms)))).
+Definition log64 (m e : double) : double :=
+  plus64 (times64 e log2_high64) (plus64 (times64 e log2_low64) (log_part64 (minus64 m one64))).
+
+Lemma factor_within : forall a b i j, within i a -> within j b -> (0 <= i * j <= 2 ^ 53)%Z ->
+  within (i * j) (times64 a b) /\ B2R (times64 a b) = rounded (B2R a * B2R b).
+Proof.
+  intros a b i j [A Ba] [B Bb] K. apply times_within; try assumption. rewrite Rabs_mult, mult_IZR.
+  apply Rmult_le_compat; auto using Rabs_pos.
+Qed.
+
+Lemma term_within : forall a b i j, within i a -> within j b -> (0 <= i + j <= 2 ^ 53)%Z ->
+  within (i + j) (plus64 a b) /\ B2R (plus64 a b) = rounded (B2R a + B2R b).
+Proof.
+  intros a b i j [A Ba] [B Bb] K. apply plus_within; try assumption. rewrite plus_IZR.
+  apply Rle_trans with (1 := Rabs_triang _ _). lra.
+Qed.
+
+Lemma number_within : forall k, (0 <= k <= 2 ^ 53)%Z -> within k (near64 (IZR k)) /\ B2R (near64 (IZR k)) = IZR k.
+Proof.
+  intros k K. destruct (whole_is k K) as [F E]. repeat split; [exact F| |exact E].
+  rewrite E, Rabs_right; [lra|]. apply Rle_ge, IZR_le. lia.
+Qed.
+
+Lemma log_part_within : forall f, within 1 f ->
+  within 22 (log_part64 f) /\ B2R (log_part64 f) = log_rounded (B2R f).
+Proof.
+  intros f F. destruct (number_within 1 ltac:(lia)) as [One E1]. destruct (number_within 2 ltac:(lia)) as [Two E2].
+  fold one64 in One, E1. fold two64 in Two, E2.
+  destruct (term_within two64 f 2 1 Two F ltac:(lia)) as [[Fd Bd] Ed]. destruct F as [Ff Bf].
+  assert (Least : 1 <= B2R (plus64 two64 f)).
+  { rewrite Ed, E2. apply Rabs_le_inv in Bf. rewrite <- (integers_are_floats 1) by lia.
+    apply round_le; [apply FLT_exp_valid; reflexivity|apply valid_rnd_N|lra]. }
+  destruct (over_within f (plus64 two64 f) 1 Ff Fd ltac:(lra) ltac:(lia)) as [S Es].
+  { unfold Rdiv. rewrite Rabs_mult, (Rabs_right (/ _)) by (apply Rle_ge; left; apply Rinv_0_lt_compat; lra).
+    rewrite <- (Rmult_1_r (IZR 1)). apply Rmult_le_compat; [apply Rabs_pos|left; apply Rinv_0_lt_compat; lra|exact Bf|].
+    rewrite <- Rinv_1. apply Rinv_le_contravar; lra. }
+  unfold log_part64. cbv zeta. set (s := over64 f (plus64 two64 f)) in *.
+  destruct (factor_within s s 1 1 S S ltac:(lia)) as [Z Ez]. set (z := times64 s s) in *.
+  destruct (horner_within log_terms z Z log_coefficients ltac:(vm_compute; lia)) as [H Eh].
+  change (Z.of_nat (length log_terms)) with 10%Z in H.
+  destruct (factor_within z _ 1 10 Z H ltac:(lia)) as [P Ep].
+  destruct (term_within one64 _ 1 10 One P ltac:(lia)) as [Q Eq].
+  destruct (factor_within two64 s 2 1 Two S ltac:(lia)) as [T Et].
+  destruct (factor_within _ _ 2 11 T Q ltac:(lia)) as [W Ew].
+  split; [exact W|]. unfold log_rounded. cbv zeta. rewrite Ew, Et, Eq, Ep, Eh, E1, E2, Ez, Es, Ed, E2. reflexivity.
+Qed.
+
+Theorem doubles_log_float : forall m e k, finite m -> root_half <= B2R m <= 2 * root_half -> finite e ->
+  B2R e = IZR k -> (Z.abs k <= 1100)%Z -> finite (log64 m e) /\ B2R (log64 m e) = log_float (B2R m) k.
+Proof.
+  intros m e k M Hm F E K. destruct (number_within 1 ltac:(lia)) as [One E1]. fold one64 in One, E1.
+  assert (B : 7071 / 10000 <= B2R m <= 14143 / 10000) by (unfold root_half in Hm; lra).
+  destruct (minus_within m one64 1 M (proj1 One) ltac:(lia)) as [Wf Ef]; [rewrite E1; apply Rabs_le; lra|].
+  destruct (log_part_within _ Wf) as [Wp Ep].
+  assert (We : within 1100 e).
+  { split; [exact F|]. rewrite E, <- abs_IZR. apply IZR_le. exact K. }
+  destruct log2_high64_is as [Fh Eh], log2_low64_is as [Fl El].
+  assert (Wh : within 1 log2_high64) by (split; [exact Fh|rewrite Eh; unfold log2_high; rewrite Rabs_right; lra]).
+  assert (Wl : within 1 log2_low64) by (split; [exact Fl|rewrite El; unfold log2_low; rewrite Rabs_right; lra]).
+  destruct (factor_within e _ 1100 1 We Wh ltac:(lia)) as [W1 V1].
+  destruct (factor_within e _ 1100 1 We Wl ltac:(lia)) as [W2 V2].
+  destruct (term_within _ _ _ _ W2 Wp ltac:(lia)) as [W3 V3].
+  destruct (term_within _ _ _ _ W1 W3 ltac:(lia)) as [W4 V4].
+  unfold log64. split; [apply W4|]. rewrite V4, V3, V2, V1, Ep, Ef, Eh, El, E, E1. reflexivity.
+Qed.
+
+Definition log_radius64 (x r logarithm : double) : double :=
+  outward64 (plus64
+    (if Bltb zero64 (minus64 x r) then times64 (over64 r (minus64 x r)) relative64 else infinite)
+    (times64 log_error64 (size64 logarithm))).
+
+(** Logarithms of all doubles: x is m 2^k. *)
+Theorem doubles_log : forall x m e k r y, finite m -> root_half <= B2R m <= 2 * root_half -> finite e ->
+  B2R e = IZR k -> (Z.abs k <= 1100)%Z -> B2R x = B2R m * bpow radix2 k ->
+  says x r y -> says (log64 m e) (log_radius64 x r (log64 m e)) (ln y).
+Proof.
+  intros x m e k r y M Hm Fe E K Ex X F. destruct (doubles_log_float m e k M Hm Fe E K) as [Fl El].
+  split; [exact Fl|]. unfold log_radius64 in *. destruct (outward_finite _ F) as [G Eo]. clear F. rewrite Eo.
+  destruct log_error64_is as [_ Ee], relative64_is as [_ Er]. apart.
+  destruct (Bltb zero64 (minus64 x r)) eqn:Less; [|discriminate]. apart.
+  match goal with D : finite (over64 r _) |- _ => pose proof (over_numerator _ _ D) as R; rename D into Part end.
+  destruct (X R) as [Fx Enc].
+  assert (Least : finite (minus64 x r)).
+  { apply least_is_finite; try assumption. unfold encloses in Enc. pose proof (Rabs_pos (y - B2R x)). lra. }
+  destruct (over_finite _ _ Least Part) as [_ [_ Eq]]. destruct (minus_finite _ _ Least) as [_ [_ Em]].
+  in_reals. rewrite Ex in Enc. apply log_is_enclosed; try assumption; try apply double_is_float.
+  - rewrite <- Ex. apply double_is_float.
+  - rewrite <- Ex. rewrite Bltb_correct in Less by (reflexivity || assumption).
+    rewrite <- Em. destruct (Rlt_bool_spec (B2R zero64) (B2R (minus64 x r))); [assumption|discriminate].
+Qed.
