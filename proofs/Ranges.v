@@ -324,3 +324,84 @@ Proof.
   - rewrite <- Ex. rewrite Bltb_correct in Less by (reflexivity || assumption).
     rewrite <- Em. destruct (Rlt_bool_spec (B2R zero64) (B2R (minus64 x r))); [assumption|discriminate].
 Qed.
+
+Definition two_pi64 : double := near64 two_pi.
+Definition turn_slope64 : double := near64 turn_slope.
+Definition turn_error64 : double := near64 turn_error.
+Definition sine64 (y : double) : double :=
+  let square := times64 y y in
+  plus64 y (times64 y (times64 square (horner64 square (doubles64 sine_terms)))).
+Definition cosine64 (y : double) : double :=
+  let square := times64 y y in
+  plus64 one64 (times64 square (horner64 square (doubles64 cosine_terms))).
+Definition angle64 (m q : double) : double := times64 two_pi64 (minus64 m (over64 q four64)).
+Definition turn_cosine64 (m q : double) (quarter : Z) : double :=
+  let part := if (Z.abs (quarter - 2) =? 1)%Z then sine64 (angle64 m q) else cosine64 (angle64 m q) in
+  if (quarter =? 1)%Z then Bopp part else if (quarter =? 2)%Z then Bopp part else part.
+Definition turn_sine64 (m q : double) (quarter : Z) : double :=
+  let part := if (Z.abs (quarter - 2) =? 1)%Z then cosine64 (angle64 m q) else sine64 (angle64 m q) in
+  if (quarter =? 2)%Z then Bopp part else if (quarter =? 3)%Z then Bopp part else part.
+Definition turn_radius64 (r : double) : double := outward64 (plus64 (times64 turn_slope64 r) turn_error64).
+
+Lemma two_pi64_is : finite two_pi64 /\ B2R two_pi64 = two_pi.
+Proof. unfold two_pi64, two_pi. constant 47%Z. Qed.
+Lemma turn_slope64_is : finite turn_slope64 /\ B2R turn_slope64 = turn_slope.
+Proof. unfold turn_slope64, turn_slope. constant 0%Z. Qed.
+Lemma turn_error64_is : finite turn_error64 /\ B2R turn_error64 = turn_error.
+Proof. unfold turn_error64, turn_error. constant 51%Z. Qed.
+
+Lemma parts_within : forall y, within 1 y ->
+  (finite (sine64 y) /\ B2R (sine64 y) = sine_rounded (B2R y)) /\
+  (finite (cosine64 y) /\ B2R (cosine64 y) = cosine_rounded (B2R y)).
+Proof.
+  intros y Y. destruct (number_within 1 ltac:(lia)) as [One E1]. fold one64 in One, E1.
+  destruct (factor_within y y 1 1 Y Y ltac:(lia)) as [S Es]. unfold sine64, cosine64. cbv zeta. set (s := times64 y y) in *.
+  destruct (horner_within sine_terms s S sine_coefficients ltac:(vm_compute; lia)) as [H Eh].
+  destruct (horner_within cosine_terms s S cosine_coefficients ltac:(vm_compute; lia)) as [C Ec].
+  change (Z.of_nat (length sine_terms)) with 8%Z in H. change (Z.of_nat (length cosine_terms)) with 8%Z in C.
+  destruct (factor_within s _ 1 8 S H ltac:(lia)) as [P Ep]. destruct (factor_within s _ 1 8 S C ltac:(lia)) as [Q Eq].
+  destruct (factor_within y _ 1 _ Y P ltac:(lia)) as [T Et].
+  destruct (term_within y _ 1 _ Y T ltac:(lia)) as [U Eu]. destruct (term_within one64 _ 1 _ One Q ltac:(lia)) as [V Ev].
+  unfold sine_rounded, cosine_rounded. cbv zeta. split; (split; [apply U || apply V|]).
+  - rewrite Eu, Et, Ep, Eh, Es. reflexivity.
+  - rewrite Ev, Eq, Ec, E1, Es. reflexivity.
+Qed.
+
+(** Cosines and sines of all doubles from 0 to 1, with any radius. *)
+Theorem doubles_turns : forall m q quarter r x, 0 <= B2R m <= 1 -> finite m -> finite q -> B2R q = IZR quarter ->
+  Rabs (4 * B2R m - IZR quarter) <= 1 / 2 -> says m r x ->
+  says (turn_cosine64 m q quarter) (turn_radius64 r) (cos (2 * PI * x)) /\
+  says (turn_sine64 m q quarter) (turn_radius64 r) (sin (2 * PI * x)).
+Proof.
+  intros m q quarter r x M Fm Fq Eq Near X.
+  destruct (number_within 4 ltac:(lia)) as [Four E4]. fold four64 in Four, E4.
+  destruct (rest_is_exact (B2R m) quarter (double_is_float m) M Near) as [Q [Exact B]].
+  assert (Whole : rounded (IZR quarter / 4) = IZR quarter / 4).
+  { apply round_generic; [apply valid_rnd_N|].
+    apply (constant_is_float quarter 4 2); [lia|apply Z.le_lt_trans with 4%Z; [lia|reflexivity]|reflexivity]. }
+  destruct (over_within q four64 4 Fq (proj1 Four) ltac:(lra) ltac:(lia)) as [Wd Ed].
+  { rewrite Eq, E4. assert (0 <= IZR quarter <= 4) by (split; apply IZR_le; lia). apply Rabs_le. lra. }
+  rewrite Eq, E4, Whole in Ed.
+  destruct (minus_within m (over64 q four64) 1 Fm (proj1 Wd) ltac:(lia)) as [Wr Er]; [rewrite Ed; lra|].
+  rewrite Ed in Er. destruct two_pi64_is as [Fp Ep].
+  destruct (times_within two_pi64 (minus64 m (over64 q four64)) 1 Fp (proj1 Wr) ltac:(lia)) as [Wa Ea].
+  { rewrite Ep, Er, Exact, Rabs_mult. unfold two_pi. rewrite (Rabs_right (_ / _)) by lra.
+    pose proof (Rabs_pos (B2R m - IZR quarter / 4)). lra. }
+  fold (angle64 m q) in Wa, Ea. rewrite Ep, Er in Ea.
+  destruct (parts_within _ Wa) as [[Fs Es] [Fc Ec]]. rewrite Ea in Es, Ec.
+  change (rounded (two_pi * rounded (B2R m - IZR quarter / 4))) with (angle_rounded (rounded (B2R m - IZR quarter / 4))) in Es, Ec.
+  assert (C : finite (turn_cosine64 m q quarter) /\ B2R (turn_cosine64 m q quarter) = turn_cosine (B2R m) quarter).
+  { unfold turn_cosine64, turn_cosine, finite in *. cbv zeta.
+    destruct (Z.abs (quarter - 2) =? 1)%Z, (quarter =? 1)%Z, (quarter =? 2)%Z;
+      rewrite ?is_finite_Bopp, ?B2R_Bopp, ?Es, ?Ec; split; assumption || reflexivity. }
+  assert (S : finite (turn_sine64 m q quarter) /\ B2R (turn_sine64 m q quarter) = turn_sine (B2R m) quarter).
+  { unfold turn_sine64, turn_sine, finite in *. cbv zeta.
+    destruct (Z.abs (quarter - 2) =? 1)%Z, (quarter =? 2)%Z, (quarter =? 3)%Z;
+      rewrite ?is_finite_Bopp, ?B2R_Bopp, ?Es, ?Ec; split; assumption || reflexivity. }
+  assert (R : finite (turn_radius64 r) -> finite r /\ B2R (turn_radius64 r) = turn_radius (B2R r)).
+  { intros F. unfold turn_radius64 in *. destruct (outward_finite _ F) as [G E]. rewrite E. clear F E.
+    destruct turn_slope64_is as [_ Et], turn_error64_is as [_ El]. apart. split; [assumption|]. in_reals. reflexivity. }
+  destruct C as [Ca Cb], S as [Sa Sb].
+  split; intros F; destruct (R F) as [G E]; destruct (X G) as [_ Enc]; (split; [assumption|]); rewrite E, ?Cb, ?Sb;
+    destruct (turns_are_enclosed (B2R m) (B2R r) quarter x (double_is_float m) (double_is_float r) M Near Enc); assumption.
+Qed.
