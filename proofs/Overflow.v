@@ -138,13 +138,21 @@ Proof.
 Qed.
 
 (** Finite numbers make no number that is none, and a sum with a size is not infinite below but for its other part. *)
-Lemma times_is_a_number : forall a b, finite a -> finite b -> is_nan (times64 a b) = false.
+Lemma times_of_finite : forall a b, finite a -> finite b -> is_nan (times64 a b) = false.
 Proof.
   intros a b A B. pose proof (Bmult_correct 53 1024 precision exponents mode_NE a b) as C.
   destruct (Rlt_bool _ _).
   - destruct C as [_ [F _]]. unfold times64, finite in *. rewrite A, B in F.
     destruct (Bmult mode_NE a b); easy.
   - unfold times64. destruct (Bmult mode_NE a b); easy.
+Qed.
+
+Lemma times_is_a_number : forall a b, is_nan a = false -> finite b -> finite a \/ B2R b <> 0 -> is_nan (times64 a b) = false.
+Proof.
+  intros a b N B [A|Z].
+  2:{ destruct (is_finite a) eqn:A; [apply times_of_finite; assumption|].
+      destruct a; try easy. destruct b; try easy; elim Z; reflexivity. }
+  apply times_of_finite; assumption.
 Qed.
 
 Lemma minus_is_a_number : forall a b, is_nan a = false -> finite b -> is_nan (minus64 a b) = false.

@@ -4,6 +4,7 @@ From Coq Require Import ZArith Reals Lra Lia List Bool.
 From Flocq Require Import Core BinarySingleNaN.
 From Proofs Require Import FloatConstants Exact Enclosures Twofold Polynomials Logarithm Turns Products Numbers Overflow.
 Import ListNotations.
+Open Scope Z_scope.
 Open Scope R_scope.
 #[local] Existing Instances precision exponents.
 
@@ -50,7 +51,9 @@ Qed.
 Definition min64 (a b : double) : double := if Bltb b a then b else a.
 Definition max64 (a b : double) : double := if Bltb a b then b else a.
 Definition clipped64 (v h : double) : double := max64 (min64 v h) (Bopp h).
-Definition entry64 (x s c h : double) : double := rint64 (clipped64 (minus64 (times64 x s) c) h).
+Definition near_value64 (x s c : double) : double := minus64 (times64 x s) c.
+Definition far_value64 (x s c : double) : double := times64 (minus64 x c) s.
+Definition entry64 (v h : double) : double := rint64 (clipped64 v h).
 
 Lemma clipped_inside : forall v h, is_nan v = false -> finite h -> 0 <= B2R h ->
   finite (clipped64 v h) /\ Rabs (B2R (clipped64 v h)) <= B2R h /\
@@ -79,14 +82,11 @@ Proof.
     + intros G. now elim N.
 Qed.
 
-(** Every finite number, scale and centre: the entry is an integer of at most the half-width, also where a
-    product or difference overflows. *)
-Theorem doubles_entry : forall x s c h w, finite x -> finite s -> finite c -> finite h -> B2R h = IZR w -> (0 <= w)%Z ->
-  exists n, finite (entry64 x s c h) /\ B2R (entry64 x s c h) = IZR n /\ (Z.abs n <= w)%Z.
+Lemma entry_inside : forall v h w, is_nan v = false -> finite h -> B2R h = IZR w -> (0 <= w)%Z ->
+  exists n, finite (entry64 v h) /\ B2R (entry64 v h) = IZR n /\ (Z.abs n <= w)%Z.
 Proof.
-  intros x s c h w X S C H W P. assert (P' : 0 <= B2R h) by (rewrite W; apply IZR_le, P).
-  destruct (clipped_inside (minus64 (times64 x s) c) h) as [F [B _]];
-    [apply minus_is_a_number; [apply times_is_a_number; assumption|assumption]|exact H|exact P'|].
+  intros x h w V H W P. assert (P' : 0 <= B2R h) by (rewrite W; apply IZR_le, P).
+  destruct (clipped_inside x h V H P') as [F [B _]].
   unfold entry64. set (v := clipped64 _ h) in *.
   destruct (Bnearbyint_correct 53 1024 exponents mode_NE v) as [E [G _]]. unfold rint64. fold v.
   rewrite round_FIX_IZR in E. exists (ZnearestE (B2R v)). split; [unfold finite in *; congruence|]. split; [exact E|].
@@ -94,6 +94,20 @@ Proof.
   assert (- w <= ZnearestE (B2R v) <= w)%Z; [|lia]. split.
   - rewrite <- (Zrnd_IZR ZnearestE (- w)). apply Zrnd_le; [apply valid_rnd_N|]. rewrite opp_IZR. lra.
   - rewrite <- (Zrnd_IZR ZnearestE w). apply Zrnd_le; [apply valid_rnd_N|]. lra.
+Qed.
+
+(** Every finite number, centre and scale: the entry is an integer of at most the half-width, also where a
+    product or a difference overflows. c' is the centre, or the centre in units of the grid. *)
+Theorem doubles_entry : forall x s c c' h w, finite x -> finite s -> B2R s <> 0 -> finite c -> finite c' ->
+  finite h -> B2R h = IZR w -> (0 <= w)%Z ->
+  forall v, v = near_value64 x s c' \/ v = far_value64 x s c ->
+  exists n, finite (entry64 v h) /\ B2R (entry64 v h) = IZR n /\ (Z.abs n <= w)%Z.
+Proof.
+  intros x s c c' h w X S Z C C' H W P v V.
+  assert (N : is_nan x = false) by (destruct x; easy).
+  apply entry_inside; try assumption. destruct V as [-> | ->].
+  - apply minus_is_a_number; [apply times_is_a_number; auto|exact C'].
+  - apply times_is_a_number; [apply minus_is_a_number; assumption|exact S|right; exact Z].
 Qed.
 
 (** * Logarithms, cosines and sines: no step comes near the largest double *)
@@ -336,11 +350,11 @@ Definition cosine64 (y : double) : double :=
   plus64 one64 (times64 square (horner64 square (doubles64 cosine_terms))).
 Definition angle64 (m q : double) : double := times64 two_pi64 (minus64 m (over64 q four64)).
 Definition turn_cosine64 (m q : double) (quarter : Z) : double :=
-  let part := if (Z.abs (quarter - 2) =? 1)%Z then sine64 (angle64 m q) else cosine64 (angle64 m q) in
-  if (quarter =? 1)%Z then Bopp part else if (quarter =? 2)%Z then Bopp part else part.
+  let part := if Z.abs (quarter - 2) =? 1 then sine64 (angle64 m q) else cosine64 (angle64 m q) in
+  if quarter =? 1 then Bopp part else if quarter =? 2 then Bopp part else part.
 Definition turn_sine64 (m q : double) (quarter : Z) : double :=
-  let part := if (Z.abs (quarter - 2) =? 1)%Z then cosine64 (angle64 m q) else sine64 (angle64 m q) in
-  if (quarter =? 2)%Z then Bopp part else if (quarter =? 3)%Z then Bopp part else part.
+  let part := if Z.abs (quarter - 2) =? 1 then cosine64 (angle64 m q) else sine64 (angle64 m q) in
+  if quarter =? 2 then Bopp part else if quarter =? 3 then Bopp part else part.
 Definition turn_radius64 (r : double) : double := outward64 (plus64 (times64 turn_slope64 r) turn_error64).
 
 Lemma two_pi64_is : finite two_pi64 /\ B2R two_pi64 = two_pi.

@@ -8,7 +8,7 @@ Open Scope R_scope.
 (** Chances of the numbers from 0 on, and of integers in the order 0, 1 and -1, 2 and -2, .. *)
 Definition adds_up (a : nat -> R) : Prop := (forall k, 0 <= a k) /\ is_series a 1.
 Definition folded (f : Z -> R) (n : nat) : R :=
-  match n with O => f 0%Z | S rest => f (Z.of_nat n) + f (- Z.of_nat n)%Z end.
+  match n with | O => f Z0 | S rest => f (Z.of_nat n) + f (Z.opp (Z.of_nat n)) end.
 Definition adds_up_both_ways (f : Z -> R) : Prop := (forall d, 0 <= f d) /\ is_series (folded f) 1.
 
 (** Terms of a series are real numbers. *)
