@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from functools import reduce
-from operator import floordiv, mod, or_
+from operator import floordiv, mod, neg, or_
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,7 @@ BUILT_IN: Scope = {
     "None": None,
     "Some": lambda x: ("Some", x),
     "O": 0,
+    "Z0": 0,
     "S": lambda n: n + 1,
     "length": len,
     "exp": math.exp,
@@ -68,6 +69,8 @@ BUILT_IN: Scope = {
     "IZR": lambda n: n,
     "INR": lambda n: n,
     "Z.abs": abs,
+    "Z.opp": neg,
+    "map": lambda f: lambda parts: [f(x) for x in parts],
     "Z.sgn": lambda x: (x > 0) - (x < 0),
     "Z.sqrt": lambda x: math.isqrt(max(x, 0)),
     "Z.log2": lambda x: x.bit_length() - 1 if x > 0 else 0,
