@@ -375,7 +375,7 @@ Proof.
   unfold discrete_gaussian. rewrite E, kept_is_bell by assumption. fold c. field. rewrite E in A. split; nra.
 Qed.
 
-Theorem gaussian_adds_up : forall v, 0 < v -> adds_up_both_ways (discrete_gaussian v).
+Lemma bell_sum : forall v, 0 < v -> ex_series (folded (bell v)) /\ 0 < Series (folded (bell v)).
 Proof.
   intros v V. destruct (kept_adds_up v 1 V ltac:(lra)) as [Ex A]. pose proof (ratio_inside 1 ltac:(lra)) as P.
   set (c := (1 - ratio 1) / 2 * exp (- (v / (2 * 1 ^ 2)))).
@@ -386,9 +386,19 @@ Proof.
   { apply ex_series_ext with (fun n => / c * folded (kept v 1) n).
     - intros n. rewrite E. of_reals. field. lra.
     - apply (ex_series_scal_l (/ c) (folded (kept v 1))), Ex. }
-  assert (Pos : 0 < Series (folded (bell v))).
-  { unfold accepted in A. rewrite (Series_ext _ _ E), Series_scal_l in A.
-    apply Rmult_lt_reg_l with c; [exact C|]. rewrite Rmult_0_r. apply A. }
+  split; [exact Eb|].
+  unfold accepted in A. rewrite (Series_ext _ _ E), Series_scal_l in A.
+    apply Rmult_lt_reg_l with c; [exact C|]. rewrite Rmult_0_r. apply A.
+Qed.
+
+Lemma bell_sum_exists : forall v, 0 < v -> ex_series (folded (bell v)).
+Proof. intros. now apply bell_sum. Qed.
+Lemma bell_sum_positive : forall v, 0 < v -> 0 < Series (folded (bell v)).
+Proof. intros. now apply bell_sum. Qed.
+
+Theorem gaussian_adds_up : forall v, 0 < v -> adds_up_both_ways (discrete_gaussian v).
+Proof.
+  intros v V. destruct (bell_sum v V) as [Eb Pos].
   split.
   - intros d. unfold discrete_gaussian. apply Rmult_le_pos; [left; apply exp_pos|left; apply Rinv_0_lt_compat, Pos].
   - replace 1 with (/ Series (folded (bell v)) * Series (folded (bell v))) by (field; lra).
