@@ -1,7 +1,7 @@
 """Ask Coq on what axioms the theorems that the documentation names rest; refuse others than the reals'.
 
-Usage: assumptions.py [coqc]. What Coq answers for the theorems of each file is printed beside each of them, and
-kept in Assumptions.log.
+Usage: assumptions.py [coqc]. What Coq answers for the theorems of a file is printed beside each of them,
+and kept in Assumptions.log.
 """
 
 from __future__ import annotations

@@ -300,6 +300,13 @@ MUTATIONS = [
         "| O => 2 * f Z0 |",
         "Whole",
     ),
+    (
+        "the gap of sums of Gaussian shares, by a fifth",
+        "proofs/Lattice.v",
+        "5 * INR more * exp",
+        "4 * INR more * exp",
+        "Lattice",
+    ),
     # Formulas of the program: the tests compare them with those that are proved.
     (
         "clipping in the program, by one",
@@ -547,6 +554,13 @@ MUTATIONS = [
         "src/dpfda/numerics/discrete.py",
         "if taken and not (negative and not size):",
         "if taken:",
+        TIE,
+    ),
+    (
+        "the gap of sums of Gaussian shares in the program, by one share",
+        "src/dpfda/noise/shared.py",
+        "5 * (self.drawn - 1) * ",
+        "5 * (self.drawn - 2) * ",
         TIE,
     ),
     (
