@@ -100,6 +100,9 @@ Proof.
   intros a F. unfold finite, size64 in *. rewrite is_finite_Babs in F. split; [exact F|apply B2R_Babs].
 Qed.
 
+Lemma size_is : forall a, B2R (size64 a) = Rabs (B2R a).
+Proof. intros a. apply B2R_Babs. Qed.
+
 Lemma near_is : forall x, Rabs (rounded x) < top -> finite (near64 x) /\ B2R (near64 x) = rounded x.
 Proof.
   intros x T.

@@ -95,3 +95,15 @@ Proof.
   subst product. unfold pair_product_radius64. cbv zeta. unfold rest_of_product64 in *. in_reals.
   apply product_of_pairs_is_enclosed; auto using double_is_float.
 Qed.
+
+(** Quotients, roots and logarithms of pairs are taken in ball arithmetic, which is trusted here: what a ball is known
+    to be within of high + low is rounded to a double, and the radius still holds it. *)
+Theorem balls_are_pairs : forall h l r bound x, finite h -> 0 <= bound -> B2R r = rounded bound ->
+  Rabs (x - (B2R h + B2R l)) <= bound -> pair_says h l (outward64 r) x.
+Proof.
+  intros h l r bound x H P R X F L. split; [exact H|]. destruct (outward_finite _ F) as [_ E].
+  unfold encloses. rewrite E. apply Rle_trans with (1 := X).
+  pose proof (rounded_low bound P) as Low. pose proof tiny_positive.
+  apply outward_holds; [apply double_is_float|rewrite R; apply rounded_not_negative, P|exact P|].
+  rewrite R. apply Rle_trans with (2 := Low). unfold u. lra.
+Qed.

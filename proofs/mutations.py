@@ -287,6 +287,13 @@ MUTATIONS = [
         "Pairs",
     ),
     (
+        "a sum of many doubles whose overflow is not looked at",
+        "proofs/Many.v",
+        "plus64 sizes (times64 zero64 middle) in",
+        "sizes in",
+        "Many",
+    ),
+    (
         "entries clipped on one side",
         "proofs/Ranges.v",
         "max64 (min64 v h) (Bopp h).",
@@ -526,6 +533,20 @@ MUTATIONS = [
         "src/dpfda/numerics/enclosures.py",
         "radius = np.where(least > 0, carried",
         "radius = np.where(other.middle > 0, carried",
+        TIE,
+    ),
+    (
+        "a sum of many terms that overflowed in its own order",
+        "src/dpfda/numerics/enclosures.py",
+        " + 0.0 * middle)",
+        ")",
+        TIE,
+    ),
+    (
+        "the radius of a quotient of pairs, rounded toward zero",
+        "src/dpfda/numerics/twofold.py",
+        "return Twofold(high, low, outward(radius))\n\n\ndef _parts_of",
+        "return Twofold(high, low, radius * (1 - UNIT))\n\n\ndef _parts_of",
         TIE,
     ),
     (

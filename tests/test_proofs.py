@@ -82,7 +82,7 @@ ARITHMETIC = gallina.definitions(
 )
 # All doubles, as the processor has them.
 DOUBLES = gallina.definitions(
-    *("Polynomials", "Overflow", "Pairs", "Ranges"),
+    *("Polynomials", "Overflow", "Pairs", "Ranges", "Many"),
     constants=FLOATS,
     whole=False,
     known={
@@ -809,7 +809,8 @@ def test_radii_of_products_are_those_that_are_proved_bit_for_bit(monkeypatch):
     monkeypatch.setattr(enclosures, "log", lambda x: x)
     factors, largest = ARITHMETIC["factors"], ARITHMETIC["largest_error"]
     words = RANDOM.integers(1, 2**64, size=50 * factors, dtype=np.uint64)
-    x = enclosures.uniforms(words >> RANDOM.integers(0, 60, size=words.size).astype(np.uint64))
+    shorter = words >> RANDOM.integers(0, 60, size=words.size).astype(np.uint64)
+    x = enclosures.uniforms(np.maximum(shorter, np.uint64(1)))
     made = enclosures.logs_of_products(x)
     relatives = (x.radius / x.middle).reshape(-1, factors).sum(axis=1)
     known = 0
@@ -900,6 +901,30 @@ def test_radii_of_all_doubles_are_those_that_are_proved():
     proved = _in_doubles("log_radius64", x.middle, x.radius, logarithm.middle)
     np.testing.assert_array_equal(logarithm.radius, proved)
     np.testing.assert_array_equal(cosine.radius, _in_doubles("turn_radius64", x.radius))
+
+
+@pytest.mark.parametrize("largest", [1.0, 1e304, 1e308])
+def test_radii_of_sums_of_all_doubles_are_those_that_are_proved(largest):
+    parts = RANDOM.uniform(-1, 1, (2, 40, 30)) * largest
+    x = Enclosures(parts[0], np.abs(parts[1]))
+    with np.errstate(all="ignore"):
+        made = x.sum(0)
+        sums = x.radius.sum(axis=0), np.abs(x.middle).sum(axis=0), x.middle.sum(axis=0)
+    np.testing.assert_array_equal(made.radius, _in_doubles("many_radius64", [40] * 30, *sums))
+    assert np.isfinite(made.radius).all() == (largest < 1e308)
+
+
+def test_quotients_of_pairs_hold_what_balls_do():
+    x, y = _pairs(60), _pairs(60)
+    y = Twofold(np.abs(y.high), y.low, y.radius / 4)
+    made = x / y
+    for place, ball in enumerate(twofold.balls(x) / twofold.balls(y)):
+        high, low = float(made.high[place]), float(made.low[place])
+        bound = float((ball - high - low).abs_upper())
+        assert made.radius[place] >= bound
+        assert made.radius[place] == pytest.approx(
+            _of_doubles("outward64", (np.float64(bound),)), rel=1e-9
+        )
 
 
 def test_pairs_of_all_doubles_are_those_that_are_proved():
