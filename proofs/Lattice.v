@@ -259,24 +259,30 @@ Proof.
   assert (16 <= exp 3 * exp 3) by nra. nra.
 Qed.
 
-Lemma waves_add_up : forall v t, / 2 <= v ->
-  Rabs (Series (fun k => exp (- (2 * PI ^ 2 * v * INR (S k) ^ 2)) * cos (2 * PI * INR (S k) * t)))
-  <= wave v / (1 - wave v).
+Lemma wave_term : forall v t k, 0 < v ->
+  Rabs (exp (- (2 * PI ^ 2 * v * INR (S k) ^ 2)) * cos (2 * PI * INR (S k) * t)) <= wave v * wave v ^ k.
 Proof.
-  intros v t V. pose proof (wave_is_small v V) as W. set (q := wave v) in *.
-  assert (T : forall k, Rabs (exp (- (2 * PI ^ 2 * v * INR (S k) ^ 2)) * cos (2 * PI * INR (S k) * t)) <= q * q ^ k).
-  { intros k. pose proof (exp_pos (- (2 * PI ^ 2 * v * INR (S k) ^ 2))) as Px. rewrite Rabs_mult.
+  intros v t k V. pose proof (exp_pos (- (2 * PI ^ 2 * v * INR (S k) ^ 2))) as Px. rewrite Rabs_mult.
     rewrite (Rabs_right (exp (- (2 * PI ^ 2 * v * INR (S k) ^ 2)))) by lra.
     apply Rle_trans with (exp (- (2 * PI ^ 2 * v * INR (S k) ^ 2)) * 1).
     - apply Rmult_le_compat_l; [lra|]. apply Rabs_le. apply COS_bound.
-    - rewrite Rmult_1_r. change (q * q ^ k) with (q ^ S k). unfold q, wave.
+    - rewrite Rmult_1_r. change (wave v * wave v ^ k) with (wave v ^ S k). unfold wave.
       rewrite <- (Rpower_pow (S k) (exp (- (2 * PI ^ 2 * v)))) by apply exp_pos. unfold Rpower. rewrite ln_exp.
       assert (N : 1 <= INR (S k)) by (rewrite S_INR; pose proof (pos_INR k); lra).
       set (n := INR (S k)) in *. set (c := 2 * PI ^ 2 * v).
       assert (C : 0 <= c) by (unfold c; pose proof (pow2_ge_0 PI); apply Rmult_le_pos; lra).
       assert (L : - (c * n ^ 2) <= n * - c).
       { assert (c * n <= c * n ^ 2); [|lra]. apply Rmult_le_compat_l; [exact C|]. simpl. nra. }
-      destruct L as [L|L]; [left; apply exp_increasing, L|right; f_equal; exact L]. }
+      destruct L as [L|L]; [left; apply exp_increasing, L|right; f_equal; exact L].
+Qed.
+
+Lemma waves_add_up : forall v t, / 2 <= v ->
+  Rabs (Series (fun k => exp (- (2 * PI ^ 2 * v * INR (S k) ^ 2)) * cos (2 * PI * INR (S k) * t)))
+  <= wave v / (1 - wave v).
+Proof.
+  intros v t V. pose proof (wave_is_small v V) as W. set (q := wave v) in *.
+  assert (T : forall k, Rabs (exp (- (2 * PI ^ 2 * v * INR (S k) ^ 2)) * cos (2 * PI * INR (S k) * t)) <= q * q ^ k).
+  { intros k. apply wave_term. lra. }
   assert (G : is_series (fun k => q * q ^ k) (q / (1 - q))).
   { apply (is_series_scal_l q (fun k => q ^ k)), is_series_geom. rewrite Rabs_right; lra. }
   assert (Ex : ex_series (fun k => Rabs (exp (- (2 * PI ^ 2 * v * INR (S k) ^ 2)) * cos (2 * PI * INR (S k) * t)))).
@@ -398,6 +404,66 @@ Proof.
       assert (L : - (2 * PI ^ 2 * v) <= - (PI ^ 2 * a)) by (pose proof (pow2_ge_0 PI); nra).
       destruct L as [L|L]; [left; apply exp_increasing, L|right; now rewrite L].
     + apply two_gaussians; [exact Pos|lra|fold v; lra].
+Qed.
+
+(** * What a discrete Gaussian number loses *)
+
+Lemma wave_below_one : forall v, 0 < v -> 0 < wave v < 1.
+Proof.
+  intros v V. unfold wave. split; [apply exp_pos|]. rewrite <- exp_0. apply exp_increasing.
+  pose proof PI_RGT_0. assert (0 < PI ^ 2 * v) by (apply Rmult_lt_0_compat; [apply pow_lt; lra|exact V]). lra.
+Qed.
+
+Lemma waves_exist : forall v t, 0 < v ->
+  ex_series (fun k => exp (- (2 * PI ^ 2 * v * INR (S k) ^ 2)) * cos (2 * PI * INR (S k) * t)).
+Proof.
+  intros v t V. pose proof (wave_below_one v V) as W.
+  apply (ex_series_le (K := R_AbsRing) (V := R_CompleteNormedModule) _ (fun k => wave v * wave v ^ k)).
+  - intros k. change (norm ?x) with (Rabs x). apply wave_term, V.
+  - apply (ex_series_scal_l (wave v) (fun k => wave v ^ k)). exists (/ (1 - wave v)).
+    apply is_series_geom. rewrite Rabs_right; lra.
+Qed.
+
+(** A sum over the lattice is largest around an integer. *)
+Lemma around_is_largest : forall v t, 0 < v -> around v t <= around v 0.
+Proof.
+  intros v t V. rewrite !summation by exact V.
+  assert (K : 0 < sqrt (2 * PI * v)) by (apply sqrt_lt_R0; pose proof PI_RGT_0; nra).
+  apply Rmult_le_compat_l; [lra|]. apply Rplus_le_compat_l. apply Rmult_le_compat_l; [lra|].
+  apply Rminus_le_0. rewrite <- Series_minus by (apply waves_exist, V).
+  apply Rle_trans with (Series (fun _ : nat => 0 * 0)); [rewrite zero_series; lra|]. apply Series_le.
+  - intros k. rewrite Rmult_0_l. split; [lra|]. rewrite <- Rmult_minus_distr_l. apply Rmult_le_pos; [left; apply exp_pos|].
+    rewrite Rmult_0_r, cos_0. pose proof (COS_bound (2 * PI * INR (S k) * t)). lra.
+  - apply (ex_series_minus (V := R_NormedModule)
+      (fun k => exp (- (2 * PI ^ 2 * v * INR (S k) ^ 2)) * cos (2 * PI * INR (S k) * 0))
+      (fun k => exp (- (2 * PI ^ 2 * v * INR (S k) ^ 2)) * cos (2 * PI * INR (S k) * t))); apply waves_exist, V.
+Qed.
+
+(** The Renyi divergence of every order alpha from the number that is shifted by an integer m is at most rho alpha, for
+    rho = m^2 / 2 v: a number of variance v is rho-concentrated. *)
+Theorem gaussian_is_concentrated : forall v m alpha, 0 < v -> 1 < alpha ->
+  Series (folded (fun x => Rpower (discrete_gaussian v x) alpha * Rpower (discrete_gaussian v (x - m)) (1 - alpha)))
+  <= exp ((alpha - 1) * (IZR m ^ 2 / (2 * v) * alpha)).
+Proof.
+  intros v m alpha V A. pose proof (bell_sum_positive v V) as Z. set (z := Series (folded (bell v))) in *.
+  assert (L : forall x, discrete_gaussian v x = exp (- (IZR x ^ 2 / (2 * v)) - ln z)).
+  { intros x. unfold discrete_gaussian, bell, Rminus. fold z. rewrite exp_plus, (exp_Ropp (ln z)), (exp_ln z) by exact Z. reflexivity. }
+  assert (E : forall x, Rpower (discrete_gaussian v x) alpha * Rpower (discrete_gaussian v (x - m)) (1 - alpha)
+    = exp ((alpha - 1) * (IZR m ^ 2 / (2 * v) * alpha)) / z * exp (- ((IZR x - (1 - alpha) * IZR m) ^ 2 / (2 * v)))).
+  { intros x. unfold Rpower. rewrite !L, !ln_exp, minus_IZR.
+    replace (exp ((alpha - 1) * (IZR m ^ 2 / (2 * v) * alpha)) / z)
+      with (exp ((alpha - 1) * (IZR m ^ 2 / (2 * v) * alpha)) * exp (- ln z))
+      by (rewrite (exp_Ropp (ln z)), (exp_ln z) by exact Z; reflexivity).
+    rewrite <- !exp_plus. f_equal. field. lra. }
+  set (c := exp ((alpha - 1) * (IZR m ^ 2 / (2 * v) * alpha))) in *. assert (C : 0 < c) by apply exp_pos.
+  rewrite (Series_ext _ (fun n => c / z * folded (fun y => exp (- ((IZR y - (1 - alpha) * IZR m) ^ 2 / (2 * v)))) n)).
+  2:{ intros n. rewrite <- folded_times. destruct n; cbn [folded]; rewrite !E; reflexivity. }
+  rewrite Series_scal_l. change (Series (folded _)) with (around v ((1 - alpha) * IZR m)).
+  assert (Same : around v 0 = z).
+  { unfold around, z. apply Series_ext. intros n. unfold bell. destruct n; cbn [folded]; rewrite ?Rminus_0_r; reflexivity. }
+  pose proof (around_is_largest v ((1 - alpha) * IZR m) V) as M. rewrite Same in M.
+  apply Rle_trans with (c / z * z); [|right; field; lra].
+  apply Rmult_le_compat_l; [|exact M]. apply Rmult_le_pos; [lra|left; apply Rinv_0_lt_compat, Z].
 Qed.
 
 End Poisson.

@@ -314,6 +314,13 @@ MUTATIONS = [
         "4 * INR more * exp",
         "Lattice",
     ),
+    (
+        "what discrete Gaussian numbers lose, halved",
+        "proofs/Lattice.v",
+        "<= exp ((alpha - 1) * (IZR m ^ 2 / (2 * v) * alpha)).",
+        "<= exp ((alpha - 1) * (IZR m ^ 2 / (4 * v) * alpha)).",
+        "Lattice",
+    ),
     # Formulas of the program: the tests compare them with those that are proved.
     (
         "clipping in the program, by one",
@@ -575,6 +582,13 @@ MUTATIONS = [
         "src/dpfda/numerics/discrete.py",
         "if taken and not (negative and not size):",
         "if taken:",
+        TIE,
+    ),
+    (
+        "what discrete Gaussian shares lose in the program, halved",
+        "src/dpfda/noise/shared.py",
+        "_up((mu + gap) ** 2 / 2)",
+        "_up((mu + gap) ** 2 / 4)",
         TIE,
     ),
     (

@@ -1038,3 +1038,12 @@ def test_sums_of_gaussian_shares_are_as_close_as_proved():
         assert SHARES["around"](v)(t) == pytest.approx(
             math.sqrt(2 * math.pi * v) * (1 + 2 * waves), rel=1e-13
         )
+
+
+def test_discrete_gaussian_numbers_lose_what_is_proved():
+    for scale, width in ((1, 1), (2, 3), (3, 2)):
+        rho = float(SharedGaussianNoise((scale,), 1, 1).achieved("l2", width, ZeroConcentratedDP(9)).rho)
+        chance = SHARES["discrete_gaussian"](scale**2)
+        # Of order 2 nothing is lost in the proof.
+        total = math.fsum(chance(x) ** 2 / chance(x - width) for x in range(-30, 31))
+        assert math.log(total) == pytest.approx(2 * rho, rel=1e-9)
