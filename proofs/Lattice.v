@@ -117,7 +117,8 @@ Proof.
     + apply Series_ext. intros k. rewrite <- folded_plus. destruct k; cbn [folded].
       * replace (low - 0 + Z.of_nat n)%Z with (low + Z.of_nat n - 0)%Z by lia. ring.
       * replace (low - Z.of_nat (S k) + Z.of_nat n)%Z with (low + Z.of_nat n - Z.of_nat (S k))%Z by lia.
-        replace (low - Z.opp (Z.of_nat (S k)) + Z.of_nat n)%Z with (low + Z.of_nat n - Z.opp (Z.of_nat (S k)))%Z by lia. ring.
+        replace (low - Z.opp (Z.of_nat (S k)) + Z.of_nat n)%Z with (low + Z.of_nat n - Z.opp (Z.of_nat (S k)))%Z
+          by lia. ring.
     + apply weighted_exists. intros y. split; [apply span_not_negative, B|apply span_at_most_one].
     + apply weighted_exists. intros y. apply one_at_most_one.
 Qed.
@@ -140,7 +141,8 @@ Proof.
     + change (sum_n (folded f) n) with (upto f n). rewrite !upto_is_span.
       assert (G : forall m low, (- Z.of_nat n <= low)%Z -> (low + Z.of_nat m <= Z.of_nat n + 1)%Z ->
         span a low m * span b (- Z.of_nat n) (S (2 * n)) <= span f low m).
-      { induction m; intros low L H; [change (0 * span b (- Z.of_nat n) (Datatypes.S (2 * n)) <= 0); lra|]. specialize (IHm low L ltac:(lia)).
+      { induction m; intros low L H; [change (0 * span b (- Z.of_nat n) (Datatypes.S (2 * n)) <= 0); lra|].
+        specialize (IHm low L ltac:(lia)).
         change (span a low (Datatypes.S m)) with (span a low m + a (low + Z.of_nat m)%Z).
         change (span f low (Datatypes.S m)) with (span f low m + f (low + Z.of_nat m)%Z).
         rewrite Rmult_plus_distr_r. apply Rplus_le_compat; [exact IHm|]. unfold f.
@@ -317,7 +319,8 @@ Qed.
 
 (** Two discrete Gaussian numbers add up to nearly one. *)
 Theorem two_gaussians : forall a b, 0 < a -> 0 < b -> / 2 <= a * b / (a + b) ->
-  close (5 * wave (a * b / (a + b))) (sum_law (discrete_gaussian a) (discrete_gaussian b)) (discrete_gaussian (a + b)).
+  close (5 * wave (a * b / (a + b)))
+    (sum_law (discrete_gaussian a) (discrete_gaussian b)) (discrete_gaussian (a + b)).
 Proof.
   intros a b A B V. destruct (around_is_flat _ V) as [low [high [L [H Flat]]]].
   set (e := 5 * wave (a * b / (a + b))) in *.
@@ -329,7 +332,8 @@ Proof.
   assert (C : 0 < c) by (unfold c; apply Rinv_0_lt_compat, Rmult_lt_0_compat; assumption).
   set (z := Series (folded (bell (a + b)))) in *.
   assert (Eq : forall x, sum_law (discrete_gaussian a) (discrete_gaussian b) x
-    = c * (bell (a + b) x * around (a * b / (a + b)) (a / (a + b) * IZR x))) by (intros; apply gaussian_sum; assumption).
+    = c * (bell (a + b) x * around (a * b / (a + b)) (a / (a + b) * IZR x)))
+    by (intros; apply gaussian_sum; assumption).
   assert (Pos : forall x, 0 < bell (a + b) x) by (intros; apply exp_pos).
   assert (Low : forall x, c * low * bell (a + b) x <= sum_law (discrete_gaussian a) (discrete_gaussian b) x).
   { intros x. rewrite Eq. specialize (Pos x). destruct (Flat (a / (a + b) * IZR x)).
@@ -390,7 +394,8 @@ Proof.
     assert (Pos : 0 < INR (S more) * a) by nra.
     replace (gap a (S more)) with (gap a more + 5 * exp (- (PI ^ 2 * a))) by (unfold gap; rewrite (S_INR more); ring).
     apply close_then with (sum_law (discrete_gaussian (INR (S more) * a)) (discrete_gaussian a)).
-    { cbn [gaussian_shares]. apply close_sums; try apply gaussian_adds_up; try lra; [apply gaussian_shares_add_up; lra|exact IHmore]. }
+    { cbn [gaussian_shares]. apply close_sums; try apply gaussian_adds_up; try lra;
+        [apply gaussian_shares_add_up; lra|exact IHmore]. }
     replace (INR (S (S more)) * a) with (INR (S more) * a + a) by (rewrite (S_INR (S more)); ring).
     set (n := INR (S more)) in *. set (v := n * a * a / (n * a + a)).
     assert (V : a / 2 <= v).

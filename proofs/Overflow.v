@@ -40,7 +40,9 @@ Lemma infinite_is_not_finite : forall (a : double) s, B2SF a = S754_infinity s -
 Proof. intros a s E. destruct a; simpl in *; congruence. Qed.
 
 Lemma plus_parts : forall a b, finite (plus64 a b) -> finite a /\ finite b.
-Proof. intros [sa|sa| |sa ma ea Ea] [sb|sb| |sb mb eb Eb]; unfold finite, plus64; simpl; try easy. now destruct sa, sb. Qed.
+Proof.
+  intros [sa|sa| |sa ma ea Ea] [sb|sb| |sb mb eb Eb]; unfold finite, plus64; simpl; try easy. now destruct sa, sb.
+Qed.
 
 Lemma plus_finite : forall a b, finite (plus64 a b) ->
   finite a /\ finite b /\ B2R (plus64 a b) = rounded (B2R a + B2R b).
@@ -150,7 +152,8 @@ Proof.
   - unfold times64. destruct (Bmult mode_NE a b); easy.
 Qed.
 
-Lemma times_is_a_number : forall a b, is_nan a = false -> finite b -> finite a \/ B2R b <> 0 -> is_nan (times64 a b) = false.
+Lemma times_is_a_number : forall a b, is_nan a = false -> finite b -> finite a \/ B2R b <> 0 ->
+  is_nan (times64 a b) = false.
 Proof.
   intros a b N B [A|Z].
   2:{ destruct (is_finite a) eqn:A; [apply times_of_finite; assumption|].
@@ -175,7 +178,8 @@ Proof.
     + pose proof (Bplus_correct 53 1024 precision exponents mode_NE (size64 a) r) as C.
       unfold size64, plus64 in *. rewrite is_finite_Babs in C. specialize (C A B).
       destruct (Rlt_bool _ _); [destruct C as [_ [F _]]; rewrite E in F; discriminate|].
-      destruct C as [C _]. rewrite E in C. replace (Bsign (Babs a)) with false in C by (destruct a; reflexivity). discriminate.
+      destruct C as [C _]. rewrite E in C.
+      replace (Bsign (Babs a)) with false in C by (destruct a; reflexivity). discriminate.
     + destruct r as [|[]| |]; try discriminate; destruct a; try discriminate; reflexivity.
   - destruct a; try discriminate. destruct r as [|[]| |]; try discriminate; reflexivity.
 Qed.
@@ -226,7 +230,8 @@ Qed.
 
 Ltac constant e :=
     match goal with |- _ (near64 (IZR ?n / IZR ?d)) /\ _ =>
-      destruct (constant_is_float n d e ltac:(lia) ltac:(vm_compute; reflexivity) ltac:(vm_compute; reflexivity)) as [IF TOP];
+      destruct (constant_is_float n d e ltac:(lia) ltac:(vm_compute; reflexivity) ltac:(vm_compute; reflexivity))
+        as [IF TOP];
       assert (EQ : rounded (IZR n / IZR d) = IZR n / IZR d) by (apply round_generic; [apply valid_rnd_N|exact IF]);
       rewrite <- EQ in TOP; destruct (near_is _ TOP) as [FIN VAL]; rewrite EQ in VAL; split; [exact FIN|exact VAL] end.
 

@@ -69,7 +69,8 @@ Proof.
       + repeat split; [exact F|lra|]. intros _. rewrite Rmin_left; lra.
     - destruct v as [|[]| |]; try discriminate.
       + right. destruct h; try discriminate; simpl; split; discriminate || reflexivity.
-      + left. destruct h; try discriminate; simpl Bltb; cbv iota; repeat split; try assumption; try apply Rle_refl; discriminate. }
+      + left. destruct h; try discriminate; simpl Bltb; cbv iota; repeat split; try assumption;
+          try apply Rle_refl; discriminate. }
   unfold clipped64, max64. destruct Min as [[F [L E]]|[-> N]].
   - rewrite Bltb_correct by assumption. rewrite B2R_Bopp. destruct (Rlt_bool_spec (B2R (min64 v h)) (- B2R h)).
     + repeat split; [exact O| |].
@@ -175,7 +176,8 @@ Definition horner64 (x : double) (terms : list double) : double :=
 
 Lemma horner_folds : forall terms x first sum k, within 1 x -> within k first -> B2R first = sum ->
   Forall coefficient terms -> (0 <= k)%Z -> (k + Z.of_nat (length terms) <= 1000)%Z ->
-  within (k + Z.of_nat (length terms)) (fold_left (fun sum term => plus64 (times64 sum x) term) (doubles64 terms) first) /\
+  within (k + Z.of_nat (length terms))
+    (fold_left (fun sum term => plus64 (times64 sum x) term) (doubles64 terms) first) /\
   B2R (fold_left (fun sum term => plus64 (times64 sum x) term) (doubles64 terms) first) =
     fold_left (fun sum term => rounded (rounded (sum * B2R x) + term)) terms sum.
 Proof.
@@ -191,7 +193,8 @@ Proof.
       as [W V]; try assumption; try lia.
     + split; assumption.
     + rewrite Ep, Et, Ec. reflexivity.
-    + simpl doubles64. simpl fold_left. replace (k + Z.succ (Z.of_nat (length rest)))%Z with (k + 1 + Z.of_nat (length rest))%Z by lia.
+    + simpl doubles64. simpl fold_left.
+      replace (k + Z.succ (Z.of_nat (length rest)))%Z with (k + 1 + Z.of_nat (length rest))%Z by lia.
       split; [exact W|exact V].
 Qed.
 
