@@ -1,6 +1,7 @@
-"""Ask Coq on what axioms each theorem that the documentation names rests; refuse others than the reals'.
+"""Ask Coq on what axioms the theorems that the documentation names rest; refuse others than the reals'.
 
-Usage: assumptions.py [coqc]. What Coq answers is printed, and kept in Assumptions.log.
+Usage: assumptions.py [coqc]. What Coq answers for the theorems of a file is printed beside each of them,
+and kept in Assumptions.log.
 """
 
 from __future__ import annotations
@@ -38,10 +39,15 @@ def unproved() -> list[str]:
 
 
 def answers(coqc: str, names: list[str]) -> dict[str, list[str]]:
-    """For each theorem the names of the axioms that it rests on."""
+    """For each file the names of the axioms that its theorems, these of them, rest on all together.
+
+    Coq looks through what they share, such as the real numbers, once for a file and not for each.
+    """
     files = sorted({name.split(".")[0] for name in names})
     text = "".join(f"From Proofs Require {file}.\n" for file in files)
-    text += "".join(f"Print Assumptions {name}.\n" for name in names)
+    for file in files:
+        own = ", ".join(f"@{name}" for name in names if name.startswith(f"{file}."))
+        text += f"Definition all_of_{file} := ({own}).\nPrint Assumptions all_of_{file}.\n"
     (FOLDER / "Assumptions.v").write_text(text, encoding="utf-8")
     made = subprocess.run(  # noqa: S603
         [coqc, "-Q", ".", "Proofs", "Assumptions.v"],
@@ -53,21 +59,24 @@ def answers(coqc: str, names: list[str]) -> dict[str, list[str]]:
     parts = re.findall(
         r"Closed under the global context|Axioms:\n(?:.+\n?)*?(?=Closed|Axioms:|\Z)", made.stdout
     )
-    if len(parts) != len(names):
-        raise SystemExit(f"{len(names)} theorems are named; Coq answered for {len(parts)}")
+    if len(parts) != len(files):
+        raise SystemExit(f"theorems of {len(files)} files are named; Coq answered for {len(parts)}")
     return {
-        name: re.findall(r"^(\S+)(?: :|$)", part, re.MULTILINE)[1:] if part.startswith("Axioms") else []
-        for name, part in zip(names, parts, strict=True)
+        file: re.findall(r"^(\S+)(?: :|$)", part, re.MULTILINE)[1:] if part.startswith("Axioms") else []
+        for file, part in zip(files, parts, strict=True)
     }
 
 
 def main() -> int:
     """Print and keep what Coq answers; 1 where something is missing."""
-    wrong = unproved()
+    wrong, names = unproved(), named()
     lines = []
-    for name, axioms in answers(sys.argv[1] if len(sys.argv) > 1 else "coqc", named()).items():
+    found = answers(sys.argv[1] if len(sys.argv) > 1 else "coqc", names)
+    for name in names:
+        axioms = found[name.split(".")[0]]
         lines.append(f"{name}: {', '.join(axioms) or 'no axiom'}")
-        wrong += [f"{name} rests on {axiom}" for axiom in axioms if axiom not in ALLOWED]
+    for file, axioms in found.items():
+        wrong += [f"{file} rests on {axiom}" for axiom in axioms if axiom not in ALLOWED]
     print("\n".join(lines))
     if wrong:
         print("\n".join(wrong), file=sys.stderr)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from functools import reduce
-from operator import floordiv, mod, or_
+from operator import floordiv, mod, neg, or_, sub
 from pathlib import Path
 from typing import Any
 
@@ -58,16 +58,21 @@ BUILT_IN: Scope = {
     "None": None,
     "Some": lambda x: ("Some", x),
     "O": 0,
+    "Z0": 0,
     "S": lambda n: n + 1,
     "length": len,
     "exp": math.exp,
     "ln": math.log,
     "Rabs": abs,
     "sqrt": math.sqrt,
+    "PI": math.pi,
     "fold_left": lambda f: lambda parts: lambda start: reduce(lambda a, x: f(a)(x), parts, start),
     "IZR": lambda n: n,
     "INR": lambda n: n,
     "Z.abs": abs,
+    "Z.opp": neg,
+    "Z.sub": _curried(sub, 2),
+    "map": lambda f: lambda parts: [f(x) for x in parts],
     "Z.sgn": lambda x: (x > 0) - (x < 0),
     "Z.sqrt": lambda x: math.isqrt(max(x, 0)),
     "Z.log2": lambda x: x.bit_length() - 1 if x > 0 else 0,

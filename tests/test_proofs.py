@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 import math
 from fractions import Fraction
-from operator import add, itemgetter, mul, truediv
+from operator import add, itemgetter, mul, neg, sub, truediv
 from types import SimpleNamespace
 
 import numpy as np
@@ -29,7 +29,7 @@ from dpfda.machines.solvers.terms import Labelled
 from dpfda.mechanisms.design.counted import with_count
 from dpfda.mechanisms.protocol import COUNT_SCALE, Design
 from dpfda.noise import BoxNoise, KNormNoise, body_noise, repeated_width, shares
-from dpfda.noise.shared import SharedLaplaceNoise
+from dpfda.noise.shared import SharedGaussianNoise, SharedLaplaceNoise
 from dpfda.noise.symmetric import OuterDifference
 from dpfda.numerics import discrete, enclosures, twofold
 from dpfda.numerics.aggregate import exact_product
@@ -66,7 +66,9 @@ PROVED = gallina.definitions(
 LAWS = gallina.definitions("Laws", "Composition", whole=False)
 # Of a series whose terms fall fast, as many as a float can see.
 SHARES = gallina.definitions(
-    "Laws", "Shares", whole=False, known={"Series": lambda term: math.fsum(map(term, range(40)))}
+    *("Laws", "Shares", "Whole", "Lattice"),
+    whole=False,
+    known={"Series": lambda term: math.fsum(map(term, range(40)))},
 )
 FILTER = gallina.definitions(
     "Filter", whole=False, known={"Rle_dec": lambda cost: lambda left: cost <= left}
@@ -77,6 +79,27 @@ ARITHMETIC = gallina.definitions(
     constants=CONSTANTS + FLOATS,
     whole=False,
     known={"rounded": float},
+)
+# All doubles, as the processor has them.
+DOUBLES = gallina.definitions(
+    *("Polynomials", "Overflow", "Pairs", "Ranges", "Many"),
+    constants=FLOATS,
+    whole=False,
+    known={
+        **{
+            f"{name}64": lambda a, operation=operation: lambda b: operation(a, b)
+            for name, operation in {"plus": add, "minus": sub, "times": mul, "over": truediv}.items()
+        },
+        **{
+            f"{name}64": getattr(np, f)
+            for name, f in {"root": "sqrt", "size": "abs", "rint": "rint"}.items()
+        },
+        "near64": np.float64,
+        "infinite": np.float64(math.inf),
+        "zero64": np.float64(0),
+        "Bltb": lambda a: lambda b: bool(a < b),
+        "Bopp": neg,
+    },
 )
 # The parts of the records of Ledger.v.
 FILE = ("rows", "count_1", "count_2")
@@ -786,7 +809,8 @@ def test_radii_of_products_are_those_that_are_proved_bit_for_bit(monkeypatch):
     monkeypatch.setattr(enclosures, "log", lambda x: x)
     factors, largest = ARITHMETIC["factors"], ARITHMETIC["largest_error"]
     words = RANDOM.integers(1, 2**64, size=50 * factors, dtype=np.uint64)
-    x = enclosures.uniforms(words >> RANDOM.integers(0, 60, size=words.size).astype(np.uint64))
+    shorter = words >> RANDOM.integers(0, 60, size=words.size).astype(np.uint64)
+    x = enclosures.uniforms(np.maximum(shorter, np.uint64(1)))
     made = enclosures.logs_of_products(x)
     relatives = (x.radius / x.middle).reshape(-1, factors).sum(axis=1)
     known = 0
@@ -821,3 +845,205 @@ def test_digits_of_exact_products_have_the_room_that_is_proved():
         assert exact_product(matrix, [2**62 + 1] * columns) == [columns * 2**62 * (2**62 + 1)]
         bits = gallina.definitions("Exact")["digit_bits"](columns)
         assert columns * 4**bits < 2**62 <= columns * 4 ** (bits + 2)
+
+
+def _wild(size):
+    """Doubles of all kinds: at the largest, at the smallest, infinite and none."""
+    kinds = [
+        0.0,
+        5e-324,
+        2.0**-1022,
+        1.0,
+        2.0**511,
+        2.0**512,
+        1e308,
+        1.7976931348623157e308,
+        math.inf,
+        math.nan,
+    ]
+    made = RANDOM.choice(kinds, size=size) * RANDOM.choice([1, 1, -1, 0.75], size=size)
+    usual = RANDOM.normal(size=size) * 2.0 ** RANDOM.integers(-40, 40, size=size)
+    return np.where(RANDOM.integers(0, 3, size=size) > 0, usual, made)
+
+
+def _in_doubles(name, *values):
+    """A proved function of doubles, at each place of some arrays."""
+    with np.errstate(all="ignore"):
+        return np.array([_of_doubles(name, each) for each in zip(*values, strict=True)])
+
+
+def _of_doubles(name, values):
+    function = DOUBLES[name]
+    for value in values:
+        function = function(value)
+    return function
+
+
+def _wild_enclosures(size):
+    return Enclosures(_wild(size), np.abs(_wild(size)))
+
+
+def test_radii_of_all_doubles_are_those_that_are_proved():
+    x, y = _wild_enclosures(3000), _wild_enclosures(3000)
+    given = (x.middle, x.radius, y.middle, y.radius)
+    with np.errstate(all="ignore"):
+        made = {"sum": x + y, "product": x * y, "quotient": x / y}
+        root, logarithm = enclosures.sqrt(x), enclosures.log(x)
+        cosine, _ = enclosures.turns(Enclosures(RANDOM.uniform(0, 1, 3000), x.radius))
+    for name, found in made.items():
+        np.testing.assert_array_equal(found.radius, _in_doubles(f"{name}_radius64", *given))
+        # Middles that overflowed have no finite radius, unless one that was given had.
+        known = np.isfinite(x.middle) & np.isfinite(y.middle)
+        assert not np.isfinite(found.radius[known & ~np.isfinite(found.middle)]).any()
+        assert np.isfinite(found.radius).any()
+        assert not np.isfinite(found.radius).all()
+    np.testing.assert_array_equal(root.radius, _in_doubles("root_radius64", x.middle, x.radius))
+    proved = _in_doubles("log_radius64", x.middle, x.radius, logarithm.middle)
+    np.testing.assert_array_equal(logarithm.radius, proved)
+    np.testing.assert_array_equal(cosine.radius, _in_doubles("turn_radius64", x.radius))
+
+
+@pytest.mark.parametrize("largest", [1.0, 1e304, 1e308])
+def test_radii_of_sums_of_all_doubles_are_those_that_are_proved(largest):
+    parts = RANDOM.uniform(-1, 1, (2, 40, 30)) * largest
+    x = Enclosures(parts[0], np.abs(parts[1]))
+    with np.errstate(all="ignore"):
+        made = x.sum(0)
+        sums = x.radius.sum(axis=0), np.abs(x.middle).sum(axis=0), x.middle.sum(axis=0)
+    np.testing.assert_array_equal(made.radius, _in_doubles("many_radius64", [40] * 30, *sums))
+    assert np.isfinite(made.radius).all() == (largest < 1e308)
+
+
+def test_quotients_of_pairs_hold_what_balls_do():
+    x, y = _pairs(60), _pairs(60)
+    y = Twofold(np.abs(y.high), y.low, y.radius / 4)
+    made = x / y
+    for place, ball in enumerate(twofold.balls(x) / twofold.balls(y)):
+        high, low = float(made.high[place]), float(made.low[place])
+        bound = float((ball - high - low).abs_upper())
+        assert made.radius[place] >= bound
+        assert made.radius[place] == pytest.approx(
+            _of_doubles("outward64", (np.float64(bound),)), rel=1e-9
+        )
+
+
+def test_pairs_of_all_doubles_are_those_that_are_proved():
+    x, y = (Twofold(_wild(1500), _wild(1500), np.abs(_wild(1500))) for _ in range(2))
+    given = [*vars(x).values(), *vars(y).values()]
+    highs = (x.high, x.low, y.high, y.low)
+    with np.errstate(all="ignore"):
+        made = {"sum": (x + y, x.high + y.high), "product": (x * y, x.high * y.high)}
+    for name, (found, first) in made.items():
+        rest = _in_doubles(f"rest_of_{name}64", *highs)
+        np.testing.assert_array_equal(found.low, _in_doubles("pair_rest64", first, rest))
+        np.testing.assert_array_equal(found.radius, _in_doubles(f"pair_{name}_radius64", *given))
+        known = np.isfinite(found.radius) & np.isfinite(found.low)
+        assert known.any()
+        assert np.isfinite(found.high[known]).all()
+        assert np.isfinite(x.high[known]).all()
+        assert np.isfinite(y.low[known]).all()
+
+
+def test_functions_of_doubles_are_those_that_are_proved_bit_for_bit():
+    numbers = [*np.abs(_floats(200).middle).tolist(), 5e-324, 1e-310, 1.7976931348623157e308]
+    logs = enclosures.log(enclosures.enclosed(np.array(numbers))).middle
+    for x, logarithm in zip(numbers, logs.tolist(), strict=True):
+        m, e = math.frexp(x)
+        m, e = (2 * m, e - 1) if m < math.sqrt(0.5) else (m, e)
+        assert logarithm == _of_doubles("log64", (m, float(e)))
+    turned = RANDOM.uniform(0, 1, size=200)
+    cosines, sines = enclosures.turns(enclosures.enclosed(turned))
+    for place, m in enumerate(turned.tolist()):
+        quarter = round(4 * m)
+        assert cosines.middle[place] == _of_doubles("turn_cosine64", (m, float(quarter), quarter))
+        assert sines.middle[place] == _of_doubles("turn_sine64", (m, float(quarter), quarter))
+
+
+def test_integers_of_all_doubles_are_decided_as_proved():
+    x = _wild_enclosures(3000)
+    nearest, found = x.nearest()
+    distance = _in_doubles("nearest_distance64", x.middle, x.radius)
+    with np.errstate(invalid="ignore"):
+        proved = (distance < _of_doubles("decided64", ())) & (np.abs(x.middle) < 2.0**51)
+    np.testing.assert_array_equal(found, proved)
+    np.testing.assert_array_equal(nearest[found], np.rint(x.middle[found]))
+    assert set(found.tolist()) == {True, False}
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_entries_of_any_size_are_clipped_as_proved(compiled):
+    # Products and differences overflow; what a row adds is at most the half-widths all the same.
+    rows = _wild(3000).reshape(-1, 6)
+    rows = rows[np.isfinite(rows).all(axis=1)]
+    h = RANDOM.integers(0, 50, size=6).astype(float)
+    for exponent, center in ((40, np.zeros(6)), (3, np.full(6, -1.5e308)), (0, np.full(6, 3.25))):
+        rule = GridRule(center, h, np.ones(6), exponent)
+        near = np.abs(center).max() < 2.0 ** (900 - exponent)
+        with np.errstate(all="ignore"):
+            totals = grid_sum(rows, rule, compile=compiled)[0]
+        value = "near_value64" if near else "far_value64"
+        proved = np.zeros(6)
+        for row in rows:
+            middle = center * rule.scale if near else center
+            values = _in_doubles(value, row, np.full(6, rule.scale), middle)
+            entries = _in_doubles("entry64", values, h)
+            assert (np.abs(entries) <= h).all()
+            proved += entries
+        assert totals.tolist() == proved.tolist()
+
+
+def test_discrete_gaussian_numbers_have_the_chances_that_are_proved(monkeypatch):
+    uniforms = _recorded(monkeypatch, "draw_array")
+    monkeypatch.setattr(
+        discrete, "system_bits", lambda bits: int.from_bytes(RANDOM.bytes(-(-bits // 8)), "big")
+    )
+    variance, count = Fraction(1, 2), 4000
+    drawn = np.array(discrete.discrete_gaussians([variance] * count))
+    for x in range(-2, 3):
+        chance = SHARES["discrete_gaussian"](0.5)(x)
+        error = math.sqrt(chance * (1 - chance) / count)
+        assert abs((drawn == x).mean() - chance) < 4.5 * error
+    # Each round takes two uniforms; the chance that it is the last.
+    chance, rounds = SHARES["accepted"](0.5)(1), len(uniforms) / 2
+    assert abs(count / rounds - chance) < 4.5 * math.sqrt(chance * (1 - chance) / rounds)
+    # Chances add up to one.
+    for law in (
+        SHARES["discrete_gaussian"](0.5),
+        SHARES["shared_noise"](4 / 3)(1),
+        SHARES["two_sided"](0.4),
+    ):
+        assert math.fsum(map(SHARES["folded"](law), range(40))) == pytest.approx(1, abs=1e-12)
+
+
+def test_the_gap_of_gaussian_shares_is_the_one_that_is_proved():
+    for scale, honest, drawn in ((1, 1, 3), (2, 4, 2), (2, 3, 7), (9, 50, 64)):
+        law = SharedGaussianNoise((scale,), honest, drawn)
+        rho = float(law.achieved("l2", 1, ZeroConcentratedDP(1)).rho)
+        # rho = (mu + 2 eta)^2 / 2 in one coordinate.
+        gap = (math.sqrt(2 * rho) - math.sqrt(honest / drawn) / scale) / 2
+        proved = SHARES["gap"](scale**2 / honest)(drawn - 1)
+        assert proved - 1e-15 <= gap == pytest.approx(proved, rel=1e-6, abs=1e-15)
+
+
+def test_sums_of_gaussian_shares_are_as_close_as_proved():
+    # Of variance 1: the gap is seen in nine digits, and no less than a third of what is stated.
+    shares, one = SHARES["gaussian_shares"](1)(1), SHARES["discrete_gaussian"](2)
+    gaps = [abs(math.log(shares(x) / one(x))) for x in range(-4, 5)]
+    assert SHARES["gap"](1)(1) / 3 < max(gaps) <= SHARES["gap"](1)(1)
+    # Poisson's formula, which is assumed there, in numbers.
+    for v, t in ((0.5, 0.3), (1, 0.25), (2, 0.5)):
+        waves = math.fsum(
+            math.exp(-2 * (math.pi * k) ** 2 * v) * math.cos(2 * math.pi * k * t) for k in range(1, 9)
+        )
+        assert SHARES["around"](v)(t) == pytest.approx(
+            math.sqrt(2 * math.pi * v) * (1 + 2 * waves), rel=1e-13
+        )
+
+
+def test_discrete_gaussian_numbers_lose_what_is_proved():
+    for scale, width in ((1, 1), (2, 3), (3, 2)):
+        rho = float(SharedGaussianNoise((scale,), 1, 1).achieved("l2", width, ZeroConcentratedDP(9)).rho)
+        chance = SHARES["discrete_gaussian"](scale**2)
+        # Of order 2 nothing is lost in the proof.
+        total = math.fsum(chance(x) ** 2 / chance(x - width) for x in range(-30, 31))
+        assert math.log(total) == pytest.approx(2 * rho, rel=1e-9)

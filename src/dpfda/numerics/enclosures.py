@@ -157,7 +157,8 @@ class Enclosures(Enclosed):
         """Sums along an axis, added up in any order; of more than `MOST_TERMS` nothing is known."""
         middle, count = self.middle.sum(axis=axis), self.middle.shape[axis]
         # Each of the additions is off by at most u times the sum of sizes, up to a factor (1 + u)^n.
-        roundings = count * UNIT * np.abs(self.middle).sum(axis=axis)
+        # Zero times a sum that overflowed, in whatever order, is NaN: nothing is known of it.
+        roundings = count * UNIT * (np.abs(self.middle).sum(axis=axis) + 0.0 * middle)
         radius = outward((self.radius.sum(axis=axis) + roundings) * _SUM_RELATIVE)
         return Enclosures(middle, radius if count <= MOST_TERMS else np.full_like(radius, np.inf))
 

@@ -4,7 +4,7 @@ A number x lies within `radius` of high + low. As there, only IEEE 754 is assume
 `outward` covers the roundings made in computing a radius. Sums of two floats are exact as pairs (Knuth;
 additions do not underflow), and so are products (Dekker), where the product is at least 2^-800, say,
 for then no part of it underflows; where it is smaller, so is all that could be lost, and 2^-799 is added
-to the radius. An overflow leaves NaN in the lower part, and so in the radius: nothing is known.
+to the radius. An overflow leaves NaN in the lower part, and so in the radius of all that is made of it.
 
 What is not exact is the arithmetic of lower parts. Each of its operations is off by at most u times its
 result, and so the sum of these results is taken, times u, instead of a bound proved beforehand.
@@ -33,9 +33,10 @@ _UNDERFLOW: Final = 2.0**-799
 
 @dataclass(frozen=True, eq=False)
 class Twofold(Enclosed):
-    """Real numbers x_j with |x_j - high_j - low_j| <= radius_j; infinite or NaN where nothing is known.
+    """Real numbers x_j with |x_j - high_j - low_j| <= radius_j.
 
-    high, low, radius: Of one shape, or such that they can be broadcast to one.
+    high, low, radius: Of one shape, or such that they can be broadcast to one. Where low or radius is
+        infinite or NaN nothing is known.
     """
 
     high: Floats
