@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from fractions import Fraction
+from math import floor
 
 from dpfda.covariance.estimator import PrivateCovariance
 from dpfda.density.estimator import PrivateDensity
@@ -24,6 +26,7 @@ from dpfda.numerics.errors import (
     StorageError,
 )
 from dpfda.numerics.parameters import shown
+from dpfda.numerics.rationals import exact
 from dpfda.numerics.words import visible
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication.custody import (
@@ -38,7 +41,7 @@ from dpfda.publication.custody import (
     joined,
     masked,
 )
-from dpfda.publication.custody.agreements import MOST_UNITS, check_noise, fewest
+from dpfda.publication.custody.agreements import MOST_UNITS, check_noise, check_weights, fewest
 from dpfda.publication.custody.parts import check_own
 from dpfda.records import LongCurves
 from dpfda.releases.base import Release
@@ -68,6 +71,7 @@ def agree(
     noise: str = "central",
     colluding: int = 0,
     threshold: int | None = None,
+    weights: Mapping[str, object] | None = None,
 ) -> Agreement:
     """Write and sign what custodians agree on: every public parameter, their keys, and a new session.
 
@@ -92,6 +96,10 @@ def agree(
         How many custodians must be there to the end: more than half of all and the colluding. Who
         vanishes is left out of the sum, and the others answer a roll (`roll`, `answer`). By default all
         must be there, and none is asked again.
+    weights : mapping of str to number, optional
+        Of a mean with shared noise: by the names of custodians whose units lose less than the others',
+        shares below 1 of the epsilon, or of the root of rho. Their sums count for so much less: the
+        release is the mean in which units have these weights (`statements`).
 
     Raises
     ------
@@ -118,8 +126,13 @@ def agree(
     if not names:
         words = f"be one of {', '.join(kind.__name__ for kind in SUMMARIES.values())}"
         raise ParameterError("estimator", words, shown(estimator))
-    size = _size(estimator, custodians)
-    made = pooled(estimator, 2 if size is None else size, columns)
+    size, asked = _size(estimator, custodians), _weights(weights or {})
+    check_weights(asked, [card.name for card in custodians], noise)
+    if asked and (size is None or names != ["mean"]):
+        raise ParameterError(
+            "weights", "be left out but for a mean of a public number of units", names[0]
+        )
+    made = pooled(estimator, _planned(size, custodians, asked), columns)
     if made.thresholds:
         raise ParameterError(
             "mechanism", "have no thresholds, which need the exact total", shown(estimator.mechanism)
@@ -135,6 +148,8 @@ def agree(
     count = len(custodians)
     honest = fewest(count - colluding, (threshold or count) - colluding)
     law = made.sharing.law(honest) if noise == "shared" else None
+    for weight in asked.values():
+        made.sharing.moved(weight)
     return Agreement(
         custodians=custodians,
         coordinator=coordinator.card,
@@ -145,6 +160,7 @@ def agree(
         noise=noise,
         colluding=colluding,
         threshold=threshold,
+        weights=asked,
     ).signed(coordinator)
 
 
@@ -197,7 +213,7 @@ def part(
         check_own(agreement, keys)
         sharing = made.sharing
         law, paying = sharing.law(agreement.honest), read_ledger(ledger)
-        total = sharing.with_share(made.measured(total), law, paying)
+        total = sharing.with_share(made.measured(total), law, paying, agreement.weight(card.name))
     elif ledger is not None:
         raise ParameterError("ledger", "be the coordinator's, who draws the noise", "one of a part")
     return masked(agreement, keys, total)
@@ -295,6 +311,7 @@ def merge(
         )
     if agreement.is_shared:
         law = replace(made.sharing.law(agreement.honest), drawn=len(present))
+        units = _weighed(agreement, made, present) if agreement.weights else units
         release: Release = made.publish_shared(total, law, units, ledger)
     else:
         release = made.publish(total, ledger)
@@ -373,40 +390,53 @@ def words(agreement: Agreement) -> str:
     )
 
 
-def statements(agreement: Agreement) -> dict[int, Guarantee]:
+def statements(agreement: Agreement, custodian: str | None = None) -> dict[int, Guarantee]:
     """What shared noise gives, by how many custodians tell the coordinator all they know; 0 for readers.
+
+    Parameters
+    ----------
+    agreement : Agreement
+    custodian : str, optional
+        Whose units it is given to; by default those of weight 1, whom it gives least.
 
     Raises
     ------
     CustodyError
-        If noise is not shared, or the agreement cannot be used.
+        If noise is not shared, the agreement cannot be used, or names no such custodian.
     """
     if not agreement.is_shared:
         raise CustodyError("The noise of the agreement must be shared; the coordinator draws it.")
-    return _stated(agreement, _pooled(agreement))
+    weight = Fraction(1) if custodian is None else agreement.weight(agreement.card(custodian).name)
+    return _stated(agreement, _pooled(agreement), weight)
 
 
-def _stated(agreement: Agreement, made: PooledSum) -> dict[int, Guarantee]:
+def _stated(agreement: Agreement, made: PooledSum, weight: Fraction) -> dict[int, Guarantee]:
     sharing, known = made.sharing, {}
     law = sharing.law(agreement.honest)
     for colluding in range(len(agreement.custodians)):
         shares = agreement.left(colluding)
         with suppress(RefusedMechanismError):
             if shares:
-                known[colluding] = sharing.lost(law, shares)
+                known[colluding] = sharing.lost(law, shares, weight)
     return known
 
 
 def _losses(agreement: Agreement, made: PooledSum) -> list[str]:
     if not agreement.is_shared:
         return []
-    known, count = _stated(agreement, made), len(agreement.custodians)
+    count = len(agreement.custodians)
     to = [
         "to readers",
         *(f"to {agreement.coordinator.name} with {c} of {count}" for c in range(1, count)),
     ]
-    said = [f"  {who + ':':<{LOSSES}} {known.get(c, 'nothing is stated')}" for c, who in enumerate(to)]
-    return [f"noise:        in shares; those of {agreement.honest} of {count} keep the guarantee", *said]
+    said = [f"noise:        in shares; those of {agreement.honest} of {count} keep the guarantee"]
+    for name, weight in [("", Fraction(1)), *sorted(agreement.weights.items())]:
+        known = _stated(agreement, made, weight)
+        said += [f"weight {weight}:   what units of {name} lose"] if name else []
+        said += [
+            f"  {who + ':':<{LOSSES}} {known.get(c, 'nothing is stated')}" for c, who in enumerate(to)
+        ]
+    return said
 
 
 def _may_vanish(agreement: Agreement) -> list[str]:
@@ -445,7 +475,7 @@ def _pooled(agreement: Agreement) -> PooledSum:
     """How the agreed summary is added up, checked against what was signed."""
     estimator = estimator_of(agreement)
     size = _size(estimator, agreement.custodians)
-    made = pooled(estimator, 2 if size is None else size)
+    made = pooled(estimator, _planned(size, agreement.custodians, agreement.weights))
     units = MOST_UNITS if size is None else size
     stated = agreement.rule, agreement.numbers, agreement.largest
     numbers = made.sharing.law(agreement.honest).components if agreement.is_shared else made.numbers
@@ -455,6 +485,22 @@ def _pooled(agreement: Agreement) -> PooledSum:
             "not. Use the same version of dpfda everywhere."
         )
     return made
+
+
+def _weights(given: Mapping[str, object]) -> dict[str, Fraction]:
+    return {str(name): exact(value, "weights") for name, value in given.items()}
+
+
+def _planned(size: int | None, custodians: Sequence[Card], weights: Mapping[str, Fraction]) -> int:
+    """The number of units that the noise is designed for."""
+    less = sum((1 - weights.get(card.name, 1)) * (card.units or 0) for card in custodians)
+    return 2 if size is None else max(2, floor(size - less))
+
+
+def _weighed(agreement: Agreement, made: PooledSum, present: Iterable[str]) -> Fraction:
+    """What the sums of those present are divided by: their units, each by the factor of its custodian."""
+    cards, moved = map(agreement.card, present), made.sharing.moved
+    return sum((moved(agreement.weight(c.name))[0] * (c.units or 0) for c in cards), Fraction(0))
 
 
 def _size(estimator: Estimator, custodians: Sequence[Card]) -> int | None:

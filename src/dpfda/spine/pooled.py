@@ -95,8 +95,11 @@ class PooledSum(ABC):
         """The integers that get noise in shares, from the sum. Private like it."""
         return total
 
-    def publish_shared(self, total: IntegerSum, law: SharedLaw, size: int | None, ledger: object) -> Any:
-        """Charge for and release what is `measured` of `size` units (None: private) with all shares."""
+    def publish_shared(self, total: IntegerSum, law: SharedLaw, size: Any, ledger: object) -> Any:
+        """Charge for and release what is `measured` of `size` units (None: private) with all shares.
+
+        A fraction is a number of units that are weighed; it is asked of means alone.
+        """
         raise NotImplementedError
 
     def describe(self) -> str:
