@@ -86,7 +86,7 @@ def agree(
     columns : int or array (m,), optional
         Grid of curves, where the estimator's domain has none: number of points, or the points.
     noise : {"central", "shared"}
-        Drawn by the coordinator; or, of a density, or a mean with a public number of units, a share by
+        Drawn by the coordinator; or, of a density, or of means with public numbers of units, a share by
         every custodian before it masks its sum: the coordinator never sees a total without noise.
     colluding : int
         Of shared noise, or where custodians may vanish: how many custodians may tell the coordinator all
@@ -128,10 +128,7 @@ def agree(
         raise ParameterError("estimator", words, shown(estimator))
     size, asked = _size(estimator, custodians), _weights(weights or {})
     check_weights(asked, [card.name for card in custodians], noise)
-    if asked and (size is None or names != ["mean"]):
-        raise ParameterError(
-            "weights", "be left out but for a mean of a public number of units", names[0]
-        )
+    _check_mean(names[0], size, asked)
     made = pooled(estimator, _planned(size, custodians, asked), columns)
     if made.thresholds:
         raise ParameterError(
@@ -155,7 +152,7 @@ def agree(
         coordinator=coordinator.card,
         summary={"name": names[0], "parameters": parameters},
         rule=made.digest,
-        numbers=made.numbers if law is None else law.components,
+        numbers=made.numbers if law is None else made.sharing.numbers(law),
         largest=units * max(made.largest, COUNTED),
         noise=noise,
         colluding=colluding,
@@ -475,10 +472,13 @@ def _pooled(agreement: Agreement) -> PooledSum:
     """How the agreed summary is added up, checked against what was signed."""
     estimator = estimator_of(agreement)
     size = _size(estimator, agreement.custodians)
+    _check_mean(str(agreement.summary["name"]), size, agreement.weights)
     made = pooled(estimator, _planned(size, agreement.custodians, agreement.weights))
     units = MOST_UNITS if size is None else size
     stated = agreement.rule, agreement.numbers, agreement.largest
-    numbers = made.sharing.law(agreement.honest).components if agreement.is_shared else made.numbers
+    numbers = made.numbers
+    if agreement.is_shared:
+        numbers = made.sharing.numbers(made.sharing.law(agreement.honest))
     if stated != (made.digest, numbers, units * max(made.largest, COUNTED)):
         raise CustodyError(
             "The agreement must make the same integers of a record here as where it was signed; it does "
@@ -489,6 +489,11 @@ def _pooled(agreement: Agreement) -> PooledSum:
 
 def _weights(given: Mapping[str, object]) -> dict[str, Fraction]:
     return {str(name): exact(value, "weights") for name, value in given.items()}
+
+
+def _check_mean(name: str, size: int | None, weights: Mapping[str, Fraction]) -> None:
+    if weights and (size is None or name != "mean"):
+        raise ParameterError("weights", "be left out but for a mean of a public number of units", name)
 
 
 def _planned(size: int | None, custodians: Sequence[Card], weights: Mapping[str, Fraction]) -> int:

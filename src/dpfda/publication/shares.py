@@ -37,6 +37,9 @@ class Sharing:
     noise: The central law.
     norm, width: Neighbouring data sets move the integers by at most `width` in this norm.
     guarantee: What the noise gives.
+    groups: Disjoint groups, whose sums get such noise one after another; behind them stand their public
+        numbers of units. A unit is in one of them, and the noise of the others tells nothing of it. 0
+        where there is one sum and no group.
     """
 
     plan: Plan
@@ -44,12 +47,17 @@ class Sharing:
     norm: AnyNorm
     width: Width
     guarantee: Guarantee
+    groups: int = 0
 
     @classmethod
     def of_mean(cls, plan: MeanPlan) -> Sharing:
         """Of a mean. Raises ParameterError if its number of units is private and has noise."""
-        design, problem = _design(plan), plan.problem(int(plan.size or 0))
+        design, problem = designed(plan), plan.problem(int(plan.size or 0))
         return cls(plan, design.noise, *problem.differences(design), problem.guarantee)
+
+    def numbers(self, law: SharedLaw) -> int:
+        """How many integers each part has."""
+        return law.components * max(1, self.groups) + self.groups
 
     def law(self, honest: int) -> SharedLaw:
         """The law of so many shares, which together keep the guarantee.
@@ -99,14 +107,15 @@ class Sharing:
         weight: Of this party's units, which lose so much less; its ledger pays what they lose.
         Raises BudgetError if the ledger refuses; nothing was drawn.
         """
-        made, lost = IntegerSum(law.components), None
+        made, lost = IntegerSum(self.numbers(law)), None
         if weight != ONE:
             total = total.weighed(self.moved(weight)[0])
             lost = self.lost(law, law.honest, weight)
         charge(paying, self.certified(lost), self.plan.entry())
         # Under add/remove neighbours the number of units is private, and has no noise: nobody opens it.
         public = self.plan.neighbours is Neighbours.REPLACE_ONE
-        return made.add_totals(total.with_noise(law.share()), public and total.count_with_noise(0, 1))
+        noise = [z for _ in range(max(1, self.groups)) for z in law.share()] + [0] * self.groups
+        return made.add_totals(total.with_noise(noise), public and total.count_with_noise(0, 1))
 
     def opened(
         self, total: IntegerSum, law: SharedLaw, paying: Paying
@@ -132,7 +141,7 @@ def publish_shared(
     law: As in `Sharing.opened`.
     size: The public number of units in it, where that is not the plan's; a fraction where it is weighed.
     """
-    design, certificate = replace(_design(plan), noise=law), Sharing.of_mean(plan).certified()
+    design, certificate = replace(designed(plan), noise=law), Sharing.of_mean(plan).certified()
     size = int(plan.size or 0) if size is None else size
     public = plan.around(math.floor(size), design, float(size), certificate)
     if isinstance(size, Fraction):
@@ -141,7 +150,8 @@ def publish_shared(
     return released_mean(public, design, total.with_noise([0] * law.components))
 
 
-def _design(plan: MeanPlan) -> Design:
+def designed(plan: MeanPlan) -> Design:
+    """The design of a mean whose noise is shared. Raises ParameterError if it awaits a private count."""
     design = plan.public_design
     if design is None or design.counts or design.thresholds:
         raise ParameterError(

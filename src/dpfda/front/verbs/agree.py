@@ -130,7 +130,7 @@ VERB = Group(
             compare.VERB,
             "--bounds 0 1 --points 93 --by arm:case,control",
             ("columns",),
-            (POINTS,),
+            (POINTS, NOISE),
         ),
     ),
     panel=o.CUSTODIANS,
