@@ -13,7 +13,14 @@ from fractions import Fraction
 from dpfda.mechanisms import Design
 from dpfda.noise import NoiseLaw
 from dpfda.noise.protocol import AnyNorm, Width
-from dpfda.noise.shared import SharedGaussianNoise, SharedLaplaceNoise, shared
+from dpfda.noise.shared import (
+    SharedGaussianNoise,
+    SharedLaplaceNoise,
+    SharedSymmetricNoise,
+    shared,
+    shared_symmetric,
+)
+from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import WHOLE, Certificate
@@ -25,7 +32,7 @@ from dpfda.publication.needed import times
 from dpfda.publication.paying import Paying
 from dpfda.publication.plan import Plan
 
-SharedLaw = SharedGaussianNoise | SharedLaplaceNoise
+SharedLaw = SharedGaussianNoise | SharedLaplaceNoise | SharedSymmetricNoise
 ONE = Fraction(1)
 
 
@@ -35,7 +42,8 @@ class Sharing:
 
     plan: Whose certificate is charged.
     noise: The central law.
-    norm, width: Neighbouring data sets move the integers by at most `width` in this norm.
+    norm, width: Neighbouring data sets move the integers by at most `width` in this norm; of noise on
+        matrices the width says all.
     guarantee: What the noise gives.
     groups: Disjoint groups, whose sums get such noise one after another; behind them stand their public
         numbers of units. A unit is in one of them, and the noise of the others tells nothing of it. 0
@@ -43,9 +51,9 @@ class Sharing:
     """
 
     plan: Plan
-    noise: NoiseLaw
+    noise: NoiseLaw | SymmetricNoise
     norm: AnyNorm
-    width: Width
+    width: Width | OuterDifference
     guarantee: Guarantee
     groups: int = 0
 
@@ -64,6 +72,8 @@ class Sharing:
 
         Raises RefusedMechanismError if the noise cannot be drawn in shares.
         """
+        if isinstance(self.width, OuterDifference):
+            return shared_symmetric(self.noise, honest, self.width, self.guarantee)
         return shared(self.noise, honest, self.norm, self.width, self.guarantee)
 
     def lost(self, law: SharedLaw, shares: int, weight: Fraction = ONE) -> Guarantee:
@@ -73,16 +83,19 @@ class Sharing:
         Raises RefusedMechanismError where nothing is proved for so few.
         """
         asked = self.guarantee if weight == ONE else times(self.guarantee, weight)
-        return replace(law, drawn=shares).achieved(self.norm, self.moved(weight)[1], asked)
+        drawn, width = replace(law, drawn=shares), self.moved(weight)[1]
+        if isinstance(width, OuterDifference):
+            return achieved_symmetric(drawn, width, asked)
+        return drawn.achieved(self.norm, width, asked)
 
-    def moved(self, weight: Fraction) -> tuple[Fraction, Width]:
+    def moved(self, weight: Fraction) -> tuple[Fraction, Width | OuterDifference]:
         """The factor that gives a party's sum a weight, and the width by which a unit moves it then.
 
         That is less than the weight times the width: the factor leaves room for rounding
         (`IntegerSum.weighed`), which adds less than one to each coordinate of a difference.
         Raises ParameterError if there is no room, or no factor is known for the norm.
         """
-        if weight == ONE:
+        if weight == ONE or isinstance(self.width, OuterDifference):
             return ONE, self.width
         widths = self.width if isinstance(self.width, tuple) else (self.width,)
         count = self.noise.components

@@ -89,7 +89,7 @@ class PooledSum(ABC):
     @property
     def sharing(self) -> Sharing:
         """What of the sum can get noise in shares. Raises ParameterError if nothing can."""
-        raise ParameterError("noise", "be 'central' but for a mean, a density or a comparison", "'shared'")
+        raise NotImplementedError
 
     def measured(self, total: IntegerSum) -> IntegerSum:
         """The integers that get noise in shares, from the sum. Private like it."""

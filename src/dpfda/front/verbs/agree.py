@@ -125,7 +125,7 @@ VERB = Group(
             (POINTS, NOISE, WEIGHTS),
         ),
         agree_on(density.VERB, "--column age:0:105", (), (NOISE,)),
-        agree_on(covariance.VERB, "--bounds 0 1 --points 93", ("columns",), (POINTS,)),
+        agree_on(covariance.VERB, "--bounds 0 1 --points 93", ("columns",), (POINTS, NOISE)),
         agree_on(
             compare.VERB,
             "--bounds 0 1 --points 93 --by arm:case,control",
