@@ -105,26 +105,30 @@ def sampling() -> float:
 
 
 def error(case: Case, generator: np.random.Generator) -> float:
-    """Squared L2 distance of one release from the mean of the population."""
+    """Squared L2 distance of one release from the mean of the population.
+
+    Less that of the mean of these very curves, whole and without noise, plus its expectation: the same
+    on average, with most of the chance of sampling taken out.
+    """
     design, alpha, n, m, epsilon = case
-    true = smooth_mean(alpha, generator)
+    true, scores = smooth_mean(alpha, generator), generator.standard_normal((3, n))
+    grid = (np.arange(m) + 0.5) / m
     if design == "independent":
         who, times = np.repeat(np.arange(n), m), generator.uniform(0, 1, n * m)
-        scores = generator.standard_normal((3, n))
         values = true(times) + (scores[:, who] * deviations(times)).sum(axis=0)
-        domain = Domain(domain_range=(0, 1))
         X: Any = LongCurves(who, times, values + ERRORS * generator.standard_normal(n * m))
+        domain, mechanism = Domain(domain_range=(0, 1)), "gaussian"
     else:
-        grid = (np.arange(m) + 0.5) / m
-        domain = Domain(grid_points=grid)
-        X = true(grid) + generator.standard_normal((n, 3)) @ deviations(grid)
-    mechanism = "gaussian" if design == "independent" else "auto"
-    rho = epsilon**2 / 2
-    released = PrivateMean(rho=rho, bounds=BOUNDS, mechanism=mechanism, domain=domain).fit(X).release_
+        X = true(grid) + scores.T @ deviations(grid)
+        domain, mechanism = Domain(grid_points=grid), "auto"
+    mean = PrivateMean(rho=epsilon**2 / 2, bounds=BOUNDS, mechanism=mechanism, domain=domain)
+    released = mean.fit(X).release_
     # Whole curves are those that were seen wherever the mean is asked for.
     looks = grid if design == "whole" else LOOKS
-    within = np.clip(looks, *released.domain_range)
-    return float(np.mean((released(within) - true(looks)) ** 2))
+    found = np.mean((released(np.clip(looks, *released.domain_range)) - true(looks)) ** 2)
+    moves = deviations(looks)
+    chance = np.mean((scores.mean(axis=1) @ moves) ** 2) - np.sum(moves**2) / looks.size / n
+    return float(found - chance)
 
 
 def read(path: Path) -> list[Row]:
@@ -240,7 +244,7 @@ and the best L gives each rate below; on a common grid L/(n m) is 0 and m^(-2 al
 knows alpha can choose L. `PrivateMean` does not: it is told n, the budget and bounds on values, and
 smooths by the evidence of the noisy numbers themselves. The means here are +-j^-(alpha + 1/2) on
 cosines, no smoother than said. epsilon is (2 rho)^(1/2). {DRAWS} releases a cell, {SPARSE_DRAWS} for
-visits at random.
+visits at random; the error of the sample's own mean is replaced by its expectation.
 
 ![Errors by n, by m and by epsilon, with the theorems' lines](transitions.png)
 
@@ -271,7 +275,7 @@ def draw(path: Path, rows: Sequence[Row]) -> None:
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(len(ALPHAS), 4, figsize=(19, 9))
+    figure, axes = plt.subplots(len(ALPHAS), 4, figsize=(21, 9))
     for row_of_axes, alpha in zip(axes, ALPHAS, strict=True):
         own, fits = some(rows, alpha=alpha), fitted(rows, alpha)
         _by_size(row_of_axes[0], some(own, design="whole"), fits)
@@ -298,7 +302,7 @@ def _by_size(ax: Any, rows: Sequence[Row], fits: Fits) -> None:
         proved = sampling() / sizes + constant * (sizes * epsilon) ** power
         ax.plot(sizes, np.where(sizes * epsilon > MEASURED[0] / 2, proved, np.nan), f"C{index}-")
     ax.plot(sizes, sampling() / sizes, "k:", label="sampling")
-    ax.set_title("whole curves: points found, lines of the theorems")
+    ax.set_title("whole curves; lines: theorems")
     ax.set_xlabel("number of curves n")
     ax.legend(title="epsilon", frameon=False, fontsize=8, ncol=2)
 
@@ -315,7 +319,7 @@ def _map(figure: Any, ax: Any, rows: Sequence[Row], fits: Fits, alpha: float) ->
     ax.plot(sizes, edge, "r-", label=f"theorem: n epsilon^2 ~ n^{1 / (2 * alpha):g}")
     found = kinks(rows, "epsilon")
     ax.plot([n for n, _ in found], [n * e**2 for n, e in found], "rx", ms=9, label="found")
-    ax.set_title("above: privacy is free; below: it sets the error")
+    ax.set_title("above the line privacy is free")
     ax.set_xlabel("number of curves n")
     ax.set_ylabel("n epsilon^2")
     ax.legend(frameon=True, fontsize=8, loc="lower right")
@@ -331,7 +335,7 @@ def _by_grid(ax: Any, rows: Sequence[Row], fits: Fits, alpha: float) -> None:
         kink = (constant * n / sampling()) ** (1 / (2 * alpha))
         if GRIDS[0] < kink < GRIDS[-1]:
             ax.plot(kink, 2 * sampling() / n, f"C{index}x", ms=10)
-    ax.set_title("one grid for all, no noise: crosses at m ~ n^(1 / (2 alpha))")
+    ax.set_title("one grid, no noise; crosses: m ~ n^(1 / (2 alpha))")
     ax.set_xlabel("points m of each curve")
     ax.legend(title="n", frameon=False, fontsize=8)
 
@@ -348,9 +352,11 @@ def _by_visits(ax: Any, rows: Sequence[Row], fits: Fits, alpha: float) -> None:
         ax.plot(visits, sampling() / n + constant * (n * visits) ** power, f"C{index}-")
         proved = scale * (n * VISIT_EPSILONS[0]) ** private * visits ** (private / 4)
         ax.plot(visits, proved, f"C{index}:")
-    ax.set_title("visits at random: dotted, what the theorems allow")
+    ax.set_title("visits at random; dotted: theorems, private")
     ax.set_xlabel("visits m of each person")
-    ax.legend(title="n", frameon=False, fontsize=8, ncol=2)
+    low, high = ax.get_ylim()
+    ax.set_ylim(low / 20, high)
+    ax.legend(title="n", frameon=False, fontsize=8, ncol=2, loc="lower left")
 
 
 if __name__ == "__main__":

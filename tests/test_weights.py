@@ -1,4 +1,4 @@
-"""Custodians whose units lose less than the others': one masked sum with weights, and what each loses."""
+"""Custodians whose units lose less than others: one masked sum with weights, and what each loses."""
 
 import json
 from dataclasses import astuple, replace
@@ -235,7 +235,7 @@ def test_a_custodian_on_a_grid_of_its_own_hands_over_points():
 
 
 def test_weights_that_cannot_be_kept_are_refused():
-    own, lead, agreement = started()
+    _, lead, agreement = started()
     cards = agreement.custodians
     for weights, found in (
         ({"north": 1}, "strictly between 0 and 1"),

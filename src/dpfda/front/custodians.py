@@ -503,7 +503,7 @@ def _planned(size: int | None, custodians: Sequence[Card], weights: Mapping[str,
 
 
 def _weighed(agreement: Agreement, made: PooledSum, present: Iterable[str]) -> Fraction:
-    """What the sums of those present are divided by: their units, each by the factor of its custodian."""
+    """What the sum of those present is divided by: units, each by the factor of its custodian."""
     cards, moved = map(agreement.card, present), made.sharing.moved
     return sum((moved(agreement.weight(c.name))[0] * (c.units or 0) for c in cards), Fraction(0))
 

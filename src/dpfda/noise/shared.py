@@ -181,7 +181,7 @@ class SharedSymmetricNoise(SymmetricGaussianNoise):
         return [sum(each) for each in zip(*(self.share() for _ in range(self.drawn)), strict=True)]
 
     def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
-        return super().simulate(generator, draws) * (self.drawn / self.honest) ** 0.5
+        return np.asarray(super().simulate(generator, draws) * (self.drawn / self.honest) ** 0.5)
 
     def describe(self) -> str:
         return (
@@ -251,7 +251,7 @@ def shared_symmetric(
     central: SymmetricNoise, honest: int, difference: OuterDifference, requested: Guarantee
 ) -> SharedSymmetricNoise:
     """The same on symmetric matrices, for normal noise alone. Raises RefusedMechanismError."""
-    if isinstance(central, SymmetricGaussianNoise):
+    if isinstance(central, SymmetricGaussianNoise) and not isinstance(requested, PureDP):
         for scale in _raises(central.scale):
             made = SharedSymmetricNoise(central.size, scale, honest, honest)
             if within(made.achieved(difference, requested), requested):

@@ -103,8 +103,8 @@ class Sharing:
         allowed = tuple(max(math.ceil(weight * width) - 1, 0) for width in widths)
         factors = [Fraction(a - spare, w) for a, w in zip(allowed, widths, strict=True) if w > spare < a]
         if len(factors) < sum(width > 0 for width in widths):
-            words = f"leave a unit more than rounding moves, in a box or in the norm l1 or l2, not {self.norm}"
-            raise ParameterError("weights", words, f"{weight}")
+            words = "leave a unit more than rounding moves, in a box or in the norm l1 or l2"
+            raise ParameterError("weights", words, f"{weight} in {self.norm}")
         return min(factors), allowed if isinstance(self.width, tuple) else allowed[0]
 
     def certified(self, guarantee: Guarantee | None = None) -> Certificate:

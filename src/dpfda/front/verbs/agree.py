@@ -46,8 +46,8 @@ THRESHOLD = Option(
 )  # fmt: skip
 WEIGHTS = Option(
     "weights", "--weights", "NAME:W,...",
-    "With shared noise: custodians whose units lose less, and which share of epsilon (of the root of rho) "
-    "they may lose, such as north:1/2. Their sums count for so much less.",
+    "With shared noise: custodians whose units lose less, and which share of epsilon (of the root of "
+    "rho) they may lose, such as north:1/2. Their sums count for so much less.",
     default=None,
 )  # fmt: skip
 OUT = o.output("out", "agreed.json", "The agreement.", True)
