@@ -16,7 +16,7 @@ from dpfda.noise import (
 )
 from dpfda.noise.elliptical_forms import StudentForms
 from dpfda.noise.protocol import Law
-from dpfda.noise.shared import SharedGaussianNoise, SharedLaplaceNoise
+from dpfda.noise.shared import SharedGaussianNoise, SharedLaplaceNoise, SharedSymmetricNoise
 from dpfda.noise.summed import SummedNoise
 from dpfda.noise.symmetric import SymmetricGaussianNoise, SymmetricKNormNoise
 from dpfda.noise.wishart import CoupledNoise, WishartDifferenceNoise
@@ -42,6 +42,7 @@ LAWS = {
     "coupled difference": CoupledNoise(7, 10**6),
     "normal in shares": SharedGaussianNoise(SCALES, 2, 2),
     "Laplace in shares": SharedLaplaceNoise(SCALES, 2, 2),
+    "symmetric normal in shares": SharedSymmetricNoise(7, 10**6, 2, 2),
 }
 DRAWN = {
     "few numbers in a box": "41986696d575bab8",
@@ -61,6 +62,7 @@ DRAWN = {
     "coupled difference": "2f088350224069d0",
     "normal in shares": "c7c8570925b699c3",
     "Laplace in shares": "cf4bf0df9b15b6a8",
+    "symmetric normal in shares": "2a61a80c140faa3d",
 }
 
 

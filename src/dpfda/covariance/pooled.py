@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,11 +13,14 @@ from dpfda.covariance.deviations import outer_sum
 from dpfda.covariance.plan import CovariancePlan
 from dpfda.covariance.publish import Stage, release_covariance, released_count
 from dpfda.covariance.release import ReleasedCovariance
+from dpfda.noise.shared import SharedSymmetricNoise
+from dpfda.noise.symmetric import OuterDifference
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import charge
+from dpfda.publication.shares import SharedLaw, Sharing
 from dpfda.records import Curves, units
 from dpfda.releases.counts import NoisyCount
 from dpfda.spine.arguments import Labels, Records
@@ -101,6 +105,23 @@ class PooledCovariance(PooledSum):
         noise = plan.count_noise
         divisor = float(plan.size or 1) if noise is None else released_count(total, noise)
         return release_covariance(total, self._stage(divisor, plan), certificate)
+
+    @property
+    def sharing(self) -> Sharing:
+        plan = self.plan
+        if plan.size is None or plan.neighbours is Neighbours.ADD_REMOVE:
+            words = "be drawn by the coordinator where the number of units is private"
+            raise ParameterError("noise", words, "'shared'")
+        noise = plan.noise(plan.size)
+        width = OuterDifference.of(noise.size, plan.ball.radius, plan.neighbours)
+        return Sharing(plan, noise, "l2", width, plan.shares.rest)
+
+    def publish_shared(
+        self, total: IntegerSum, law: SharedLaw, size: Any, ledger: object
+    ) -> ReleasedCovariance:
+        _, certificate = self.sharing.opened(total, law, read_ledger(ledger))
+        stage = self._stage(float(size), self.plan)
+        return release_covariance(total, stage, certificate, cast("SharedSymmetricNoise", law))
 
     def _stage(self, divisor: float | NoisyCount, plan: CovariancePlan) -> Stage:
         return Stage(plan, divisor, np.asarray(plan.center), None)

@@ -20,6 +20,7 @@ from dpfda.covariance.design import nearest_positive
 from dpfda.covariance.plan import MOMENTS, CovariancePlan, variance_noise
 from dpfda.covariance.release import ReleasedCovariance
 from dpfda.noise import KNormNoise
+from dpfda.noise.shared import SharedSymmetricNoise
 from dpfda.noise.subspaces import DIRECTION_BITS, draw_direction
 from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.aggregate import IntegerSum
@@ -102,7 +103,9 @@ class Stage:
         )
 
 
-def release_covariance(total: IntegerSum, stage: Stage, certificate: Certificate) -> ReleasedCovariance:
+def release_covariance(
+    total: IntegerSum, stage: Stage, certificate: Certificate, shared: SharedSymmetricNoise | None = None
+) -> ReleasedCovariance:
     """Add noise to a sum of outer products and wrap it. The ledger has been charged.
 
     Parameters
@@ -113,9 +116,12 @@ def release_covariance(total: IntegerSum, stage: Stage, certificate: Certificate
     stage : Stage
     certificate : Certificate
         Of the whole release, as it was charged.
+    shared : SharedSymmetricNoise, optional
+        The law of the noise that is in the sum; none is drawn then.
     """
     plan = stage.plan
-    noise = plan.noise(stage.size)
+    noise = plan.noise(stage.size) if shared is None else shared
+    achieved = certificate.achieved if shared else plan.laws[noise]
     tuning = {"name": noise.law, "components": noise.size}
     drawn = {MOMENTS: plan.cost(noise)} if plan.awaits_count else None
     return ReleasedCovariance(
@@ -124,11 +130,11 @@ def release_covariance(total: IntegerSum, stage: Stage, certificate: Certificate
         divisor=stage.divisor,
         center=stage.center,
         noise=noise,
-        certificate=stage.fulfilled(certificate, [plan.laws[noise]], tuning, drawn),
+        certificate=stage.fulfilled(certificate, [achieved], tuning, drawn),
         about=dict(plan.about) | stamp(),
         mean=stage.mean,
         shrunk=plan.shrunk,
-        noisy_sum=total.with_noise(noise.draw()),
+        noisy_sum=total.with_noise([0] * noise.components if shared else noise.draw()),
     )
 
 

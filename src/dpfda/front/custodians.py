@@ -9,23 +9,30 @@ coordinator calls the roll of those whose parts are there, and enough custodians
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
+from fractions import Fraction
 
-from dpfda.covariance.estimator import PrivateCovariance
-from dpfda.density.estimator import PrivateDensity
-from dpfda.mean.comparison.estimator import PrivateComparison
+from dpfda.front.agreed import (
+    COUNTED,
+    SUMMARIES,
+    agreed_sum,
+    check_weighed,
+    estimator_of,
+    planned_size,
+    pooled,
+    public_size,
+    statements,
+    words,
+)
 from dpfda.mean.estimator import PrivateMean
 from dpfda.numerics.errors import (
     CustodyError,
     DataError,
     ParameterError,
-    RefusedMechanismError,
     StorageError,
 )
 from dpfda.numerics.parameters import shown
-from dpfda.numerics.words import visible
-from dpfda.privacy.guarantees import Guarantee
+from dpfda.numerics.rationals import exact
 from dpfda.publication.custody import (
     Agreement,
     Answer,
@@ -38,26 +45,18 @@ from dpfda.publication.custody import (
     joined,
     masked,
 )
-from dpfda.publication.custody.agreements import MOST_UNITS, check_noise, fewest
+from dpfda.publication.custody.agreements import MOST_UNITS, check_noise, check_weights, fewest
 from dpfda.publication.custody.parts import check_own
 from dpfda.records import LongCurves
 from dpfda.releases.base import Release
-from dpfda.releases.files import DAMAGE
 from dpfda.spine.arguments import Columns, Labels, Records
 from dpfda.spine.estimator import Estimator, read_ledger
-from dpfda.spine.pooled import PooledSum, one_sum
+from dpfda.spine.pooled import PooledSum
 from dpfda.spine.written import estimator_from, written_parameters
 
-SUMMARIES: dict[str, type[Estimator]] = {
-    "mean": PrivateMean,
-    "density": PrivateDensity,
-    "covariance": PrivateCovariance,
-    "comparison": PrivateComparison,
-}
-# A released count is counted in units of at most this.
-COUNTED = 2**40
-SHOWN = 60
-LOSSES = 30
+__all__ = [
+    "agree", "answer", "estimator_of", "merge", "part", "pooled", "roll", "statements", "words",
+]  # fmt: skip
 
 
 def agree(
@@ -68,6 +67,7 @@ def agree(
     noise: str = "central",
     colluding: int = 0,
     threshold: int | None = None,
+    weights: Mapping[str, object] | None = None,
 ) -> Agreement:
     """Write and sign what custodians agree on: every public parameter, their keys, and a new session.
 
@@ -82,7 +82,7 @@ def agree(
     columns : int or array (m,), optional
         Grid of curves, where the estimator's domain has none: number of points, or the points.
     noise : {"central", "shared"}
-        Drawn by the coordinator; or, of a density, or a mean with a public number of units, a share by
+        Drawn by the coordinator; or, of a density, or of means with public numbers of units, a share by
         every custodian before it masks its sum: the coordinator never sees a total without noise.
     colluding : int
         Of shared noise, or where custodians may vanish: how many custodians may tell the coordinator all
@@ -92,6 +92,10 @@ def agree(
         How many custodians must be there to the end: more than half of all and the colluding. Who
         vanishes is left out of the sum, and the others answer a roll (`roll`, `answer`). By default all
         must be there, and none is asked again.
+    weights : mapping of str to number, optional
+        Of a mean with shared noise: by the names of custodians whose units lose less than the others',
+        shares below 1 of the epsilon, or of the root of rho. Their sums count for so much less: the
+        release is the mean in which units have these weights (`statements`).
 
     Raises
     ------
@@ -118,8 +122,10 @@ def agree(
     if not names:
         words = f"be one of {', '.join(kind.__name__ for kind in SUMMARIES.values())}"
         raise ParameterError("estimator", words, shown(estimator))
-    size = _size(estimator, custodians)
-    made = pooled(estimator, 2 if size is None else size, columns)
+    size, asked = public_size(estimator, custodians), _weights(weights or {})
+    check_weights(asked, [card.name for card in custodians], noise)
+    check_weighed(names[0], size, asked)
+    made = pooled(estimator, planned_size(size, custodians, asked), columns)
     if made.thresholds:
         raise ParameterError(
             "mechanism", "have no thresholds, which need the exact total", shown(estimator.mechanism)
@@ -135,16 +141,19 @@ def agree(
     count = len(custodians)
     honest = fewest(count - colluding, (threshold or count) - colluding)
     law = made.sharing.law(honest) if noise == "shared" else None
+    for weight in asked.values():
+        made.sharing.moved(weight)
     return Agreement(
         custodians=custodians,
         coordinator=coordinator.card,
         summary={"name": names[0], "parameters": parameters},
         rule=made.digest,
-        numbers=made.numbers if law is None else law.components,
+        numbers=made.numbers if law is None else made.sharing.numbers(law),
         largest=units * max(made.largest, COUNTED),
         noise=noise,
         colluding=colluding,
         threshold=threshold,
+        weights=asked,
     ).signed(coordinator)
 
 
@@ -182,7 +191,7 @@ def part(
     DataError
         If the data cannot be used, or hold another number of units than was agreed.
     """
-    made = _pooled(agreement)
+    made = agreed_sum(agreement)
     card = agreement.card(keys.card.name)
     name = agreement.summary["parameters"].get("name")
     if (groups is not None or isinstance(X, LongCurves)) and name is None:
@@ -197,7 +206,7 @@ def part(
         check_own(agreement, keys)
         sharing = made.sharing
         law, paying = sharing.law(agreement.honest), read_ledger(ledger)
-        total = sharing.with_share(made.measured(total), law, paying)
+        total = sharing.with_share(made.measured(total), law, paying, agreement.weight(card.name))
     elif ledger is not None:
         raise ParameterError("ledger", "be the coordinator's, who draws the noise", "one of a part")
     return masked(agreement, keys, total)
@@ -283,7 +292,7 @@ def merge(
     BudgetError
         If the ledger refuses; no noise was drawn.
     """
-    made, parts = _pooled(agreement), list(parts)
+    made, parts = agreed_sum(agreement), list(parts)
     total = joined(agreement, coordinator, parts, answers)
     present = {part.custodian for part in parts}
     sizes = [card.units for card in agreement.custodians if card.name in present]
@@ -295,142 +304,13 @@ def merge(
         )
     if agreement.is_shared:
         law = replace(made.sharing.law(agreement.honest), drawn=len(present))
+        units = _weighed(agreement, made, present) if agreement.weights else units
         release: Release = made.publish_shared(total, law, units, ledger)
     else:
         release = made.publish(total, ledger)
     # Before anybody has it: a second opening of these parts would be a second release.
     coordinator.use_up(f"the total under the agreement {agreement.digest.hex()}")
     return release
-
-
-def pooled(estimator: Estimator, n: int, columns: Columns | None = None) -> PooledSum:
-    """How an estimator's summary is pooled, from public numbers alone.
-
-    Parameters
-    ----------
-    estimator : PrivateMean, PrivateDensity, PrivateCovariance or PrivateComparison
-    n : int
-        Number of units of all holders; where that is private, a number to expect.
-    columns : int or array (m,), optional
-        As in `PrivateMean.plan`.
-
-    Raises
-    ------
-    ParameterError
-        If the summary is no sum, or a public parameter is unusable.
-    """
-    more = {} if columns is None else {"columns": columns}
-    return one_sum(estimator, "pooled").pooled(n, **more)
-
-
-def estimator_of(agreement: Agreement) -> Estimator:
-    """The estimator that custodians agreed on, with all of its public parameters.
-
-    Raises
-    ------
-    CustodyError
-        If the summary is none that is known here.
-    """
-    try:
-        kind = SUMMARIES[str(agreement.summary["name"])]
-        parameters = agreement.summary["parameters"]
-        if not isinstance(parameters, Mapping):
-            raise TypeError
-        made: Estimator = estimator_from(kind, parameters)
-    except ParameterError as error:
-        raise CustodyError(f"The agreement's parameters cannot be used: {error}") from None
-    except DAMAGE:
-        raise CustodyError("The agreement's parameters cannot be read; update dpfda?") from None
-    return made
-
-
-def words(agreement: Agreement) -> str:
-    """The agreement in words, for the people who compare it."""
-    made, estimator = _pooled(agreement), estimator_of(agreement)
-    parameters = {
-        name: value
-        for name, value in agreement.summary["parameters"].items()
-        if name not in ("basis", "epsilon", "delta", "rho")
-    }
-    said = ", ".join(f"{name} {_short(value)}" for name, value in parameters.items())
-    people = ", ".join(
-        card.name + ("" if card.units is None else f" ({card.units})") for card in agreement.custodians
-    )
-    return "\n".join(
-        [
-            f"agreement:    {agreement.summary['name']} of {people}",
-            f"coordinator:  {agreement.coordinator.name}, {_seen(agreement)}",
-            *_may_vanish(agreement),
-            # What is asked for is told as it was read, not as it was written.
-            f"guarantee:    {estimator.asked()}",
-            *_losses(agreement, made),
-            f"bound:        {made.describe()}",
-            f"parameters:   {said}",
-            f"sum:          {agreement.numbers} integers and a count, modulo 2^{agreement.bits}",
-            f"session:      {agreement.session}",
-            f"fingerprint:  {agreement.fingerprint}",
-        ]
-    )
-
-
-def statements(agreement: Agreement) -> dict[int, Guarantee]:
-    """What shared noise gives, by how many custodians tell the coordinator all they know; 0 for readers.
-
-    Raises
-    ------
-    CustodyError
-        If noise is not shared, or the agreement cannot be used.
-    """
-    if not agreement.is_shared:
-        raise CustodyError("The noise of the agreement must be shared; the coordinator draws it.")
-    return _stated(agreement, _pooled(agreement))
-
-
-def _stated(agreement: Agreement, made: PooledSum) -> dict[int, Guarantee]:
-    sharing, known = made.sharing, {}
-    law = sharing.law(agreement.honest)
-    for colluding in range(len(agreement.custodians)):
-        shares = agreement.left(colluding)
-        with suppress(RefusedMechanismError):
-            if shares:
-                known[colluding] = sharing.lost(law, shares)
-    return known
-
-
-def _losses(agreement: Agreement, made: PooledSum) -> list[str]:
-    if not agreement.is_shared:
-        return []
-    known, count = _stated(agreement, made), len(agreement.custodians)
-    to = [
-        "to readers",
-        *(f"to {agreement.coordinator.name} with {c} of {count}" for c in range(1, count)),
-    ]
-    said = [f"  {who + ':':<{LOSSES}} {known.get(c, 'nothing is stated')}" for c, who in enumerate(to)]
-    return [f"noise:        in shares; those of {agreement.honest} of {count} keep the guarantee", *said]
-
-
-def _may_vanish(agreement: Agreement) -> list[str]:
-    if not agreement.may_vanish:
-        return []
-    count, least = len(agreement.custodians), agreement.answers
-    return [
-        f"vanishing:    the sum opens if {least} of {count} answer the roll; without who is not on it",
-        f"              with {agreement.colluding} colluding no sum of fewer than {agreement.honest} "
-        "others can be opened",
-    ]
-
-
-def _seen(agreement: Agreement) -> str:
-    if agreement.is_shared:
-        return "who draws no noise and sees the total with the noise of all"
-    return "who draws the noise and can see the exact sum"
-
-
-def _short(value: object) -> str:
-    if isinstance(value, dict):
-        ((_, value),) = value.items()
-    text = visible(str(value).removesuffix("/1"))
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}.."
 
 
 def _check_readable(written: object) -> None:
@@ -441,28 +321,11 @@ def _check_readable(written: object) -> None:
         raise ParameterError("basis", words, "a function of your own") from None
 
 
-def _pooled(agreement: Agreement) -> PooledSum:
-    """How the agreed summary is added up, checked against what was signed."""
-    estimator = estimator_of(agreement)
-    size = _size(estimator, agreement.custodians)
-    made = pooled(estimator, 2 if size is None else size)
-    units = MOST_UNITS if size is None else size
-    stated = agreement.rule, agreement.numbers, agreement.largest
-    numbers = made.sharing.law(agreement.honest).components if agreement.is_shared else made.numbers
-    if stated != (made.digest, numbers, units * max(made.largest, COUNTED)):
-        raise CustodyError(
-            "The agreement must make the same integers of a record here as where it was signed; it does "
-            "not. Use the same version of dpfda everywhere."
-        )
-    return made
+def _weights(given: Mapping[str, object]) -> dict[str, Fraction]:
+    return {str(name): exact(value, "weights") for name, value in given.items()}
 
 
-def _size(estimator: Estimator, custodians: Sequence[Card]) -> int | None:
-    """The public number of all units; None where it is private."""
-    private = estimator.settings.unit.private
-    wrong = [card.name for card in custodians if (card.units is None) is not private]
-    if wrong:
-        words = "have no number of units under add/remove neighbours, where it is private"
-        words = words if private else "have its number of units, which is public under replace-one"
-        raise ParameterError("The card of a custodian", words, ", ".join(wrong))
-    return None if private else sum(card.units or 0 for card in custodians)
+def _weighed(agreement: Agreement, made: PooledSum, present: Iterable[str]) -> Fraction:
+    """What the sum of those present is divided by: units, each by the factor of its custodian."""
+    cards, moved = map(agreement.card, present), made.sharing.moved
+    return sum((moved(agreement.weight(c.name))[0] * (c.units or 0) for c in cards), Fraction(0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -120,6 +121,6 @@ class PooledMean(PooledSum):
         return self.summation.prepared(total).total
 
     def publish_shared(
-        self, total: IntegerSum, law: SharedLaw, size: int | None, ledger: object
+        self, total: IntegerSum, law: SharedLaw, size: int | Fraction | None, ledger: object
     ) -> ReleasedMean:
         return publish_shared(total, self.plan, law, read_ledger(ledger), size)

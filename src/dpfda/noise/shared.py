@@ -41,6 +41,7 @@ from flint import arb
 from dpfda.noise.blocks import KNormNoise
 from dpfda.noise.gaussian import GaussianNoise
 from dpfda.noise.protocol import AnyNorm, NoiseLaw, ScaledLaw, Width, check_positive, unsuited
+from dpfda.noise.symmetric import OuterDifference, SymmetricGaussianNoise, SymmetricNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.discrete import discrete_gaussians, polyas
 from dpfda.numerics.errors import RefusedMechanismError
@@ -106,33 +107,94 @@ class SharedGaussianNoise(InShares):
         return np.asarray(self.sizes**2 * self.drawn / self.honest)
 
     def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
-        smallest = Fraction(min(self.scales) ** 2, self.honest)
-        if smallest < 1:
-            raise unsuited(self, requested)
         normal = GaussianNoise(self.scales).achieved(norm, width, ZeroConcentratedDP(Fraction(1)))
         rho = cast("ZeroConcentratedDP", normal).rho
-        mu = root_at_least(2 * rho * self.honest / self.drawn)
-        with precision(PRECISION):
-            square = arb.pi() ** 2
-            eta = _up(upper_end(5 * (self.drawn - 1) * (-square * enclosed(smallest)).exp()))
-        if isinstance(requested, ZeroConcentratedDP):
-            gap = 2 * eta * root_at_least(Fraction(self.components))
-            return ZeroConcentratedDP(_up((mu + gap) ** 2 / 2))
-        if not isinstance(requested, ApproximateDP):
-            raise unsuited(self, requested)
-        variance, tails = smallest * self.drawn, requested.delta * TAIL
-        with precision(PRECISION):
-            farthest = upper_end((2 * enclosed(2 * self.components / tails).log()).sqrt())
-            zeta = eta + (1 + (farthest + mu) ** 2) / (24 * variance)
-            zeta += 3 * upper_end((-2 * square * enclosed(variance)).exp())
-            zeta = _up(zeta)
-            growth = upper_end(enclosed(self.components * zeta).exp())
-        rest = requested.epsilon - 2 * self.components * zeta
-        delta = _up(growth * gaussian_delta(rest, mu) + tails, 1024) if rest > 0 else Fraction(1)
-        if delta >= 1:
-            # A bound of one or more says nothing, and any number below it could be untrue.
-            raise unsuited(self, requested)
-        return ApproximateDP(requested.epsilon, delta)
+        return _with_gap(self, 2 * rho, Fraction(min(self.scales) ** 2, self.honest), requested)
+
+
+def _with_gap(
+    law: SharedGaussianNoise | SharedSymmetricNoise,
+    square: Fraction,
+    smallest: Fraction,
+    asked: Guarantee,
+) -> Guarantee:
+    """What sums of discrete Gaussian shares give.
+
+    square: Of the length by which neighbours differ, each coordinate in units of its own deviation where
+        as many are drawn as are honest.
+    smallest: Variance of a share in the coordinate where that is smallest.
+    """
+    if smallest < 1:
+        raise unsuited(law, asked)
+    mu = root_at_least(square * law.honest / law.drawn)
+    with precision(PRECISION):
+        turn = arb.pi() ** 2
+        eta = _up(upper_end(5 * (law.drawn - 1) * (-turn * enclosed(smallest)).exp()))
+    if isinstance(asked, ZeroConcentratedDP):
+        gap = 2 * eta * root_at_least(Fraction(law.components))
+        return ZeroConcentratedDP(_up((mu + gap) ** 2 / 2))
+    if not isinstance(asked, ApproximateDP):
+        raise unsuited(law, asked)
+    variance, tails = smallest * law.drawn, asked.delta * TAIL
+    with precision(PRECISION):
+        farthest = upper_end((2 * enclosed(2 * law.components / tails).log()).sqrt())
+        zeta = eta + (1 + (farthest + mu) ** 2) / (24 * variance)
+        zeta += 3 * upper_end((-2 * turn * enclosed(variance)).exp())
+        zeta = _up(zeta)
+        growth = upper_end(enclosed(law.components * zeta).exp())
+    rest = asked.epsilon - 2 * law.components * zeta
+    delta = _up(growth * gaussian_delta(rest, mu) + tails, 1024) if rest > 0 else Fraction(1)
+    if delta >= 1:
+        # A bound of one or more says nothing, and any number below it could be untrue.
+        raise unsuited(law, asked)
+    return ApproximateDP(asked.epsilon, delta)
+
+
+@dataclass(frozen=True)
+class SharedSymmetricNoise(SymmetricGaussianNoise):
+    """Sums of discrete Gaussian shares on a symmetric matrix.
+
+    Of variance s^2 / honest on the diagonal, and half of that off it.
+    """
+
+    honest: int
+    drawn: int
+    law: ClassVar[str] = "shared-symmetric-gaussian"
+    # It is not asked for by a name of its own.
+    mechanism: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive("honest and drawn", (self.honest, self.drawn))
+
+    @property
+    def power(self) -> float:
+        return float(self.scale) ** 2 * self.drawn / self.honest
+
+    def share(self) -> list[int]:
+        """One exact draw of one party's share, from the operating system's entropy."""
+        whole, half = (Fraction(self.scale**2, k * self.honest) for k in (1, 2))
+        places = zip(*np.tril_indices(self.size), strict=True)
+        return discrete_gaussians([whole if i == j else half for i, j in places])
+
+    def draw(self) -> list[int]:
+        return [sum(each) for each in zip(*(self.share() for _ in range(self.drawn)), strict=True)]
+
+    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
+        return np.asarray(super().simulate(generator, draws) * (self.drawn / self.honest) ** 0.5)
+
+    def describe(self) -> str:
+        return (
+            f"discrete {super().describe()}, in {self.drawn} shares of which {self.honest} keep the "
+            "guarantee"
+        )
+
+    def achieved(self, difference: OuterDifference, requested: Guarantee) -> Guarantee:  # type: ignore[override]
+        square = Fraction(difference.frobenius_square, self.scale**2)
+        return _with_gap(self, square, Fraction(self.scale**2, 2 * self.honest), requested)
+
+    def loss(self, requested: Guarantee) -> None:
+        return None
 
 
 @dataclass(frozen=True)
@@ -185,6 +247,23 @@ def shared(
     )
 
 
+def shared_symmetric(
+    central: SymmetricNoise, honest: int, difference: OuterDifference, requested: Guarantee
+) -> SharedSymmetricNoise:
+    """The same on symmetric matrices, for normal noise alone. Raises RefusedMechanismError."""
+    if isinstance(central, SymmetricGaussianNoise) and not isinstance(requested, PureDP):
+        for scale in _raises(central.scale):
+            made = SharedSymmetricNoise(central.size, scale, honest, honest)
+            if within(made.achieved(difference, requested), requested):
+                return made
+    raise RefusedMechanismError(
+        "mechanism",
+        "have noise that can be drawn in shares",
+        central.describe(),
+        "Use 'gaussian' with rho or delta.",
+    )
+
+
 def _up(value: Fraction, bits: int = 128) -> Fraction:
     """To fewer digits, upward."""
     return Fraction(-(-value * 2**bits // 1), 2**bits)
@@ -193,14 +272,16 @@ def _up(value: Fraction, bits: int = 128) -> Fraction:
 def _raised(
     law: SharedGaussianNoise, norm: AnyNorm, width: Width, requested: Guarantee
 ) -> SharedGaussianNoise:
-    for scales in (
-        law.scales,
-        *(tuple(-(-scale * (2**step + 1) // 2**step) for scale in law.scales) for step in STEPS),
-    ):
+    for scales in zip(*map(_raises, law.scales), strict=True):
         made = SharedGaussianNoise(scales, law.honest, law.honest)
         if within(made.achieved(norm, width, requested), requested):
             return made
     raise unsuited(law, requested)
+
+
+def _raises(scale: int) -> list[int]:
+    """A scale, and the larger ones that are tried where the gap asks for it."""
+    return [scale, *(-(-scale * (2**step + 1) // 2**step) for step in STEPS)]
 
 
 def _laplace(scales: tuple[int, ...]) -> KNormNoise:

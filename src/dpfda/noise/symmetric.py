@@ -284,7 +284,7 @@ def suits(name: str, guarantee: Guarantee) -> bool:
 
 def symmetric_mechanisms() -> dict[str, type[Any]]:
     """Names by which laws on matrices are asked for, with their classes."""
-    return {law.mechanism: law for law in laws_of(MatrixLaw).values()}
+    return {law.mechanism: law for law in laws_of(MatrixLaw).values() if law.mechanism}
 
 
 def achieved_symmetric(

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpfda.bounds import Bound, BoxBound, Ellipsoid
 from dpfda.noise import AnyNorm, EllipticalNoise, Width, achieved_guarantee
-from dpfda.noise.shared import SharedGaussianNoise
+from dpfda.noise.shared import SharedGaussianNoise, SharedSymmetricNoise
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import RefusedMechanismError
@@ -36,7 +36,7 @@ ROUNDING = Fraction(1001, 1000)
 FARTHEST = 16
 LARGE = 2**60
 # Laws whose delta does not follow from a loss.
-EXACTLY = EllipticalNoise, SharedGaussianNoise
+EXACTLY = EllipticalNoise, SharedGaussianNoise, SharedSymmetricNoise
 # A stage of this name is one draw of noise, of which each of several releases holds a part.
 ALL = "all together"
 
@@ -73,6 +73,8 @@ class AddedNoise(NamedTuple):
     @property
     def _longest(self) -> Fraction:
         """How far a unit moves one number at most, in units of the smallest scale."""
+        if isinstance(self.width, OuterDifference):
+            return self.width.frobenius / int(vars(self.noise)["scale"])
         sizes: Any = self.width if isinstance(self.width, tuple) else (self.width,)
         scales = vars(self.noise).get("scales") or (self.noise.scale,)
         return Fraction(max(sizes), min(scales))

@@ -89,14 +89,17 @@ class PooledSum(ABC):
     @property
     def sharing(self) -> Sharing:
         """What of the sum can get noise in shares. Raises ParameterError if nothing can."""
-        raise ParameterError("noise", "be 'central' but for a mean or a density", "'shared'")
+        raise NotImplementedError
 
     def measured(self, total: IntegerSum) -> IntegerSum:
         """The integers that get noise in shares, from the sum. Private like it."""
         return total
 
-    def publish_shared(self, total: IntegerSum, law: SharedLaw, size: int | None, ledger: object) -> Any:
-        """Charge for and release what is `measured` of `size` units (None: private) with all shares."""
+    def publish_shared(self, total: IntegerSum, law: SharedLaw, size: Any, ledger: object) -> Any:
+        """Charge for and release what is `measured` of `size` units (None: private) with all shares.
+
+        A fraction is a number of units that are weighed; it is asked of means alone.
+        """
         raise NotImplementedError
 
     def describe(self) -> str:

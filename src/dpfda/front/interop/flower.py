@@ -118,7 +118,7 @@ class CustodyStrategy(Strategy):  # type: ignore[misc]
     estimator : PrivateMean, PrivateDensity, PrivateCovariance or PrivateComparison
     folder : path
         Of the coordinator, private: holds its keys and all files. A new one for each release.
-    columns, noise, colluding, threshold
+    columns, noise, colluding, threshold, weights
         As in `dpfda.front.custodians.agree`. With a threshold nodes may vanish after their cards came.
     ledger : ledger.of(dataset), optional
 

@@ -44,6 +44,12 @@ THRESHOLD = Option(
     "default. With it dpfda roll and dpfda answer come before dpfda merge.",
     type=int, default=None,
 )  # fmt: skip
+WEIGHTS = Option(
+    "weights", "--weights", "NAME:W,...",
+    "With shared noise: custodians whose units lose less, and which share of epsilon (of the root of "
+    "rho) they may lose, such as north:1/2. Their sums count for so much less.",
+    default=None,
+)  # fmt: skip
 OUT = o.output("out", "agreed.json", "The agreement.", True)
 # What each custodian says of its own file, and what is asked for when the total is published.
 LEFT_OUT = {
@@ -96,9 +102,15 @@ def _sign(publication: Publication, given: Given) -> None:
     estimator = cast("Estimator", publication.estimator(Given(**missing | vars(given))))
     points, secret = getattr(given, "points", None), Keys.load(given.keys)
     noise, rules = getattr(given, "noise", "central"), (given.colluding, given.threshold)
-    made = custodians.agree(estimator, cards, secret, points, noise, *rules)
+    weights = _weights(getattr(given, "weights", None))
+    made = custodians.agree(estimator, cards, secret, points, noise, *rules, weights)
     made.save(given.out, given.overwrite)
     say(f"{custodians.words(made)}\nwritten: {given.out}\nNext: send it to all custodians")
+
+
+def _weights(written: str | None) -> dict[str, object]:
+    parts = [part.rpartition(":") for part in (written or "").split(",") if part]
+    return {name: weight for name, _, weight in parts}
 
 
 VERB = Group(
@@ -110,15 +122,15 @@ VERB = Group(
             mean.VERB,
             "--bounds 0 1 --points 93",
             ("columns",),
-            (POINTS, NOISE),
+            (POINTS, NOISE, WEIGHTS),
         ),
         agree_on(density.VERB, "--column age:0:105", (), (NOISE,)),
-        agree_on(covariance.VERB, "--bounds 0 1 --points 93", ("columns",), (POINTS,)),
+        agree_on(covariance.VERB, "--bounds 0 1 --points 93", ("columns",), (POINTS, NOISE)),
         agree_on(
             compare.VERB,
             "--bounds 0 1 --points 93 --by arm:case,control",
             ("columns",),
-            (POINTS,),
+            (POINTS, NOISE),
         ),
     ),
     panel=o.CUSTODIANS,

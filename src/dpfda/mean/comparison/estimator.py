@@ -223,8 +223,8 @@ class PrivateComparison(Estimator):
     def pooled(self, n: int, columns: Columns = POINTS) -> PooledComparison:
         """All groups' sums as several holders make them, whatever each group's size; see `PooledSum`."""
         self._check()
-        whole(n, "n", 2)
-        return self._pooled(public_basis(self.settings, self.basis, columns), self.settings)
+        basis = public_basis(self.settings, self.basis, columns)
+        return self._pooled(basis, self.settings, expected=whole(n, "n", 2))
 
     def pooled_on(self, X: Records, groups: Labels = None) -> PooledComparison:
         """The same on the columns of X."""
@@ -233,13 +233,16 @@ class PrivateComparison(Estimator):
         basis = read_curves(self.settings, self.basis, X)[1]
         return self._pooled(basis, self.settings_for(X, groups), groups)
 
-    def _pooled(self, basis: Basis, settings: Settings, groups: object = None) -> PooledComparison:
+    def _pooled(
+        self, basis: Basis, settings: Settings, groups: object = None, expected: int = 0
+    ) -> PooledComparison:
         if self.levels is None:
             words = "be given where the records lie in several places"
             raise ParameterError("levels", words, "None", "Name the groups.")
         levels = read_levels(self.levels, [], None, settings.unit.relation)
         names_of_levels(levels)
-        plan = self._planned(basis, dict.fromkeys(levels, 2), settings, groups)
+        each = max(2, expected // len(levels))
+        plan = self._planned(basis, dict.fromkeys(levels, each), settings, groups)
         return PooledComparison.of(settings, plan, tuple(map(level_key, levels)))
 
     def _check(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from dpfda.mechanisms import AdaptingMechanism, Design, Problem, read_mechanism
 from dpfda.mechanisms.design import choose
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Integers
-from dpfda.numerics.errors import DataError
+from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.publication import (
@@ -31,10 +31,14 @@ from dpfda.publication import (
     Paying,
     PlanOfMeans,
     Prepared,
+    charge,
     publish_parallel,
     read_ledger,
 )
+from dpfda.publication.means import released_mean
+from dpfda.publication.shares import SharedLaw, Sharing, designed
 from dpfda.records.labels import Key, read_keys
+from dpfda.releases.function import ReleasedFunction
 from dpfda.spine.arguments import Labels, Records
 from dpfda.spine.memberships import IN_TWO, by_value, none_of
 from dpfda.spine.pooled import PooledSum, Rows
@@ -331,15 +335,60 @@ class PooledComparison(PooledSum):
         if self.plan.neighbours is Neighbours.ADD_REMOVE:
             plans = self.plan.parts.values()
             return [summation.prepared(*pair) for pair in zip(sums, plans, strict=True)]
-        sizes = [each.count_with_noise(0, 1) for each in sums]
-        if 0 in sizes:
-            empty = names[sizes.index(0)]
-            raise DataError(f"The group {empty!r} must have at least two units; found none.")
-        made = self.plan.of_sizes(sizes).parts
+        made = self.plan.of_sizes(self._sizes(sums)).parts
         return [
             finished(summation, each, lambda _, plan=made[name]: plan)  # type: ignore[misc]
             for name, each in zip(names, sums, strict=True)
         ]
+
+    @property
+    def sharing(self) -> Sharing:
+        if self.plan.neighbours is Neighbours.ADD_REMOVE:
+            words = "be drawn by the coordinator where the numbers of units are private"
+            raise ParameterError("noise", words, "'shared'")
+        return replace(Sharing.of_mean(self.plan.one), plan=self.plan, groups=len(self.keys))
+
+    def measured(self, total: IntegerSum) -> IntegerSum:
+        plan, sums = self.plan.one, []
+        for each in total.parted(len(self.keys)):
+            measured = self.one.summation.finish(each, plan)
+            # Of all coefficients those that get noise, which are the first.
+            leading = measured.with_noise([0] * designed(plan).components)
+            sums.append(IntegerSum(len(leading)).add_totals(leading, each.count_with_noise(0, 1)))
+        return IntegerSum.side_by_side(sums)
+
+    def publish_shared(
+        self, total: IntegerSum, law: SharedLaw, size: Any, ledger: object
+    ) -> ReleasedComparison:
+        sums, certificate = total.parted(len(self.keys)), self.sharing.certified()
+        sizes = self._sizes(sums)
+        # One design for all, made for the number of units that was agreed on.
+        design = replace(designed(self.plan.one), noise=law)
+        plans = self.plan.of_sizes(sizes).parts.values()
+        public = [
+            plan.around(size, design, float(size), certificate)
+            for plan, size in zip(plans, sizes, strict=True)
+        ]
+        charge(read_ledger(ledger), certificate, self.plan.entry())
+        released = [
+            cast("ReleasedFunction", released_mean(each, design, own.with_noise([0] * law.components)))
+            for each, own in zip(public, sums, strict=True)
+        ]
+        return ReleasedComparison(dict(zip(self.plan.parts, released, strict=True)))
+
+    def _sizes(self, sums: Sequence[IntegerSum]) -> list[int]:
+        """How many units each group has, where that is public.
+
+        Raises
+        ------
+        DataError
+            If one has none.
+        """
+        sizes = [each.count_with_noise(0, 1) for each in sums]
+        if 0 in sizes:
+            empty = list(self.plan.parts)[sizes.index(0)]
+            raise DataError(f"The group {empty!r} must have at least two units; found none.")
+        return sizes
 
     def publish(self, total: IntegerSum, ledger: object = None) -> ReleasedComparison:
         parts = dict(zip(self.plan.parts, self.prepared(total), strict=True))

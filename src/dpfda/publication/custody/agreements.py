@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
@@ -13,6 +14,7 @@ from typing import ClassVar
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import CustodyError, ParameterError
 from dpfda.numerics.parameters import shown
+from dpfda.numerics.rationals import rational, readable
 from dpfda.publication.custody.canonical import digest, verified
 from dpfda.publication.custody.keys import Card, Keys, opened
 from dpfda.releases.files import built, write_json
@@ -24,6 +26,7 @@ WORD_BITS = 64
 _SESSION = re.compile(r"[0-9a-f]{32}")
 # Where the number of units is private, no more are counted than there are people, by far.
 MOST_UNITS = 2**40
+LARGEST_DENOMINATOR = 10**6
 
 
 def modulus_bits(largest: int) -> int:
@@ -66,6 +69,25 @@ def check_noise(noise: object, colluding: object, custodians: int, threshold: ob
         raise ParameterError("threshold", words, shown(threshold))
 
 
+def check_weights(weights: Mapping[str, Fraction], names: Sequence[str], noise: object) -> None:
+    """Refuse weights that no share of the noise is made for. Raises ParameterError."""
+    if not weights:
+        return
+    if noise != "shared":
+        words = "be left out where the coordinator draws the noise, and alone has a ledger to charge"
+        raise ParameterError("weights", words, "central noise")
+    unknown = [name for name in weights if name not in names]
+    if unknown:
+        raise ParameterError("weights", f"name custodians among {', '.join(names)}", shown(unknown[0]))
+    for name, weight in weights.items():
+        if not 0 < weight < 1 or weight.denominator > LARGEST_DENOMINATOR:
+            words = "lie strictly between 0 and 1, with a denominator of at most a million"
+            raise ParameterError("weights", words, f"{name}: {readable(weight)}")
+    if len(weights) == len(names):
+        words = "leave out the custodian whose units may lose all of the budget"
+        raise ParameterError("weights", words, "one below 1 for each")
+
+
 def fewest(honest: int, answers: int) -> int:
     """Of how many honest custodians every total is that can be opened; 0 where that may be of one.
 
@@ -91,6 +113,7 @@ class Agreement:
     colluding: How many custodians may tell the coordinator all they know, where the noise is shared or
         custodians may vanish.
     threshold: How many must answer so that the others' sum opens; all by default, and none may vanish.
+    weights: Of custodians whose sums count for less, so that their units lose less; all others have 1.
     """
 
     custodians: Sequence[Card]
@@ -105,6 +128,7 @@ class Agreement:
     noise: str = "central"
     colluding: int = 0
     threshold: int | None = None
+    weights: Mapping[str, Fraction] = field(default_factory=dict)
     FORMAT: ClassVar[str] = "dpfda-custodians-agreement"
 
     def __post_init__(self) -> None:
@@ -122,6 +146,7 @@ class Agreement:
                 "The session of an agreement must be 32 hexadecimal digits; found others."
             )
         check_noise(self.noise, self.colluding, len(cards), self.threshold)
+        check_weights(self.weights, [card.name for card in cards], self.noise)
         needed = modulus_bits(self.largest)
         if not self.bits:
             object.__setattr__(self, "bits", needed)
@@ -135,12 +160,14 @@ class Agreement:
     @property
     def content(self) -> Json:
         """All that is signed, as JSON types."""
-        # Older programs, which would make a part without noise or without shares of its masks, know the
-        # earlier versions alone.
+        # Older programs, which would make a part without noise, shares of its masks or its weight, know
+        # the earlier versions alone.
         more: Json = {"noise": self.noise, "colluding": self.colluding}
         version = 2 if self.is_shared else 1
         if self.may_vanish:
             version, more = 3, {**more, "threshold": self.threshold}
+        if self.weights:
+            version, more = 4, {**more, "weights": {k: str(v) for k, v in self.weights.items()}}
         return {
             "format": self.FORMAT,
             "version": version,
@@ -159,6 +186,10 @@ class Agreement:
     def is_shared(self) -> bool:
         """Whether each custodian draws a share of the noise."""
         return self.noise == "shared"
+
+    def weight(self, name: str) -> Fraction:
+        """What the sum of one custodian counts for."""
+        return self.weights.get(name, Fraction(1))
 
     @property
     def may_vanish(self) -> bool:
@@ -219,7 +250,7 @@ class Agreement:
 
         Raises StorageError or CustodyError if it is none, or not as it was signed.
         """
-        written = opened(path, cls.FORMAT, (1, 2, 3))
+        written = opened(path, cls.FORMAT, (1, 2, 3, 4))
         coordinator = built(lambda: Card.from_json(written["coordinator"]), path)
         content = verified(written, coordinator.signing, f"The agreement {str(path)!r}")
         made: Agreement = built(lambda: cls._read(content, coordinator, written["signature"]), path)
@@ -238,5 +269,6 @@ class Agreement:
             noise=content.get("noise", "central"),
             colluding=content.get("colluding", 0),
             threshold=content.get("threshold"),
+            weights={name: rational(value) for name, value in content.get("weights", {}).items()},
             **whole,
         )

@@ -1,0 +1,219 @@
+"""What an agreement of custodians says: its summary, checked against what was signed, and its words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from fractions import Fraction
+from math import floor
+
+from dpfda.covariance.estimator import PrivateCovariance
+from dpfda.density.estimator import PrivateDensity
+from dpfda.mean.comparison.estimator import PrivateComparison
+from dpfda.mean.estimator import PrivateMean
+from dpfda.numerics.errors import CustodyError, ParameterError, RefusedMechanismError
+from dpfda.numerics.words import visible
+from dpfda.privacy.guarantees import Guarantee
+from dpfda.publication.custody import Agreement, Card
+from dpfda.publication.custody.agreements import MOST_UNITS
+from dpfda.releases.files import DAMAGE
+from dpfda.spine.arguments import Columns
+from dpfda.spine.estimator import Estimator
+from dpfda.spine.pooled import PooledSum, one_sum
+from dpfda.spine.written import estimator_from
+
+SUMMARIES: dict[str, type[Estimator]] = {
+    "mean": PrivateMean,
+    "density": PrivateDensity,
+    "covariance": PrivateCovariance,
+    "comparison": PrivateComparison,
+}
+# A released count is counted in units of at most this.
+COUNTED = 2**40
+SHOWN = 60
+LOSSES = 30
+
+
+def pooled(estimator: Estimator, n: int, columns: Columns | None = None) -> PooledSum:
+    """How an estimator's summary is pooled, from public numbers alone.
+
+    Parameters
+    ----------
+    estimator : PrivateMean, PrivateDensity, PrivateCovariance or PrivateComparison
+    n : int
+        Number of units of all holders; where that is private, a number to expect.
+    columns : int or array (m,), optional
+        As in `PrivateMean.plan`.
+
+    Raises
+    ------
+    ParameterError
+        If the summary is no sum, or a public parameter is unusable.
+    """
+    more = {} if columns is None else {"columns": columns}
+    return one_sum(estimator, "pooled").pooled(n, **more)
+
+
+def estimator_of(agreement: Agreement) -> Estimator:
+    """The estimator that custodians agreed on, with all of its public parameters.
+
+    Raises
+    ------
+    CustodyError
+        If the summary is none that is known here.
+    """
+    try:
+        kind = SUMMARIES[str(agreement.summary["name"])]
+        parameters = agreement.summary["parameters"]
+        if not isinstance(parameters, Mapping):
+            raise TypeError
+        made: Estimator = estimator_from(kind, parameters)
+    except ParameterError as error:
+        raise CustodyError(f"The agreement's parameters cannot be used: {error}") from None
+    except DAMAGE:
+        raise CustodyError("The agreement's parameters cannot be read; update dpfda?") from None
+    return made
+
+
+def words(agreement: Agreement) -> str:
+    """The agreement in words, for the people who compare it."""
+    made, estimator = agreed_sum(agreement), estimator_of(agreement)
+    parameters = {
+        name: value
+        for name, value in agreement.summary["parameters"].items()
+        if name not in ("basis", "epsilon", "delta", "rho")
+    }
+    said = ", ".join(f"{name} {_short(value)}" for name, value in parameters.items())
+    people = ", ".join(
+        card.name + ("" if card.units is None else f" ({card.units})") for card in agreement.custodians
+    )
+    return "\n".join(
+        [
+            f"agreement:    {agreement.summary['name']} of {people}",
+            f"coordinator:  {agreement.coordinator.name}, {_seen(agreement)}",
+            *_may_vanish(agreement),
+            # What is asked for is told as it was read, not as it was written.
+            f"guarantee:    {estimator.asked()}",
+            *_losses(agreement, made),
+            f"bound:        {made.describe()}",
+            f"parameters:   {said}",
+            f"sum:          {agreement.numbers} integers and a count, modulo 2^{agreement.bits}",
+            f"session:      {agreement.session}",
+            f"fingerprint:  {agreement.fingerprint}",
+        ]
+    )
+
+
+def statements(agreement: Agreement, custodian: str | None = None) -> dict[int, Guarantee]:
+    """What shared noise gives, by how many custodians tell the coordinator all they know; 0 for readers.
+
+    Parameters
+    ----------
+    agreement : Agreement
+    custodian : str, optional
+        Whose units it is given to; by default those of weight 1, whom it gives least.
+
+    Raises
+    ------
+    CustodyError
+        If noise is not shared, the agreement cannot be used, or names no such custodian.
+    """
+    if not agreement.is_shared:
+        raise CustodyError("The noise of the agreement must be shared; the coordinator draws it.")
+    weight = Fraction(1) if custodian is None else agreement.weight(agreement.card(custodian).name)
+    return _stated(agreement, agreed_sum(agreement), weight)
+
+
+def _stated(agreement: Agreement, made: PooledSum, weight: Fraction) -> dict[int, Guarantee]:
+    sharing, known = made.sharing, {}
+    law = sharing.law(agreement.honest)
+    for colluding in range(len(agreement.custodians)):
+        shares = agreement.left(colluding)
+        with suppress(RefusedMechanismError):
+            if shares:
+                known[colluding] = sharing.lost(law, shares, weight)
+    return known
+
+
+def _losses(agreement: Agreement, made: PooledSum) -> list[str]:
+    if not agreement.is_shared:
+        return []
+    count = len(agreement.custodians)
+    to = [
+        "to readers",
+        *(f"to {agreement.coordinator.name} with {c} of {count}" for c in range(1, count)),
+    ]
+    said = [f"noise:        in shares; those of {agreement.honest} of {count} keep the guarantee"]
+    for name, weight in [("", Fraction(1)), *sorted(agreement.weights.items())]:
+        known = _stated(agreement, made, weight)
+        said += [f"weight {weight}:   what units of {name} lose"] if name else []
+        said += [
+            f"  {who + ':':<{LOSSES}} {known.get(c, 'nothing is stated')}" for c, who in enumerate(to)
+        ]
+    return said
+
+
+def _may_vanish(agreement: Agreement) -> list[str]:
+    if not agreement.may_vanish:
+        return []
+    count, least = len(agreement.custodians), agreement.answers
+    return [
+        f"vanishing:    the sum opens if {least} of {count} answer the roll; without who is not on it",
+        f"              with {agreement.colluding} colluding no sum of fewer than {agreement.honest} "
+        "others can be opened",
+    ]
+
+
+def _seen(agreement: Agreement) -> str:
+    if agreement.is_shared:
+        return "who draws no noise and sees the total with the noise of all"
+    return "who draws the noise and can see the exact sum"
+
+
+def _short(value: object) -> str:
+    if isinstance(value, dict):
+        ((_, value),) = value.items()
+    text = visible(str(value).removesuffix("/1"))
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}.."
+
+
+def agreed_sum(agreement: Agreement) -> PooledSum:
+    """How the agreed summary is added up, checked against what was signed."""
+    estimator = estimator_of(agreement)
+    size = public_size(estimator, agreement.custodians)
+    check_weighed(str(agreement.summary["name"]), size, agreement.weights)
+    made = pooled(estimator, planned_size(size, agreement.custodians, agreement.weights))
+    units = MOST_UNITS if size is None else size
+    stated = agreement.rule, agreement.numbers, agreement.largest
+    numbers = made.numbers
+    if agreement.is_shared:
+        numbers = made.sharing.numbers(made.sharing.law(agreement.honest))
+    if stated != (made.digest, numbers, units * max(made.largest, COUNTED)):
+        raise CustodyError(
+            "The agreement must make the same integers of a record here as where it was signed; it does "
+            "not. Use the same version of dpfda everywhere."
+        )
+    return made
+
+
+def check_weighed(name: str, size: int | None, weights: Mapping[str, Fraction]) -> None:
+    """Refuse weights of what is no mean of a public number of units. Raises ParameterError."""
+    if weights and (size is None or name != "mean"):
+        raise ParameterError("weights", "be left out but for a mean of a public number of units", name)
+
+
+def planned_size(size: int | None, custodians: Sequence[Card], weights: Mapping[str, Fraction]) -> int:
+    """The number of units that the noise is designed for."""
+    less = sum((1 - weights.get(card.name, 1)) * (card.units or 0) for card in custodians)
+    return 2 if size is None else max(2, floor(size - less))
+
+
+def public_size(estimator: Estimator, custodians: Sequence[Card]) -> int | None:
+    """The public number of all units; None where it is private."""
+    private = estimator.settings.unit.private
+    wrong = [card.name for card in custodians if (card.units is None) is not private]
+    if wrong:
+        words = "have no number of units under add/remove neighbours, where it is private"
+        words = words if private else "have its number of units, which is public under replace-one"
+        raise ParameterError("The card of a custodian", words, ", ".join(wrong))
+    return None if private else sum(card.units or 0 for card in custodians)
