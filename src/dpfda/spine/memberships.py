@@ -5,6 +5,7 @@ Labels in several columns are one label, a tuple: groups by tariff and region ar
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
@@ -109,9 +110,9 @@ def factors_of(y: object, levels: object, neighbours: Neighbours) -> dict[str, l
     Raises ParameterError if there is one column only, or as `read_levels` of any of them.
     """
     named = levels
-    if levels is None:
-        table = isinstance(y, Mapping) or hasattr(y, "columns")
-        named = dict.fromkeys(getattr(y, "column_names", getattr(y, "columns", y))) if table else None
+    if levels is None and (isinstance(y, Mapping) or hasattr(y, "columns")):
+        table: Any = y
+        named = dict.fromkeys(getattr(y, "column_names", getattr(y, "columns", table)))
     if not isinstance(named, Mapping):
         return {}
     if len(named) < 2 or not all(isinstance(name, str) for name in named):
@@ -119,8 +120,11 @@ def factors_of(y: object, levels: object, neighbours: Neighbours) -> dict[str, l
         raise ParameterError("levels", words, shown([*named]))
     found = {}
     for name, given in named.items():
-        cells = [] if y is None else _column(y, name)
-        found[name] = read_levels(given, read_keys(cells, name, "repair"), cells, neighbours)
+        cells = _column(y, name)
+        levels = read_levels(given, read_keys(cells, name, "repair"), cells, neighbours)
+        found[plain_words(name, "levels")] = levels
+    if len(crossed(found)) < math.prod(map(len, found.values())):
+        raise ParameterError("levels", "have different names in every combination", shown(found))
     return found
 
 

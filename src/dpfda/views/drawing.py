@@ -257,21 +257,21 @@ def _(view: Panels, axis: Axes) -> None:
         place = column / across, 1 - (row + 1) / down, (1 - GAP) / across, (1 - GAP) / down
         panel = axis.inset_axes(place)
         _fill(Curve((line,), "", "", "", behind=view.behind, baseline=view.baseline), panel)
-        panel.legend_.remove()
+        panel.get_legend().remove()
         panel.set(ylim=(low - room, high + room))
         panel.locator_params(nbins=4)
         lowest = max(r for r, c in view.places if c == column)
         leftmost = min(c for r, c in view.places if r == row)
         panel.tick_params(labelsize="small", labelbottom=row == lowest, labelleft=column == leftmost)
-    far = {"xycoords": "axes fraction", "fontsize": "small", "annotation_clip": False}
+    far: dict[str, Any] = {"xycoords": "axes fraction", "fontsize": "small", "annotation_clip": False}
     for column, name in enumerate(view.columns):
         at = (column + (1 - GAP) / 2) / across
         _write(axis.annotate("", (at, 1), (0, 2), textcoords="offset points", ha="center", **far), name)
     for row, name in enumerate(view.rows):
         at = 1 - (row + (1 + GAP) / 2) / down
-        text = axis.annotate("", (1, at), (0, 0), textcoords="offset points", va="center", **far)
-        text.set_rotation(270)
-        _write(text, name)
+        beside = axis.annotate("", (1, at), (0, 0), textcoords="offset points", va="center", **far)
+        beside.set_rotation(270)
+        _write(beside, name)
     axis.xaxis.labelpad, axis.yaxis.labelpad = 18, 34
     # What all are alike in is said once, under the label of the axis.
     legend = axis.legend(
