@@ -230,9 +230,8 @@ class ComparedCurves(Curves):
         if given.neighbours == "add-remove" and None in levels.values():
             remedy = "Name every group that may occur. Example: --by case:control,MS"
             raise ParameterError("--by", "name groups under add-remove neighbours", "none", remedy)
-        if (given.groups is not None or len(named) > 1) and given.columns is None:
-            remedy = "Example: --columns 'cca_*'"
-            raise ParameterError("--columns", "be given with --groups or several --by", "none", remedy)
+        if given.groups is not None and given.columns is None:
+            raise _no_columns("--groups")
         if given.groups in named:
             raise ParameterError("--groups", "name another column than --by", repr(given.groups))
         return super().settings(given) | {
@@ -242,6 +241,8 @@ class ComparedCurves(Curves):
     def read(self, given: Given) -> TableCurves:
         try:
             first, *more = self.used(given, None)
+            if more and given.columns is None:
+                raise _no_columns("several --by")
             labels = [("--by", name) for name in more]
             labels += [("--groups", given.groups)] if given.groups else []
             return self._read(given, first, labels=labels)
@@ -261,6 +262,11 @@ class ComparedCurves(Curves):
 
     def used(self, given: Given, table: object) -> list[str]:
         return [read_by(text)[0] for text in given.by]
+
+
+def _no_columns(beside: str) -> ParameterError:
+    remedy = "Example: --columns 'cca_*'"
+    return ParameterError("--columns", f"be given with {beside}", "none", remedy)
 
 
 def ends(given: Given) -> tuple[float, float] | None:

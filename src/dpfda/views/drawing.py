@@ -257,7 +257,8 @@ def _(view: Panels, axis: Axes) -> None:
         place = column / across, 1 - (row + 1) / down, (1 - GAP) / across, (1 - GAP) / down
         panel = axis.inset_axes(place)
         _fill(Curve((line,), "", "", "", behind=view.behind, baseline=view.baseline), panel)
-        panel.get_legend().remove()
+        if (own := panel.get_legend()) is not None:
+            own.remove()
         panel.set(ylim=(low - room, high + room))
         panel.locator_params(nbins=4)
         lowest = max(r for r, c in view.places if c == column)

@@ -357,7 +357,9 @@ class PrivateComparison(Estimator):
     @staticmethod
     def _flat(levels: Any) -> Any:
         """The groups in one list, where they are named by the labels of several columns."""
-        return [*crossed(levels).values()] if isinstance(levels, Mapping) else levels
+        if not isinstance(levels, Mapping):
+            return levels
+        return None if None in levels.values() else [*crossed(levels).values()]
 
     def _known(self, counts: Iterable[int], sizes: Sequence[int | None]) -> list[int]:
         """Sizes of groups that are public: how many there are, or divisors."""
