@@ -1,7 +1,8 @@
 """Draw the pictures at the head of the pages on single summaries.
 
 Run with: python examples/pictures.py FOLDER
-That of effects is drawn where DPFDA_DATA_DIR names a folder with dti_cca.csv.
+Those of effects and of profiles are drawn where DPFDA_DATA_DIR names a folder with dti_cca.csv and
+adelaide_monday_demand.csv.
 """
 
 import os
@@ -13,6 +14,7 @@ from matplotlib import pyplot
 
 from dpfda import (
     Domain,
+    PrivateComparison,
     PrivateCurveClusters,
     PrivateDensity,
     PrivateEqualityTest,
@@ -136,6 +138,25 @@ def effects(random: np.random.Generator) -> None:
         axis.legend()
 
 
+def profiles(random: np.random.Generator) -> None:
+    """Demand on Mondays by season and years."""
+    file = Path(os.environ["DPFDA_DATA_DIR"]) / "adelaide_monday_demand.csv"
+    demand = np.genfromtxt(file, delimiter=",", skip_header=1)
+    week = np.arange(len(demand))
+    month = (np.datetime64("1997-07-07") + 7 * week).astype("datetime64[M]").astype(int) % 12
+    seasons, years = ["summer", "autumn", "winter", "spring"], ["1997-2000", "2000-2003", "2003-2007"]
+    groups = {
+        "season": np.array(seasons)[(month + 1) // 3 % 4],
+        "years": np.array(years)[week * 3 // week.size],
+    }
+    labels = {"domain": "hour of the day", "value": "demand (MW)"}
+    domain = Domain((np.arange(48) + 1) / 2, labels=labels)
+    comparison = PrivateComparison(
+        4, bounds=(500, 3500), levels={"season": seasons, "years": years}, domain=domain, unit="Monday"
+    )
+    comparison.fit(demand, groups).release_.plot()
+
+
 def main(folder: str) -> None:
     """Draw each by its name."""
     random = np.random.default_rng(3)
@@ -150,7 +171,7 @@ def main(folder: str) -> None:
         clusters,
         score_curves,
     ]
-    for draw in drawn + [effects] * ("DPFDA_DATA_DIR" in os.environ):
+    for draw in drawn + [effects, profiles] * ("DPFDA_DATA_DIR" in os.environ):
         draw(random)
         pyplot.gcf().savefig(Path(folder) / f"{draw.__name__}.png", dpi=90)
         pyplot.close("all")

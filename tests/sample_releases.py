@@ -137,11 +137,11 @@ def _quantiles(**parameters: Any) -> Any:
     return PrivateQuantiles(1.0, domain=(0.0, 1.0), **parameters).fit(PLACES).release_
 
 
-def _compared() -> Any:
+def _compared(groups: Any = GROUPS) -> Any:
     made = PrivateComparison(
         1.0, bounds=(-3, 3), domain=Domain(grid_points=GRID, labels=LABELS), unit="home"
     )
-    return made.fit(CURVES, GROUPS).release_
+    return made.fit(CURVES, groups).release_
 
 
 def _tested(**given: Any) -> Any:
@@ -264,6 +264,9 @@ KINDS: dict[str, Callable[[], Any]] = {
         .release_
     ),
     "comparison": _compared,
+    "crossed groups": lambda: _compared(
+        {"case": GROUPS, "arm": np.where(np.arange(len(CURVES)) % 4 < 2, "a", "b")}
+    ),
     "difference": lambda: _compared().difference("case", "control"),
     "test of equality": _tested,
     "test of slopes": lambda: _tested(look_for="slope", delta=1e-6),

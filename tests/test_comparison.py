@@ -568,3 +568,142 @@ class TestBorrowing:
         ]
         cells = [len(plan.one.planned.hierarchy.cells) for plan in plans]
         assert cells[1] > 1.5 * cells[0]
+
+
+LEVELS = {"tariff": ["day", "night"], "region": ["north", "south", "west"]}
+
+
+def crossed_curves(size=40):
+    """Curves (n, m) that a tariff and a region shift, with both labels."""
+    tariff = np.repeat(LEVELS["tariff"], 3 * size)
+    region = np.tile(np.repeat(LEVELS["region"], size), 2)
+    shift = 0.5 * (tariff == "night") + 0.3 * (region == "south")
+    return curves(tariff.size, 0.0, 3) + shift[:, None], {"tariff": tariff, "region": region}
+
+
+class TestCrossedGroups:
+    def test_groups_are_all_combinations_at_one_charge(self):
+        X, y = crossed_curves()
+        ledger = MemoryLedger().create("d", PureDP(9), "replace-one", "record")
+        release = compared(X, y, levels=LEVELS, epsilon=8.0, ledger=ledger.of("d"))
+        assert ledger.spent("d")["epsilon"] == 8
+        assert release.names == tuple(f"{a} / {b}" for a in LEVELS["tariff"] for b in LEVELS["region"])
+        for a, b in [("day", "west"), ("night", "south")]:
+            own = X[(y["tariff"] == a) & (y["region"] == b)].mean(axis=0)
+            assert np.abs(release[a, b](GRID) - own).max() < 0.15
+        assert release["day", "west"] is release["day / west"]
+        assert release.difference(("night", "north"), ("day", "north"))([0.5])[0] == pytest.approx(
+            0.5, abs=0.15
+        )
+
+    def test_frames_say_their_columns_and_found_labels_are_sorted(self):
+        import pandas as pd
+
+        X, y = crossed_curves()
+        release = compared(X, pd.DataFrame(y))
+        assert dict(release.factors) == {name: tuple(levels) for name, levels in LEVELS.items()}
+
+    def test_combinations_that_do_not_occur_are_left_out_where_sizes_are_public(self):
+        X, y = crossed_curves()
+        kept = (y["tariff"] == "day") | (y["region"] != "west")
+        y = {name: labels[kept] for name, labels in y.items()}
+        assert "night / west" not in compared(X[kept], y, levels=LEVELS).names
+        private = compared(X[kept], y, levels=LEVELS, neighbours="add-remove")
+        assert len(private.names) == 6
+
+    @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+    def test_other_labels_are_refused(self, neighbours):
+        X, y = crossed_curves()
+        y["region"] = np.where(np.arange(len(X)) == 7, "east", y["region"])
+        with pytest.raises(DataError, match="found another label in row 7"):
+            compared(X, y, levels=LEVELS, neighbours=neighbours)
+        if neighbours == "add-remove":
+            settings = {"reading": Reading(invalid="repair"), "unit": PrivacyUnit(neighbours=neighbours)}
+            estimator = PrivateComparison(1.0, bounds=(-1.5, 1.5), levels=LEVELS, **settings)
+            counts = [part.total.count_with_noise(0, 1) for part in estimator.prepare(X, y)[1]]
+            assert counts == [39, 40, 40, 40, 40, 40]
+
+    def test_a_person_is_in_one_combination(self):
+        X, y = crossed_curves()
+        people = np.arange(len(X))
+        people[40] = 0  # Of the same tariff, in another region.
+        with pytest.raises(DataError, match="found a unit in two, at row 40"):
+            compared(X, y, people, levels=LEVELS)
+
+    @pytest.mark.parametrize(
+        ("levels", "y", "words"),
+        [
+            ({"tariff": ["day", "night"]}, None, "levels must name two or more columns"),
+            (LEVELS | {"region": ["north"]}, None, "levels must be two or more different groups"),
+            ({"a": ["x", "x / y"], "b": ["z", "y / z"]}, {"a": ["x"], "b": ["z"]}, "different names"),
+        ],
+    )
+    def test_levels_that_cross_nothing_are_refused(self, levels, y, words):
+        X, labels = crossed_curves()
+        with pytest.raises(ParameterError, match=words):
+            compared(X, y or labels, levels=levels)
+
+    def test_a_table_without_the_column_is_refused(self):
+        X, y = crossed_curves()
+        with pytest.raises(DataError, match="a column of labels 'region'"):
+            compared(X, {"tariff": y["tariff"]}, levels=LEVELS)
+        with pytest.raises(ParameterError, match="levels must be given under add/remove"):
+            compared(X, y, neighbours="add-remove")
+
+    def test_a_release_comes_back_with_its_factors(self, tmp_path):
+        X, y = crossed_curves()
+        release = compared(X, y, levels=LEVELS)
+        release.save(tmp_path / "r.json")
+        again = dpfda.load(tmp_path / "r.json")
+        assert again.factors == release.factors
+        np.testing.assert_array_equal(again["day", "west"](GRID), release["day", "west"](GRID))
+        with pytest.raises(ParameterError, match="among their combinations"):
+            replace(release, factors={"tariff": ("day", "night"), "region": ("north", "south")})
+
+    def test_a_table_of_pictures_has_one_scale_and_a_place_for_each(self):
+        import matplotlib
+
+        matplotlib.use("Agg")
+        from matplotlib import pyplot
+
+        X, y = crossed_curves()
+        axis = compared(X, y, levels=LEVELS, labels={"value": "load (MW)"}).plot()
+        panels = axis.child_axes
+        assert len(panels) == 6
+        assert len({panel.get_ylim() for panel in panels}) == 1
+        axis.figure.canvas.draw()
+        places = {tuple(np.round(panel.get_window_extent().p0)) for panel in panels}
+        assert [len({place[i] for place in places}) for i in (0, 1)] == [3, 2]
+        # Tariffs are rows, regions columns, each said once.
+        words = [text.get_text() for text in axis.texts]
+        assert words == [*LEVELS["region"], *LEVELS["tariff"]]
+        assert axis.get_ylabel() == "load (MW)"
+        pyplot.close(axis.figure)
+
+    def test_the_lines_of_one_tariff_are_borrowed_from(self):
+        # Groups of 60 of six tariffs that differ much and regions that do not.
+        generator = np.random.default_rng(8)
+        tariff, region = (
+            each.ravel() for each in np.meshgrid(np.arange(6), np.arange(5), indexing="ij")
+        )
+        lines = 0.5 + 0.25 * np.sin(np.outer(tariff, 3 * GRID))
+        own = np.repeat(np.arange(30), 60)
+        X = np.clip(lines[own] + generator.normal(0, 0.05, (own.size, 1)), 0, 1)
+        errors = []
+        for _ in range(3):
+            y = {"tariff": tariff[own], "region": region[own]}
+            release = PrivateComparison(4, bounds=(0, 1)).fit(X, y).release_
+            flat = borrowing(alone(release))
+            errors.append(
+                [
+                    np.mean(
+                        [
+                            (means[name](GRID) - line) ** 2
+                            for name, line in zip(means, lines, strict=True)
+                        ]
+                    )
+                    for means in (dict(release.means), flat)
+                ]
+            )
+        crossed, without = np.sqrt(np.mean(errors, axis=0))
+        assert crossed < 0.85 * without

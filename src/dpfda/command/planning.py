@@ -98,8 +98,15 @@ def planned(publication: Publication, given: Given) -> Plan:
 
 def _as_if_for_a_file(publication: Publication, given: Given) -> Given:
     """What would be given to the verb itself: names of columns stand for those of a file."""
-    told = {option.name: option.default for option in publication.told()}
-    said = {name: name if default is REQUIRED else default for name, default in told.items()}
+    told = {option.name: option for option in publication.told()}
+    said = {
+        name: option.default
+        if option.default is not REQUIRED
+        else [name]
+        if option.type == list[str]
+        else name
+        for name, option in told.items()
+    }
     left_out = [name for name in publication.reader.public if vars(given).get(name) is None]
     said |= vars(given) | {"csv": None} | {name: said[name] for name in left_out if name in said}
     if given.epsilon is None and given.rho is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -217,27 +217,35 @@ class ComparedCurves(Curves):
         words = (
             "Column with the group of each record. Its name and those of the groups are published. "
             "Under replace-one who is in which group is taken as public, and groups that are not named "
-            "are those found."
+            "are those found. Repeat it for groups that are combinations: --by tariff:day,night "
+            "--by region:north,south."
         )
-        return (*super().options, by(words))
+        return (*super().options, replace(by(words), type=list[str]))
 
     def settings(self, given: Given) -> dict[str, object]:
-        column, levels = read_by(given.by)
-        if given.neighbours == "add-remove" and not levels:
+        named = dict(map(read_by, given.by))
+        levels = {name: known or None for name, known in named.items()}
+        if len(named) < len(given.by):
+            raise ParameterError("--by", "name different columns", " ".join(given.by))
+        if given.neighbours == "add-remove" and None in levels.values():
             remedy = "Name every group that may occur. Example: --by case:control,MS"
             raise ParameterError("--by", "name groups under add-remove neighbours", "none", remedy)
         if given.groups is not None and given.columns is None:
-            remedy = "Example: --columns 'cca_*'"
-            raise ParameterError("--columns", "be given with --groups", "none", remedy)
-        if given.groups == column:
+            raise _no_columns("--groups")
+        if given.groups in named:
             raise ParameterError("--groups", "name another column than --by", repr(given.groups))
-        return super().settings(given) | {"levels": levels or None}
+        return super().settings(given) | {
+            "levels": levels if len(levels) > 1 else next(iter(levels.values()))
+        }
 
     def read(self, given: Given) -> TableCurves:
         try:
-            return self._read(
-                given, read_by(given.by)[0], labels=[("--groups", given.groups)] if given.groups else ()
-            )
+            first, *more = self.used(given, None)
+            if more and given.columns is None:
+                raise _no_columns("several --by")
+            labels = [("--by", name) for name in more]
+            labels += [("--groups", given.groups)] if given.groups else []
+            return self._read(given, first, labels=labels)
         except ParameterError as error:
             if error.parameter != "groups":
                 raise
@@ -245,13 +253,20 @@ class ComparedCurves(Curves):
             raise ParameterError("--by", error.constraint, error.found, error.remedy) from None
 
     def labels(self, given: Given, table: TableCurves) -> dict[str, str]:
-        return {**super().labels(given, table), "group": read_by(given.by)[0]}
+        return {**super().labels(given, table), "group": " / ".join(self.used(given, table))}
 
     def fit(self, estimator: Summary, table: TableCurves, given: Given) -> Fitted:
-        return estimator.fit(table.data, table.groups, *table.beside)
+        names, columns = self.used(given, table), [table.groups, *table.beside]
+        groups = columns[0] if len(names) == 1 else dict(zip(names, columns, strict=False))
+        return estimator.fit(table.data, groups, *columns[len(names) :])
 
-    def used(self, given: Given, table: TableCurves) -> list[str]:
-        return [read_by(given.by)[0]]
+    def used(self, given: Given, table: object) -> list[str]:
+        return [read_by(text)[0] for text in given.by]
+
+
+def _no_columns(beside: str) -> ParameterError:
+    remedy = "Example: --columns 'cca_*'"
+    return ParameterError("--columns", f"be given with {beside}", "none", remedy)
 
 
 def ends(given: Given) -> tuple[float, float] | None:

@@ -125,6 +125,15 @@ def named_means(kind: type[Published]) -> Entry:
     return Entry(read, lambda held: [{"name": k, "mean": each.to_json()} for k, each in held.items()])
 
 
+NAMED_LABELS = entry(
+    lambda value: {
+        encoding.name(each["name"]): tuple(map(encoding.name, encoding.sequence(each["levels"])))
+        for each in map(encoding.mapping, encoding.sequence(value))
+    },
+    lambda held: [{"name": name, "levels": [*labels]} for name, labels in held.items()],
+)
+
+
 def one_scale(numbers: str) -> Entry:
     """The law of independent noise of one scale on as many numbers as another entry holds."""
 

@@ -24,7 +24,7 @@ from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.findings import Estimate
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import NoisyShares, used_units
-from dpfda.scores.tables import areas, below, consistent, group_starts, share_ends
+from dpfda.scores.tables import areas, below, between, consistent, group_starts, share_ends
 from dpfda.views import Curve, Line, draw, draw_panels
 
 if TYPE_CHECKING:
@@ -126,8 +126,9 @@ class ReleasedScoreCurves(Valued):
 
     @property
     def auc(self) -> float:
-        """Area under the ROC curve; a pair of two outcomes in one cell counts as half in order."""
-        return float(areas(self.persons)[1])
+        """Area under the ROC curve, which is smooth between cells."""
+        without, with_it = between(self._below)
+        return float(np.sum(np.diff(with_it) * (without[1:] + without[:-1]) / 2))
 
     def auc_interval(self, level: float = LEVEL, of: Of = "sample") -> Estimate:
         """The area with an interval, whatever the order of scores inside cells.
@@ -140,8 +141,7 @@ class ReleasedScoreCurves(Valued):
             Whether it is for these persons, or for a population that they are a sample of.
         """
         ends, errors = areas(self.persons), self._errors(_asked(level, of).of)
-        off = np.abs(areas(self.persons + errors) - ends)[:, ::2]
-        band = band_from_errors(ends[::2], off, level, True, ends[::2])
+        band = band_from_errors(ends, np.abs(areas(self.persons + errors) - ends), level, True, ends)
         return Estimate(self.auc, max(0.0, band.lower[0]), min(1.0, band.upper[1]), level)
 
     @property
@@ -170,7 +170,7 @@ class ReleasedScoreCurves(Valued):
         return np.hstack([none, lower, all_]), np.hstack([none, upper, all_])
 
     def _values(self, at: Floats) -> Floats:
-        false, true = 1 - self._below[:, ::-1]
+        false, true = 1 - between(self._below)[:, ::-1]
         false = false + STEP * np.linspace(0, 1, false.size)
         return np.asarray(np.interp(at + STEP, false, true))
 

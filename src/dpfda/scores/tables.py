@@ -12,6 +12,8 @@ from dpfda.numerics.arrays import Floats, Integers
 
 # Groups of cells have at least so many deviations of their noise, and so many of all are there at most.
 LEAST, MOST_GROUPS = 10.0, 12
+# Places in a cell at which a ROC curve is read off.
+STEPS = 16
 Pair = tuple[Floats, Floats] | Floats
 
 
@@ -35,17 +37,28 @@ def below(tables: Floats) -> Floats:
     return np.concatenate([np.zeros_like(running[..., :1]), running], axis=-1)
 
 
-def areas(tables: Floats) -> Floats:
-    """Least, middle and largest areas (.., 3) under ROC curves of tables (.., 2, K).
+def between(shares: Floats) -> Floats:
+    """Shares (2, K + 1) below each edge, and between edges: smooth, without falling.
 
-    The order of two persons in one cell, one with and one without the outcome, is not known: each such
-    pair counts as half, and may be none or one.
+    After Fritsch & Carlson (1980). Straight lines between edges would order two persons in one cell by
+    chance, and ROC curves are concave.
+    """
+    edges = np.arange(shares.shape[1], dtype=np.float64)
+    places = np.linspace(0.0, edges[-1], STEPS * (edges.size - 1) + 1)
+    found = scipy.interpolate.PchipInterpolator(edges, shares, axis=1)(places)
+    return np.maximum.accumulate(np.clip(found, 0.0, 1.0), axis=1)
+
+
+def areas(tables: Floats) -> Floats:
+    """Least and largest areas (.., 2) under ROC curves of tables (.., 2, K).
+
+    The order of two persons in one cell, one with and one without the outcome, is not known.
     """
     without, with_it = tables[..., 0, :], tables[..., 1, :]
     pairs = np.prod(np.maximum(tables.sum(axis=-1), 1.0), axis=-1)
     lower = np.sum(with_it * below(without)[..., :-1], axis=-1)
     tied = np.sum(with_it * without, axis=-1)
-    return np.asarray(np.stack([lower, lower + tied / 2, lower + tied], axis=-1) / pairs[..., None])
+    return np.asarray(np.stack([lower, lower + tied], axis=-1) / pairs[..., None])
 
 
 def interval(

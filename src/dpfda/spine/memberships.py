@@ -1,8 +1,14 @@
-"""Which group every privacy unit is in: one group a unit, by labels that are read cell by cell."""
+"""Which group every privacy unit is in: one group a unit, by labels that are read cell by cell.
+
+Labels in several columns are one label, a tuple: groups by tariff and region are the pairs of both.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,9 +104,64 @@ def read_levels(
     return levels
 
 
-def names_of_levels(levels: list[object]) -> list[str]:
+def factors_of(y: object, levels: object, neighbours: Neighbours) -> dict[str, list[object]]:
+    """The labels of each column by its name, where groups are those of several columns; else none.
+
+    Raises ParameterError if there is one column only, or as `read_levels` of any of them.
+    """
+    named = levels
+    if levels is None and (isinstance(y, Mapping) or hasattr(y, "columns")):
+        table: Any = y
+        named = dict.fromkeys(getattr(y, "column_names", getattr(y, "columns", table)))
+    if not isinstance(named, Mapping):
+        return {}
+    if len(named) < 2 or not all(isinstance(name, str) for name in named):
+        words = "name two or more columns of labels, where they are no list"
+        raise ParameterError("levels", words, shown([*named]))
+    found = {}
+    for name, given in named.items():
+        cells = _column(y, name)
+        levels = read_levels(given, read_keys(cells, name, "repair"), cells, neighbours)
+        found[plain_words(name, "levels")] = levels
+    if len(crossed(found)) < math.prod(map(len, found.values())):
+        raise ParameterError("levels", "have different names in every combination", shown(found))
+    return found
+
+
+def crossed(factors: Mapping[str, Sequence[object]]) -> dict[str, tuple[object, ...]]:
+    """Groups by the labels of several columns, in their order, by the name of each."""
+    return {level_name(each): each for each in product(*factors.values())}
+
+
+def labels_together(y: object, names: Iterable[str]) -> list[object]:
+    """Labels in several columns as one label a record.
+
+    Raises DataError if a column is missing, or has another number of labels.
+    """
+    columns = [_column(y, name) for name in names]
+    if len(set(map(len, columns))) > 1:
+        raise DataError(f"y must have one label a record in every column; found {[*map(len, columns)]}.")
+    return [*zip(*columns, strict=True)]
+
+
+def _column(y: Any, name: str) -> Any:
+    """A column of a table of labels: of a frame, or of a mapping."""
+    try:
+        column = y[name]
+    except Exception:
+        words = f"y must be a table with a column of labels {name!r}, as levels say; found none."
+        raise DataError(words, "y") from None
+    return cells_in(column, name)
+
+
+def level_name(level: object) -> str:
+    """What a group is called; by its labels in the order of their columns, where there are several."""
+    return " / ".join(map(str, level)) if isinstance(level, tuple) else str(level)
+
+
+def names_of_levels(levels: Sequence[object]) -> list[str]:
     """What the groups are called, each by a name of its own."""
-    names = [plain_words(str(level), "levels") for level in levels]
+    names = [plain_words(level_name(level), "levels") for level in levels]
     if len(set(names)) != len(names):
         raise ParameterError("levels", "have different names", repr(names))
     return names
@@ -177,6 +238,8 @@ def level_key(cell: object) -> Key:
 
 def by_value(key: Key) -> Key:
     """A key, of a number that is written as text that of the number: what is stated may be typed."""
+    if isinstance(key, tuple) and key[:1] == ("tuple",):
+        return "tuple", *map(by_value, key[1:])
     value, offence = read_cell(key) if isinstance(key, str) else (np.nan, "")
     return key if offence or not np.isfinite(value) else label_key(value)
 

@@ -17,7 +17,7 @@ from dpfda.numerics.errors import ParameterError, needed
 from dpfda.numerics.parameters import shown
 from dpfda.numerics.words import visible
 from dpfda.views.languages import ENGLISH, Language, numbered
-from dpfda.views.shapes import Curve, Image, Line, View
+from dpfda.views.shapes import Curve, Image, Line, Panels, View
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 # Okabe & Ito (2008): eight colours that people without full colour vision tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 WIDTH, HEIGHT, SQUARE, PANEL = 7.0, 4.2, 5.6, 4.6
+# Of one of many small pictures; and the share of it that is left to the next.
+SMALL, GAP = (1.5, 1.0), 0.08
 # Opacity of what is faded.
 PALE = 0.3
 # Share of the height that a line at the foot takes.
@@ -90,7 +92,8 @@ def draw(view: View, ax: Axes | None = None, language: str = ENGLISH) -> Axes:
     )
     lines = _balanced(view.title, columns) + _balanced(f"{view.subtitle}{ends}", columns)
     # In the middle, where a title of the caller's own takes its place.
-    _write(axis.set_title("", fontsize="medium"), *lines)
+    pad = 16.0 if isinstance(view, Panels) else None
+    _write(axis.set_title("", fontsize="medium", pad=pad), *lines)
     if language != ENGLISH:
         _write_numbers(axis, said)
     return axis
@@ -143,7 +146,7 @@ def _write_numbers(axis: Axes, language: Language) -> None:
         def get_offset(self) -> str:
             return numbered(super().get_offset(), language.name)
 
-    for each in axis.figure.axes:
+    for each in (*axis.figure.axes, *axis.child_axes):
         for along in (each.xaxis, each.yaxis):
             if type(along.get_major_formatter()) is ScalarFormatter:
                 along.set_major_formatter(Said())
@@ -179,6 +182,9 @@ def _new_axis(view: View) -> Axes:
         from matplotlib import pyplot
     even = isinstance(view, Image) and (view.square or view.rows)
     size = (SQUARE, 0.85 * SQUARE) if even else (WIDTH, HEIGHT)
+    if isinstance(view, Panels):
+        small = SMALL[0] * len(view.columns), SMALL[1] * len(view.rows) + 1.4
+        size = max(size[0], small[0]), max(size[1], small[1])
     _, axis = pyplot.subplots(figsize=size, layout="constrained")
     return axis
 
@@ -234,6 +240,50 @@ def _(view: Curve, axis: Axes) -> None:
     if view.below is not None:
         _numbers_below(axis, *view.below)
     for text in axis.legend(fontsize="small", loc="best").get_texts():
+        _write(text, text.get_text())
+
+
+@_fill.register(Panels)
+def _(view: Panels, axis: Axes) -> None:
+    """On axes inside of this one, of which the labels and the title remain."""
+    axis.set(xticks=[], yticks=[])
+    axis.spines[:].set_visible(False)
+    across, down = len(view.columns), len(view.rows)
+    drawn = (*view.lines, *view.behind)
+    ends = [each for line in drawn for each in (line.values, line.lower, line.upper) if each is not None]
+    low, high = min(map(np.min, ends)), max(map(np.max, ends))
+    room = 0.04 * (high - low or 1.0)
+    for line, (row, column) in zip(view.lines, view.places, strict=True):
+        place = column / across, 1 - (row + 1) / down, (1 - GAP) / across, (1 - GAP) / down
+        panel = axis.inset_axes(place)
+        _fill(Curve((line,), "", "", "", behind=view.behind, baseline=view.baseline), panel)
+        if (own := panel.get_legend()) is not None:
+            own.remove()
+        panel.set(ylim=(low - room, high + room))
+        panel.locator_params(nbins=4)
+        lowest = max(r for r, c in view.places if c == column)
+        leftmost = min(c for r, c in view.places if r == row)
+        panel.tick_params(labelsize="small", labelbottom=row == lowest, labelleft=column == leftmost)
+    far: dict[str, Any] = {"xycoords": "axes fraction", "fontsize": "small", "annotation_clip": False}
+    for column, name in enumerate(view.columns):
+        at = (column + (1 - GAP) / 2) / across
+        _write(axis.annotate("", (at, 1), (0, 2), textcoords="offset points", ha="center", **far), name)
+    for row, name in enumerate(view.rows):
+        at = 1 - (row + (1 + GAP) / 2) / down
+        beside = axis.annotate("", (1, at), (0, 0), textcoords="offset points", va="center", **far)
+        beside.set_rotation(270)
+        _write(beside, name)
+    axis.xaxis.labelpad, axis.yaxis.labelpad = 18, 34
+    # What all are alike in is said once, under the label of the axis.
+    legend = axis.legend(
+        *panel.get_legend_handles_labels(),
+        fontsize="small",
+        ncols=3,
+        frameon=False,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.42 / down),
+    )
+    for text in legend.get_texts():
         _write(text, text.get_text())
 
 

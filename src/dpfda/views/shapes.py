@@ -92,6 +92,23 @@ class Curve:
 
 
 @dataclass(frozen=True, eq=False)
+class Panels(Curve):
+    """A small picture of each line, in a table with one scale.
+
+    Parameters
+    ----------
+    rows, columns : tuple of str
+        What they are of.
+    places : tuple of (int, int)
+        Row and column of each line.
+    """
+
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    places: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
 class Image:
     """Values over two variables.
 

@@ -8,68 +8,132 @@ evidence of a group for each component and scale, against that for a line of its
 is added. Of G groups there are G - 1 deviations from a common line, so that of the G - 1 others counts
 as if they were G - 2. Where groups are unlike, the evidence is against every line near the common one.
 
+Of groups by several factors, such as tariff and region, the public curve is the common line and what
+sets those of the same tariff apart from it, and those of the same region. Each of these lines is found
+in the same way, near the common one as far as the tariffs, or the regions, show it together.
+
 All this is made of what is released; it costs nothing, and protects as before.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
 from dpfda.bases.curve_priors import BORROWING, CurvePrior
 from dpfda.estimates import CurveModel
+from dpfda.estimates.curves import CurvePosterior
 from dpfda.estimates.forms import Forms
 from dpfda.numerics.arrays import Floats
 from dpfda.releases.function import ReleasedFunction
 
+Means = Mapping[str, ReleasedFunction]
+Priors = Mapping[str, CurvePrior]
+# Labels of each group, one a factor, by its name.
+Places = Mapping[str, tuple[object, ...]]
+Any_ = TypeVar("Any_", bound=Hashable)
 
-def borrowing(means: Mapping[str, ReleasedFunction]) -> dict[str, ReleasedFunction]:
+
+def borrowing(means: Means, places: Places | None = None) -> dict[str, ReleasedFunction]:
     """The same releases, each near to what the others show as far as they show it themselves.
 
     They have been paid for: where the numbers fail they stay as they are.
     """
     try:
-        return _borrowed(means)
+        return _borrowed(means, places or {})
     except Exception:
         return dict(means)
 
 
-def _borrowed(means: Mapping[str, ReleasedFunction]) -> dict[str, ReleasedFunction]:
-    priors = [mean.hierarchy for mean in means.values()]
-    lines: list[CurvePrior] = [
-        prior for prior in priors if isinstance(prior, CurvePrior) and not prior.centers.size
-    ]
+def _borrowed(means: Means, places: Places) -> dict[str, ReleasedFunction]:
+    priors = {name: mean.hierarchy for name, mean in means.items()}
+    lines = {
+        name: prior
+        for name, prior in priors.items()
+        if isinstance(prior, CurvePrior) and not prior.centers.size
+    }
     if len(lines) < len(means):
         return dict(means)
-    centered = {
-        name: replace(line, centers=_common(mean, means.values(), line)[None])
-        for (name, mean), line in zip(means.items(), lines, strict=True)
-    }
+    centered = _around(means, lines, places)
     evidence = {
         name: replace(mean, hierarchy=centered[name]).widths.posterior.nearness
         for name, mean in means.items()
     }
-    total, counted = sum(evidence.values()), (len(means) - 2) / (len(means) - 1)
-    near = {name: counted * (total - own) for name, own in evidence.items()}
+    near = _told(evidence)
     return {
         name: replace(mean, hierarchy=replace(centered[name], near=near[name], version=BORROWING))
         for name, mean in means.items()
     }
 
 
-def _common(own: ReleasedFunction, means: Iterable[ReleasedFunction], prior: CurvePrior) -> Floats:
-    """What all other groups show together (m,), in the units of the data."""
-    others = [mean for mean in means if mean is not own]
-    if len(others) == 1:
-        shown = others[0].widths.posterior
-    else:
-        units = np.array([mean.count for mean in others])
-        model, size = own._curve_model, float(units.sum())
-        noise = Forms(own.noise, np.full(len(others), 1 / size))
-        step = math.ldexp(1.0, -own.exponent)
-        joined = CurveModel(prior, model.grid, model.places, model.forms, noise, step)
-        shown = joined.posterior(units @ np.array([mean._measured for mean in others]) / size)
+def _told(evidence: Mapping[Any_, Floats]) -> dict[Any_, Floats]:
+    """What all others say of lines near a common one; of G deviations from it G - 1 are free."""
+    total, counted = sum(evidence.values()), (len(evidence) - 2) / (len(evidence) - 1)
+    return {name: counted * (total - own) for name, own in evidence.items()}
+
+
+def _around(means: Means, lines: Priors, places: Places) -> dict[str, CurvePrior]:
+    """The prior of each group around what the others show of it."""
+    shown = {
+        name: _line(
+            _posterior(mean, [other for other in means.values() if other is not mean], lines[name])
+        )
+        for name, mean in means.items()
+    }
+    common = {name: replace(prior, centers=shown[name][None]) for name, prior in lines.items()}
+    for factor in range(len(next(iter(places.values()), ()))):
+        for name, line in _of_factor(
+            means, common, {k: each[factor] for k, each in places.items()}
+        ).items():
+            shown[name] = shown[name] + line - common[name].centers[0]
+    return {name: replace(prior, centers=shown[name][None]) for name, prior in lines.items()}
+
+
+def _of_factor(means: Means, common: Priors, of: Mapping[str, object]) -> dict[str, Floats]:
+    """What the other groups of the same label show, near the common line; of those that have others."""
+    mates = {
+        name: [means[other] for other in means if other != name and of[other] == of[name]]
+        for name in means
+    }
+    alone = {name: _posterior(means[name], mates[name], common[name]) for name in means if mates[name]}
+    told = {
+        label: np.mean([each.nearness for name, each in alone.items() if of[name] == label], axis=0)
+        for label in dict.fromkeys(of[name] for name in alone)
+    }
+    if len(told) < 2:
+        return {}
+    near = _told(told)
+    return {
+        name: _line(
+            _posterior(
+                means[name],
+                mates[name],
+                replace(common[name], near=near[of[name]], version=BORROWING),
+            )
+        )
+        for name in alone
+    }
+
+
+def _line(shown: CurvePosterior) -> Floats:
+    """Its line (m,), in the units of the data."""
+    prior = shown.model.prior
     return np.asarray(prior.lower + shown.model.on_grid(shown.line) * prior.width)
+
+
+def _posterior(
+    own: ReleasedFunction, others: Sequence[ReleasedFunction], prior: CurvePrior
+) -> CurvePosterior:
+    """What other groups than one show together, under a prior."""
+    if len(others) == 1:
+        return replace(others[0], hierarchy=prior).widths.posterior
+    units = np.array([mean.count for mean in others])
+    model, size = own._curve_model, float(units.sum())
+    noise = Forms(own.noise, np.full(len(others), 1 / size))
+    step = math.ldexp(1.0, -own.exponent)
+    joined = CurveModel(prior, model.grid, model.places, model.forms, noise, step)
+    return joined.posterior(units @ np.array([mean._measured for mean in others]) / size)

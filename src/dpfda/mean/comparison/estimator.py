@@ -25,13 +25,14 @@ from dpfda.mean.streams import refuse_irregular
 from dpfda.mean.two_looks import TwoLooks
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, ParameterError
-from dpfda.numerics.parameters import whole
+from dpfda.numerics.parameters import shown, whole
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.records import LongCurves
 from dpfda.records.containers import cells_in
 from dpfda.records.dask_arrays import is_dask, sample
 from dpfda.records.frames import units_apart
+from dpfda.records.labels import Key
 from dpfda.spine.arguments import (
     Bounds,
     Columns,
@@ -50,7 +51,11 @@ from dpfda.spine.curves import POINTS, public_basis, read_curves
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.memberships import (
     count_units,
+    crossed,
+    factors_of,
+    labels_together,
     level_key,
+    level_name,
     names_of_levels,
     none_of,
     read_levels,
@@ -75,9 +80,11 @@ class PrivateComparison(Estimator):
     ----------
     epsilon, delta, rho, bounds, basis, mechanism
         As in `dpfda.PrivateMean`; the same for all groups.
-    levels : sequence of str or numbers, optional
+    levels : sequence of str or numbers, or mapping of sequences, optional
         Names of the groups, public. By default, under replace-one neighbours, those found; required
-        under add/remove, where membership is private.
+        under add/remove, where membership is private. A mapping names columns of labels, each with its
+        levels: groups are all combinations, such as ``{"tariff": ["day", "night"], "region": ["north",
+        "south"]}``, and ``release["day", "north"]`` is one of them.
     domain, reading, ledger
         As in `dpfda.PrivateMean`.
     unit : str or PrivacyUnit, optional
@@ -129,7 +136,7 @@ class PrivateComparison(Estimator):
         *,
         rho: Number = None,
         bounds: Bounds = None,
-        levels: Sequence[object] | None = None,
+        levels: Sequence[object] | Mapping[str, Sequence[object]] | None = None,
         basis: Functions = None,
         mechanism: Noise = "auto",
         domain: Place = None,
@@ -149,7 +156,8 @@ class PrivateComparison(Estimator):
             One curve a row, in the units of the data. Private.
         y : array (n,)
             The group of each record (of each observation for LongCurves). Public under replace-one
-            neighbours, private under add/remove. The name of a Series says what the groups are.
+            neighbours, private under add/remove. The name of a Series says what the groups are. A data
+            frame, or mapping, of several columns crosses them.
         groups : array (n,), optional
             Privacy unit of each record, for example the person. Private under add/remove.
 
@@ -167,9 +175,10 @@ class PrivateComparison(Estimator):
         BudgetError
             If the ledger refuses.
         """
+        factors = factors_of(y, self.levels, self.settings.unit.relation)
         names, parts = self.prepare(X, y, groups)
         prepared = dict(zip(names, parts, strict=True))
-        self.release_ = publish_comparison(prepared, str(self.mechanism), self.paying())
+        self.release_ = publish_comparison(prepared, str(self.mechanism), self.paying(), factors)
         self.n_features_in_ = int(parts[0].plan.basis.grid_points.size)
         return self
 
@@ -194,7 +203,7 @@ class PrivateComparison(Estimator):
         if isinstance(n, Mapping):
             units = {level: whole(size, "n", 2) for level, size in n.items()}
         else:
-            levels = self.levels or ("first", "second")
+            levels = self._flat(self.levels) or ("first", "second")
             total = whole(n, "n", 2 * len(levels), words="be at least two units for each group")
             units = dict(zip(levels, divided(total, [1] * len(levels)), strict=True))
         return self._planned(basis, units, self.settings, expected=True)
@@ -213,7 +222,7 @@ class PrivateComparison(Estimator):
         bound, parts = read_bounds(self.bounds, settings.reading.standardize), {}
         for (level, count), size in zip(units.items(), sizes, strict=True):
             unit = settings.unit.but(public_size=size)
-            parts[str(level)] = mean_plan(
+            parts[level_name(level)] = mean_plan(
                 self.asked(), replace(settings, unit=unit), basis, bound,
                 public_size(unit, count, settings.reading.invalid), unit.called(groups), mechanism,
                 expected_size=count if expected else None,
@@ -236,9 +245,9 @@ class PrivateComparison(Estimator):
     def _pooled(
         self, basis: Basis, settings: Settings, groups: object = None, expected: int = 0
     ) -> PooledComparison:
-        if self.levels is None:
-            words = "be given where the records lie in several places"
-            raise ParameterError("levels", words, "None", "Name the groups.")
+        if self.levels is None or isinstance(self.levels, Mapping):
+            words = "be a list where the records lie in several places"
+            raise ParameterError("levels", words, shown(self.levels), "Name the groups.")
         levels = read_levels(self.levels, [], None, settings.unit.relation)
         names_of_levels(levels)
         each = max(2, expected // len(levels))
@@ -296,24 +305,11 @@ class PrivateComparison(Estimator):
         if not isinstance(values, LongCurves):
             # Read once, as a whole, record by record: a group's records are rows of it.
             values = matrix_on(values, basis, reading)
-        count = values.times.size if isinstance(values, LongCurves) else len(values)
         own = unit_keys(X, labels, reading.invalid)
-        stated = self.levels is not None
-        memberships, other = read_memberships(y, count, own, reading.invalid, stated)
-        levels = read_levels(self.levels, memberships, y, neighbours)
-        names = names_of_levels(levels)
-        rows = [rows_of_level(memberships, level, stated) for level in levels]
-        known = np.any(rows, axis=0) | other
-        rows = [chosen & ~other for chosen in rows]
-        if not known.all() and (neighbours is Neighbours.REPLACE_ONE or reading.invalid == "refuse"):
-            raise none_of("y", "levels", names, f" in row {int(np.argmin(known))}")
-        counts = [count_units(chosen, own) for chosen in rows]
-        if neighbours is Neighbours.REPLACE_ONE and 0 in counts:
-            empty = str(levels[counts.index(0)])
-            raise DataError(f"The group {empty!r} must have at least two units; found none.")
+        names, sizes, rows = self._parted(values, y, own, neighbours)
         named_units = values.groups if isinstance(values, LongCurves) else labels
         # Under add/remove nobody may be in a group, and that is private.
-        counted = {level: count or 2 for level, count in zip(levels, counts, strict=True)}
+        counted = {level: count or 2 for level, count in sizes.items()}
         plan = self._planned(basis, counted, settings, named_units)
         sums = [PooledMean(settings, Summation.of(part)) for part in plan.parts.values()]
         parts = []
@@ -331,6 +327,42 @@ class PrivateComparison(Estimator):
                     raise
                 parts.append(one.summation.prepared(total))
         return names, parts
+
+    def _parted(
+        self, values: Any, y: object, own: list[Key] | None, neighbours: Neighbours
+    ) -> tuple[list[str], dict[object, int], list[NDArray[np.bool_]]]:
+        """Names of the groups; how many units each has; and which records are its own. Private."""
+        invalid, given = self.settings.reading.invalid, self.levels
+        factors = factors_of(y, given, neighbours)
+        if factors:
+            y, given = labels_together(y, factors), self._flat(factors)
+        count = values.times.size if isinstance(values, LongCurves) else len(values)
+        stated = given is not None
+        memberships, other = read_memberships(y, count, own, invalid, stated)
+        levels = read_levels(given, memberships, y, neighbours)
+        names = names_of_levels(levels)
+        rows = [rows_of_level(memberships, level, stated) for level in levels]
+        known = np.any(rows, axis=0) | other
+        rows = [chosen & ~other for chosen in rows]
+        if not known.all() and (neighbours is Neighbours.REPLACE_ONE or invalid == "refuse"):
+            raise none_of("y", "levels", names, f" in row {int(np.argmin(known))}")
+        counts = [count_units(chosen, own) for chosen in rows]
+        kept = list(range(len(levels)))
+        if neighbours is Neighbours.REPLACE_ONE:
+            if factors and np.count_nonzero(counts) > 1:
+                # Not every combination occurs; which do is public, like their sizes.
+                kept = [place for place in kept if counts[place]]
+            if empty := [names[place] for place in kept if not counts[place]]:
+                raise DataError(f"The group {empty[0]!r} must have at least two units; found none.")
+        sizes = {levels[place]: counts[place] for place in kept}
+        return [names[place] for place in kept], sizes, [rows[place] for place in kept]
+
+    @staticmethod
+    def _flat(levels: Any) -> Any:
+        """The groups in one list, where they are named by the labels of several columns."""
+        if not isinstance(levels, Mapping):
+            return levels
+        return None if None in levels.values() else [*crossed(levels).values()]
 
     def _known(self, counts: Iterable[int], sizes: Sequence[int | None]) -> list[int]:
         """Sizes of groups that are public: how many there are, or divisors."""

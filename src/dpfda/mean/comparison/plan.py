@@ -40,7 +40,7 @@ from dpfda.publication.shares import SharedLaw, Sharing, designed
 from dpfda.records.labels import Key, read_keys
 from dpfda.releases.function import ReleasedFunction
 from dpfda.spine.arguments import Labels, Records
-from dpfda.spine.memberships import IN_TWO, by_value, none_of
+from dpfda.spine.memberships import IN_TWO, by_value, crossed, none_of
 from dpfda.spine.pooled import PooledSum, Rows
 from dpfda.spine.settings import Settings
 
@@ -144,13 +144,21 @@ class ComparisonPlan(PlanOfMeans):
 
 
 def publish_comparison(
-    prepared: Mapping[str, Prepared[MeanPlan, IntegerSum]], mechanism: str, paying: Paying = NAMED
+    prepared: Mapping[str, Prepared[MeanPlan, IntegerSum]],
+    mechanism: str,
+    paying: Paying = NAMED,
+    factors: Mapping[str, Sequence[object]] | None = None,
 ) -> ReleasedComparison:
-    """Charge once, draw noise for every group, and release; parameters as in `publish_parallel`."""
+    """Charge once, draw noise for every group, and release; parameters as in `publish_parallel`.
+
+    factors: Labels of several columns by the names of these, where groups are their combinations.
+    """
     plan = ComparisonPlan({name: part.plan for name, part in prepared.items()}, mechanism)
     pairs = [(part.total, part.plan) for part in prepared.values()]
     released = publish_parallel(pairs, plan.entry(), paying)
-    return ReleasedComparison(borrowing(dict(zip(prepared, released, strict=True))))
+    means, places = dict(zip(prepared, released, strict=True)), crossed(factors) if factors else None
+    named = {name: tuple(map(str, levels)) for name, levels in factors.items()} if factors else None
+    return ReleasedComparison(borrowing(means, places), named)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from itertools import product
 from typing import ClassVar
 
 import numpy as np
@@ -23,7 +24,8 @@ from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.costs import identity_of
 from dpfda.releases.facts import BandFact, Claim, Stated
 from dpfda.releases.function import OfMeans, ReleasedFunction
-from dpfda.views import Curve
+from dpfda.spine.memberships import crossed, level_name
+from dpfda.views import Curve, Line, Panels
 
 BORROWED = (
     "The line of each group is drawn to what all others show, as far as the noisy numbers of all show "
@@ -39,6 +41,9 @@ class ReleasedComparison(OfMeans):
     ----------
     means : mapping from str to ReleasedFunction
         The release of every group, by name. All carry one certificate: one charge paid for them.
+    factors : mapping from str to tuple of str, optional
+        Labels by the names of their columns, where groups are combinations of several: the group of
+        "day" and "north" is called "day / north", and is ``release["day", "north"]``.
 
     Notes
     -----
@@ -51,11 +56,15 @@ class ReleasedComparison(OfMeans):
     """
 
     means: Mapping[str, ReleasedFunction]
+    factors: Mapping[str, tuple[str, ...]] | None = None
 
     FORMAT: ClassVar[str] = "dpfda-comparison"
     CALLED: ClassVar[str] = "dpfda comparison of groups"
     _plural: ClassVar[bool] = True
-    ENTRIES: ClassVar[file.Table] = {"means": file.named_means(ReleasedFunction).named("groups")}
+    ENTRIES: ClassVar[file.Table] = {
+        "means": file.named_means(ReleasedFunction).named("groups"),
+        "factors": file.NAMED_LABELS.or_absent,
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -73,17 +82,29 @@ class ReleasedComparison(OfMeans):
                 "releases of their own",
                 "Use PrivateComparison.",
             )
+        if self.factors is not None and not {*self.means} <= {*self._places}:
+            raise ParameterError("factors", "have every group among their combinations", "others")
+
+    @property
+    def _places(self) -> dict[str, tuple[object, ...]]:
+        """Labels of every combination by its name."""
+        return crossed(self.factors or {})
 
     @property
     def certificate(self) -> Certificate:
         """Of all releases together: that of each, because the groups share no privacy unit."""
         return self._any.certificate
 
-    def __getitem__(self, name: str) -> ReleasedFunction:
+    def __getitem__(self, name: str | tuple[str, ...]) -> ReleasedFunction:
         """The release of a group."""
-        return self.means[label(name, "group", self.names)]
+        return self.means[self._name(name)]
 
-    def difference(self, first: str, second: str) -> ReleasedDifference:
+    def _name(self, name: str | tuple[str, ...]) -> str:
+        return label(level_name(name) if isinstance(name, tuple) else name, "group", self.names)
+
+    def difference(
+        self, first: str | tuple[str, ...], second: str | tuple[str, ...]
+    ) -> ReleasedDifference:
         """The mean of one group minus that of another.
 
         Of default lines of curves between bounds it is the difference of the two released means. Of
@@ -96,7 +117,7 @@ class ReleasedComparison(OfMeans):
         ParameterError
             If a name is unknown, or the releases were not made with one design.
         """
-        first, second = (label(name, "group", self.names) for name in (first, second))
+        first, second = (self._name(name) for name in (first, second))
         lines = ReleasedDifference(self[first], self[second], (first, second))
         if lines._is_line:
             return lines
@@ -156,6 +177,8 @@ class ReleasedComparison(OfMeans):
             found = Release._columns(mean, at, asked)
             for column, values in found.items():
                 means[f"mean {group}" if column == "value" else f"mean {group}, {column}"] = values
+        if self.factors:
+            return means
         gap = self.leading
         value, *band = Release._columns(gap, at, asked).items()
         return {**means, " minus ".join(gap.names): value[1], **dict(band)}
@@ -164,9 +187,17 @@ class ReleasedComparison(OfMeans):
         return self._any._band_points()
 
     def _claims(self) -> tuple[Claim, ...]:
-        return self.leading._claims()
+        return (self._any if self.factors else self.leading)._claims()
 
     def _band_facts(self) -> Iterable[BandFact]:
+        if self.factors:
+            facts = {
+                name: BandFact.of(mean._claims()[0], mean, LEVEL) for name, mean in self.means.items()
+            }
+            name, widest = max(facts.items(), key=lambda each: each[1].typical)
+            return [
+                replace(widest, claim=replace(widest.claim, name=f"{name}, the widest of all bands"))
+            ]
         return [BandFact.of(gap._claims()[0], gap, LEVEL) for gap in self._gaps]
 
     @property
@@ -180,13 +211,31 @@ class ReleasedComparison(OfMeans):
         return self.difference(*self.names[:2])
 
     def view(self, level: float | None = LEVEL) -> Curve:
+        if self.factors:
+            return self._panels(level)
         of = self.about.get("group")
         said = {name: f"{of} {name}" if of else name for name in self.means}
         return self._curve([mean._line(said[name], level) for name, mean in self.means.items()])
 
+    def _panels(self, level: float | None) -> Panels:
+        """A small picture of each group: labels of the last factor run across, others down."""
+        assert self.factors is not None  # noqa: S101
+        lines = [mean._line("released function", level) for mean in self.means.values()]
+        average = replace(lines[0], values=np.mean([line.values for line in lines], axis=0))
+        behind = Line(average.points, average.values, "average of all groups", stroke="dashed")
+        *down, across = self.factors.values()
+        rows = [level_name(each) for each in product(*down)]
+        named = [self._places[name] for name in self.names]
+        places = [(rows.index(level_name(each[:-1])), across.index(str(each[-1]))) for each in named]
+        curve = self._curve(lines)
+        drawn = {each.name: getattr(curve, each.name) for each in fields(curve)} | {"behind": (behind,)}
+        return Panels(**drawn, rows=tuple(rows), columns=across, places=tuple(places))
+
     @property
     def _named(self) -> str:
         """Names of the groups, after that of the column where it is known."""
+        if self.factors:
+            return "; ".join(f"{name}: {', '.join(labels)}" for name, labels in self.factors.items())
         of, names = self.about.get("group"), ", ".join(self.names)
         return f"{of}: {names}" if of else names
 
@@ -200,20 +249,22 @@ class ReleasedComparison(OfMeans):
 
     def _stated(self) -> Stated:
         composition, gap = self.describe_composition(), self.leading
-        verdicts = [f"{' minus '.join(gap.names)} {gap._verdict}" for gap in self._gaps]
-        told = f"the {100 * LEVEL:g}% band of {'; that of '.join(verdicts)}"
+        remarks, numbers = [BORROWED] if gap._borrows else [], {}
+        findings = {}
+        if not self.factors:
+            verdicts = [f"{' minus '.join(gap.names)} {gap._verdict}" for gap in self._gaps]
+            told = f"the {100 * LEVEL:g}% band of {'; that of '.join(verdicts)}"
+            remarks.insert(0, f"{first_up(told)}. {SAMPLING}")
+            numbers = {"difference": {"names": list(gap.names), "outside_noise": gap.outside_noise()}}
+            findings = {"difference": f"{told} (sampling is not in it)"}
         return Stated(
             f"The mean curves of {len(self.names)} groups ({self._named}). Their differences, and "
             "anything else that is made of them, cost no further privacy. The promise is for all "
             "groups together.",
             protected=[f"{first_up(composition)}."],
-            remarks=[f"{first_up(told)}. {SAMPLING}", *([BORROWED] if gap._borrows else [])],
-            numbers={
-                "groups": list(self.names),
-                "composition": composition,
-                "difference": {"names": list(gap.names), "outside_noise": gap.outside_noise()},
-            },
-            findings={"difference": f"{told} (sampling is not in it)"},
+            remarks=remarks,
+            numbers={"groups": list(self.names), "composition": composition, **numbers},
+            findings=findings,
         )
 
     def _lines(self) -> dict[str, str]:
@@ -224,4 +275,4 @@ class ReleasedComparison(OfMeans):
 
     @property
     def _headline(self) -> str:
-        return f"of {', '.join(self.names)} {super()._headline}"
+        return f"of {self._named if self.factors else ', '.join(self.names)} {super()._headline}"
