@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from dpfda.bases import Basis
 from dpfda.bases.protocol import flat_grid
-from dpfda.bounds import read_bounds
+from dpfda.bounds import Search, read_bounds
 from dpfda.mean.pooled import PooledMean
 from dpfda.mean.public_curves import read_public_curves
+from dpfda.mean.search import SearchPlan, fit_search
 from dpfda.mean.sparse import (
     PooledPlan,
     plan_pooled,
@@ -75,9 +76,10 @@ class PrivateMean(InBlocks):
         Failure mass; 0 means pure differential privacy.
     rho : number or text, optional
         Zero-concentrated privacy loss, in the place of epsilon: exactly one of the two is given.
-    bounds : (lower, upper), ValueBounds, L2Ball, L1Ball, BoxBound or Ellipsoid
+    bounds : (lower, upper), ValueBounds, L2Ball, L1Ball, BoxBound, Ellipsoid or Search
         Public bound on a record, in the units of the data, enforced by clipping. No default: it comes
-        from knowledge of the measurement, never from these data.
+        from knowledge of the measurement, never from these data. `dpfda.bounds.Search(low, high)` looks
+        for bounds in a wide range, for a part of the budget.
     basis : kernel, text such as "matern:10%:1.5", or Basis, optional
         Public covariance kernel (of scikit-learn, or a callable k(s, t), in units of the domain): how
         rough the mean may be; by default a mixture. Or a basis made beforehand, with grid and ends.
@@ -173,9 +175,9 @@ class PrivateMean(InBlocks):
         """
         warn_of_labels(y, groups)
         made: ReleasedMean | ReleasedPooledMean
-        if isinstance(self.mechanism, TwoLooks):
+        if self._staged is not None:
             with np.errstate(all="ignore"):
-                made = fit_looks(self.prepare_looks(X, groups), self.paying())
+                made = self._fit_staged(self.prepare_looks(X, groups))
         elif self.variance is not None:
             made = self._fit_with_variance(X, groups)
         elif is_pooled(self.settings, X):
@@ -189,6 +191,26 @@ class PrivateMean(InBlocks):
         self.n_features_in_ = weights.size
         self._set_feature_names(X, groups)
         return self
+
+    @property
+    def _staged(self) -> TwoLooks | Search | None:
+        """What makes records be read more than once."""
+        for asked in (self.bounds, self.mechanism):
+            if isinstance(asked, TwoLooks | Search):
+                return asked
+        return None
+
+    def _fit_staged(self, prepared: Prepared[Any, Readable]) -> ReleasedMean:
+        fit = fit_search if isinstance(prepared.plan, SearchPlan) else fit_looks
+        return fit(prepared, self.paying())
+
+    def _staged_plan(self, whole: MeanPlan) -> LooksPlan | SearchPlan:
+        if isinstance(self.bounds, Search):
+            if isinstance(self.mechanism, TwoLooks):
+                raise self.bounds.refusal("two looks")
+            return SearchPlan.of(whole, self.bounds)
+        assert isinstance(self.mechanism, TwoLooks)  # noqa: S101
+        return LooksPlan.of(whole, self.mechanism)
 
     def _fit_with_variance(self, X: object, groups: object) -> MeanAndVariance:
         check_choices(self)
@@ -234,7 +256,7 @@ class PrivateMean(InBlocks):
 
         return Session.open(self, X, path, groups, questions)
 
-    def plan(self, n: int, columns: Columns = POINTS) -> MeanPlan | LooksPlan | PooledPlan:
+    def plan(self, n: int, columns: Columns = POINTS) -> MeanPlan | LooksPlan | SearchPlan | PooledPlan:
         """What `fit` would publish of n units, from public numbers alone. No data are read.
 
         Parameters
@@ -252,6 +274,7 @@ class PrivateMean(InBlocks):
         check_choices(self)
         whole(n, "n", 2)
         settings = self.settings
+        self._refuse_with_stages()
         if settings.reading.missing == "pooled":
             return plan_pooled(self, n)
         if (kind := self.class_with_fit()) is not None:
@@ -261,15 +284,23 @@ class PrivateMean(InBlocks):
         if self.variance is not None:
             # Of the mean, with what the variance leaves.
             return both_plans(plan, self.variance)[0]
-        return LooksPlan.of(plan, self.mechanism) if isinstance(self.mechanism, TwoLooks) else plan
+        return plan if self._staged is None else self._staged_plan(plan)
 
-    def prepare_looks(self, X: Records, groups: Labels = None) -> Prepared[LooksPlan, Readable]:
-        """Check, plan and read the records, for two looks: what is summed follows from the first."""
-        check_choices(self)
-        strategy = self.mechanism
-        assert isinstance(strategy, TwoLooks)  # noqa: S101
+    def _refuse_with_stages(self) -> None:
+        """Refuse what there is not between bounds that are looked for, nor in two looks."""
+        if (strategy := self._staged) is None:
+            return
         if self.variance is not None:
             raise ParameterError("variance", "be None for two looks", shown(self.variance))
+        if self.settings.reading.missing == "pooled":
+            raise strategy.refusal("irregular curves")
+
+    def prepare_looks(self, X: Records, groups: Labels = None) -> Prepared[Any, Readable]:
+        """Check, plan and read the records, where what is summed follows from a first release."""
+        check_choices(self)
+        strategy = self._staged
+        assert strategy is not None  # noqa: S101
+        self._refuse_with_stages()
         if is_dask(X) or isinstance(X, LongCurves):
             raise strategy.refusal("Dask arrays and irregular curves")
         settings = self.settings_for(X, groups)
@@ -277,7 +308,7 @@ class PrivateMean(InBlocks):
         if isinstance(values, LongCurves):
             raise strategy.refusal("irregular curves")
         summation, matrix, codes = self._opened(settings, values, basis, labels)
-        return Prepared(LooksPlan.of(summation.plan, strategy), Readable(matrix, codes))
+        return Prepared(self._staged_plan(summation.plan), Readable(matrix, codes))
 
     def prepare(
         self,
@@ -315,8 +346,8 @@ class PrivateMean(InBlocks):
             return self._prepare(X, groups, progress)
 
     def _refuse_looks(self) -> None:
-        if isinstance(self.mechanism, TwoLooks):
-            raise self.mechanism.refusal("one sum, as for streams, blocks, Dask and sessions")
+        if (strategy := self._staged) is not None:
+            raise strategy.refusal("one sum, as for streams, blocks, Dask and sessions")
         if self.variance is not None:
             words = "be None where one sum is wanted, as for streams, blocks, Dask and sessions"
             raise ParameterError("variance", words, shown(self.variance))
@@ -332,7 +363,7 @@ class PrivateMean(InBlocks):
         if isinstance(plan, PooledPlan):
             words = "be 'refuse' or 'complete' for one sum of several holders"
             raise ParameterError("missing", words, "'pooled'")
-        if isinstance(plan, LooksPlan):
+        if isinstance(plan, LooksPlan | SearchPlan):
             raise plan.strategy.refusal("one sum of several holders")
         return PooledMean(self.settings, Summation.of(plan))
 
@@ -396,11 +427,12 @@ class PrivateMean(InBlocks):
         expected_size: int | None = None,
     ) -> MeanPlan:
         """The plan on a basis; of the number of units only what is public is in it."""
+        bounds = self.bounds.stated if isinstance(self.bounds, Search) else self.bounds
         return mean_plan(
             self.asked(),
             settings,
             basis,
-            read_bounds(self.bounds, settings.reading.standardize),
+            read_bounds(bounds, settings.reading.standardize),
             public_size(settings.unit, count, settings.reading.invalid),
             settings.unit.called(groups),
             "auto" if isinstance(self.mechanism, TwoLooks) else self.mechanism,

@@ -1,0 +1,88 @@
+"""Bounds for a mean from a noisy histogram of values: post-processing and public numbers alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy
+
+from dpfda.mechanisms.design.radii import line_error
+from dpfda.numerics.arrays import Floats
+
+# Edges of the cells, in halves of the chosen interval from its middle; beyond the last each is twice as far.
+NEAR = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0)
+# Candidates for each bound: distances from the middle, in halves of the interval.
+DISTANCES = 2.0 ** (np.arange(-12, 136) / 8)
+# Tails are taken to be Weibull, with one of these exponents and so many shares of the values on a side.
+EXPONENTS, SIDES = (0.7, 1.0, 1.5, 2.5, 4.0, 8.0), 10
+# Where Laplace noise on a share has a smaller scale than this, cells are taken as they are counted.
+CLEAR = 0.0025
+# Cells with a share of so many scales are there; that after the last has one scale for what is hidden.
+SEEN, HIDDEN = 6.0, 1.0
+# Root mean square of what clipping moves over the domain, over its average.
+UNEVEN = 1.2
+
+
+def search_edges(ends: tuple[float, float], middle: float, half: float) -> Floats:
+    """Public edges of cells around an interval, finer near it, within the ends of the range."""
+    (low, high), near = ends, np.array(NEAR)
+    doublings = np.arange(1, 2 + max(0, int(np.ceil(np.log2((high - low) / (half * NEAR[-1]))))))
+    apart = half * np.append(near, near[-1] * 2.0**doublings)
+    return np.unique(np.clip(np.concatenate([middle - apart, middle + apart]), low, high))
+
+
+def found_bounds(
+    edges: Floats, shares: Floats, scale: float, strength: float, middle: float, half: float
+) -> tuple[float, float]:
+    """The bounds of least expected error: of noise in proportion to their distance, and of clipping.
+
+    edges: array (K + 1,). Of `search_edges`.
+    shares: array (K,). Of the values in each cell, with Laplace noise.
+    scale: Of that noise.
+    strength: n epsilon of the mean between the bounds.
+    middle, half: Of the interval around which edges lie.
+    """
+    place, sides = int(np.argmin(np.abs(edges - middle))), []
+    for apart, counted in (
+        (middle - edges[place::-1], shares[:place][::-1]),
+        (edges[place:] - middle, shares[place:]),
+    ):
+        reach = apart[-1]
+        at = np.append(half * DISTANCES[half * DISTANCES < reach], reach)
+        cut = _counted if scale < CLEAR else _likely
+        moved = cut(apart / half, counted, scale, at / half) if counted.size else np.zeros(at.size)
+        # Nothing is searched beyond the range.
+        sides.append((at, np.append(moved[:-1], 0.0) * half**2))
+    (below, lower), (above, upper) = sides
+    width = below[:, None] + above
+    errors = (width * line_error(strength)) ** 2 + UNEVEN**2 * (lower[:, None] + upper)
+    one, other = np.unravel_index(int(np.argmin(errors)), errors.shape)
+    return float(max(edges[0], middle - below[one])), float(min(edges[-1], middle + above[other]))
+
+
+def _counted(apart: Floats, shares: Floats, scale: float, at: Floats) -> Floats:
+    """Squared average of what is cut off at each distance (D,), from cells as they were counted."""
+    seen = np.flatnonzero(shares > SEEN * scale)
+    last = int(seen[-1]) if seen.size else shares.size - 1
+    kept = np.where(np.arange(shares.size) <= last, shares, 0.0)
+    kept[last + 1 : last + 2] += HIDDEN * scale
+    low, high, cut = apart[:-1], apart[1:], at[:, None]
+    within = np.maximum(high - np.maximum(low, cut), 0.0) ** 2 / (2 * (high - low))
+    excess = np.where(cut < low, (low + high) / 2 - cut, within) @ kept
+    return np.asarray(np.maximum(excess, 0.0) ** 2)
+
+
+def _likely(apart: Floats, shares: Floats, scale: float, at: Floats) -> Floats:
+    """The same where noise hides much: the average over Weibull tails, by how well they explain cells."""
+    sizes = 2.0 ** np.arange(-2, np.log2(apart[-1]) + 0.01, 0.25)
+    grids = np.meshgrid(sizes, EXPONENTS, np.linspace(0.05, 0.95, SIDES), indexing="ij")
+    size, power, part = (grid.reshape(-1, 1) for grid in grids)
+    beyond = np.exp(-((apart / size) ** power))
+    beyond[:, -1] = 0.0
+    logs = -np.abs(part * -np.diff(beyond) - shares).sum(axis=1) / scale
+    weights = np.exp(logs - logs.max())
+    kept = weights > 1e-4
+    size, power, part = size[kept], power[kept], part[kept]
+    root = 1 / power
+    excess = part * size * root * scipy.special.gamma(root)
+    excess = excess * scipy.special.gammaincc(root, (at / size) ** power)
+    return np.asarray(weights[kept] @ excess**2 / weights[kept].sum())
