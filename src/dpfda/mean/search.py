@@ -45,6 +45,7 @@ from dpfda.spine.sums import Readable
 
 # n epsilon from which on bounds are looked for: below it a histogram says too little.
 LEAST = 1000.0
+FEW = f"where the number of units times epsilon is below {LEAST:,.0f}"
 # The histogram has so much over n epsilon as its share of the budget, and no less or more than these.
 COUNTED, FEWEST, MOST = 400, Fraction(5, 100), Fraction(15, 100)
 
@@ -69,11 +70,7 @@ class SearchPlan(StagedPlan):
         if not far_enough((strategy.low, strategy.high)):
             words = "be farther apart than 2^-24 of the larger end"
             raise ParameterError("bounds", words, repr(strategy), "Subtract a public number from all.")
-        made = cls(whole, strategy)
-        if (strength := made.strength(whole.guarantee)) < LEAST:
-            words = f"be stated where the number of units times epsilon is below {LEAST:,.0f}"
-            raise ParameterError("bounds", words, f"{strength:.3g}", "Give bounds=(lower, upper).")
-        return made
+        return cls(whole, strategy)
 
     @cached_property
     def _zoomed(self) -> tuple[Zoom, Guarantee]:
@@ -98,6 +95,11 @@ class SearchPlan(StagedPlan):
         return noise
 
     @property
+    def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
+        ends = f"{self.strategy.low:g} and {self.strategy.high:g}"
+        return {"description": f"values clipped to bounds that were looked for between {ends}"}
+
+    @property
     def tuning(self) -> Mapping[str, object]:
         ends = {"low": self.strategy.low, "high": self.strategy.high}
         return {"name": "search for bounds", "searched": ends}
@@ -115,6 +117,9 @@ class SearchPlan(StagedPlan):
 
     def check(self) -> None:
         """Design what is known before anything is drawn, so that it is refused before the charge."""
+        if self._few:
+            found = f"{self.strength(self.whole.guarantee):.3g}"
+            raise ParameterError("bounds", f"be stated {FEW}", found, "Give bounds=(lower, upper).")
         self.zoom.check()
         self.counting(1)
         low, high = self.strategy.low, self.strategy.high
@@ -137,11 +142,15 @@ class SearchPlan(StagedPlan):
     def remade(self, guarantee: Guarantee, n: int) -> SearchPlan:
         return SearchPlan.of(self.whole.remade(guarantee, n), self.strategy)
 
+    @property
+    def _few(self) -> bool:
+        return self.strength(self.whole.guarantee) < LEAST
+
     def outlook(self, quick: bool = False) -> Outlook | None:
-        return self._widest.outlook(quick)
+        return None if self._few else self._widest.outlook(quick)
 
     def outlook_width(self, level: float) -> Outlook | None:
-        return self._widest.outlook_width(level)
+        return None if self._few else self._widest.outlook_width(level)
 
     @cached_property
     def _widest(self) -> MeanPlan:
@@ -149,6 +158,8 @@ class SearchPlan(StagedPlan):
 
     @property
     def error_words(self) -> str:
+        if self._few:
+            return f"bounds must be stated {FEW}"
         words = self._widest.error_words
         return f"{words}, where curves fill the range; elsewhere in proportion to the bounds found"
 
@@ -182,7 +193,7 @@ def fit_search(prepared: Prepared[SearchPlan, Readable], paying: Paying = NAMED)
     whole = certificate.fulfilled(
         added([*plan.zoom.parts, plan.shares[0], look.achieved]),
         tuning,
-        between.bounded,
+        {**between.bounded, **plan.bounded},
         drawn={LAST: between.cost(design, plan.size)},
     )
     parts = {field.name: getattr(look, field.name) for field in fields(ReleasedFunction)}

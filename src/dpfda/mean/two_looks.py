@@ -127,7 +127,7 @@ def check_staged(whole: MeanPlan, strategy: TwoLooks | Search) -> None:
     if whole.size is None:
         raise ParameterError(
             "public_size", "be given under add-remove neighbours: what is planned needs it", "None",
-            "Pass a public number to divide by, or state bounds, for one look, which releases the count.",
+            "Pass a public number to divide by, or have one look, which releases the count.",
         )  # fmt: skip
     if not whole.answers_with_line or whole.on_grid is None or whole.on_grid.cube is None:
         raise strategy.refusal("anything but the default mean of curves between bounds on values")

@@ -8,7 +8,7 @@ import scipy
 from dpfda.mechanisms.design.radii import line_error
 from dpfda.numerics.arrays import Floats
 
-# Edges of the cells, in halves of the chosen interval from its middle; beyond the last each is twice as far.
+# Edges of cells, in halves of the chosen interval from its middle; beyond the last each is twice as far.
 NEAR = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0)
 # Candidates for each bound: distances from the middle, in halves of the interval.
 DISTANCES = 2.0 ** (np.arange(-12, 136) / 8)
@@ -72,7 +72,7 @@ def _counted(apart: Floats, shares: Floats, scale: float, at: Floats) -> Floats:
 
 
 def _likely(apart: Floats, shares: Floats, scale: float, at: Floats) -> Floats:
-    """The same where noise hides much: the average over Weibull tails, by how well they explain cells."""
+    """The same where noise hides much: averaged over Weibull tails, by how well they explain cells."""
     sizes = 2.0 ** np.arange(-2, np.log2(apart[-1]) + 0.01, 0.25)
     grids = np.meshgrid(sizes, EXPONENTS, np.linspace(0.05, 0.95, SIDES), indexing="ij")
     size, power, part = (grid.reshape(-1, 1) for grid in grids)
