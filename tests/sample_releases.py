@@ -35,7 +35,7 @@ from dpfda import (
     release_function,
 )
 from dpfda.bases import BoxBasis, CosineBasis, FourierBasis
-from dpfda.bounds import L1Ball, L2Ball, ValueBounds
+from dpfda.bounds import L1Ball, L2Ball, Search, ValueBounds
 from dpfda.density.kernel import DensityKernel
 from dpfda.mean.two_looks import TwoLooks
 from dpfda.privacy.certificates import Certificate
@@ -196,6 +196,7 @@ KINDS: dict[str, Callable[[], Any]] = {
     "pooled mean": lambda: _fit(basis=None, missing="pooled", unit="person", labels=LABELS),
     "mean and variance": lambda: _fit(basis=None, variance=0.2, unit="home", labels=LABELS),
     "two looks": lambda: _fit(basis=None, epsilon=100.0, mechanism=TwoLooks()),
+    "bounds looked for": lambda: _fit(basis=None, epsilon=100.0, bounds=Search(-300, 500)),
     "two stages": lambda: load(GOLDEN / "two_stages_private_spread.json"),
     "curve on a box": lambda: _box(np.linspace(0, 1, 20) * np.ones((50, 1)), 20),
     "image": lambda: _box(IMAGES, 8, 8),

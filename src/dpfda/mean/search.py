@@ -28,7 +28,7 @@ import numpy as np
 from dpfda.bases.cells import CellGrid
 from dpfda.bases.ordinary import Outlook
 from dpfda.bounds import Search, ValueBounds
-from dpfda.mean.search_release import LAST, SEARCH, FoundMean, Values
+from dpfda.mean.search_release import LAST, SEARCH, FoundMean, Values, looked_for
 from dpfda.mean.two_looks import StagedPlan, check_staged
 from dpfda.mechanisms.design.found import found_bounds, search_edges
 from dpfda.noise import NoiseLaw
@@ -96,8 +96,7 @@ class SearchPlan(StagedPlan):
 
     @property
     def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
-        ends = f"{self.strategy.low:g} and {self.strategy.high:g}"
-        return {"description": f"values clipped to bounds that were looked for between {ends}"}
+        return {"description": looked_for(self.strategy.low, self.strategy.high)}
 
     @property
     def tuning(self) -> Mapping[str, object]:
@@ -110,7 +109,7 @@ class SearchPlan(StagedPlan):
     def costs(self) -> dict[str, Cost]:
         """The costs of all stages; the noise of the last one follows from what comes before."""
         counting, last = self.shares
-        law = self.between(self.strategy.low, self.strategy.high).public_design
+        law = self.held(self.strategy.low, self.strategy.high).public_design
         made = [Cost(part) for part in self.zoom.parts] + [Cost(counting, LaplaceLoss(counting.epsilon))]
         stages = dict(zip(SEARCH, made, strict=True))
         return stages | {LAST: Cost.awaited(last, [None if law is None else law.noise.loss(last)])}
@@ -125,9 +124,9 @@ class SearchPlan(StagedPlan):
         low, high = self.strategy.low, self.strategy.high
         step = (high - low) * 2.0**-17
         for ends in ((low, high), (low, low + step), (high - step, high)):
-            check(self.between(*ends))
+            check(self.held(*ends))
 
-    def between(self, low: float, high: float) -> MeanPlan:
+    def held(self, low: float, high: float) -> MeanPlan:
         """The plan of the mean between public bounds, with what the search leaves."""
         bound = ValueBounds(low, high)
         asked = self.whole
@@ -154,7 +153,7 @@ class SearchPlan(StagedPlan):
 
     @cached_property
     def _widest(self) -> MeanPlan:
-        return self.between(self.strategy.low, self.strategy.high)
+        return self.held(self.strategy.low, self.strategy.high)
 
     @property
     def error_words(self) -> str:
@@ -185,7 +184,7 @@ def fit_search(prepared: Prepared[SearchPlan, Readable], paying: Paying = NAMED)
     fine = value_shares(plan, records, plan.zoom.fine)
     charge(paying, certificate, plan.entry())
     values = searched(plan, records, fine)
-    between = plan.between(*plan.found(values))
+    between = plan.held(*plan.found(values))
     look = publish_curve(records.total(between), between, certificate=certificate.part(LAST))
     design = between.public_design
     assert design is not None  # noqa: S101

@@ -27,6 +27,11 @@ LAST = "mean between the bounds found"
 NUMBERS = file.entry(lambda written: tuple(map(number, sequence(written))), list)
 
 
+def looked_for(low: float, high: float) -> str:
+    """What the bound is, before it is known and after."""
+    return f"values clipped to bounds that were looked for between {low:g} and {high:g}"
+
+
 @dataclass(frozen=True)
 class Values(file.Written):
     """Where the values lie: an interval that was chosen, and a noisy histogram around it. Public.
@@ -38,8 +43,8 @@ class Values(file.Written):
     noise: Its law.
     """
 
-    searched: tuple[float, ...]
-    interval: tuple[float, ...]
+    searched: tuple[float, float]
+    interval: tuple[float, float]
     edges: tuple[float, ...]
     noisy_shares: tuple[int, ...]
     noise: NoiseLaw
@@ -120,6 +125,9 @@ class FoundMean(ReleasedFunction):
         return self.values.beyond(*self.found, self.count)
 
     # Its file.
+
+    def _stated_bound(self) -> Mapping[str, object]:
+        return {**super()._stated_bound(), "description": looked_for(*self.values.searched)}
 
     def _added_noise(self) -> list[AddedNoise]:
         histogram = AddedNoise(self.values.noise, "l1", self.neighbours.differences(UNIT), -2)

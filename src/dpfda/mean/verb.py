@@ -24,7 +24,7 @@ PERIODS = Option(
 )  # fmt: skip
 SEARCH = Option(
     "search", "--search", "LO HI",
-    "In the place of --bounds: the ends of a wide range in which bounds are looked for, for a part of the "
+    "In the place of --bounds: ends of a wide range in which bounds are looked for, for a part of the "
     "budget. Example: --search 0 10000",
     o.BOUND, o.PAIR, None,
 )  # fmt: skip

@@ -27,7 +27,9 @@ def search_edges(ends: tuple[float, float], middle: float, half: float) -> Float
     (low, high), near = ends, np.array(NEAR)
     doublings = np.arange(1, 2 + max(0, int(np.ceil(np.log2((high - low) / (half * NEAR[-1]))))))
     apart = half * np.append(near, near[-1] * 2.0**doublings)
-    return np.unique(np.clip(np.concatenate([middle - apart, middle + apart]), low, high))
+    inner = np.concatenate([middle - apart, middle + apart])
+    kept = (low + half / 8 < inner) & (inner < high - half / 8)
+    return np.unique(np.concatenate([[low], inner[kept], [high]]))
 
 
 def found_bounds(
