@@ -19,7 +19,7 @@ from dpfda.bases.cells import CellGrid
 from dpfda.bounds import L2Ball, Search
 from dpfda.errors import BudgetError, DataError, ParameterError, StorageError
 from dpfda.mean import search
-from dpfda.mean.search import interval_of, searched, value_shares
+from dpfda.mean.search import extreme_shares, interval_of, searched
 from dpfda.mean.search_release import LAST, SEARCH, FoundMean
 from dpfda.mean.two_looks import TwoLooks
 from dpfda.mechanisms.design.found import found_bounds, search_edges
@@ -111,7 +111,7 @@ def test_neighbours_move_every_stage_by_no_more_than_its_noise_hides(value, rela
     pair = [estimator.prepare_looks(records) for records in (rows, other)]
     plan = pair[0].plan
     zoom, moves = plan.zoom, plan.whole.neighbours.differences(1)
-    fine = [value_shares(plan, each.total, zoom.fine) for each in pair]
+    fine = [extreme_shares(plan, each.total, zoom.fine) for each in pair]
     assert all(shares.sum() <= UNIT * 6 for shares in fine)
     assert np.abs(fine[0] - fine[1]).sum() <= moves * UNIT
     for apart, scores in (
@@ -141,11 +141,11 @@ def test_the_histogram_gets_laplace_noise_of_its_part(moves):
     epsilon = plan.shares[0].epsilon
     noise = plan.counting(3)
     assert set(noise.scales) == {math.ceil(moves * UNIT / epsilon)}
-    fine, errors = value_shares(plan, prepared.total, plan.zoom.fine), []
+    fine, errors = extreme_shares(plan, prepared.total, plan.zoom.fine), []
     while len(errors) < 4000:
         values = searched(plan, prepared.total, fine)
         cells = CellGrid.from_edges(values.edges)
-        exact = value_shares(plan, prepared.total, cells)
+        exact = extreme_shares(plan, prepared.total, cells)
         errors += [a - int(b) for a, b in zip(values.noisy_shares, exact, strict=True)]
     scale = float(moves * UNIT / epsilon)
     assert fits_only_at_its_scale(
@@ -242,7 +242,7 @@ def test_groups_and_blocks_on_disk_are_read_as_one_array(tmp_path):
     curves = curves_of(size=600)
     doubled, people = np.repeat(curves, 2, axis=0), np.repeat(np.arange(600), 2)
     plain = mean(epsilon=10).prepare_looks(curves)
-    fine = value_shares(plain.plan, plain.total, plain.plan.zoom.fine)
+    fine = extreme_shares(plain.plan, plain.total, plain.plan.zoom.fine)
     stored = np.lib.format.open_memmap(tmp_path / "x.npy", "w+", float, curves.shape)
     stored[:] = curves
     for records, groups in (
@@ -251,7 +251,7 @@ def test_groups_and_blocks_on_disk_are_read_as_one_array(tmp_path):
         (pd.DataFrame(curves), None),
     ):
         other = mean(epsilon=10).prepare_looks(records, groups=groups)
-        assert np.array_equal(value_shares(other.plan, other.total, other.plan.zoom.fine), fine)
+        assert np.array_equal(extreme_shares(other.plan, other.total, other.plan.zoom.fine), fine)
 
 
 def test_under_add_remove_the_number_of_records_shows_nowhere():
@@ -269,7 +269,11 @@ def test_a_file_holds_everything(release, tmp_path):
     again = load(release.save(tmp_path / "found.json"))
     assert type(again) is FoundMean
     assert np.array_equal(again(GRID), release(GRID))
-    assert (again.values, again.found, again.beyond) == (release.values, release.found, release.beyond)
+    assert (again.extremes, again.found, again.beyond) == (
+        release.extremes,
+        release.found,
+        release.beyond,
+    )
     assert again.certificate == release.certificate
     check_release(release)
     words = again.describe()
@@ -279,14 +283,14 @@ def test_a_file_holds_everything(release, tmp_path):
 def test_a_file_that_does_not_fit_is_refused(release, tmp_path):
     path = release.save(tmp_path / "found.json")
     written = json.loads(path.read_text())
-    values, bound = written["values"], written["bound"]
+    values, bound = written["extremes"], written["bound"]
     wrong = [
         {"bound": {**bound, "lower": -9.0}},
         {"bound": {**bound, "upper": bound["upper"] + 1}},
-        {"values": {**values, "searched": [39.0, 1000.0]}},
-        {"values": {**values, "edges": values["edges"][::-1]}},
-        {"values": {**values, "noisy_shares": values["noisy_shares"][1:]}},
-        {"values": {**values, "noise": {**values["noise"], "scales": [
+        {"extremes": {**values, "searched": [39.0, 1000.0]}},
+        {"extremes": {**values, "edges": values["edges"][::-1]}},
+        {"extremes": {**values, "noisy_shares": values["noisy_shares"][1:]}},
+        {"extremes": {**values, "noise": {**values["noise"], "scales": [
             scale // 2 for scale in values["noise"]["scales"]]}}},
     ]  # fmt: skip
     for entries in wrong:

@@ -194,9 +194,9 @@ class L1Ball(_Ball):
 class Search:
     """Bounds on values that are looked for within a wide range, for a part of the budget.
 
-    Given as ``PrivateMean(..., bounds=Search(low, high))``. A noisy histogram of the values tells where
-    they lie; records are then held in bounds found from it, and the release states range, histogram and
-    bounds. Worth its price from a number of units times epsilon of 1,000 on.
+    Given as ``PrivateMean(..., bounds=Search(low, high))``. A noisy histogram of the units' lowest and
+    highest values tells where they lie; records are then held in bounds found from it, and the release
+    states range, histogram and bounds. From a number of units times epsilon of 1,000 on.
 
     Parameters
     ----------

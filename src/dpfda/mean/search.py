@@ -3,12 +3,12 @@
 **Guarantee.** Four mechanisms run one after the other, each with the records and the public outputs of
 those before; whatever these outputs are, it satisfies its own part of the budget:
 
-1. and 2. an interval with three fifths of the values: two noisy maxima, pure e1 and e2, as for densities
-   (`dpfda.publication.zoom`, with the proof). A unit is the m values of its curve: it adds to each cell
-   the floor of 2^20 times the share of its values there, whatever its floats do, so 2^20 in all at most;
-3. a histogram of the values on public cells around that interval: pure e3. Sums of these shares move by
-   2 * 2^20 in l1 norm where a unit is replaced, and by 2^20 where one is added or removed; they get
-   Laplace noise of that scale over e3. The bounds are computed from the noisy sums alone;
+1. and 2. an interval with three fifths of the extremes: two noisy maxima, pure e1 and e2, as for
+   densities (`dpfda.publication.zoom`, with the proof). A unit is two points, the lowest and the highest
+   value of its curve: it adds 2^19 to the cell of each, whatever its floats do, so 2^20 in all;
+3. a histogram of the extremes on public cells around that interval: pure e3. Its sums move by 2 * 2^20
+   in l1 norm where a unit is replaced, and by 2^20 where one is added or removed; they get Laplace
+   noise of that scale over e3. The bounds are computed from the noisy sums alone;
 4. the mean between these bounds: what is left, and all of delta. They are public by then, and are
    enforced by clipping as any bounds on values.
 
@@ -28,7 +28,7 @@ import numpy as np
 from dpfda.bases.cells import CellGrid
 from dpfda.bases.ordinary import Outlook
 from dpfda.bounds import Search, ValueBounds
-from dpfda.mean.search_release import LAST, SEARCH, FoundMean, Values, looked_for
+from dpfda.mean.search_release import LAST, SEARCH, Extremes, FoundMean, looked_for
 from dpfda.mean.two_looks import StagedPlan, check_staged
 from dpfda.mechanisms.design.found import found_bounds, search_edges
 from dpfda.noise import NoiseLaw
@@ -166,7 +166,7 @@ class SearchPlan(StagedPlan):
     def noise_words(self) -> str:
         return f"{self.tuning['name']}: {self._widest.noise_words}"
 
-    def found(self, values: Values) -> tuple[float, float]:
+    def found(self, values: Extremes) -> tuple[float, float]:
         """The bounds, from a noisy histogram: post-processing."""
         return found_bounds(
             np.array(values.edges), values.shares(self.size), values.scale(self.size),
@@ -181,7 +181,7 @@ def fit_search(prepared: Prepared[SearchPlan, Readable], paying: Paying = NAMED)
     plan.check()
     # What is wrong with the records is found before the charge; and the whole budget is charged before
     # the first noise.
-    fine = value_shares(plan, records, plan.zoom.fine)
+    fine = extreme_shares(plan, records, plan.zoom.fine)
     charge(paying, certificate, plan.entry())
     values = searched(plan, records, fine)
     between = plan.held(*plan.found(values))
@@ -196,10 +196,10 @@ def fit_search(prepared: Prepared[SearchPlan, Readable], paying: Paying = NAMED)
         drawn={LAST: between.cost(design, plan.size)},
     )
     parts = {field.name: getattr(look, field.name) for field in fields(ReleasedFunction)}
-    return FoundMean(**parts | {"certificate": whole}, values=values)
+    return FoundMean(**parts | {"certificate": whole}, extremes=values)
 
 
-def searched(plan: SearchPlan, records: Readable, fine: Integers) -> Values:
+def searched(plan: SearchPlan, records: Readable, fine: Integers) -> Extremes:
     """The interval and the noisy histogram; the caller has charged for both.
 
     fine: Shares of the cells that intervals are made of. Private.
@@ -210,9 +210,9 @@ def searched(plan: SearchPlan, records: Readable, fine: Integers) -> Values:
     middle, half = interval_of(zoom.domain_range, width, place)
     edges = search_edges(zoom.domain_range, middle, half)
     noise = plan.counting(edges.size - 1)
-    exact = value_shares(plan, records, CellGrid.from_edges(edges))
+    exact = extreme_shares(plan, records, CellGrid.from_edges(edges))
     noisy = tuple(int(a) + int(b) for a, b in zip(exact, noise.draw(), strict=True))
-    return Values(zoom.domain_range, (middle, half), tuple(edges.tolist()), noisy, noise)
+    return Extremes(zoom.domain_range, (middle, half), tuple(edges.tolist()), noisy, noise)
 
 
 def interval_of(ends: tuple[float, float], width: int, place: int) -> tuple[float, float]:
@@ -221,12 +221,12 @@ def interval_of(ends: tuple[float, float], width: int, place: int) -> tuple[floa
     return low + (high - low) * (place + blocks / 2) * 2.0**-k, (high - low) * blocks * 2.0 ** -(k + 1)
 
 
-def value_shares(plan: SearchPlan, records: Readable, cells: CellGrid) -> Integers:
-    """Sum over units of the shares of each cell in their values, in units of 2^-20. Private."""
-    total = np.zeros(cells.size, dtype=np.int64)
+def extreme_shares(plan: SearchPlan, records: Readable, cells: CellGrid) -> Integers:
+    """Sum over units of the shares of each cell in their extremes, in units of 2^-20. Private."""
+    total, (low, high) = np.zeros(cells.size, dtype=np.int64), plan.zoom.domain_range
     for curves in records.units(plan.whole):
-        size, points = curves.values.shape
-        index = cells.index(np.clip(curves.values, plan.strategy.low, plan.strategy.high).reshape(-1, 1))
-        codes, usable = np.repeat(np.arange(size), points), np.repeat(curves.usable, points)
+        ends = np.column_stack([curves.values.min(axis=1), curves.values.max(axis=1)])
+        index = cells.index(np.clip(ends, low, high).reshape(-1, 1))
+        codes, usable = np.repeat(np.arange(len(ends)), 2), np.repeat(curves.usable, 2)
         total += np.asarray(cell_weights(index, usable, codes, cells.size, EXPONENT), dtype=np.int64)
     return total

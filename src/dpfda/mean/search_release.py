@@ -22,7 +22,7 @@ from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.promise import AddedNoise
 
 # Stages that are paid for.
-SEARCH = "width of the interval", "place of the interval", "histogram of values"
+SEARCH = "width of an interval", "place of the interval", "histogram of extremes"
 LAST = "mean between the bounds found"
 NUMBERS = file.entry(lambda written: tuple(map(number, sequence(written))), list)
 
@@ -33,8 +33,8 @@ def looked_for(low: float, high: float) -> str:
 
 
 @dataclass(frozen=True)
-class Values(file.Written):
-    """Where the values lie: an interval that was chosen, and a noisy histogram around it. Public.
+class Extremes(file.Written):
+    """Where units' lowest and highest values lie: a chosen interval, and a noisy histogram. Public.
 
     searched: Ends of the range.
     interval: Middle and half of the length.
@@ -67,7 +67,7 @@ class Values(file.Written):
             raise ParameterError("edges", "end where the range does", "others")
 
     def shares(self, count: float) -> Floats:
-        """Of the values in each cell, with noise."""
+        """Of the extremes in each cell, with noise."""
         return np.array([float(share) for share in self.noisy_shares]) / UNIT / count
 
     def scale(self, count: float) -> float:
@@ -75,7 +75,7 @@ class Values(file.Written):
         return float(np.sqrt(self.noise.variances()[0] / 2)) / UNIT / count
 
     def beyond(self, low: float, high: float, count: float) -> float:
-        """Share of the values in the cells that lie beyond bounds, with noise; parts in proportion."""
+        """Share of the extremes in the cells that lie beyond bounds, with noise; parts in proportion."""
         edges = np.array(self.edges)
         inside = np.minimum(edges[1:], high) - np.maximum(edges[:-1], low)
         parts = 1 - np.clip(inside / np.diff(edges), 0.0, 1.0)
@@ -91,7 +91,7 @@ class FoundMean(ReleasedFunction):
 
     Parameters
     ----------
-    values : Values
+    extremes : Extremes
         The range that was searched, and the noisy histogram from which the bounds follow.
         The others: see `ReleasedFunction`.
     """
@@ -100,17 +100,17 @@ class FoundMean(ReleasedFunction):
     CALLED: ClassVar[str] = "released mean between bounds looked for"
     ENTRIES: ClassVar[file.Table] = {
         **ReleasedFunction.ENTRIES,
-        "values": file.itself(Values.from_json),
+        "extremes": file.itself(Extremes.from_json),
     }
 
     _: KW_ONLY
-    values: Values
+    extremes: Extremes
 
     def __post_init__(self) -> None:
         super().__post_init__()
         low, high = self.found
-        if not self.values.searched[0] <= low < high <= self.values.searched[1]:
-            raise ParameterError("values", "have been searched where the bounds are", "elsewhere")
+        if not self.extremes.searched[0] <= low < high <= self.extremes.searched[1]:
+            raise ParameterError("extremes", "have been searched where the bounds are", "elsewhere")
 
     @property
     def found(self) -> tuple[float, float]:
@@ -121,16 +121,16 @@ class FoundMean(ReleasedFunction):
 
     @property
     def beyond(self) -> float:
-        """About what share of the values lies beyond these bounds, by the noisy histogram."""
-        return self.values.beyond(*self.found, self.count)
+        """About what share of lowest and highest values lies beyond, by the noisy histogram."""
+        return self.extremes.beyond(*self.found, self.count)
 
     # Its file.
 
     def _stated_bound(self) -> Mapping[str, object]:
-        return {**super()._stated_bound(), "description": looked_for(*self.values.searched)}
+        return {**super()._stated_bound(), "description": looked_for(*self.extremes.searched)}
 
     def _added_noise(self) -> list[AddedNoise]:
-        histogram = AddedNoise(self.values.noise, "l1", self.neighbours.differences(UNIT), -2)
+        histogram = AddedNoise(self.extremes.noise, "l1", self.neighbours.differences(UNIT), -2)
         return [histogram, *super()._added_noise()]
 
     @classmethod
@@ -140,10 +140,10 @@ class FoundMean(ReleasedFunction):
     # Words.
 
     def _stated(self) -> Stated:
-        own, (low, high) = super()._stated(), self.values.searched
+        own, (low, high) = super()._stated(), self.extremes.searched
         search = (
-            f"Its bounds were looked for between {low:g} and {high:g}, from a noisy histogram of the "
-            "values. The promise is for all of it together."
+            f"Its bounds were looked for between {low:g} and {high:g}, from a noisy histogram of "
+            "lowest and highest values. The promise is for all of it together."
         )
         return replace(own, what=f"{own.what} {search}")
 
@@ -151,6 +151,6 @@ class FoundMean(ReleasedFunction):
         rule, *_ = super()._bounded()
         cut = (
             f"The bounds follow from the noisy histogram alone. About {100 * self.beyond:.2g} % of the "
-            "values lie beyond them and were cut off; no band covers what that moved."
+            "lowest and highest values lie beyond them and were cut off; no band covers what that moved."
         )
         return [rule, cut]
