@@ -16,7 +16,7 @@ DISTANCES = 2.0 ** (np.arange(-12, 136) / 8)
 EXPONENTS, SIDES = (0.7, 1.0, 1.5, 2.5, 4.0, 8.0), 10
 # Where Laplace noise on a share has a smaller scale than this, cells are taken as they are counted.
 CLEAR = 0.0015
-# Cells with a share of so many scales are there, of more by so many for every doubling of the distance, as
+# Cells with a share of so many scales are there, of more by so many for every doubling of distance, as
 # noise that is taken for values does more harm there; the next has a scale for what is hidden.
 SEEN, FARTHER, HIDDEN = 5.0, 1.0, 1.0
 # What clipping moves at a point, in the root mean square, over the average excess of a unit's extremes.
