@@ -26,10 +26,11 @@ from dpfda.mean.spread import both_plans, check_share, publish_both
 from dpfda.mean.spread_release import MeanAndVariance
 from dpfda.mean.streams import InBlocks, counted, open_summation, refuse_irregular
 from dpfda.mean.two_looks import LooksPlan, TwoLooks, fit_looks
+from dpfda.mean.weighted import weighted_plan, weighted_sum
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Integers
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import shown, whole
+from dpfda.numerics.parameters import length, shown, whole
 from dpfda.publication import MeanPlan, Prepared, publish
 from dpfda.publication.means import ReleasedMean
 from dpfda.records import Curves, LongCurves
@@ -90,6 +91,8 @@ class PrivateMean(InBlocks):
         Public curves that the mean may be near to, never made from these data; with bounds on values.
     variance : float, optional
         Share of the budget, at most a half, for the records' variance and so for the population's band.
+    max_weight : float, optional
+        Largest survey weight, public: `fit` then takes `weights` of records; larger ones count as this.
     domain : (a, b) or Domain, optional
         Ends of the domain; with its grid, quadrature and words in a `dpfda.Domain`.
     unit : str or PrivacyUnit, optional
@@ -136,6 +139,7 @@ class PrivateMean(InBlocks):
         mechanism: Noise = "auto",
         prior: PublicCurves = None,
         variance: Number = None,
+        max_weight: Number = None,
         domain: Place = None,
         unit: Protected = None,
         reading: Reading | None = None,
@@ -144,7 +148,7 @@ class PrivateMean(InBlocks):
     ) -> None:
         self._keep(vars())
 
-    def fit(self, X: Records, y: Labels = None, groups: Labels = None) -> Self:
+    def fit(self, X: Records, y: Labels = None, groups: Labels = None, weights: Labels = None) -> Self:
         """Release the mean of the curves.
 
         Parameters
@@ -158,6 +162,9 @@ class PrivateMean(InBlocks):
         groups : array (n,) or str, optional
             Privacy unit of each record, for example the person. Private. Where X is a data frame also
             the label of one of its columns, which is then no part of the curve.
+        weights : array (n,), optional
+            Survey weight of each record, where `max_weight` is given: the mean is the ratio of weighted
+            sums. Under add-remove neighbours, a record being a unit. Private.
 
         Returns
         -------
@@ -175,7 +182,9 @@ class PrivateMean(InBlocks):
         """
         warn_of_labels(y, groups)
         made: ReleasedMean | ReleasedPooledMean
-        if self._staged is not None:
+        if weights is not None or self.max_weight is not None:
+            made = self._fit_weighted(X, groups, weights)
+        elif self._staged is not None:
             with np.errstate(all="ignore"):
                 made = self._fit_staged(self.prepare_looks(X, groups))
         elif self.variance is not None:
@@ -191,6 +200,26 @@ class PrivateMean(InBlocks):
         self.n_features_in_ = weights.size
         self._set_feature_names(X, groups)
         return self
+
+    def _fit_weighted(self, X: object, groups: object, weights: object) -> ReleasedMean:
+        """The mean of records with survey weights."""
+        if self.max_weight is None or weights is None:
+            given, wanted = (
+                ("weights", "max_weight") if self.max_weight is None else ("max_weight", "weights")
+            )
+            raise ParameterError(wanted, f"be given with {given}", "None")
+        if (strategy := self._staged) is not None:
+            raise strategy.refusal("survey weights")
+        if groups is not None or self.variance is not None or is_dask(X) or isinstance(X, LongCurves):
+            words = "be None but for curves on a grid, one a unit, in memory, without variance"
+            raise ParameterError("max_weight", words, shown(self.max_weight))
+        check_choices(self)
+        with np.errstate(all="ignore"):
+            settings = self.settings_for(X, None)
+            values, basis, _ = read_curves(settings, self.basis, X)
+            summation, matrix, _ = self._opened(settings, values, basis, None)
+            prepared = weighted_sum(summation, matrix, weights, summation.plan.about["max_weight"])
+            return publish(prepared.total, prepared.plan, self.paying())
 
     @property
     def _staged(self) -> TwoLooks | Search | None:
@@ -348,6 +377,9 @@ class PrivateMean(InBlocks):
     def _refuse_looks(self) -> None:
         if (strategy := self._staged) is not None:
             raise strategy.refusal("one sum, as for streams, blocks, Dask and sessions")
+        if self.max_weight is not None:
+            words = "be None for streams, blocks, Dask and sessions"
+            raise ParameterError("max_weight", words, shown(self.max_weight))
         if self.variance is not None:
             words = "be None where one sum is wanted, as for streams, blocks, Dask and sessions"
             raise ParameterError("variance", words, shown(self.variance))
@@ -355,6 +387,9 @@ class PrivateMean(InBlocks):
     def pooled(self, n: int, columns: Columns = POINTS) -> PooledMean:
         """The sum as several holders make it, for n units of all of them; see `PooledSum`."""
         self.check_road("pooled")
+        if self.max_weight is not None:
+            words = "be None for one sum of several holders"
+            raise ParameterError("max_weight", words, shown(self.max_weight))
         if self.variance is not None:
             raise ParameterError(
                 "variance", "be None for one sum of several holders", shown(self.variance)
@@ -427,6 +462,16 @@ class PrivateMean(InBlocks):
         expected_size: int | None = None,
     ) -> MeanPlan:
         """The plan on a basis; of the number of units only what is public is in it."""
+        made = self._plain_plan(basis, count, groups, settings, expected_size)
+        return (
+            made
+            if self.max_weight is None
+            else weighted_plan(made, length(self.max_weight, "max_weight"))
+        )
+
+    def _plain_plan(
+        self, basis: Basis, count: int, groups: object, settings: Settings, expected_size: int | None
+    ) -> MeanPlan:
         bounds = self.bounds.stated if isinstance(self.bounds, Search) else self.bounds
         return mean_plan(
             self.asked(),

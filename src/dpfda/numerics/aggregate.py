@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
 from typing import NoReturn, SupportsInt, TypeAlias
 
 import numpy as np
@@ -30,7 +31,7 @@ class IntegerSum:
 
     def __init__(self, components: int) -> None:
         self._total = [0] * components
-        self._count = 0
+        self._count: int | Fraction = 0
         self._modulus = 0
 
     @property
@@ -138,7 +139,15 @@ class IntegerSum:
 
     def count_with_noise(self, noise: int, scale: int) -> int:
         """Number of rows times `scale`, plus integer noise: the release of the count."""
-        return self._reduced(self._count * scale + noise)
+        counted = self._count * scale
+        if counted.denominator != 1:
+            raise DpfdaError("Weights must be whole numbers of what the count is in.")
+        return self._reduced(int(counted) + noise)
+
+    def weighed(self, total: int, unit: int) -> IntegerSum:
+        """With the total of the rows' weights, in units of 1 / unit, as their number; returns self."""
+        self._count = Fraction(total, unit)
+        return self
 
     def _reduced(self, noisy: int) -> int:
         """The number nearest to zero that is equal to it modulo the modulus, where there is one.
