@@ -14,7 +14,6 @@ from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Search, read_bounds
 from dpfda.mean.pooled import PooledMean
 from dpfda.mean.public_curves import read_public_curves
-from dpfda.mean.search import SearchPlan, fit_search
 from dpfda.mean.sparse import (
     PooledPlan,
     plan_pooled,
@@ -24,9 +23,10 @@ from dpfda.mean.sparse import (
 from dpfda.mean.sparse_release import ReleasedPooledMean
 from dpfda.mean.spread import both_plans, check_share, publish_both
 from dpfda.mean.spread_release import MeanAndVariance
+from dpfda.mean.staged import StagedPlans, fit_staged, staged_plan, strategy_of
 from dpfda.mean.streams import InBlocks, counted, open_summation, refuse_irregular
-from dpfda.mean.two_looks import LooksPlan, TwoLooks, fit_looks
-from dpfda.mean.weighted import weighted_plan, weighted_sum
+from dpfda.mean.two_looks import TwoLooks
+from dpfda.mean.weighted import check_weights, weighted_plan, weighted_sum
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Integers
 from dpfda.numerics.errors import ParameterError
@@ -78,15 +78,14 @@ class PrivateMean(InBlocks):
     rho : number or text, optional
         Zero-concentrated privacy loss, in the place of epsilon: exactly one of the two is given.
     bounds : (lower, upper), ValueBounds, L2Ball, L1Ball, BoxBound, Ellipsoid or Search
-        Public bound on a record, in the units of the data, enforced by clipping. No default: it comes
-        from knowledge of the measurement, never from these data. `dpfda.bounds.Search(low, high)` looks
-        for bounds in a wide range, for a part of the budget.
+        Public bound on a record, enforced by clipping: from knowledge of the measurement, never from
+        these data. `dpfda.bounds.Search` looks for bounds in a wide range, for a part of the budget.
     basis : kernel, text such as "matern:10%:1.5", or Basis, optional
         Public covariance kernel (of scikit-learn, or a callable k(s, t), in units of the domain): how
         rough the mean may be; by default a mixture. Or a basis made beforehand, with grid and ends.
     mechanism : "auto", name, mechanism object or TwoLooks
-        "auto" is that of least expected error; see `dpfda.mechanisms`. `TwoLooks()` of
-        `dpfda.mean.two_looks` finds out first how near the records are to a rough line.
+        "auto" is that of least expected error. `dpfda.mean.two_looks.TwoLooks()` finds out first how
+        near the records are to a rough line.
     prior : array (m,) or (C, m), callable, release, or a list of them
         Public curves that the mean may be near to, never made from these data; with bounds on values.
     variance : float, optional
@@ -96,7 +95,7 @@ class PrivateMean(InBlocks):
     domain : (a, b) or Domain, optional
         Ends of the domain; with its grid, quadrature and words in a `dpfda.Domain`.
     unit : str or PrivacyUnit, optional
-        What to call the one who is protected; with neighbours and public size in a `dpfda.PrivacyUnit`.
+        Who is protected; with neighbours and public size in a `dpfda.PrivacyUnit`.
     reading : Reading, optional
         What happens to missing and unusable values, and whether curves are standardised.
     ledger : ledger.of(dataset), optional
@@ -115,8 +114,6 @@ class PrivateMean(InBlocks):
     label of `groups`. The integers that get noise differ between neighbours by a vector of 2C (replace)
     or C (add/remove), C a set of integers that holds what one unit adds: proofs on the page on privacy.
 
-    References
-    ----------
     Lin & Reimherr (2023), section 4.2; Mirshani, Reimherr & Slavkovic (2019), section 4.
 
     Examples
@@ -186,7 +183,7 @@ class PrivateMean(InBlocks):
             made = self._fit_weighted(X, groups, weights)
         elif self._staged is not None:
             with np.errstate(all="ignore"):
-                made = self._fit_staged(self.prepare_looks(X, groups))
+                made = fit_staged(self.prepare_looks(X, groups), self.paying())
         elif self.variance is not None:
             made = self._fit_with_variance(X, groups)
         elif is_pooled(self.settings, X):
@@ -203,16 +200,10 @@ class PrivateMean(InBlocks):
 
     def _fit_weighted(self, X: object, groups: object, weights: object) -> ReleasedMean:
         """The mean of records with survey weights."""
-        if self.max_weight is None or weights is None:
-            given, wanted = (
-                ("weights", "max_weight") if self.max_weight is None else ("max_weight", "weights")
-            )
-            raise ParameterError(wanted, f"be given with {given}", "None")
         if (strategy := self._staged) is not None:
             raise strategy.refusal("survey weights")
-        if groups is not None or self.variance is not None or is_dask(X) or isinstance(X, LongCurves):
-            words = "be None but for curves on a grid, one a unit, in memory, without variance"
-            raise ParameterError("max_weight", words, shown(self.max_weight))
+        alone = groups is None and self.variance is None and not is_dask(X)
+        check_weights(self.max_weight, weights, alone and not isinstance(X, LongCurves))
         check_choices(self)
         with np.errstate(all="ignore"):
             settings = self.settings_for(X, None)
@@ -224,22 +215,7 @@ class PrivateMean(InBlocks):
     @property
     def _staged(self) -> TwoLooks | Search | None:
         """What makes records be read more than once."""
-        for asked in (self.bounds, self.mechanism):
-            if isinstance(asked, TwoLooks | Search):
-                return asked
-        return None
-
-    def _fit_staged(self, prepared: Prepared[Any, Readable]) -> ReleasedMean:
-        fit = fit_search if isinstance(prepared.plan, SearchPlan) else fit_looks
-        return fit(prepared, self.paying())
-
-    def _staged_plan(self, whole: MeanPlan) -> LooksPlan | SearchPlan:
-        if isinstance(self.bounds, Search):
-            if isinstance(self.mechanism, TwoLooks):
-                raise self.bounds.refusal("two looks")
-            return SearchPlan.of(whole, self.bounds)
-        assert isinstance(self.mechanism, TwoLooks)  # noqa: S101
-        return LooksPlan.of(whole, self.mechanism)
+        return strategy_of(self.bounds, self.mechanism)
 
     def _fit_with_variance(self, X: object, groups: object) -> MeanAndVariance:
         check_choices(self)
@@ -285,7 +261,7 @@ class PrivateMean(InBlocks):
 
         return Session.open(self, X, path, groups, questions)
 
-    def plan(self, n: int, columns: Columns = POINTS) -> MeanPlan | LooksPlan | SearchPlan | PooledPlan:
+    def plan(self, n: int, columns: Columns = POINTS) -> MeanPlan | StagedPlans | PooledPlan:
         """What `fit` would publish of n units, from public numbers alone. No data are read.
 
         Parameters
@@ -313,7 +289,7 @@ class PrivateMean(InBlocks):
         if self.variance is not None:
             # Of the mean, with what the variance leaves.
             return both_plans(plan, self.variance)[0]
-        return plan if self._staged is None else self._staged_plan(plan)
+        return plan if (strategy := self._staged) is None else staged_plan(plan, strategy)
 
     def _refuse_with_stages(self) -> None:
         """Refuse what there is not between bounds that are looked for, nor in two looks."""
@@ -337,7 +313,7 @@ class PrivateMean(InBlocks):
         if isinstance(values, LongCurves):
             raise strategy.refusal("irregular curves")
         summation, matrix, codes = self._opened(settings, values, basis, labels)
-        return Prepared(self._staged_plan(summation.plan), Readable(matrix, codes))
+        return Prepared(staged_plan(summation.plan, strategy), Readable(matrix, codes))
 
     def prepare(
         self,
@@ -377,28 +353,22 @@ class PrivateMean(InBlocks):
     def _refuse_looks(self) -> None:
         if (strategy := self._staged) is not None:
             raise strategy.refusal("one sum, as for streams, blocks, Dask and sessions")
-        if self.max_weight is not None:
-            words = "be None for streams, blocks, Dask and sessions"
-            raise ParameterError("max_weight", words, shown(self.max_weight))
-        if self.variance is not None:
-            words = "be None where one sum is wanted, as for streams, blocks, Dask and sessions"
-            raise ParameterError("variance", words, shown(self.variance))
+        self._refuse_more("where one sum is wanted, as for streams, blocks, Dask and sessions")
+
+    def _refuse_more(self, where: str) -> None:
+        for name in ("max_weight", "variance"):
+            if getattr(self, name) is not None:
+                raise ParameterError(name, f"be None {where}", shown(getattr(self, name)))
 
     def pooled(self, n: int, columns: Columns = POINTS) -> PooledMean:
         """The sum as several holders make it, for n units of all of them; see `PooledSum`."""
         self.check_road("pooled")
-        if self.max_weight is not None:
-            words = "be None for one sum of several holders"
-            raise ParameterError("max_weight", words, shown(self.max_weight))
-        if self.variance is not None:
-            raise ParameterError(
-                "variance", "be None for one sum of several holders", shown(self.variance)
-            )
+        self._refuse_more("for one sum of several holders")
         plan = self.plan(n, columns)
         if isinstance(plan, PooledPlan):
             words = "be 'refuse' or 'complete' for one sum of several holders"
             raise ParameterError("missing", words, "'pooled'")
-        if isinstance(plan, LooksPlan | SearchPlan):
+        if isinstance(plan, StagedPlans):
             raise plan.strategy.refusal("one sum of several holders")
         return PooledMean(self.settings, Summation.of(plan))
 
@@ -462,18 +432,8 @@ class PrivateMean(InBlocks):
         expected_size: int | None = None,
     ) -> MeanPlan:
         """The plan on a basis; of the number of units only what is public is in it."""
-        made = self._plain_plan(basis, count, groups, settings, expected_size)
-        return (
-            made
-            if self.max_weight is None
-            else weighted_plan(made, length(self.max_weight, "max_weight"))
-        )
-
-    def _plain_plan(
-        self, basis: Basis, count: int, groups: object, settings: Settings, expected_size: int | None
-    ) -> MeanPlan:
         bounds = self.bounds.stated if isinstance(self.bounds, Search) else self.bounds
-        return mean_plan(
+        made = mean_plan(
             self.asked(),
             settings,
             basis,
@@ -484,3 +444,6 @@ class PrivateMean(InBlocks):
             None if self.prior is None else read_public_curves(self.prior, flat_grid(basis)),
             expected_size,
         )
+        if self.max_weight is None:
+            return made
+        return weighted_plan(made, length(self.max_weight, "max_weight"))

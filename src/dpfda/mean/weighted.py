@@ -20,11 +20,25 @@ from dpfda.mechanisms import COUNT_SCALE
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Floats
 from dpfda.numerics.errors import DataError, ParameterError
+from dpfda.numerics.parameters import shown
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.records import Curves
 from dpfda.records.cells import OUTSIDE
 from dpfda.records.containers import column_of
 from dpfda.spine.sums import Summation
+
+
+def check_weights(largest: object, weights: object, plain: bool) -> None:
+    """Refuse weights without a largest one, or of what has none. Raises ParameterError.
+
+    plain: Whether they are of curves on a grid, one a unit, in memory, without variance.
+    """
+    if largest is None or weights is None:
+        given, wanted = ("weights", "max_weight") if largest is None else ("max_weight", "weights")
+        raise ParameterError(wanted, f"be given with {given}", "None")
+    if not plain:
+        words = "be None but for curves on a grid, one a unit, in memory, without variance"
+        raise ParameterError("max_weight", words, shown(largest))
 
 
 def weighted_plan(plan: MeanPlan, largest: float) -> MeanPlan:
