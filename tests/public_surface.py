@@ -38,7 +38,7 @@ from dpfda import (
     PrivateVectorMean,
     Reading,
 )
-from dpfda.bounds import L2Ball
+from dpfda.bounds import L2Ball, Search
 from dpfda.covariance.strategies import Center, Exponential, MatrixNoise
 from dpfda.machines.plan import Features, Solving
 from dpfda.mean.streams import MeanStream
@@ -166,6 +166,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "L1Ball": (dpfda.bounds.L1Ball, {"radius": 1.0}),
     "L2Ball": (dpfda.bounds.L2Ball, {"radius": 1.0}),
     "ValueBounds": (dpfda.bounds.ValueBounds, {"lower": 0.0, "upper": 1.0}),
+    "Search": (dpfda.bounds.Search, {"low": 0.0, "high": 1.0}),
     "BoxBound": (dpfda.bounds.BoxBound, {"half_widths": [1.0, 0.5]}),
     "Ellipsoid": (dpfda.bounds.Ellipsoid, {"semi_axes": [1.0, 0.5]}),
     "Ellipsoid of a kernel": (dpfda.bounds.Ellipsoid, {"radius": 1.0, "power": 1.0}),
@@ -432,6 +433,7 @@ def objects() -> dict[str, Any]:
         "derivative": mean.release_.derivative(),
         "gaussian": PrivateMean(1.0, 1e-6, bounds=L2Ball(1), mechanism="gaussian").fit(CURVES).release_,
         "two looks": PrivateMean(500.0, bounds=(-1, 1), mechanism=TwoLooks()).fit(CURVES).release_,
+        "found": PrivateMean(500.0, bounds=Search(-9, 9)).fit(CURVES).release_,
         "field": PrivateMean(1.0, bounds=(0, 1), basis=box).fit(images).release_,
         "covariance": covariance.release_,
         "components": components.release_,

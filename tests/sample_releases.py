@@ -11,6 +11,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from dpfda import (
     Domain,
+    PrivacyUnit,
     PrivateComparison,
     PrivateCovariance,
     PrivateCox,
@@ -35,7 +36,7 @@ from dpfda import (
     release_function,
 )
 from dpfda.bases import BoxBasis, CosineBasis, FourierBasis
-from dpfda.bounds import L1Ball, L2Ball, ValueBounds
+from dpfda.bounds import L1Ball, L2Ball, Search, ValueBounds
 from dpfda.density.kernel import DensityKernel
 from dpfda.mean.two_looks import TwoLooks
 from dpfda.privacy.certificates import Certificate
@@ -193,9 +194,15 @@ KINDS: dict[str, Callable[[], Any]] = {
     "derivative of the default mean": lambda: _fit(mechanism="knorm").derivative(),
     "mean in a ball": lambda: _fit(bounds=L2Ball(3.0), mechanism="laplace"),
     "mean of a private number": lambda: _fit(neighbours="add-remove", delta=1e-6),
+    "mean with weights": lambda: (
+        PrivateMean(2.0, bounds=(-3, 3), max_weight=5, unit=PrivacyUnit("home", neighbours="add-remove"))
+        .fit(CURVES, weights=np.linspace(0, 9, len(CURVES)))
+        .release_
+    ),
     "pooled mean": lambda: _fit(basis=None, missing="pooled", unit="person", labels=LABELS),
     "mean and variance": lambda: _fit(basis=None, variance=0.2, unit="home", labels=LABELS),
     "two looks": lambda: _fit(basis=None, epsilon=100.0, mechanism=TwoLooks()),
+    "bounds looked for": lambda: _fit(basis=None, epsilon=100.0, bounds=Search(-300, 500)),
     "two stages": lambda: load(GOLDEN / "two_stages_private_spread.json"),
     "curve on a box": lambda: _box(np.linspace(0, 1, 20) * np.ones((50, 1)), 20),
     "image": lambda: _box(IMAGES, 8, 8),

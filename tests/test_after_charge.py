@@ -18,7 +18,7 @@ import numpy as np
 import dpfda
 from dpfda import PrivateMean
 from dpfda.bases import CosineBasis, FourierBasis, LegendreBasis
-from dpfda.bounds import BoxBound, Ellipsoid, L1Ball, L2Ball, ValueBounds
+from dpfda.bounds import BoxBound, Ellipsoid, L1Ball, L2Ball, Search, ValueBounds
 from dpfda.density.kernel import DensityKernel
 from dpfda.errors import DpfdaError
 from dpfda.mean.two_looks import TwoLooks
@@ -163,6 +163,17 @@ def two_looks(draw: Draw) -> Make:
     low = draw.one_of(-1.0, 0.0, -1e-99, 1e8, 3e5)
     bounds = draw.one_of((low, low + 1), (low, low + 1e-6), (-1e-99, 1e-99), (-1e99, 1e99))
     choices |= {"bounds": bounds, "basis": None, "standardize": False, "mechanism": TwoLooks()}
+    choices["epsilon"] = draw.one_of(1e4, 1e6)
+    return lambda ledger: dpfda.PrivateMean(**choices, **kept(ledger)).fit(curves, groups=groups)
+
+
+def search(draw: Draw) -> Make:
+    curves, choices, groups = curves_for(draw)
+    if choices.get("neighbours"):
+        choices["public_size"] = draw.whole(1, 300)
+    low = draw.one_of(-1.0, 0.0, -1e-99, 1e8, 3e5)
+    ends = draw.one_of((low, low + 1e3), (low, low + 1e-6), (-1e-99, 1e-99), (-1e99, 1e99))
+    choices |= {"bounds": Search(*ends), "basis": None, "standardize": False}
     choices["epsilon"] = draw.one_of(1e4, 1e6)
     return lambda ledger: dpfda.PrivateMean(**choices, **kept(ledger)).fit(curves, groups=groups)
 
@@ -325,7 +336,8 @@ def session(draw: Draw) -> Make:
 
 
 SUMMARIES = (
-    mean, mean, two_looks, covariance, components, comparison, density, machine, bernstein, session
+    mean, mean, two_looks, search, covariance, components, comparison, density, machine, bernstein,
+    session,
 )  # fmt: skip
 
 

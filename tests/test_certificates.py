@@ -28,6 +28,7 @@ from dpfda import (
     release_function,
 )
 from dpfda.bases import BoxBasis
+from dpfda.bounds import Search
 from dpfda.density.kernel import DensityKernel
 from dpfda.errors import ConversionError, ParameterError, StorageError
 from dpfda.mean.two_looks import TwoLooks
@@ -124,6 +125,8 @@ KINDS: dict[str, Callable[..., Any]] = {
     "one look": _looks(CURVES),
     "two looks": _looks(),
     "two looks, with a delta": _looks(delta=1e-5),
+    "bounds looked for": _mean(epsilon=100.0, bounds=Search(-300, 500)),
+    "bounds looked for, with a delta": _looks(bounds=Search(-30, 50), mechanism="auto", delta=1e-5),
     "density": _density(),
     "density, gaussian": _density(delta=1e-6, noise="gaussian"),
     "kernel density": _density(mechanism=DensityKernel(components=8)),

@@ -33,6 +33,7 @@ VALUES: dict[str, Callable[[Any], Any]] = {
             "ReleasedFunction",
             "TwoStageFunction",
             "CloserMean",
+            "FoundMean",
             "ReleasedPooledMean",
             "MeanAndVariance",
             "ReleasedRunningMean",

@@ -15,7 +15,6 @@ from dpfda import Ledger, PrivateDensity, load
 from dpfda.bases.cells import CellGrid
 from dpfda.bases.scales import Scale, read_scale
 from dpfda.density.selections import zoomed
-from dpfda.density.zoom import CANDIDATES, FINE, Zoom, zoom_for, zooms
 from dpfda.errors import BudgetError, DpfdaError, ParameterError
 from dpfda.estimates.histospline import monotone_probabilities
 from dpfda.noise import KNormNoise
@@ -28,6 +27,7 @@ from dpfda.privacy.guarantees import (
     added,
     within,
 )
+from dpfda.publication.zoom import CANDIDATES, FINE, Zoom, zoom_for, zooms
 from dpfda.records.points import PlacedPoints
 from dpfda.testing import simulate_density
 

@@ -58,6 +58,7 @@ from dpfda.mean.comparison.difference_release import ReleasedDifference
 from dpfda.mean.comparison.release import ReleasedComparison
 from dpfda.mean.comparison.tested_release import ReleasedTest
 from dpfda.mean.running.release import ReleasedRunningMean
+from dpfda.mean.search_release import FoundMean
 from dpfda.mean.spread_release import MeanAndVariance
 from dpfda.mean.streams import MeanStream
 from dpfda.mean.two_looks import TwoLooks
@@ -164,6 +165,7 @@ def files() -> None:
     assert_type(ReleasedTest.load("f"), ReleasedTest)
     assert_type(TwoStageFunction.load("f"), TwoStageFunction)
     assert_type(CloserMean.load("f"), CloserMean)
+    assert_type(FoundMean.load("f"), FoundMean)
     assert_type(ReleasedVector.load("f"), ReleasedVector)
 
 

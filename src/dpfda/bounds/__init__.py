@@ -8,10 +8,19 @@ from dpfda.bounds.bodies import BodyNorm, IntegerBody
 from dpfda.bounds.l1sums import L1Rule, l1_rule, l1_sum
 from dpfda.bounds.ongrid import Cube, OnGrid, on_grid
 from dpfda.bounds.sized import BoxBound, Ellipsoid
-from dpfda.bounds.stated import Bound, L1Ball, L2Ball, LatticeBounds, ValueBounds, ball_of, read_bounds
+from dpfda.bounds.stated import (
+    Bound,
+    L1Ball,
+    L2Ball,
+    LatticeBounds,
+    Search,
+    ValueBounds,
+    ball_of,
+    read_bounds,
+)
 
 __all__ = [
     "BodyNorm", "Bound", "BoxBound", "Cube", "Ellipsoid", "IntegerBall", "IntegerBody", "L1Ball",
-    "L1Rule", "L2Ball", "LatticeBounds", "Norm", "OnGrid", "ValueBounds", "ball_of", "l1_rule",
+    "L1Rule", "L2Ball", "LatticeBounds", "Norm", "OnGrid", "Search", "ValueBounds", "ball_of", "l1_rule",
     "l1_sum", "on_grid", "read_bounds",
 ]  # fmt: skip

@@ -190,6 +190,56 @@ class L1Ball(_Ball):
         return f"coefficients clipped to the l1 ball of radius {self.radius:g}"
 
 
+@dataclass(frozen=True)
+class Search:
+    """Bounds on values that are looked for within a wide range, for a part of the budget.
+
+    Given as ``PrivateMean(..., bounds=Search(low, high))``. A noisy histogram of the units' lowest and
+    highest values tells where they lie; records are then held in bounds found from it, and the release
+    states range, histogram and bounds. From a number of units times epsilon of 1,000 on.
+
+    Parameters
+    ----------
+    low, high : float
+        Ends of the range: public, from knowledge of the measurement, as far apart as they need be.
+
+    Raises
+    ------
+    ParameterError
+        If they are not finite numbers in order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpfda import PrivateMean
+    >>> from dpfda.bounds import Search
+    >>> curves = 37 + np.linspace(-0.5, 0.5, 9000)[:, None] * np.ones(12)
+    >>> release = PrivateMean(epsilon=10, bounds=Search(0, 1000)).fit(curves).release_
+    >>> low, high = release.limits[0][0], release.limits[1][0]
+    >>> 30 < low < 37 < high < 44
+    True
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if np.ndim(self.low) or np.ndim(self.high):
+            raise ParameterError("Search", "have two numbers, the ends of the range", "curves")
+        for name, value in zip(("low", "high"), (self.stated.lower, self.stated.upper), strict=True):
+            object.__setattr__(self, name, float(cast("float", value)))
+
+    @property
+    def stated(self) -> ValueBounds:
+        """The whole range, as bounds."""
+        return ValueBounds(self.low, self.high)
+
+    def refusal(self, what: str) -> ParameterError:
+        """What to raise where bounds cannot be looked for."""
+        remedy = "Bounds are looked for by PrivateMean, in records that can be read more than once."
+        return ParameterError("bounds", f"be stated for {what}", repr(self), remedy)
+
+
 def read_bounds(bounds: object, standardize: bool) -> Bound:
     """Read the `bounds` argument of an estimator.
 
@@ -213,6 +263,8 @@ def read_bounds(bounds: object, standardize: bool) -> Bound:
         return bounds
     if isinstance(bounds, tuple | list) and len(bounds) == 2:
         return ValueBounds(*bounds)
+    if isinstance(bounds, Search):
+        raise bounds.refusal("anything but the default mean of curves")
     raise ParameterError(
         "bounds",
         "be (lower, upper), ValueBounds, L2Ball, L1Ball, BoxBound or Ellipsoid",

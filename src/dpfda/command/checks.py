@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dpfda.bases.kernels import KernelFunction, default_kernel, parse_kernel
-from dpfda.bounds import Bound, L1Ball, L2Ball, ValueBounds, read_bounds
+from dpfda.bounds import Bound, L1Ball, L2Ball, Search, ValueBounds, read_bounds
 from dpfda.command.declared import Given
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
@@ -24,7 +24,7 @@ def budget_of(given: Given) -> dict[str, Fraction]:
     return {name: exact(text, name) for name, text in texts.items() if text is not None}
 
 
-def bound_from(given: Given) -> Bound:
+def bound_from(given: Given) -> Bound | Search:
     """The one bound that was given.
 
     Raises
@@ -32,11 +32,13 @@ def bound_from(given: Given) -> Bound:
     ParameterError
         If there is none or more than one; the message names the choices.
     """
+    search = getattr(given, "search", None)
     stated = {
-        "--bounds": given.bounds, "--l2-bound": given.l2_bound, "--l1-bound": given.l1_bound
+        "--bounds": given.bounds, "--search": search, "--l2-bound": given.l2_bound,
+        "--l1-bound": given.l1_bound,
     }  # fmt: skip
     names = [name for name, value in stated.items() if value is not None]
-    if len(names) > 1 or (given.standardize and given.bounds is not None):
+    if len(names) > 1 or (given.standardize and {"--bounds", "--search"} & {*names}):
         found = " and ".join([*names, "--standardize"] if given.standardize else names)
         raise ParameterError("The bound", CHOICES, found, "Leave all but one out.")
     if not names and not given.standardize:
@@ -44,6 +46,8 @@ def bound_from(given: Given) -> Bound:
         raise ParameterError("The bound", CHOICES, "none", remedy)
     if given.bounds is not None:
         return ValueBounds(*given.bounds)
+    if search is not None:
+        return Search(*search)
     if given.l1_bound is not None:
         return L1Ball(given.l1_bound)
     standard = given.l2_bound is None

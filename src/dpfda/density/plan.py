@@ -18,7 +18,6 @@ from dpfda.density.histogram_release import ReleasedHistogram, noise_words
 from dpfda.density.kernel import DensityKernel, Elements
 from dpfda.density.release import ReleasedDensity
 from dpfda.density.selections import zoomed
-from dpfda.density.zoom import Zoom, far_enough, zoom_for, zooms
 from dpfda.estimates.histospline import LARGEST_CELLS, check_smoothing, expected_error
 from dpfda.noise import NoiseLaw, cost_of
 from dpfda.noise.shares import EXPONENT, share_noise
@@ -43,6 +42,7 @@ from dpfda.publication import (
     stamp,
 )
 from dpfda.publication.trials import ORDINARY, large
+from dpfda.publication.zoom import Zoom, far_enough, zoom_for, zooms
 from dpfda.releases.bound_words import points_words
 from dpfda.spine.choices import all_count, public_size, stated_size
 from dpfda.spine.settings import Settings, read_labels
@@ -381,9 +381,7 @@ def publish_density(prepared: Prepared[DensityPlan, Any], paying: Paying = NAMED
     plan = prepared.plan
     if plan.zoom is not None:
         zoom, certificate = plan.zoom, plan.certified()
-        laws = zoom.width_noise(), zoom.place_noise(1)
-        for law, apart, part in zip(laws, zoom.moved_apart, zoom.parts, strict=True):
-            recomputed(law, "l1", apart, part)
+        zoom.check()
         charge(paying, certificate, plan.entry())
         scale, noisy = zoomed(prepared.total, zoom, plan.noises, lambda law: law.draw())
         return plan.assemble(noisy, certificate, scale)

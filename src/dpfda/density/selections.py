@@ -9,10 +9,10 @@ import numpy as np
 from dpfda.bases.cells import CellGrid
 from dpfda.bases.scales import Scale
 from dpfda.density.quantiles_design import PART_BITS
-from dpfda.density.zoom import Zoom
 from dpfda.noise import NoiseLaw
 from dpfda.numerics.arrays import Integers
 from dpfda.numerics.exactness import system_bytes
+from dpfda.publication.zoom import Zoom, noisy_largest
 from dpfda.records.points import PlacedPoints
 
 # On counts at a chosen place, and on counts where none is chosen.
@@ -25,10 +25,10 @@ def zoomed(
 ) -> tuple[Scale | None, tuple[int, ...]]:
     """The scale, where a place was chosen, and the noisy counts; the caller has charged for all."""
     fine = units.shares(zoom.fine)
-    width = _largest(zoom.width_scores(fine), draw(zoom.width_noise()))
+    width = noisy_largest(zoom.width_scores(fine), draw(zoom.width_noise()))
     placed, unplaced = noises
     if zoom.narrow(width):
-        place = _largest(zoom.place_scores(fine, width), draw(zoom.place_noise(width)))
+        place = noisy_largest(zoom.place_scores(fine, width), draw(zoom.place_noise(width)))
         scale = zoom.scale(width, place)
         cells = CellGrid.regular(placed.components, (0.0, 1.0)).along(scale)
         return scale, _added(units, cells, draw(placed))
@@ -38,12 +38,6 @@ def zoomed(
 
 def _added(units: PlacedPoints, cells: CellGrid, noise: Sequence[int]) -> tuple[int, ...]:
     return tuple(int(a) + int(b) for a, b in zip(units.shares(cells), noise, strict=True))
-
-
-def _largest(scores: Sequence[int], noise: Sequence[int]) -> int:
-    """Index of the largest noisy score, the first on a tie. Nothing else leaves."""
-    noisy = [score + drawn for score, drawn in zip(scores, noise, strict=True)]
-    return noisy.index(max(noisy))
 
 
 def spread(count: int) -> Integers:

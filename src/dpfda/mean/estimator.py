@@ -5,24 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from dpfda.bases import Basis
 from dpfda.bases.protocol import flat_grid
-from dpfda.bounds import read_bounds
+from dpfda.bounds import Search, read_bounds
 from dpfda.mean.pooled import PooledMean
 from dpfda.mean.public_curves import read_public_curves
 from dpfda.mean.sparse import plan_pooled, prepare_pooled
 from dpfda.mean.spread import both_plans, check_share, publish_both
 from dpfda.mean.spread_release import MeanAndVariance
+from dpfda.mean.staged import StagedPlans, fit_staged, staged_plan, strategy_of
 from dpfda.mean.streams import InBlocks, counted, open_summation, refuse_irregular
-from dpfda.mean.two_looks import LooksPlan, TwoLooks, fit_looks
+from dpfda.mean.two_looks import TwoLooks
+from dpfda.mean.weighted import check_weights, weighted_plan, weighted_sum
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Integers
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import shown, whole
+from dpfda.numerics.parameters import length, shown, whole
 from dpfda.publication import MeanPlan, Prepared, publish
 from dpfda.publication.means import ReleasedMean
 from dpfda.records import Curves, LongCurves
@@ -71,23 +73,25 @@ class PrivateMean(InBlocks):
         Failure mass; 0 means pure differential privacy.
     rho : number or text, optional
         Zero-concentrated privacy loss, in the place of epsilon: exactly one of the two is given.
-    bounds : (lower, upper), ValueBounds, L2Ball, L1Ball, BoxBound or Ellipsoid
-        Public bound on a record, in the units of the data, enforced by clipping. No default: it comes
-        from knowledge of the measurement, never from these data.
+    bounds : (lower, upper), ValueBounds, L2Ball, L1Ball, BoxBound, Ellipsoid or Search
+        Public bound on a record, enforced by clipping: from knowledge of the measurement, never from
+        these data. `dpfda.bounds.Search` looks for bounds in a wide range, for a part of the budget.
     basis : kernel, text such as "matern:10%:1.5", or Basis, optional
         Public covariance kernel (of scikit-learn, or a callable k(s, t), in units of the domain): how
         rough the mean may be; by default a mixture. Or a basis made beforehand, with grid and ends.
     mechanism : "auto", name, mechanism object or TwoLooks
-        "auto" is that of least expected error; see `dpfda.mechanisms`. `TwoLooks()` of
-        `dpfda.mean.two_looks` finds out first how near the records are to a rough line.
+        "auto" is that of least expected error. `dpfda.mean.two_looks.TwoLooks()` finds out first how
+        near the records are to a rough line.
     prior : array (m,) or (C, m), callable, release, or a list of them
         Public curves that the mean may be near to, never made from these data; with bounds on values.
     variance : float, optional
         Share of the budget, at most a half, for the records' variance and so for the population's band.
+    max_weight : float, optional
+        Largest survey weight, public: `fit` then takes `weights` of records; larger ones count as this.
     domain : (a, b) or Domain, optional
         Ends of the domain; with its grid, quadrature and words in a `dpfda.Domain`.
     unit : str or PrivacyUnit, optional
-        What to call the one who is protected; with neighbours and public size in a `dpfda.PrivacyUnit`.
+        Who is protected; with neighbours and public size in a `dpfda.PrivacyUnit`.
     reading : Reading, optional
         What happens to missing and unusable values, and whether curves are standardised.
     ledger : ledger.of(dataset), optional
@@ -106,8 +110,6 @@ class PrivateMean(InBlocks):
     label of `groups`. The integers that get noise differ between neighbours by a vector of 2C (replace)
     or C (add/remove), C a set of integers that holds what one unit adds: proofs on the page on privacy.
 
-    References
-    ----------
     Lin & Reimherr (2023), section 4.2; Mirshani, Reimherr & Slavkovic (2019), section 4.
 
     Examples
@@ -130,6 +132,7 @@ class PrivateMean(InBlocks):
         mechanism: Noise = "auto",
         prior: PublicCurves = None,
         variance: Number = None,
+        max_weight: Number = None,
         domain: Place = None,
         unit: Protected = None,
         reading: Reading | None = None,
@@ -138,7 +141,7 @@ class PrivateMean(InBlocks):
     ) -> None:
         self._keep(vars())
 
-    def fit(self, X: Records, y: Labels = None, groups: Labels = None) -> Self:
+    def fit(self, X: Records, y: Labels = None, groups: Labels = None, weights: Labels = None) -> Self:
         """Release the mean of the curves.
 
         Parameters
@@ -152,6 +155,9 @@ class PrivateMean(InBlocks):
         groups : array (n,) or str, optional
             Privacy unit of each record, for example the person. Private. Where X is a data frame also
             the label of one of its columns, which is then no part of the curve.
+        weights : array (n,), optional
+            Survey weight of each record, where `max_weight` is given: the mean is the ratio of weighted
+            sums. Under add-remove neighbours, a record being a unit. Private.
 
         Returns
         -------
@@ -169,9 +175,11 @@ class PrivateMean(InBlocks):
         """
         warn_of_labels(y, groups)
         made: ReleasedMean | ReleasedPooledMean
-        if isinstance(self.mechanism, TwoLooks):
+        if weights is not None or self.max_weight is not None:
+            made = self._fit_weighted(X, groups, weights)
+        elif self._staged is not None:
             with np.errstate(all="ignore"):
-                made = fit_looks(self.prepare_looks(X, groups), self.paying())
+                made = fit_staged(self.prepare_looks(X, groups), self.paying())
         elif self.variance is not None:
             made = self._fit_with_variance(X, groups)
         elif is_pooled(self.settings, X):
@@ -185,6 +193,25 @@ class PrivateMean(InBlocks):
         self.n_features_in_ = weights.size
         self._set_feature_names(X, groups)
         return self
+
+    def _fit_weighted(self, X: object, groups: object, weights: object) -> ReleasedMean:
+        """The mean of records with survey weights."""
+        if (strategy := self._staged) is not None:
+            raise strategy.refusal("survey weights")
+        alone = groups is None and self.variance is None and not is_dask(X)
+        check_weights(self.max_weight, weights, alone and not isinstance(X, LongCurves))
+        check_choices(self)
+        with np.errstate(all="ignore"):
+            settings = self.settings_for(X, None)
+            values, basis, _ = read_curves(settings, self.basis, X)
+            summation, matrix, _ = self._opened(settings, values, basis, None)
+            prepared = weighted_sum(summation, matrix, weights, summation.plan.about["max_weight"])
+            return publish(prepared.total, prepared.plan, self.paying())
+
+    @property
+    def _staged(self) -> TwoLooks | Search | None:
+        """What makes records be read more than once."""
+        return strategy_of(self.bounds, self.mechanism)
 
     def _fit_with_variance(self, X: object, groups: object) -> MeanAndVariance:
         check_choices(self)
@@ -230,7 +257,7 @@ class PrivateMean(InBlocks):
 
         return Session.open(self, X, path, groups, questions)
 
-    def plan(self, n: int, columns: Columns = POINTS) -> MeanPlan | LooksPlan | PooledPlan:
+    def plan(self, n: int, columns: Columns = POINTS) -> MeanPlan | StagedPlans | PooledPlan:
         """What `fit` would publish of n units, from public numbers alone. No data are read.
 
         Parameters
@@ -248,6 +275,7 @@ class PrivateMean(InBlocks):
         check_choices(self)
         whole(n, "n", 2)
         settings = self.settings
+        self._refuse_with_stages()
         if settings.reading.missing == "pooled":
             return plan_pooled(self, n)
         if (kind := self.class_with_fit()) is not None:
@@ -257,15 +285,23 @@ class PrivateMean(InBlocks):
         if self.variance is not None:
             # Of the mean, with what the variance leaves.
             return both_plans(plan, self.variance)[0]
-        return LooksPlan.of(plan, self.mechanism) if isinstance(self.mechanism, TwoLooks) else plan
+        return plan if (strategy := self._staged) is None else staged_plan(plan, strategy)
 
-    def prepare_looks(self, X: Records, groups: Labels = None) -> Prepared[LooksPlan, Readable]:
-        """Check, plan and read the records, for two looks: what is summed follows from the first."""
-        check_choices(self)
-        strategy = self.mechanism
-        assert isinstance(strategy, TwoLooks)  # noqa: S101
+    def _refuse_with_stages(self) -> None:
+        """Refuse what there is not between bounds that are looked for, nor in two looks."""
+        if (strategy := self._staged) is None:
+            return
         if self.variance is not None:
             raise ParameterError("variance", "be None for two looks", shown(self.variance))
+        if self.settings.reading.missing == "pooled":
+            raise strategy.refusal("irregular curves")
+
+    def prepare_looks(self, X: Records, groups: Labels = None) -> Prepared[Any, Readable]:
+        """Check, plan and read the records, where what is summed follows from a first release."""
+        check_choices(self)
+        strategy = self._staged
+        assert strategy is not None  # noqa: S101
+        self._refuse_with_stages()
         if is_dask(X) or isinstance(X, LongCurves):
             raise strategy.refusal("Dask arrays and irregular curves")
         settings = self.settings_for(X, groups)
@@ -273,7 +309,7 @@ class PrivateMean(InBlocks):
         if isinstance(values, LongCurves):
             raise strategy.refusal("irregular curves")
         summation, matrix, codes = self._opened(settings, values, basis, labels)
-        return Prepared(LooksPlan.of(summation.plan, strategy), Readable(matrix, codes))
+        return Prepared(staged_plan(summation.plan, strategy), Readable(matrix, codes))
 
     def prepare(
         self,
@@ -311,24 +347,24 @@ class PrivateMean(InBlocks):
             return self._prepare(X, groups, progress)
 
     def _refuse_looks(self) -> None:
-        if isinstance(self.mechanism, TwoLooks):
-            raise self.mechanism.refusal("one sum, as for streams, blocks, Dask and sessions")
-        if self.variance is not None:
-            words = "be None where one sum is wanted, as for streams, blocks, Dask and sessions"
-            raise ParameterError("variance", words, shown(self.variance))
+        if (strategy := self._staged) is not None:
+            raise strategy.refusal("one sum, as for streams, blocks, Dask and sessions")
+        self._refuse_more("where one sum is wanted, as for streams, blocks, Dask and sessions")
+
+    def _refuse_more(self, where: str) -> None:
+        for name in ("max_weight", "variance"):
+            if getattr(self, name) is not None:
+                raise ParameterError(name, f"be None {where}", shown(getattr(self, name)))
 
     def pooled(self, n: int, columns: Columns = POINTS) -> PooledMean:
         """The sum as several holders make it, for n units of all of them; see `PooledSum`."""
         self.check_road("pooled")
-        if self.variance is not None:
-            raise ParameterError(
-                "variance", "be None for one sum of several holders", shown(self.variance)
-            )
+        self._refuse_more("for one sum of several holders")
         plan = self.plan(n, columns)
         if isinstance(plan, PooledPlan):
             words = "be 'refuse' or 'complete' for one sum of several holders"
             raise ParameterError("missing", words, "'pooled'")
-        if isinstance(plan, LooksPlan):
+        if isinstance(plan, StagedPlans):
             raise plan.strategy.refusal("one sum of several holders")
         return PooledMean(self.settings, Summation.of(plan))
 
@@ -392,14 +428,18 @@ class PrivateMean(InBlocks):
         expected_size: int | None = None,
     ) -> MeanPlan:
         """The plan on a basis; of the number of units only what is public is in it."""
-        return mean_plan(
+        bounds = self.bounds.stated if isinstance(self.bounds, Search) else self.bounds
+        made = mean_plan(
             self.asked(),
             settings,
             basis,
-            read_bounds(self.bounds, settings.reading.standardize),
+            read_bounds(bounds, settings.reading.standardize),
             public_size(settings.unit, count, settings.reading.invalid),
             settings.unit.called(groups),
             "auto" if isinstance(self.mechanism, TwoLooks) else self.mechanism,
             None if self.prior is None else read_public_curves(self.prior, flat_grid(basis)),
             expected_size,
         )
+        if self.max_weight is None:
+            return made
+        return weighted_plan(made, length(self.max_weight, "max_weight"))

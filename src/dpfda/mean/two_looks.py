@@ -32,7 +32,7 @@ import numpy as np
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.ordinary import Outlook
 from dpfda.bases.protocol import flat_grid
-from dpfda.bounds import ValueBounds
+from dpfda.bounds import Search, ValueBounds
 from dpfda.mean.two_looks_release import FIRST, LAST, RADIUS, CloserMean
 from dpfda.mechanisms.design import choose
 from dpfda.mechanisms.design.lines import equal_cells, number_of_cells
@@ -98,28 +98,13 @@ class TwoLooks(Gathered):
         return ParameterError("mechanism", f"have one look for {what}", repr(self), remedy)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class LooksPlan(PlanOfMeans):
-    """Plan of a mean in two looks, or in one where n epsilon is small.
+class StagedPlan(PlanOfMeans):
+    """Plan of a default mean whose records are read once more after what was released of them.
 
-    whole: Of one look with the whole budget.
-    strategy: As it was given.
+    whole: With the whole budget, between the bounds that were stated.
     """
 
     whole: MeanPlan
-    strategy: TwoLooks
-
-    @classmethod
-    def of(cls, whole: MeanPlan, strategy: TwoLooks) -> LooksPlan:
-        """The plan in two looks for that of one. Raises ParameterError if there cannot be two."""
-        if whole.size is None:
-            raise ParameterError(
-                "public_size", "be given under add-remove neighbours: two looks are planned by it",
-                "None", "Pass a public number to divide by, or use one look, which releases the count.",
-            )  # fmt: skip
-        if not whole.answers_with_line or whole.on_grid is None or whole.on_grid.cube is None:
-            raise strategy.refusal("anything but the default mean of curves between bounds on values")
-        return cls(whole, strategy)
 
     @property
     def one(self) -> MeanPlan:
@@ -135,6 +120,35 @@ class LooksPlan(PlanOfMeans):
         """Number of units times epsilon, as under replace-one neighbours."""
         epsilon = float(pure_budget(without_delta(guarantee)))
         return 2 * self.size * epsilon / self.whole.neighbours.differences(1)
+
+
+def check_staged(whole: MeanPlan, strategy: TwoLooks | Search) -> None:
+    """Refuse what has no stages. Raises ParameterError."""
+    if whole.size is None:
+        raise ParameterError(
+            "public_size", "be given under add-remove neighbours: what is planned needs it", "None",
+            "Pass a public number to divide by, or have one look, which releases the count.",
+        )  # fmt: skip
+    if not whole.answers_with_line or whole.on_grid is None or whole.on_grid.cube is None:
+        raise strategy.refusal("anything but the default mean of curves between bounds on values")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LooksPlan(StagedPlan):
+    """Plan of a mean in two looks, or in one where n epsilon is small.
+
+    whole: Of one look with the whole budget.
+    strategy: As it was given.
+    """
+
+    whole: MeanPlan
+    strategy: TwoLooks
+
+    @classmethod
+    def of(cls, whole: MeanPlan, strategy: TwoLooks) -> LooksPlan:
+        """The plan in two looks for that of one. Raises ParameterError if there cannot be two."""
+        check_staged(whole, strategy)
+        return cls(whole, strategy)
 
     @property
     def two_looks(self) -> bool:

@@ -22,6 +22,12 @@ PERIODS = Option(
     "periods", "--periods", "LENGTH",
     f"{DOCSTRING} May be repeated. Example: --periods 7", o.CURVE, list[float],
 )  # fmt: skip
+SEARCH = Option(
+    "search", "--search", "LO HI",
+    "In the place of --bounds: ends of a wide range in which bounds are looked for, for a part of the "
+    "budget. Example: --search 0 10000",
+    o.BOUND, o.PAIR, None,
+)  # fmt: skip
 
 
 def read_prior(files: Sequence[Path] | None) -> list[Callable[..., object]] | None:
@@ -57,7 +63,7 @@ VERB = Publication(
     estimators=("dpfda.mean.estimator:PrivateMean",),
     reader=Curves(long=True),
     bounded=True,
-    options=(o.MECHANISM, PRIOR, FINEST, PERIODS),
+    options=(SEARCH, o.MECHANISM, PRIOR, FINEST, PERIODS),
     settings=_settings,
     plans=(
         "dpfda plan --units 500 --epsilon 1 --bounds 0 1",
@@ -72,6 +78,7 @@ VERB = Publication(
         "--x-label 'hour of the day' --y-label 'demand (MW)' --out demand.json",
         "dpfda mean scans.csv --epsilon 1 --bounds 0 1 --columns 'cca_*' --missing complete "
         "--prior last-year.json --out fa.json",
+        "dpfda mean riders.csv --epsilon 1 --search 0 10000 --out riders.json",
         "dpfda mean riders.csv --epsilon 1 --bounds 0 30 --periods 7 --out riders.json",
         "dpfda mean visits.csv --epsilon 1 --bounds 40 200 --id patient --time week --value weight "
         "--domain 0 52 --out weight.json",

@@ -28,11 +28,12 @@ class IntegerSum:
     reduced before, a part made to wrap it would move neighbours far apart.
     """
 
-    __slots__ = ("_count", "_modulus", "_total")
+    __slots__ = ("_count", "_modulus", "_total", "_unit")
 
     def __init__(self, components: int) -> None:
         self._total = [0] * components
         self._count = 0
+        self._unit = 1
         self._modulus = 0
 
     @property
@@ -79,7 +80,7 @@ class IntegerSum:
         """The sum of all rows times a public integer matrix (K, components), exactly: a new sum."""
         product = IntegerSum(matrix.shape[0])
         product._total = exact_product(matrix, self._total)
-        product._count, product._modulus = self._count, self._modulus
+        product._count, product._unit, product._modulus = self._count, self._unit, self._modulus
         return product
 
     def weighed(self, factor: Fraction) -> IntegerSum:
@@ -108,6 +109,8 @@ class IntegerSum:
 
     def merge(self, other: IntegerSum) -> IntegerSum:
         """Add another sum; returns self."""
+        if self._unit != other._unit:
+            raise DpfdaError("Sums with weights and without cannot be added up.")
         self._total = [a + b for a, b in zip(self._total, other._total, strict=True)]
         self._count += other._count
         self._modulus = self._modulus or other._modulus
@@ -152,7 +155,14 @@ class IntegerSum:
 
     def count_with_noise(self, noise: int, scale: int) -> int:
         """Number of rows times `scale`, plus integer noise: the release of the count."""
-        return self._reduced(self._count * scale + noise)
+        if scale % self._unit:
+            raise DpfdaError("Weights must be whole numbers of what the count is in.")
+        return self._reduced(self._count * (scale // self._unit) + noise)
+
+    def weighed(self, total: int, unit: int) -> IntegerSum:
+        """With the total of the rows' weights, in units of 1 / unit, as their number; returns self."""
+        self._count, self._unit = total, unit
+        return self
 
     def _reduced(self, noisy: int) -> int:
         """The number nearest to zero that is equal to it modulo the modulus, where there is one.

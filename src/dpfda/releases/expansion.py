@@ -358,9 +358,11 @@ class Expansion(Banded):
             return ""
         if isinstance(self.divisor, NoisyCount):
             noise = "noise of its own" if self.counted is None else "noise, alone and with the sum"
+            most = self.about.get("max_weight")
+            weighed = f". Each counts as its weight over {most:g}, one at most" if most else ""
             return (
-                f"nothing about the number of {self.unit}s. The sum was divided by a count with "
-                f"{noise}, {number(self.count)}, which is part of the release and of its epsilon"
+                f"nothing about the number of {self.unit}s{weighed}. The sum was divided by a count "
+                f"with {noise}, {number(self.count)}, which is part of the release and of its epsilon"
             )
         return (
             f"the number that the sum was divided by: {number(self.count)}. It was given from "

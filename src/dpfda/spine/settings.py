@@ -229,8 +229,8 @@ class Reading(Gathered):
     ----------
     missing : {"refuse", "complete", "pooled"}
         Raise on missing values, or interpolate within the record; or, for a mean, pool what was
-        observed (`dpfda.spine.pooled_curves`), which is also how a mean of observations (id, time, value)
-        is made unless "complete" is asked for.
+        observed (`dpfda.spine.pooled_curves`), which is also how a mean of observations (id, time,
+        value) is made unless "complete" is asked for.
     invalid : {"refuse", "repair"}
         Raise on unusable records (outside the guarantee: an error tells something), or replace each by
         a fixed public element (the bound's center; for a kernel machine a record without features and

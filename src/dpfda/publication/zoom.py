@@ -1,4 +1,4 @@
-"""Where a density is looked at closely: an interval with three fifths of the units, chosen privately.
+"""Where values are looked at closely: an interval with three fifths of the units, chosen privately.
 
 Candidates are intervals of two or three blocks of width 2^-k of the domain, k = 1..15, at every block:
 their widths are 1, 3/4, 1/2, 3/8, .. 2^-14. From the exact shares of 2^15 fine cells up to two choices
@@ -45,6 +45,7 @@ from dpfda.noise.shares import UNIT
 from dpfda.numerics.arrays import Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, ZeroConcentratedDP, pure_part
+from dpfda.publication.charging import recomputed
 
 # Candidates have so many blocks, of width 2^-k of the domain.
 DEEPEST = 15
@@ -111,6 +112,12 @@ class Zoom:
         one = knorm_noise((1,), (1.0,), "l1", self.moved_apart[choice], self.parts[choice])
         return KNormNoise.equal(count, one.scales[0])
 
+    def check(self) -> None:
+        """Recompute what both choices cost. Raises DpfdaError if it is more than their parts."""
+        laws = self.width_noise(), self.place_noise(1)
+        for law, apart, part in zip(laws, self.moved_apart, self.parts, strict=True):
+            recomputed(law, "l1", apart, part)
+
     def width_scores(self, weights: Sequence[int]) -> list[int]:
         """Private: a score for each width, from the shares of the fine cells."""
         target, cells = TARGET.numerator * self.size * UNIT, np.asarray(weights, dtype=np.int64)
@@ -166,6 +173,12 @@ def far_enough(domain_range: tuple[float, float]) -> bool:
     """Whether floats tell the edges of every scale that may be chosen apart."""
     a, b = domain_range
     return b - a > FLOATS_APART * max(abs(a), abs(b))
+
+
+def noisy_largest(scores: Sequence[int], noise: Sequence[int]) -> int:
+    """Index of the largest noisy score, the first on a tie. Nothing else leaves."""
+    noisy = [score + drawn for score, drawn in zip(scores, noise, strict=True)]
+    return noisy.index(max(noisy))
 
 
 def _rest(guarantee: Guarantee, parts: tuple[PureDP, PureDP]) -> Guarantee:

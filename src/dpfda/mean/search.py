@@ -1,0 +1,232 @@
+"""The mean between bounds that are looked for first, in a wide public range.
+
+**Guarantee.** Four mechanisms run one after the other, each with the records and the public outputs of
+those before; whatever these outputs are, it satisfies its own part of the budget:
+
+1. and 2. an interval with three fifths of the extremes: two noisy maxima, pure e1 and e2, as for
+   densities (`dpfda.publication.zoom`, with the proof). A unit is two points, the lowest and the highest
+   value of its curve: it adds 2^19 to the cell of each, whatever its floats do, so 2^20 in all;
+3. a histogram of the extremes on public cells around that interval: pure e3. Its sums move by 2 * 2^20
+   in l1 norm where a unit is replaced, and by 2^20 where one is added or removed; they get Laplace
+   noise of that scale over e3. The bounds are computed from the noisy sums alone;
+4. the mean between these bounds: what is left, and all of delta. They are public by then, and are
+   enforced by clipping as any bounds on values.
+
+By adaptive sequential composition (Dwork & Roth 2014, Theorem B.1; Bun & Steinke 2016, Lemma 1.7) the
+whole has the guarantee asked for, which is charged once, before the first noise is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from dpfda.bases.cells import CellGrid
+from dpfda.bases.ordinary import Outlook
+from dpfda.bounds import Search, ValueBounds
+from dpfda.mean.search_release import LAST, SEARCH, Extremes, FoundMean, looked_for
+from dpfda.mean.two_looks import StagedPlan, check_staged
+from dpfda.mechanisms.design.found import found_bounds, search_edges
+from dpfda.noise import NoiseLaw
+from dpfda.noise.shares import EXPONENT, share_noise
+from dpfda.numerics.arrays import Integers
+from dpfda.numerics.errors import ParameterError
+from dpfda.privacy.composition import Cost, LaplaceLoss
+from dpfda.privacy.guarantees import Guarantee, PureDP, added, split
+from dpfda.publication import NAMED, MeanPlan, Paying, Prepared, charge, check, publish_curve, recomputed
+from dpfda.publication.zoom import CANDIDATES, Zoom, far_enough, noisy_largest, zoom_for
+from dpfda.records.points import cell_weights
+from dpfda.releases.function import ReleasedFunction
+from dpfda.spine.sums import Readable
+
+# n epsilon from which on bounds are looked for: below it a histogram says too little.
+LEAST = 1000.0
+FEW = f"where the number of units times epsilon is below {LEAST:,.0f}"
+# The histogram has so much over n epsilon as its share of the budget, and no less or more than these.
+COUNTED, FEWEST, MOST = 400, Fraction(5, 100), Fraction(15, 100)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SearchPlan(StagedPlan):
+    """Plan of a mean between bounds that are looked for.
+
+    whole: Of the mean between the ends of the range, with the whole budget.
+    strategy: As it was given.
+    """
+
+    whole: MeanPlan
+    strategy: Search
+
+    @classmethod
+    def of(cls, whole: MeanPlan, strategy: Search) -> SearchPlan:
+        """The plan that looks for bounds. Raises ParameterError if they cannot be looked for."""
+        check_staged(whole, strategy)
+        if whole.centers is not None:
+            raise strategy.refusal("a mean with public curves (prior)")
+        if not far_enough((strategy.low, strategy.high)):
+            words = "be farther apart than 2^-24 of the larger end"
+            raise ParameterError("bounds", words, repr(strategy), "Subtract a public number from all.")
+        return cls(whole, strategy)
+
+    @cached_property
+    def _zoomed(self) -> tuple[Zoom, Guarantee]:
+        ends = self.strategy.low, self.strategy.high
+        return zoom_for(ends, self.size, self.whole.guarantee, self.whole.neighbours)
+
+    @property
+    def zoom(self) -> Zoom:
+        """The choice of an interval."""
+        return self._zoomed[0]
+
+    @cached_property
+    def shares(self) -> tuple[PureDP, Guarantee]:
+        """Of the histogram, and of the mean."""
+        share = Fraction(COUNTED) / Fraction(self.strength(self.whole.guarantee))
+        return split(self._zoomed[1], min(max(share, FEWEST), MOST))
+
+    def counting(self, cells: int) -> NoiseLaw:
+        """Law of the noise on the histogram."""
+        noise, _, norm, width = share_noise(cells, self.shares[0], self.whole.neighbours, "laplace")
+        recomputed(noise, norm, width, self.shares[0])
+        return noise
+
+    @property
+    def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
+        return {"description": looked_for(self.strategy.low, self.strategy.high)}
+
+    @property
+    def tuning(self) -> Mapping[str, object]:
+        ends = {"low": self.strategy.low, "high": self.strategy.high}
+        return {"name": "search for bounds", "searched": ends}
+
+    def entry(self) -> dict[str, object]:
+        return super().entry() | {"summary": "mean curve between bounds looked for"}
+
+    def costs(self) -> dict[str, Cost]:
+        """The costs of all stages; the noise of the last one follows from what comes before."""
+        counting, last = self.shares
+        law = self.held(self.strategy.low, self.strategy.high).public_design
+        made = [Cost(part) for part in self.zoom.parts] + [Cost(counting, LaplaceLoss(counting.epsilon))]
+        stages = dict(zip(SEARCH, made, strict=True))
+        return stages | {LAST: Cost.awaited(last, [None if law is None else law.noise.loss(last)])}
+
+    def check(self) -> None:
+        """Design what is known before anything is drawn, so that it is refused before the charge."""
+        if self._few:
+            found = f"{self.strength(self.whole.guarantee):.3g}"
+            raise ParameterError("bounds", f"be stated {FEW}", found, "Give bounds=(lower, upper).")
+        self.zoom.check()
+        self.counting(1)
+        low, high = self.strategy.low, self.strategy.high
+        step = (high - low) * 2.0**-17
+        for ends in ((low, high), (low, low + step), (high - step, high)):
+            check(self.held(*ends))
+
+    def held(self, low: float, high: float) -> MeanPlan:
+        """The plan of the mean between public bounds, with what the search leaves."""
+        bound = ValueBounds(low, high)
+        asked = self.whole
+        more = {name: getattr(asked, name) for name in ("reading", "finest", "periods")}
+        return MeanPlan.of(
+            asked.basis, bound, self.shares[1], asked.neighbours, asked.mechanism, asked.size,
+            asked.unit, asked.about, **more,
+        )  # fmt: skip
+
+    # What to expect.
+
+    def remade(self, guarantee: Guarantee, n: int) -> SearchPlan:
+        return SearchPlan.of(self.whole.remade(guarantee, n), self.strategy)
+
+    @property
+    def _few(self) -> bool:
+        return self.strength(self.whole.guarantee) < LEAST
+
+    def outlook(self, quick: bool = False) -> Outlook | None:
+        return None if self._few else self._widest.outlook(quick)
+
+    def outlook_width(self, level: float) -> Outlook | None:
+        return None if self._few else self._widest.outlook_width(level)
+
+    @cached_property
+    def _widest(self) -> MeanPlan:
+        return self.held(self.strategy.low, self.strategy.high)
+
+    @property
+    def error_words(self) -> str:
+        if self._few:
+            return f"bounds must be stated {FEW}"
+        words = self._widest.error_words
+        return f"{words}, where curves fill the range; elsewhere in proportion to the bounds found"
+
+    @property
+    def noise_words(self) -> str:
+        return f"{self.tuning['name']}: {self._widest.noise_words}"
+
+    def found(self, values: Extremes) -> tuple[float, float]:
+        """The bounds, from a noisy histogram: post-processing."""
+        return found_bounds(
+            np.array(values.edges), values.shares(self.size), values.scale(self.size),
+            self.strength(self.shares[1]), *values.interval,
+        )  # fmt: skip
+
+
+def fit_search(prepared: Prepared[SearchPlan, Readable], paying: Paying = NAMED) -> ReleasedFunction:
+    """Release a mean whose bounds are a `Search`."""
+    plan, records = prepared.plan, prepared.total
+    certificate = plan.certified()
+    plan.check()
+    # What is wrong with the records is found before the charge; and the whole budget is charged before
+    # the first noise.
+    fine = extreme_shares(plan, records, plan.zoom.fine)
+    charge(paying, certificate, plan.entry())
+    values = searched(plan, records, fine)
+    between = plan.held(*plan.found(values))
+    look = publish_curve(records.total(between), between, certificate=certificate.part(LAST))
+    design = between.public_design
+    assert design is not None  # noqa: S101
+    tuning = {**look.mechanism, **plan.tuning, "mean": design.mechanism}
+    whole = certificate.fulfilled(
+        added([*plan.zoom.parts, plan.shares[0], look.achieved]),
+        tuning,
+        {**between.bounded, **plan.bounded},
+        drawn={LAST: between.cost(design, plan.size)},
+    )
+    parts = {field.name: getattr(look, field.name) for field in fields(ReleasedFunction)}
+    return FoundMean(**parts | {"certificate": whole}, extremes=values)
+
+
+def searched(plan: SearchPlan, records: Readable, fine: Integers) -> Extremes:
+    """The interval and the noisy histogram; the caller has charged for both.
+
+    fine: Shares of the cells that intervals are made of. Private.
+    """
+    zoom = plan.zoom
+    width = noisy_largest(zoom.width_scores(fine.tolist()), zoom.width_noise().draw())
+    place = noisy_largest(zoom.place_scores(fine, width), zoom.place_noise(width).draw())
+    middle, half = interval_of(zoom.domain_range, width, place)
+    edges = search_edges(zoom.domain_range, middle, half)
+    noise = plan.counting(edges.size - 1)
+    exact = extreme_shares(plan, records, CellGrid.from_edges(edges))
+    noisy = tuple(int(a) + int(b) for a, b in zip(exact, noise.draw(), strict=True))
+    return Extremes(zoom.domain_range, (middle, half), tuple(edges.tolist()), noisy, noise)
+
+
+def interval_of(ends: tuple[float, float], width: int, place: int) -> tuple[float, float]:
+    """Middle and half of the length of the chosen candidate."""
+    (low, high), (k, blocks) = ends, CANDIDATES[width]
+    return low + (high - low) * (place + blocks / 2) * 2.0**-k, (high - low) * blocks * 2.0 ** -(k + 1)
+
+
+def extreme_shares(plan: SearchPlan, records: Readable, cells: CellGrid) -> Integers:
+    """Sum over units of the shares of each cell in their extremes, in units of 2^-20. Private."""
+    total, (low, high) = np.zeros(cells.size, dtype=np.int64), plan.zoom.domain_range
+    for curves in records.units(plan.whole):
+        ends = np.column_stack([curves.values.min(axis=1), curves.values.max(axis=1)])
+        index = cells.index(np.clip(ends, low, high).reshape(-1, 1))
+        codes, usable = np.repeat(np.arange(len(ends)), 2), np.repeat(curves.usable, 2)
+        total += np.asarray(cell_weights(index, usable, codes, cells.size, EXPONENT), dtype=np.int64)
+    return total

@@ -1,0 +1,363 @@
+"""Bounds that are looked for: what each stage moves, draws and costs, what is found, what is refused.
+
+Statistical tests fit a law at its scale, and reject it at that scale times or over the root of two; each
+raises a false alarm with a chance of 1e-6 (`statistical.FALSE_ALARM`).
+"""
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import gamma
+
+from dpfda import Domain, PrivateComparison, PrivateMean, Reading, load
+from dpfda.bases.cells import CellGrid
+from dpfda.bounds import L2Ball, Search
+from dpfda.errors import BudgetError, DataError, ParameterError, StorageError
+from dpfda.mean import search
+from dpfda.mean.search import extreme_shares, interval_of, searched
+from dpfda.mean.search_release import LAST, SEARCH, FoundMean
+from dpfda.mean.two_looks import TwoLooks
+from dpfda.mechanisms.design.found import found_bounds, search_edges
+from dpfda.noise import BoxNoise, KNormNoise
+from dpfda.noise.shares import UNIT
+from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added
+from dpfda.privacy.ledger import MemoryLedger
+from dpfda.publication.zoom import CANDIDATES
+from dpfda.records import LongCurves
+from dpfda.testing import check_release, exact_totals
+from statistical import fits_only_at_its_scale
+
+GRID = np.linspace(0.0, 1.0, 12)
+LARGEST = np.finfo(float).max
+
+
+def curves_of(size=9000, seed=0):
+    """Curves around a sine at 40, that reach from 37 to 43."""
+    shifts = np.random.default_rng(seed).uniform(-1, 1, (size, 1))
+    return 40 + 2 * np.sin(6 * GRID) + shifts
+
+
+def mean(**parameters):
+    made = {"epsilon": 1.0, "bounds": Search(0, 1000), "domain": Domain(GRID)}
+    return PrivateMean(**made | parameters)
+
+
+@pytest.fixture(scope="module")
+def release():
+    return mean(epsilon=10.0).fit(curves_of()).release_
+
+
+def charges(ledger):
+    return [record for record in ledger.history("curves") if record.action == "charge"]
+
+
+# The budget.
+
+
+@pytest.mark.parametrize(
+    ("asked", "whole"),
+    [
+        ({}, PureDP(1)),
+        ({"delta": 1e-6}, ApproximateDP(1, "1/1000000")),
+        ({"epsilon": None, "rho": 0.5}, ZeroConcentratedDP("1/2")),
+    ],
+)
+@pytest.mark.parametrize("relation", [{}, {"neighbours": "add-remove", "public_size": 9000}])
+def test_stages_add_up_to_what_was_asked_and_are_charged_once(asked, whole, relation):
+    ledger = MemoryLedger().create("curves", whole, neighbours=relation.get("neighbours", "replace-one"))
+    made = mean(**asked, **relation, ledger=ledger.of("curves")).fit(curves_of()).release_
+    assert made.certificate.stages == (*SEARCH, LAST)
+    parts = [cost.guarantee for cost in made.certificate.costs]
+    assert made.guarantee == added(parts) == whole
+    assert all(isinstance(part, PureDP) for part in parts[:3])
+    assert getattr(parts[3], "delta", 0) == getattr(whole, "delta", 0)
+    assert len(charges(ledger)) == 1
+    with pytest.raises(BudgetError):
+        mean(epsilon=0.2, **relation, ledger=ledger.of("curves")).fit(curves_of())
+
+
+def test_a_ledger_that_refuses_stops_everything(monkeypatch):
+    ledger = MemoryLedger().create("curves", PureDP("99/100"))
+    for law in (BoxNoise, KNormNoise):
+        monkeypatch.setattr(law, "draw", lambda *_: pytest.fail("noise was drawn"))
+    with pytest.raises(BudgetError):
+        mean(ledger=ledger.of("curves")).fit(curves_of())
+    assert ledger.spent("curves")["epsilon"] == 0
+
+
+# What one unit moves, and the noise that hides it.
+
+
+HOSTILE = [0.0, 5e-324, -1e-300, 40.0, 999.99, 1000.0, 1e150, -LARGEST, LARGEST, np.nan, np.inf]
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+@pytest.mark.parametrize("relation", [{}, {"neighbours": "add-remove", "public_size": 900}])
+def test_neighbours_move_every_stage_by_no_more_than_its_noise_hides(value, relation, monkeypatch):
+    rows = curves_of(size=6, seed=1)
+    other = rows.copy()
+    other[2] = value
+    other[2, ::2] *= -1
+    if relation:
+        other = np.delete(rows, 2, axis=0)
+        rows[2] = value
+        rows[2, ::3] /= -3
+    estimator = mean(epsilon=2000.0, reading=Reading(invalid="repair"), **relation)
+    pair = [estimator.prepare_looks(records) for records in (rows, other)]
+    plan = pair[0].plan
+    zoom, moves = plan.zoom, plan.whole.neighbours.differences(1)
+    fine = [extreme_shares(plan, each.total, zoom.fine) for each in pair]
+    assert all(shares.sum() <= UNIT * 6 for shares in fine)
+    assert np.abs(fine[0] - fine[1]).sum() <= moves * UNIT
+    for apart, scores in (
+        (zoom.moved_apart[0], [zoom.width_scores(shares.tolist()) for shares in fine]),
+        *((zoom.moved_apart[1], [zoom.place_scores(shares, k) for shares in fine]) for k in (0, 9, 28)),
+    ):
+        gaps = np.array(scores[0], dtype=float) - np.array(scores[1], dtype=float)
+        assert np.ptp(gaps) <= apart
+    # The road itself, with noise at zero: the same interval, then sums of shares.
+    monkeypatch.setattr(KNormNoise, "draw", lambda law: [0] * law.components)
+    found = [searched(plan, each.total, fine[0]) for each in pair]
+    assert found[0].edges == found[1].edges
+    shares = [np.array(each.noisy_shares, dtype=float) for each in found]
+    assert np.abs(shares[0] - shares[1]).sum() <= moves * UNIT
+    between = plan.held(*plan.found(found[0]))
+    sums = [exact_totals(each.total.total(between)) for each in pair]
+    norm, widths = between.problem(plan.size).differences(between.public_design)
+    assert norm == "box"
+    assert all(abs(a - b) <= width for a, b, width in zip(*sums, widths, strict=True))
+
+
+@pytest.mark.parametrize("moves", [2, 1])
+def test_the_histogram_gets_laplace_noise_of_its_part(moves):
+    relation = {} if moves == 2 else {"neighbours": "add-remove", "public_size": 9000}
+    prepared = mean(**relation).prepare_looks(curves_of(size=50) if moves == 1 else curves_of())
+    plan = prepared.plan
+    epsilon = plan.shares[0].epsilon
+    noise = plan.counting(3)
+    assert set(noise.scales) == {math.ceil(moves * UNIT / epsilon)}
+    fine, errors = extreme_shares(plan, prepared.total, plan.zoom.fine), []
+    while len(errors) < 4000:
+        values = searched(plan, prepared.total, fine)
+        cells = CellGrid.from_edges(values.edges)
+        exact = extreme_shares(plan, prepared.total, cells)
+        errors += [a - int(b) for a, b in zip(values.noisy_shares, exact, strict=True)]
+    scale = float(moves * UNIT / epsilon)
+    assert fits_only_at_its_scale(
+        errors, lambda x: 0.5 + np.sign(x) * (1 - np.exp(-np.abs(x) / scale)) / 2
+    )
+
+
+def test_both_choices_get_noise_of_their_parts():
+    zoom = mean().plan(9000, GRID).zoom
+    assert sum(part.epsilon for part in zoom.parts) == PureDP("1/40").epsilon
+    for law, apart, part in (
+        (zoom.width_noise(), 10 * UNIT, zoom.parts[0]),
+        (zoom.place_noise(5), 2 * UNIT, zoom.parts[1]),
+    ):
+        assert set(law.scales) == {math.ceil(apart / part.epsilon)}
+        drawn = [value for _ in range(3000 // law.components + 1) for value in law.draw()]
+        scale = float(apart / part.epsilon)
+        assert fits_only_at_its_scale(
+            drawn, lambda x, scale=scale: 0.5 + np.sign(x) * (1 - np.exp(-np.abs(x) / scale)) / 2
+        )
+
+
+def test_the_mean_gets_the_box_noise_of_the_bounds_found():
+    prepared = mean().prepare_looks(curves_of(size=9000))
+    between = prepared.plan.held(36.0, 44.0)
+    exact, errors = exact_totals(prepared.total.total(between)), []
+    for _ in range(400):
+        look = search.publish_curve(prepared.total.total(between), between, between.certified())
+        errors.append(max(abs(a - b) for a, b in zip(look.noisy_sum, exact, strict=True)))
+    left = float(prepared.plan.shares[1].epsilon)
+    scale = 2 * (12 / len(exact)) * math.ldexp(4.0, look.exponent) / left
+    # The largest coordinate of box noise on M cells is Gamma(M).
+    assert fits_only_at_its_scale(errors, lambda x: gamma.cdf(x, len(exact), scale=scale))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.floats(-1e90, 1e90), st.floats(1e-90, 1e90), st.integers(0, 28), st.floats(0, 1), st.data())
+def test_bounds_lie_in_the_range_whatever_was_released(low, width, number, part, data):
+    high = low + width
+    if not high - low > 2.0**-24 * max(abs(low), abs(high)):
+        return
+    k, blocks = CANDIDATES[number]
+    middle, half = interval_of((low, high), number, int(part * (2**k - blocks)))
+    edges = search_edges((low, high), middle, half)
+    shares = np.array(data.draw(st.lists(st.floats(-9, 9), min_size=edges.size - 1,
+                                         max_size=edges.size - 1)))  # fmt: skip
+    for scale in (1e-4, 0.1):
+        a, b = found_bounds(edges, shares, scale, 5000.0, middle, half)
+        assert low <= a < b <= high
+        assert b - a >= (high - low) * 2.0**-18
+
+
+# What is found.
+
+
+def test_the_bounds_hold_nearly_all_and_the_error_is_that_of_good_bounds(release):
+    assert isinstance(release, FoundMean)
+    low, high = release.found
+    assert 33 < low < 37.7
+    assert 42.3 < high < 47
+    assert release.beyond < 0.05
+    curves = curves_of()
+    truth = curves.mean(axis=0)
+
+    def error(bounds):
+        made = [mean(epsilon=2.0, bounds=bounds).fit(curves).release_(GRID) for _ in range(12)]
+        return math.sqrt(np.mean((np.array(made) - truth) ** 2))
+
+    # From bounds 160 times too wide to 1.6 of those that hold all curves and no more.
+    assert error(Search(0, 1000)) < 1.6 * error((37.0, 43.0))
+
+
+def test_the_rule_moves_and_stretches_with_the_values():
+    shares = np.random.default_rng(3).dirichlet(np.ones(40))
+    edges = search_edges((0.0, 64.0), 33.0, 2.0)
+    shares = shares[: edges.size - 1]
+    for scale in (1e-3, 1e-2):
+        a, b = found_bounds(edges, shares, scale, 5000.0, 33.0, 2.0)
+        again = found_bounds(4 * edges - 100, shares, scale, 5000.0, 32.0, 8.0)
+        assert again == pytest.approx((4 * a - 100, 4 * b - 100))
+
+
+@pytest.mark.parametrize("scale", [1e-5, 1e-3])
+def test_where_counts_are_clear_nothing_much_is_cut(scale):
+    edges = search_edges((0.0, 1000.0), 400.0, 1.0)
+    inside = (edges[:-1] >= 397) & (edges[1:] <= 402)
+    shares = inside / inside.sum()
+    a, b = found_bounds(edges, shares, scale, 1e5, 400.0, 1.0)
+    assert 395 < a <= 397.3
+    assert 401.7 <= b < 404
+
+
+def test_groups_and_blocks_on_disk_are_read_as_one_array(tmp_path):
+    curves = curves_of(size=600)
+    doubled, people = np.repeat(curves, 2, axis=0), np.repeat(np.arange(600), 2)
+    plain = mean(epsilon=10).prepare_looks(curves)
+    fine = extreme_shares(plain.plan, plain.total, plain.plan.zoom.fine)
+    stored = np.lib.format.open_memmap(tmp_path / "x.npy", "w+", float, curves.shape)
+    stored[:] = curves
+    for records, groups in (
+        (doubled, people),
+        (np.load(tmp_path / "x.npy", mmap_mode="r"), None),
+        (pd.DataFrame(curves), None),
+    ):
+        other = mean(epsilon=10).prepare_looks(records, groups=groups)
+        assert np.array_equal(extreme_shares(other.plan, other.total, other.plan.zoom.fine), fine)
+
+
+def test_under_add_remove_the_number_of_records_shows_nowhere():
+    relation = {"neighbours": "add-remove", "public_size": 9000}
+    plans = [mean(**relation).prepare_looks(np.full((n, 12), 40.0)).plan for n in (3, 400)]
+    assert plans[0].costs() == plans[1].costs()
+    made = mean(**relation).fit(np.full((3, 12), 40.0)).release_
+    assert made.count == 9000
+
+
+# Released and read again.
+
+
+def test_a_file_holds_everything(release, tmp_path):
+    again = load(release.save(tmp_path / "found.json"))
+    assert type(again) is FoundMean
+    assert np.array_equal(again(GRID), release(GRID))
+    assert (again.extremes, again.found, again.beyond) == (
+        release.extremes,
+        release.found,
+        release.beyond,
+    )
+    assert again.certificate == release.certificate
+    check_release(release)
+    words = again.describe()
+    assert "Its bounds were looked for between 0 and 1000" in " ".join(words.split())
+
+
+def test_a_file_that_does_not_fit_is_refused(release, tmp_path):
+    path = release.save(tmp_path / "found.json")
+    written = json.loads(path.read_text())
+    values, bound = written["extremes"], written["bound"]
+    wrong = [
+        {"bound": {**bound, "lower": -9.0}},
+        {"bound": {**bound, "upper": bound["upper"] + 1}},
+        {"extremes": {**values, "searched": [39.0, 1000.0]}},
+        {"extremes": {**values, "edges": values["edges"][::-1]}},
+        {"extremes": {**values, "noisy_shares": values["noisy_shares"][1:]}},
+        {"extremes": {**values, "noise": {**values["noise"], "scales": [
+            scale // 2 for scale in values["noise"]["scales"]]}}},
+    ]  # fmt: skip
+    for entries in wrong:
+        path.write_text(json.dumps({**written, **entries}))
+        with pytest.raises(StorageError):
+            load(path)
+
+
+# What is refused, before anything is charged.
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"neighbours": "add-remove"}, "public_size must be given"),
+        ({"mechanism": "laplace"}, "bounds must be stated for anything but the default mean"),
+        ({"mechanism": TwoLooks()}, "bounds must be stated for two looks"),
+        ({"prior": np.full(12, 40.0)}, "bounds must be stated for a mean with public curves"),
+        ({"variance": 0.1}, "variance must be None"),
+        ({"epsilon": 0.1}, "bounds must be stated where the number of units times epsilon is below"),
+        ({"bounds": Search(1e9, 1e9 + 1)}, "bounds must be farther apart than"),
+    ],
+)
+def test_parameters_that_are_refused(parameters, words):
+    ledger = MemoryLedger().create("curves", PureDP(9))
+    with pytest.raises(ParameterError, match=words):
+        mean(**parameters, ledger=ledger.of("curves")).fit(curves_of())
+    assert not charges(ledger)
+
+
+@pytest.mark.parametrize("ends", [(1, 0), (0, 0), (0, np.inf), (np.nan, 1), ([0, 1], 2), (0, 1e-101)])
+def test_ends_of_a_range_that_are_refused(ends):
+    with pytest.raises(ParameterError):
+        Search(*ends)
+
+
+def test_what_reads_records_once_is_refused(tmp_path):
+    curves = curves_of(size=20)
+    long = LongCurves(np.repeat(np.arange(4), 3), np.tile([0.0, 0.5, 1.0], 4), np.ones(12))
+    for road in (
+        lambda: mean().partial_fit(curves),
+        lambda: mean().pooled(9000, GRID),
+        lambda: mean().open_session(curves, tmp_path / "session"),
+        lambda: mean(reading=Reading(missing="complete")).fit(long),
+        lambda: mean(reading=Reading(missing="pooled")).fit(long),
+        lambda: mean(reading=Reading(missing="pooled")).plan(9000, GRID),
+        lambda: PrivateComparison(1.0, bounds=Search(0, 1)).fit(curves, np.arange(20) % 2),
+    ):
+        with pytest.raises(ParameterError, match="bounds must be stated for"):
+            road()
+
+
+def test_bad_data_are_refused_before_anything_is_charged():
+    ledger = MemoryLedger().create("curves", PureDP(9))
+    curves = curves_of()
+    curves[3, 4] = np.nan
+    with pytest.raises(DataError, match="row 3"):
+        mean(ledger=ledger.of("curves")).fit(curves)
+    assert not charges(ledger)
+
+
+def test_a_plan_says_what_is_looked_for():
+    plan = mean().plan(9000, GRID)
+    assert plan.bounded == {
+        "description": "values clipped to bounds that were looked for between 0 and 1000"
+    }
+    assert plan.at(n=20_000).error < plan.error < 1000
+    few = mean(bounds=L2Ball(1.0)).plan(9000, GRID).at(n=500)
+    assert few.error is not None
+    assert mean().plan(500, GRID).error is None
