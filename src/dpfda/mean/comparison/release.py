@@ -55,6 +55,7 @@ class ReleasedComparison(OfMeans):
     FORMAT: ClassVar[str] = "dpfda-comparison"
     CALLED: ClassVar[str] = "dpfda comparison of groups"
     _plural: ClassVar[bool] = True
+    _bands_are: ClassVar[str] = "Ask one of them, release[name].band(), or release.difference(a, b)."
     ENTRIES: ClassVar[file.Table] = {"means": file.named_means(ReleasedFunction).named("groups")}
 
     def __post_init__(self) -> None:
