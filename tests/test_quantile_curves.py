@@ -447,3 +447,18 @@ def test_a_quantile_at_a_bound_leaves_the_band_elsewhere_a_number() -> None:
     errors = posterior.errors(np.linspace(0, 1, 51), 0.5)[0]
     assert np.any(np.all(errors == 0, axis=1))
     assert np.all(half_widths(posterior, np.array([0.02]), 6, 0.5, 0.95, True) > 0)
+
+
+def test_curves_that_smooth_laws_cannot_follow_are_named_first() -> None:
+    generator = np.random.default_rng(5)
+    # A week's cycle in four weeks, narrower than what cells of time show of smooth laws.
+    level = np.where(np.arange(28) % 7 > 4, 1.0, 4.0)
+    rough = level + 0.1 * generator.normal(size=(6000, 28))
+    smooth = 2.5 + np.sin(np.arange(28) / 9) + 0.4 * generator.normal(size=(6000, 28))
+    for values, named in ((rough, True), (smooth, False)):
+        release = PrivateQuantileCurves(2.0, bounds=(0, 5)).fit(values).release_
+        assert ("the curves are rougher" in " ".join(release.describe().split())) == named
+        told = release.describe("de"), release.describe("fr")
+        assert ["dennoch verfehlen" in told[0], "les manquer" in " ".join(told[1].split())] == [
+            named
+        ] * 2

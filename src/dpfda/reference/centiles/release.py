@@ -36,6 +36,8 @@ LOWEST, HIGHEST, MOST_LEVELS = 0.005, 0.995, 16
 BAND_POINTS, DRAWS, MOST_CELLS, EXACT = 201, 4000, 1000, 1e-9
 # Times over which a band is simultaneous, as shares of the domain.
 OVER = np.linspace(0.0, 1.0, BAND_POINTS)
+# Where laws leave more than this of the table, as a mean square in deviations, it is said first.
+ROUGHER = 2.0
 # How far bands reach, for all times and for one: in half-widths for smooth laws, in bends over a cell
 # of time, and in scales of the law. Chosen on half of the sets that the page on quantile curves names.
 TOGETHER, ALONE = (2.5, 1.0, 0.3), (1.5, 0.3, 0.1)
@@ -350,6 +352,17 @@ class ReleasedQuantileCurves(Valued):
         legend = f"the population's curve of {self.chosen:g}"
         return (Claim("population", holds, units, legend=legend, among=AMONG, seen=SEEN),)
 
+    @property
+    def _contradicted(self) -> str:
+        """A warning where the table is far from what smooth laws leave; "" elsewhere."""
+        if self._posterior.misfit <= ROUGHER:
+            return ""
+        return (
+            "The numbers in the cells change by more than noise and smooth curves explain: the curves "
+            "are rougher, or not of one kind. The band was made "
+            f"{self._posterior.misfit**0.5:.2g} times as wide for that, and may still miss them."
+        )
+
     def _stated(self) -> Stated:
         unit, noise = self.unit, self.shares.noise.describe().replace("coefficients", "cells")
         seen = (
@@ -368,6 +381,7 @@ class ReleasedQuantileCurves(Valued):
             noise=f"{self.cells.describe()}, {noise}",
             units=used_units(self),
             bounded=["Values beyond the bounds count as on them."],
+            first=[self._contradicted] if self._contradicted else [],
             remarks=[
                 f"The band allows for the noise, for the chance of which {unit}s these are, and for as "
                 "much roughness as real curves had. Spikes and steps narrower than a cell of times are "
