@@ -20,8 +20,9 @@ from dpfda.privacy.ledger import MemoryLedger
 from dpfda.records import LongCurves
 from dpfda.records.observations import observations_from_long
 from dpfda.reference.centiles.cells import Cells
-from dpfda.reference.centiles.fit import fitted
+from dpfda.reference.centiles.fit import Posterior, fitted, terms_for
 from dpfda.reference.centiles.laws import EDGES, SHAPES, Terms
+from dpfda.reference.centiles.release import half_widths
 from dpfda.testing import check_release, check_summary
 
 GENERATOR = np.random.default_rng(20261126)
@@ -354,10 +355,7 @@ def test_a_table_and_a_picture_show_all_levels(release) -> None:
     labels = [line.label for line in release.view().lines]
     assert labels == ["quantile curve of 0.5", "of 0.9", "of 0.1"]
     said = " ".join(release.describe().split())
-    assert (
-        "the value below which a given share of the population lies, at any time; here of 0.1, 0.5"
-        in said
-    )
+    assert "a given share of the population lies, at any time; here for shares of 0.1, 0.5" in said
     assert "levels:       0.1, 0.5, 0.9" in repr(release) or "0.1: " in repr(release)
 
 
@@ -413,7 +411,7 @@ def test_epsilon_is_charged_once() -> None:
 
 def test_a_plan_foretells_the_error_of_ordinary_curves() -> None:
     plan = made(1.0).plan(2000, GRID)
-    errors = []
+    errors, widths = [], []
     for _ in range(6):
         release = made(1.0).fit(curves(2000)).release_
         off = [
@@ -421,9 +419,12 @@ def test_a_plan_foretells_the_error_of_ordinary_curves() -> None:
             for level, z in zip(LEVELS, NORMAL, strict=True)
         ]
         errors.append(np.sqrt(np.mean(np.square(off))))
+        band = release.band(points=GRID)
+        widths.append(np.mean(band.upper - band.lower) / 2)
     assert plan.error / 3 < np.mean(errors) < plan.error_for_most * 2
     assert made(4.0).plan(2000, GRID).error < plan.error
-    assert plan.error < plan.band() < 5 * plan.error
+    # A band is for curves that are rougher than these, too.
+    assert plan.error < plan.band() / 2 < np.mean(widths) < 2 * plan.band()
 
 
 @pytest.mark.parametrize("exponent", [10, 19, 21, 40])
@@ -435,3 +436,29 @@ def test_a_file_whose_shares_are_in_other_units_is_refused(release, tmp_path, ex
     path.write_text(json.dumps(written), encoding="utf-8")
     with pytest.raises(StorageError):
         load(path)
+
+
+def test_a_quantile_at_a_bound_leaves_the_band_elsewhere_a_number() -> None:
+    terms = terms_for(6, True, False)
+    parameters = np.zeros(terms.count)
+    # The median lies between the bounds at first, and far above the upper one at last.
+    parameters[:2], parameters[terms.parts[1].start] = (4.0, 2.2), np.log(0.1)
+    posterior = Posterior(terms, parameters, 0.01 * np.eye(terms.count), (1e-6, 1e-6))
+    errors = posterior.errors(np.linspace(0, 1, 51), 0.5)[0]
+    assert np.any(np.all(errors == 0, axis=1))
+    assert np.all(half_widths(posterior, np.array([0.02]), 6, 0.5, 0.95, True) > 0)
+
+
+def test_curves_that_smooth_laws_cannot_follow_are_named_first() -> None:
+    generator = np.random.default_rng(5)
+    # A week's cycle in four weeks, narrower than what cells of time show of smooth laws.
+    level = np.where(np.arange(28) % 7 > 4, 1.0, 4.0)
+    rough = level + 0.1 * generator.normal(size=(6000, 28))
+    smooth = 2.5 + np.sin(np.arange(28) / 9) + 0.4 * generator.normal(size=(6000, 28))
+    for values, named in ((rough, True), (smooth, False)):
+        release = PrivateQuantileCurves(2.0, bounds=(0, 5)).fit(values).release_
+        assert ("the curves are rougher" in " ".join(release.describe().split())) == named
+        told = release.describe("de"), release.describe("fr")
+        assert ["dennoch verfehlen" in told[0], "les manquer" in " ".join(told[1].split())] == [
+            named
+        ] * 2

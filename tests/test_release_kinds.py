@@ -269,3 +269,25 @@ class Secretive(Broken):
 def test_the_contract_finds_what_breaks_it(kind: type[Slope], words: str) -> None:
     with pytest.raises(AssertionError, match=words):
         check_release(kind(2.25, certificate_of(PureDP(1), "person")))
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("quantiles", "How far a value is off"),
+        ("reference band", "It is one itself"),
+        ("synthetic curves", "How far synthetic curves"),
+        ("clusters of curves", "Noise also moves units"),
+        ("covariance of visits", "Sampling and smoothing"),
+        ("components", "How far noise turned a component"),
+        ("several values", r"Ask one of them, release\[name\]"),
+        ("comparison", r"release.difference\(a, b\)"),
+        ("test of equality", "P-values follow"),
+        ("answers", "Each answer has an interval"),
+    ],
+)
+def test_a_kind_without_a_band_says_why_and_where_to_ask(kind: str, reason: str) -> None:
+    made = sample_releases.made(kind)
+    for of in (None, "noise", "sample", "population"):
+        with pytest.raises(ParameterError, match=f"band must be asked of what states one; .*{reason}"):
+            made.band(0.9, of=of)

@@ -625,7 +625,7 @@ def test_a_file_that_promises_too_much_is_refused(released, tmp_path):
 def test_words_say_who_is_protected_and_what_is_public(released):
     told = released[3].describe()
     for words in (
-        "It is of months 1 to 2 of 8 that one charge pays for.",
+        "It is for months 1 to 2 of 8, all paid for at once.",
         "for one 2-month home, which is in at most 2 months; whoever is in more is protected less",
         "the number of 2-month homes of every month, and of months: 8",
     ):

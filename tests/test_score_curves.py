@@ -476,6 +476,7 @@ def test_a_picture_has_three_panels_and_words_say_the_area(release) -> None:
     pyplot.close("all")
     assert [len(view.lines) for view in release.panels(None)] == [2, 2, 2]
     said = " ".join(release.describe().split())
-    assert f"area under the ROC curve is {release.auc_interval()}" in said
+    assert f"area under the ROC curve. It is {release.auc_interval()}" in said
+    assert f"has the higher score about {100 * release.auc:.0f} times in 100" in said
     assert "must not have been fitted to these patients" in said
     check_release(release)

@@ -217,6 +217,11 @@ class ReleasedCurveClusters(OnBasis):
         return self.moments.size if self.neighbours is Neighbours.REPLACE_ONE else None
 
     @property
+    def _bandless(self) -> str:
+        moved = "noise also moves units from cluster to cluster"
+        return f"{moved}, and how far centers go with them is not known"
+
+    @property
     def _subject(self) -> str:
         return "clusters of curves"
 

@@ -71,6 +71,7 @@ class ReleasedReferenceBand(Release):
 
     FORMAT: ClassVar[str] = "dpfda-reference-band"
     CALLED: ClassVar[str] = "released reference band"
+    _bands_are: ClassVar[str] = "It is one itself, for curves of new units: see lower(t) and upper(t)."
     _arrays: ClassVar[tuple[str, ...]] = ("grid_points", "centre", "widths")
     ENTRIES: ClassVar[file.Table] = {
         "coverage": file.NUMBER,

@@ -109,6 +109,7 @@ class ReleasedAnswers(Release):
     CALLED: ClassVar[str] = "dpfda file of answers"
     _plural: ClassVar[bool] = True
     _discrete: ClassVar[bool] = True
+    _bands_are: ClassVar[str] = "Each answer has an interval: release.answers[0].interval(level)."
     ENTRIES: ClassVar[file.Table] = {
         "answers": file.entry(
             lambda answers: tuple(map(Answer.from_json, sequence(answers))),

@@ -52,6 +52,8 @@ class Published(Certified):
     _axis_units: ClassVar[str] = "units of the grid"
     # Whether its points are single ones, with nothing between them.
     _discrete: ClassVar[bool] = False
+    # Where its bands are, if not around it as a whole.
+    _bands_are: ClassVar[str] = "Its parts have bands of their own."
 
     if TYPE_CHECKING:
         # No attributes here: dataclasses would take them for defaults.
@@ -119,7 +121,7 @@ class Published(Certified):
         """Values at points (q, c) by name, each with its meaning."""
         line = np.asarray(self(as_given(at)))  # type: ignore[operator]
         value = {"value": (line, self.value_label)}
-        if not hasattr(self, "band"):
+        if type(self).band is Published.band:
             return value
         return value | self._band_columns(at, asked, line)
 
@@ -146,12 +148,23 @@ class Published(Certified):
     def _band_at(self, at: Floats, asked: Asked) -> Band:
         """The band at points (q, c)."""
         level, over = asked.level, asked.simultaneous
-        return self.band(level, over, as_given(at), asked.of, asked.exact)  # type: ignore[attr-defined,no-any-return]
+        return self.band(level, over, as_given(at), asked.of, asked.exact)
 
     @property
     def _bandless(self) -> str:
         """Why its table has no band, in words; empty where it has one."""
         return ""
+
+    def band(self, *asked: Any, **named: Any) -> Band:
+        """A band, where this kind states one: see `dpfda.releases.banded.Banded.band`.
+
+        Raises
+        ------
+        ParameterError
+            Here always, with the reason: this kind states none as a whole.
+        """
+        why = first_up(self._bandless) + "." if self._bandless else self._bands_are
+        raise ParameterError("band", "be asked of what states one", f"a {self.CALLED}", why)
 
     def table(
         self,
@@ -221,7 +234,7 @@ class Published(Certified):
         if level is None:
             at = self._band_points()[:, 0]
             return Line(at, np.asarray(self(at)), label)  # type: ignore[operator]
-        found: Band = self.band(level)  # type: ignore[attr-defined]
+        found = self.band(level)
         at = np.ravel(found.points)
         values = np.asarray(self(at))  # type: ignore[operator]
         return Line(at, values, label, found.lower, found.upper, self._band_words(level))
@@ -250,7 +263,7 @@ class Published(Certified):
         labels = (self._axis_label(0), self._axis_label(1), self.value_label)
         subtitle = self.subtitle
         if level is not None:
-            band: Band = self.band(level)  # type: ignore[attr-defined]
+            band = self.band(level)
             far = number(float(band.reach(self(band.points)).max()))  # type: ignore[operator]
             subtitle += f"; values without the noise lie within {far} of these, {100 * level:.4g}%"
         return Image(values, (first, second), *labels, self.title, subtitle, **drawn)

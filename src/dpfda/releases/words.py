@@ -12,8 +12,8 @@ from dpfda.numerics.arrays import Floats
 # The unit at the end of a label such as "age (years)".
 UNIT = re.compile(r"\(([^()]+)\)$")
 TIMES = re.compile(r"^(year|month|week|day|hour|minute|second)s$")
-# An error above this share of a curve's height shows its course roughly.
-ROUGHLY = 0.2
+# An error above this share of what a curve varies, in root mean square, shows its course roughly.
+ROUGHLY = 0.5
 # A curve lies on a bound where it is this near over so much of the domain, and that near is known.
 NEAR, MOSTLY, KNOWN = 0.01, 0.8, 0.05
 
@@ -48,7 +48,8 @@ def resolution_words(curve: Floats, error: float, ends: tuple[Floats, Floats] | 
         return f"shape not resolved: a flat line would serve as well; typical error {size}"
     share = error / np.ptp(curve)
     height = "1 % of its height or less" if share < 0.01 else f"{100 * share:.0f} % of its height"
-    course = "shows the course roughly" if share > ROUGHLY else "resolves the course"
+    roughly = error > ROUGHLY * curve.std()
+    course = "shows the course roughly" if roughly else "resolves the course"
     return f"{course}: typical error {height}, {size}"
 
 

@@ -41,10 +41,10 @@ LEAST = 1e-9
 SHOWN = 3
 UNFIT = (
     "Synthetic curves are no data of anybody. They must not be used to test a hypothesis, to find rare "
-    "or extreme curves, to judge single persons, or as if they were more data: what they show was in "
-    "the released mean, covariance and laws of scores, with their noise, and nothing else. Dependence "
-    "between scores beyond correlation, groups, and details finer than the public functions are not "
-    "in them."
+    "or extreme curves, to judge single persons, or as if they were more data. What they show was in "
+    "the published numbers, with their noise, and nothing else. Groups of unlike curves, details finer "
+    "than the public functions, and what hangs together in other ways than by straight lines are not in "
+    "them."
 )
 
 
@@ -85,6 +85,7 @@ class ReleasedCurveSampler(OnBasis):
 
     FORMAT: ClassVar[str] = "dpfda-curve-sampler"
     CALLED: ClassVar[str] = "sampler of curves"
+    _plural: ClassVar[bool] = True
     _arrays: ClassVar[tuple[str, ...]] = ("bounds",)
     ENTRIES: ClassVar[file.Table] = {
         "bounds": file.PACKED,
@@ -194,6 +195,10 @@ class ReleasedCurveSampler(OnBasis):
         return self.moments.size if self.neighbours is Neighbours.REPLACE_ONE else None
 
     @property
+    def _bandless(self) -> str:
+        return "how far synthetic curves are from real ones, on the whole, is not known"
+
+    @property
     def _subject(self) -> str:
         return "synthetic curves"
 
@@ -205,9 +210,10 @@ class ReleasedCurveSampler(OnBasis):
     def _stated(self) -> Stated:
         divided = [f"the number that sums were divided by: {self.moments.size}"]
         return Stated(
-            f"A sampler of synthetic curves over {self._spoken_domain}, from their mean, their "
-            f"covariance in {self.basis.eigenvalues.size} functions and the laws of {self.components} "
-            "scores.",
+            f"Synthetic curves over {self._spoken_domain}: as many as anyone likes can be drawn. They "
+            "are made of a published mean, of how curves vary around it "
+            f"(in {self.basis.eigenvalues.size} functions), and of how often they do so little or much "
+            f"(in {self.components} ways).",
             public=[
                 f"the grid and the domain: {self._spoken_domain}",
                 *([] if self.public_units else divided),

@@ -275,7 +275,7 @@ class ReleasedScalarOnFunction(Valued, OnBasis):
                 what,
                 self.value_label,
                 "that of the population",
-                among="samples of such",
+                among="samples",
                 seen=SEEN,
             ),
         )
@@ -283,11 +283,11 @@ class ReleasedScalarOnFunction(Valued, OnBasis):
     def _stated(self) -> Stated:
         told = describe(self.covariates)
         beside = f" Beside the curve: {told}." if told else ""
-        unit = self.unit
         return Stated(
             f"How a number between {number(self.target[0])} and {number(self.target[1])} goes with a "
-            f"curve over {self._spoken_domain}: a linear model with a coefficient function, from means "
-            f"and mean products over all {unit}s.{beside} It explains about "
+            f"curve over {self._spoken_domain}. The coefficient function says how much larger the "
+            "number is, all else being equal, where a curve is one higher over one unit of the axis."
+            f"{beside} It explains about "
             f"{number(100 * self.explained)} per cent of the number's variance.",
             public=[f"the grid and the domain: {self._spoken_domain}", *self._divided],
             noise=self.moments.laws[-1].describe(),

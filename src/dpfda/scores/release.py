@@ -382,15 +382,18 @@ class ReleasedScoreCurves(Valued):
         (low, high), unit = self.score_bounds, self.unit
         area, share, wide = self.auc_interval(), self.prevalence(), self.auc_interval(of="population")
         return Stated(
-            f"ROC, calibration and decision curves of a score on [{low:g}, {high:g}], made of numbers "
-            f"of {unit}s with and without the outcome in {self._cells} cells of scores.",
+            f"How well a score from {low:g} to {high:g} tells {unit}s with an outcome from those "
+            "without: ROC, calibration and decision curves, made of the numbers of both in "
+            f"{self._cells} cells of scores.",
             public=["the score itself, and the edges of its cells"],
             noise=self.shares.noise.describe().replace("coefficients", "cells"),
             units=used_units(self),
             bounded=["Scores beyond the bounds count as on them."],
             remarks=[
-                f"The area under the ROC curve is {area} for these {unit}s, and {wide} for those they "
-                "are a sample of. Intervals and bands allow for every order of scores inside a cell.",
+                f"If one {unit} with the outcome and one without are drawn at random, the one with it "
+                f"has the higher score about {100 * self.auc:.0f} times in 100: that is the area under "
+                f"the ROC curve. It is {area} for these {unit}s, and {wide} for those they are a sample "
+                "of. Intervals and bands allow for every order of scores inside a cell.",
                 f"The score must not have been fitted to these {unit}s: this release does not protect "
                 "them from what the score tells.",
             ],

@@ -122,6 +122,8 @@ def _check_band(release: Release, band: str, of: str | None) -> None:
 
     stated = {claim.of for claim in release._claims()}
     if release._bandless or not stated:
+        if of is not None:
+            release.band(of=of)
         return
     if of is not None and choice(of, "--of", OFS) not in stated:
         words = f"be {' or '.join(each for each in OFS if each in stated)} for this {release.CALLED}"

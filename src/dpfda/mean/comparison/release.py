@@ -61,6 +61,7 @@ class ReleasedComparison(OfMeans):
     FORMAT: ClassVar[str] = "dpfda-comparison"
     CALLED: ClassVar[str] = "dpfda comparison of groups"
     _plural: ClassVar[bool] = True
+    _bands_are: ClassVar[str] = "Ask one of them, release[name].band(), or release.difference(a, b)."
     ENTRIES: ClassVar[file.Table] = {
         "means": file.named_means(ReleasedFunction).named("groups"),
         "factors": file.NAMED_LABELS.or_absent,

@@ -186,7 +186,7 @@ class ReleasedRunningMean(ReleasedFunction):
             else f"one {unit}, which is in at most {often}; whoever is in more is protected less"
         )
         more = (
-            f"It is of {self._told_months} of {self.steps} that one charge pays for. The promise is for "
+            f"It is for {self._told_months} of {self.steps}, all paid for at once. The promise is for "
             f"what is published in all of them together, and for {whom}."
         )
         public = [*own.public, f"the number of {unit}s of every month, and of months: {self.steps}"]

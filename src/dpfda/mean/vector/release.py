@@ -53,6 +53,7 @@ class ReleasedVector(OfMeans):
     FORMAT: ClassVar[str] = "dpfda-vector"
     CALLED: ClassVar[str] = "dpfda release of several values"
     _vector_valued: ClassVar[bool] = True
+    _bands_are: ClassVar[str] = "Ask one of them, release[name].band(), or for .bands() of all at once."
     ENTRIES: ClassVar[file.Table] = {"means": file.named_means(ReleasedFunction).named("channels")}
 
     def __post_init__(self) -> None:

@@ -68,12 +68,14 @@ class Posterior:
     parameters: array (P,)
     root: array (P, P). R with R R' their covariance.
     rough: (float, float). Variance of what terms beyond the last add to centre and log scale.
+    misfit: Mean square of what the laws leave of the table, in deviations of a cell.
     """
 
     terms: Terms
     parameters: Floats
     root: Floats
     rough: tuple[float, float]
+    misfit: float = 1.0
 
     def at(self, positions: Floats) -> Laws:
         """The laws at times, as shares of the domain."""
@@ -109,9 +111,9 @@ def fitted(table: Floats, nodes: Nodes, terms: Terms, size: float, deviation: fl
     """
     search = _Search(table, nodes, terms, size, deviation**2)
     found = _searched(search, QUICK)
-    if search.misfit(found) <= CONTRADICTED:
+    if found.misfit <= CONTRADICTED:
         return found
-    return min(found, _searched(search, SLOW), key=search.misfit)
+    return min(found, _searched(search, SLOW), key=lambda each: each.misfit)
 
 
 def _searched(search: _Search, steps: int) -> Posterior:
@@ -128,7 +130,8 @@ def _searched(search: _Search, steps: int) -> Posterior:
     curvature = search.slopes(parameters, prior)[1]
     root = scipy.linalg.solve_triangular(np.linalg.cholesky(curvature), np.eye(terms.count), lower=True)
     left = prior.sizes[:2] ** 2 / ((DECAY - 1) * terms.centre ** (DECAY - 1))
-    return Posterior(terms, parameters, root.T, (float(left[0]), float(left[1])))
+    rough = float(left[0]), float(left[1])
+    return Posterior(terms, parameters, root.T, rough, search.misfit(parameters))
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,9 +245,9 @@ class _Search:
     def _variance(self, expected: Floats) -> Floats:
         return self.noise + expected + SPARE
 
-    def misfit(self, found: Posterior) -> float:
+    def misfit(self, parameters: Floats) -> float:
         """Mean square of what laws leave of the table, in deviations of a cell."""
-        expected = self._expected(found.parameters)
+        expected = self._expected(parameters)
         return float(np.mean((self.table - expected) ** 2 / self._variance(expected)))
 
     def _off(self, parameters: Floats, prior: _Prior) -> float:

@@ -115,7 +115,7 @@ class QuantileCurvesPlan(TablePlan[ReleasedQuantileCurves]):
                 for p in self.levels
             ]
             middle = self.levels[len(self.levels) // 2]
-            half = half_widths(made, nodes.positions, nodes.positions, middle, level, True)
+            half = half_widths(made, nodes.positions, self.cells.times, middle, level, True)
             found.append((float(np.sqrt(np.mean(np.square(off)))), float(half.mean())))
         return np.array(found)
 
