@@ -1,5 +1,6 @@
 """Dask partitions: the same integers for any partition, a lost worker and a task that runs twice."""
 
+import itertools
 import os
 import pickle
 import signal
@@ -24,8 +25,8 @@ from dpfda.covariance.strategies import Center
 from dpfda.errors import DataError, ParameterError
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.records.labels import read_keys
-from dpfda.spine.clusters import PrivateSum, bucket_of, joined, summed, total_on_cluster
+from dpfda.records.labels import label_marks
+from dpfda.spine.clusters import PrivateSum, joined, places_of, summed, total_on_cluster
 from dpfda.testing import exact_totals
 
 dask = pytest.importorskip("dask")
@@ -130,6 +131,40 @@ def test_a_persons_records_in_a_frame_are_averaged_to_the_same_integers(parts):
     )
 
 
+@pytest.mark.parametrize("bound", ["values", "length"])
+@pytest.mark.parametrize("labels", ["in order", "at random", "words"])
+@pytest.mark.parametrize("frame", [False, True])
+def test_who_is_in_one_partition_and_who_is_in_several_are_averaged_to_the_same_integers(
+    bound, labels, frame
+):
+    """Numbers enough for the compiled loops, in every partition and in what is gathered."""
+    records = np.random.default_rng(3).normal(size=(6000, 100))
+    whose = np.sort(np.random.default_rng(4).integers(0, 1500, size=6000))
+    whose = whose if labels == "in order" else np.random.default_rng(5).permutation(whose)
+    whose = whose if labels != "words" else np.array([f"p{who}" for who in whose])
+    estimator = mean(unit="person", bounds=BOUNDS[bound])
+    if frame:
+        whole = pd.DataFrame(records).assign(who=whose)
+        lazy = dd.from_pandas(whole, npartitions=2)
+        assert exact(estimator.prepare(lazy, "who")) == exact(estimator.prepare(whole, "who"))
+    else:
+        lazy = da.from_array(records, chunks=(3100, 100))
+        assert exact(estimator.prepare(lazy, whose)) == exact(estimator.prepare(records, whose))
+
+
+def test_the_type_of_one_partition_does_not_change_how_another_is_read():
+    """A whole number of 2^53 and more is unusable, where others are floats too."""
+    whole = np.array([[1, 2], [2**60, 1], [0, 3], [1, 1]])
+    parts = [whole, whole[:2] / 2]
+    lazy = da.concatenate(
+        [da.from_delayed(dask.delayed(part), part.shape, dtype=float) for part in parts]
+    )
+    whose = np.array([0, 1, 2, 3, 0, 3])
+    estimator = mean(bounds=(0, 4), invalid="repair", unit="person")
+    alone = np.concatenate([np.where(whole > 4, np.nan, whole), whole[:2] / 2])
+    assert exact(estimator.prepare(lazy, whose)) == exact(estimator.prepare(alone, whose))
+
+
 @pytest.mark.parametrize("kind", ["words", "numbers", "dates"])
 def test_the_label_of_a_column_of_a_frame_names_whose_records_they_are(kind):
     whose = pd.to_datetime(PERSON, unit="D") if kind == "dates" else LABELS[kind]
@@ -162,12 +197,16 @@ def test_labels_that_do_not_fit_are_refused():
 
 def test_where_records_meet_is_told_by_the_label_alone():
     """The same in every process, whatever its hash seed, and whatever a label is held as."""
-    assert [bucket_of(key, 1000) for key in ("p17", 17, 1017)] == [208, 17, 17]
-    labels = [3, 3.0, True, None, "a", b"a", 1.5, np.float64(1.5), (1, "a")]
-    keys = read_keys(np.array([*labels, 0], dtype=object)[:-1], "groups", "repair")
-    buckets = [bucket_of(key, 7) for key in keys]
-    assert (buckets[0], buckets[6]) == (buckets[1], buckets[7])
-    assert set(buckets) <= set(range(7))
+    marks = label_marks(["p17", 17, 1017])
+    assert marks.tolist()[1:] == [[17, 0], [1017, 0]]
+    assert places_of(marks, 10).tolist() == [335, 955, 260]
+    labels = [3, 3.0, True, None, "a", b"a", 1.5, np.float64(1.5), (1, "a"), "3", 2**70, 2.0**70]
+    found = list(map(tuple, label_marks(np.array([*labels, 0], dtype=object)[:-1], "repair").tolist()))
+    same = [(0, 1), (6, 7), (10, 11)]
+    for one, two in itertools.combinations(range(len(labels)), 2):
+        assert (found[one] == found[two]) == ((one, two) in same)
+    numbers = np.arange(-3, 5)
+    assert np.array_equal(label_marks(numbers), label_marks(numbers.astype(object)))
 
 
 POINTS_IN_SPACE = np.random.default_rng(2).normal(0.5, 0.4, size=(91, 2))

@@ -24,13 +24,12 @@ def is_native(dtype: object) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind in "biuf" and dtype.itemsize <= WIDEST
 
 
-def doubles(values: Cells, out: Floats | None = None) -> Floats:
+def doubles(values: Cells) -> Floats:
     """Copy of a native array as float64; infinite where an integer is of 2^53 or more in size.
 
-    Whoever adds records up takes those that are not finite for unusable. The copy is put into `out`,
-    where that is given.
+    Whoever adds records up takes those that are not finite for unusable.
     """
-    numbers = np.empty(values.shape) if out is None else out
+    numbers = np.empty(values.shape)
     with np.errstate(all="ignore"):
         np.copyto(numbers, values)
     if values.dtype.kind in "iu" and values.dtype.itemsize == WIDEST:

@@ -58,9 +58,12 @@ def arrow_numbers(column: ChunkedArray) -> Cells | None:
     """A column of a numeric type as an array, nulls masked; None where its type is another."""
     if str(column.type) not in NUMERIC:
         return None
+    whole = column.cast("uint8") if str(column.type) == "bool" else column
+    if not column.null_count:
+        numbers: Cells = whole.to_numpy(**COPY)
+        return numbers
     # Through bytes: pyarrow takes bits one at a time.
     lost = column.is_null().cast("uint8").to_numpy(**COPY).view(np.bool_)
-    whole = column.cast("uint8") if str(column.type) == "bool" else column
     return np.ma.masked_array(whole.fill_null(0).to_numpy(**COPY), mask=lost)
 
 

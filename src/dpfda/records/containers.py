@@ -19,7 +19,7 @@ import numpy as np
 
 from dpfda.numerics.arrays import Cells, Floats
 from dpfda.numerics.errors import DataError
-from dpfda.numerics.native_arrays import doubles, is_native, is_plain
+from dpfda.numerics.native_arrays import WIDEST, doubles, is_native, is_plain
 from dpfda.records.arrow import (
     arrow_array,
     arrow_cells,
@@ -33,6 +33,10 @@ from dpfda.records.arrow import (
 from dpfda.records.cells import NO_NUMBER, OUTSIDE, TOO_LARGE_INTEGER, read_cell
 from dpfda.records.doors import door_of
 
+# Columns that are put into a matrix together, and how many rows of them.
+COLUMNS_AT_ONCE, ROWS_AT_ONCE = 64, 2048
+# How types of numbers of 32 bits are called.
+SINGLE = frozenset({"float", "float32", "Float32", "float[pyarrow]"})
 # Types of pandas that hold a mask beside an array of numpy's.
 NULLABLE = frozenset(
     {
@@ -214,9 +218,9 @@ def _array(values: Cells, invalid: str, name: str) -> Cells:
     return rows_of(values, values.shape[1:], invalid, name)
 
 
-def _without_masked(values: Any, out: Floats | None = None) -> Floats:
+def _without_masked(values: Any) -> Floats:
     """A masked native array: what is masked is missing, whatever stands below the mask."""
-    numbers = doubles(np.asarray(np.ma.getdata(values)), out)
+    numbers = doubles(np.asarray(np.ma.getdata(values)))
     numbers[np.ma.getmaskarray(values)] = np.nan
     return numbers
 
@@ -255,18 +259,13 @@ def _unreadable(name: str, kind: str, row: int, column: int, wanted: str) -> Dat
     )
 
 
-def _record(
-    record: object, shape: tuple[int, ...], out: Floats | None = None
-) -> tuple[Floats, Offence | None] | None:
-    """One record as a row, and its first cell that cannot be read; None where it has another shape.
-
-    A native array is put into `out`, where that is given.
-    """
+def _record(record: object, shape: tuple[int, ...]) -> tuple[Floats, Offence | None] | None:
+    """One record as a row, and its first cell that cannot be read; None where it has another shape."""
     if isinstance(record, np.ndarray) and record.shape == shape and is_native(record.dtype):
         if is_plain(record):
-            numbers = doubles(record.ravel(), out)
+            numbers = doubles(record.ravel())
         elif np.ma.isMaskedArray(record):
-            numbers = _without_masked(record.ravel(), out)
+            numbers = _without_masked(record.ravel())
         else:
             numbers = np.full(int(np.prod(shape)), np.inf)
             return numbers, (0, NO_NUMBER)
@@ -355,19 +354,22 @@ def column_of(values: object, name: str) -> tuple[Floats, Offence | None]:
     return _numbers(values, name)
 
 
-def _numbers(values: Any, name: str, out: Floats | None = None) -> tuple[Floats, Offence | None]:
-    """A column that is opened, and of no refused type; put into `out`, where it is native."""
+def _numbers(values: Any, name: str, as_it_lies: bool = False) -> tuple[Cells, Offence | None]:
+    """A column that is opened, and of no refused type; uncopied, where it may stay `as_it_lies`."""
     native = _native_column(values)
     cells: Any = cells_in(values, name) if native is None else native
     if isinstance(cells, np.ndarray):
-        found = _record(cells, cells.shape, out)
+        wide = cells.dtype.kind in "iu" and cells.dtype.itemsize == WIDEST
+        if as_it_lies and is_plain(cells) and is_native(cells.dtype) and not wide:
+            return cells, None
+        found = _record(cells, cells.shape)
         if found is not None:
             return found
     return numbers_in(cells)
 
 
 def _native_column(values: Any) -> Cells | None:
-    """A column whose type says bools, integers or floats, as an array with nulls masked; else None."""
+    """A column whose type says bools, integers or floats, as an array, nulls masked; else None."""
     if is_arrow_array(values):
         return arrow_numbers(values)
     if np.ma.isMaskedArray(values):
@@ -377,8 +379,10 @@ def _native_column(values: Any) -> Cells | None:
     if hasattr(dtype, "pyarrow_dtype"):
         return arrow_numbers(getattr(values, "array", values).__arrow_array__())
     if type(dtype).__module__.partition(".")[0] == "pandas" and str(dtype) in NULLABLE:
-        numbers = values.to_numpy(dtype=dtype.numpy_dtype, na_value=0)
-        return np.ma.masked_array(numbers, mask=np.asarray(values.isna()))
+        lost = np.asarray(values.isna())
+        if not lost.any():
+            return np.asarray(values.to_numpy(dtype=dtype.numpy_dtype))
+        return np.ma.masked_array(values.to_numpy(dtype=dtype.numpy_dtype, na_value=0), mask=lost)
     return None
 
 
@@ -391,16 +395,23 @@ def _columns(values: Any, invalid: str, name: str) -> Cells:
         if width and all(dtype == dtypes[0] for dtype in dtypes) and is_native(dtypes[0]):
             matrix: Cells = values.to_numpy()
             return matrix
-    # A column lies in one piece, as in a frame: each is written where it is.
-    matrix = np.empty((count, width), order="F")
-    for place in range(width):
-        cells = values.iloc[:, place] if of_pandas else values.column(place)
-        numbers, offence = _numbers(cells, name, column := matrix[:, place])
-        if numbers is not column:
-            column[:] = numbers
-        if offence is not None and invalid == "refuse":
-            row, kind = offence
-            raise _unreadable(name, kind, row, place, "the columns of numbers alone")
+    kinds = values.dtypes if of_pandas else getattr(getattr(values, "schema", None), "types", [None])
+    single = {*map(str, kinds)} <= SINGLE
+    matrix = np.empty((count, width), dtype=np.float32 if single else np.float64)
+    # Records then lie as in an array; the rows of one turn stay in the processor's cache.
+    for first in range(0, width, COLUMNS_AT_ONCE):
+        columns = []
+        for place in range(first, min(first + COLUMNS_AT_ONCE, width)):
+            cells = values.iloc[:, place] if of_pandas else values.column(place)
+            numbers, offence = _numbers(cells, name, as_it_lies=True)
+            if offence is not None and invalid == "refuse":
+                row, kind = offence
+                raise _unreadable(name, kind, row, place, "the columns of numbers alone")
+            columns.append(numbers)
+        for start in range(0, count, ROWS_AT_ONCE):
+            block = matrix[start : start + ROWS_AT_ONCE]
+            for place, numbers in enumerate(columns, first):
+                block[:, place] = numbers[start : start + ROWS_AT_ONCE]
     return matrix
 
 

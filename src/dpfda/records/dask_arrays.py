@@ -11,16 +11,16 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dpfda.numerics.errors import DataError
+from dpfda.numerics.native_arrays import is_native, is_plain
 from dpfda.records.containers import cells_in, is_dask
 
 # Partial results that one task joins: few enough that no machine holds many.
 FAN_IN = 8
 
 
-# What tasks take and give: a block, what is beside it, a bucket's piece, a part of the result.
+# What tasks take and give: a block, what is beside it, a part of the result.
 Block = TypeVar("Block")
 Beside = TypeVar("Beside")
-Piece = TypeVar("Piece")
 Part = TypeVar("Part")
 
 
@@ -66,22 +66,24 @@ def deal_and_join(
     blocks: Sequence[object],
     beside: Sequence[object],
     buckets: int,
-    deal: Callable[[Block, Beside, int], Sequence[Piece]],
-    work: Callable[[Sequence[Piece], int], Part],
+    deal: Callable[[Block, Beside, int], Sequence[Any]],
+    work: Callable[[Sequence[Any], int], Part],
     join: Callable[[Sequence[Part]], Part],
 ) -> Part:
     """Deal every block into buckets, apply `work` to each bucket's pieces, and `join` in a tree.
 
     blocks, beside: Delayed blocks, and what belongs to their rows.
-    deal: Takes a block, what is beside it and its number; returns a piece for each bucket.
-    work: Takes the pieces of one bucket, in the order of the blocks, and its number.
+    deal: Takes a block, what is beside it and its number; returns a part of the result, and a piece for
+        each bucket.
+    work: Takes the pieces of one bucket, in the order of the blocks, and its number, which no block has.
     """
     from dask.delayed import delayed
 
     pairs = zip(blocks, beside, strict=True)
-    dealt = [delayed(deal, nout=buckets)(*pair, number) for number, pair in enumerate(pairs)]
-    gathered = [[pieces[bucket] for pieces in dealt] for bucket in range(buckets)]
-    return _tree([delayed(work)(pieces, number) for number, pieces in enumerate(gathered)], join)
+    dealt = [delayed(deal, nout=buckets + 1)(*pair, number) for number, pair in enumerate(pairs)]
+    gathered = [[pieces[place] for pieces in dealt] for place in range(1, buckets + 1)]
+    made = [delayed(work)(pieces, number) for number, pieces in enumerate(gathered, len(dealt))]
+    return _tree([*(pieces[0] for pieces in dealt), *made], join)
 
 
 def along(data: Any, labels: Any, name: str) -> list[object]:
@@ -97,9 +99,11 @@ def along(data: Any, labels: Any, name: str) -> list[object]:
                 f"{name} must be a Dask array or series in partitions like those of X; found labels "
                 "that cannot be divided so."
             )
-        cells = np.empty(len(labels), dtype=object)
-        for row, cell in enumerate(cells_in(labels, name)):
-            cells[row] = None if cell is np.ma.masked else cell
+        cells = cells_in(labels, name)
+        if not (isinstance(cells, np.ndarray) and is_plain(cells) and is_native(cells.dtype)):
+            found, cells = cells, np.empty(len(labels), dtype=object)
+            for row, cell in enumerate(found):
+                cells[row] = None if cell is np.ma.masked else cell
         labels = da.from_array(cells, chunks=(data.chunks[0],))  # type: ignore[no-untyped-call]
     elif not hasattr(data, "columns") and not np.isnan((*data.chunks[0], *labels.chunks[0])).any():
         labels = labels.rechunk((data.chunks[0],))

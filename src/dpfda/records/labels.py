@@ -16,6 +16,7 @@ Two labels are one where their keys are equal. The key of a label depends on not
 from __future__ import annotations
 
 import datetime
+import hashlib
 import math
 from collections.abc import Hashable, Sequence
 from decimal import Decimal
@@ -164,6 +165,10 @@ def read_keys(labels: object, name: str, invalid: str = "refuse", of: str = "rec
     cells = cells_in(labels, name)
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "biu":
         return list(map(int, cells.tolist()))
+    if isinstance(cells, np.ndarray) and cells.dtype.kind == "U":
+        cells = cells.tolist()
+    if {*map(type, cells)} <= {str, int}:
+        return list(cells)
     keys: list[Key] = []
     first: dict[bool, int] = {}
     for row, cell in enumerate(cells):
@@ -191,6 +196,39 @@ def numbered(keys: Sequence[Key]) -> Integers:
     """Numbers of labels in the order in which they first appear; those without a key are one."""
     codes: dict[Key, int] = {}
     return np.array([codes.setdefault(key, len(codes)) for key in keys], dtype=np.int64)
+
+
+def label_marks(labels: object, invalid: str = "refuse") -> Integers:
+    """Two numbers (n, 2) for each label: equal labels have equal ones, in every process, others others.
+
+    A whole number is its own mark, with zero beside it; what else there is has 127 bits of a hash.
+
+    Raises as `read_keys` does.
+    """
+    cells = cells_in(labels, "groups")
+    if isinstance(cells, np.ndarray) and cells.dtype.kind in "bi":
+        return np.column_stack([cells.astype(np.int64), np.zeros(len(cells), dtype=np.int64)])
+    keys = read_keys(cells, "groups", invalid)
+    codes, known = numbered(keys), dict.fromkeys(keys)
+    texts = ("/" + key if type(key) is str else "/".join(key_order(key)) for key in known)
+    hashed = (hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16) for text in texts)
+    marks = np.frombuffer(b"".join(each.digest() for each in hashed), "<i8").reshape(-1, 2).copy()
+    marks[:, 1] |= 1
+    for row, key in enumerate(known):
+        if type(key) is int and -(2**63) <= key < 2**63:
+            marks[row] = key, 0
+    return marks[codes]
+
+
+def numbers_of_marks(marks: Integers) -> Integers:
+    """Numbers of labels by their marks, in any order."""
+    if not marks[:, 1].any():
+        return _ranked(marks[:, 0])
+    order = np.lexsort(marks.T)
+    new = np.any(marks[order[1:]] != marks[order[:-1]], axis=1)
+    made = np.empty(len(marks), dtype=np.int64)
+    made[order] = np.append(0, np.cumsum(new))
+    return made
 
 
 def unit_codes(groups: object, records: int, invalid: str = "refuse", in_order: bool = True) -> Integers:

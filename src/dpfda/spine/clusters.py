@@ -11,14 +11,14 @@ No worker learns the noise, and the client never holds records.
 alone, and it carries the partition's number: a sum that arrives twice counts once. Integers add up to
 the same in any order, so the number of partitions, a lost worker and a task that runs again do not show.
 
-**Persons in several partitions.** Labels decide: each partition's records are dealt into buckets by a
-hash of the person's label, and a bucket gathers its records from all partitions, in the order of the
-rows. So a person's records meet in one task, and are averaged to the same bits as in one fit.
+**Persons with several records.** Labels are read first. Who is in one partition alone is added up there.
+The records of others are dealt into buckets by their labels, and a bucket gathers its records from all
+partitions, in the order of the rows. So a person's records meet in one task, and are averaged to the
+same bits as in one fit.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -27,13 +27,20 @@ from typing import Any
 import numpy as np
 
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Cells, Integers
 from dpfda.numerics.errors import DataError, DpfdaError
+from dpfda.numerics.native_arrays import is_plain
+from dpfda.records.containers import cells_in, is_frame
 from dpfda.records.dask_arrays import along, deal_and_join, map_and_join, partitions
-from dpfda.records.labels import Key, key_order, numbered, read_keys
-from dpfda.spine.pooled import PooledSum, Rows
+from dpfda.records.labels import label_marks, numbers_of_marks
+from dpfda.spine.pooled import PooledSum
 
 # Buckets of persons, at most: each partition hands a piece to every one of them, in a task of its own.
 MOST_BUCKETS = 64
+# Bits of the place of a person in a table of who was seen. Who shares a place is taken for one.
+PLACE_BITS = 22
+# Odd numbers that spread whole numbers over all bits.
+SPREAD = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9], dtype=np.uint64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,9 +82,18 @@ def total_on_cluster(pool: PooledSum, X: object, groups: object = None, y: objec
     pairs = list(zip(blocks, said, strict=True))
     if groups is None:
         return summed(map_and_join(pairs, partial(_add_up, pool), joined))
-    buckets = min(len(blocks), MOST_BUCKETS)
-    deal, gather = partial(_dealt, pool, buckets), partial(_gathered, pool)
-    return summed(deal_and_join(pairs, along(X, groups, "groups"), buckets, deal, gather, joined))
+    labels = along(X, groups, "groups")
+    seen = map_and_join(labels, partial(_seen, pool.invalid), _seen_by_all)
+    if seen.refusal:
+        raise DataError(seen.refusal)
+    buckets = min(len(blocks), MOST_BUCKETS) if seen.twice.any() else 0
+    deal, gather = partial(_dealt, pool, buckets, seen), partial(_gathered, pool)
+    total = deal_and_join(pairs, labels, buckets, deal, gather, joined)
+    if total.refusal:
+        # Where the record is that cannot be used, its own partition says.
+        found = map_and_join(pairs, partial(_add_up, pool), joined)
+        total = found if found.refusal else total
+    return summed(total)
 
 
 def summed(part: PrivateSum) -> IntegerSum:
@@ -128,56 +144,128 @@ def sent(total: IntegerSum, number: int) -> PrivateSum:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Dealt:
-    """Records of one partition on their way to a bucket, or why they cannot be used. Private."""
+class Seen:
+    """Whom some partitions hold, as bits at places of labels, or why that cannot be read. Private.
 
-    rows: Rows = ()
-    keys: tuple[Key, ...] = ()
+    once, twice: Who is there, and who is in several of them.
+    """
+
+    once: Cells
+    twice: Cells
     refusal: str = ""
+
+    def __repr__(self) -> str:
+        return "Seen(content private)"
+
+
+def _seen(invalid: str, labels: object, number: int) -> Seen:
+    """Whom one partition holds; runs on a worker."""
+    seen = np.zeros(2**PLACE_BITS, dtype=np.bool_)
+    try:
+        seen[places_of(label_marks(labels, invalid), PLACE_BITS)] = True
+    except DpfdaError as error:
+        return Seen(seen[:0], seen[:0], f"In partition {number}: {error}")
+    once = np.packbits(seen)
+    return Seen(once, np.zeros_like(once))
+
+
+def _seen_by_all(parts: Iterable[Seen]) -> Seen:
+    """Whom several hold; runs on a worker, or where they arrive."""
+    once = twice = np.zeros(2**PLACE_BITS // 8, dtype=np.uint8)
+    for part in parts:
+        if part.refusal:
+            return part
+        once, twice = once | part.once, twice | part.twice | (once & part.once)
+    return Seen(once, twice)
+
+
+def places_of(marks: Integers, bits: int) -> Integers:
+    """Places below 2^bits, each a function of a label's marks alone, the same in every process."""
+    mixed = (marks.astype(np.uint64) * SPREAD).sum(axis=1, dtype=np.uint64)
+    mixed = (mixed ^ (mixed >> np.uint64(32))) * SPREAD[1]
+    places: Integers = (mixed >> np.uint64(64 - bits)).astype(np.int64)
+    return places
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dealt:
+    """Records on their way to a bucket, with the marks of their persons. Private.
+
+    rows, said: As the partition holds them.
+    """
+
+    rows: Any
+    marks: Integers
+    said: Any
+
+    @classmethod
+    def of(cls, block: Any, marks: Integers, said: Any, chosen: Cells) -> Dealt:
+        """Some records of a partition, not copied where they are all."""
+        if len(chosen) == len(block):
+            return cls(block, marks, said)
+        cells = None if said is None else cells_in(said, "y")
+        if cells is not None:
+            cells = cells[chosen] if isinstance(cells, np.ndarray) else [cells[row] for row in chosen]
+        rows = block.iloc[chosen] if is_frame(block) else block[chosen]
+        return cls(rows, marks[chosen], cells)
+
+    def __sizeof__(self) -> int:
+        """By which Dask tells when to write it to disk."""
+        held = self.rows.memory_usage().sum() if is_frame(self.rows) else self.rows.nbytes
+        return int(held) + self.marks.nbytes
 
     def __repr__(self) -> str:
         return "Dealt(content private)"
 
 
 def _dealt(
-    pool: PooledSum, buckets: int, pair: tuple[Any, Any], labels: object, number: int
-) -> list[Dealt]:
-    """The records of one partition, dealt by their persons' labels; runs on a worker."""
+    pool: PooledSum, buckets: int, seen: Seen, pair: tuple[Any, Any], labels: object, number: int
+) -> list[Any]:
+    """The sum over who is in this partition alone, and the records of others; runs on a worker."""
     block, said = pair
     try:
-        keys = read_keys(labels, "groups", pool.invalid)
-        if len(keys) != len(block):
-            raise DataError(f"groups must hold one label a record ({len(block)}); found {len(keys)}.")
-        with np.errstate(all="ignore"):
-            rows = pool.read(block, said) if keys else ()
+        marks = label_marks(labels, pool.invalid)
+        if len(marks) != len(block):
+            raise DataError(f"groups must hold one label a record ({len(block)}); found {len(marks)}.")
+        place = places_of(marks, PLACE_BITS)
+        moves = (seen.twice[place >> 3] >> (7 - (place & 7))) & 1 == 1
+        bucket = np.where(moves, place % max(1, buckets), -1)
+        chosen = (np.flatnonzero(bucket == own) for own in range(-1, buckets))
+        alone, *pieces = [Dealt.of(block, marks, said, own) for own in chosen]
+        return [_gathered(pool, [alone], number), *pieces]
     except DpfdaError as error:
-        return [Dealt(refusal=f"In partition {number}: {error}")] * buckets
-    where = np.array([bucket_of(key, buckets) for key in keys], dtype=np.int64)
-    chosen = (np.flatnonzero(where == bucket) for bucket in range(buckets))
-    return [Dealt(tuple(each[own] for each in rows), tuple(keys[row] for row in own)) for own in chosen]
+        return [refused(f"In partition {number}: {error}"), *[None] * buckets]
 
 
-def _gathered(pool: PooledSum, dealt: Sequence[Dealt], number: int) -> PrivateSum:
+def _gathered(pool: PooledSum, dealt: Sequence[Dealt | None], number: int) -> PrivateSum:
     """The sum over all persons of one bucket, in the order of the partitions; runs on a worker."""
-    for piece in dealt:
-        if piece.refusal:
-            return refused(piece.refusal)
-    filled = [piece for piece in dealt if piece.keys]
+    filled = [piece for piece in dealt if piece is not None and len(piece.marks)]
     if not filled:
         return sent(IntegerSum(pool.numbers), number)
-    columns = zip(*(piece.rows for piece in filled), strict=True)
-    rows = tuple(np.concatenate(column) for column in columns)
-    codes = numbered([key for piece in filled for key in piece.keys])
+    codes = numbers_of_marks(np.concatenate([piece.marks for piece in filled]))
     try:
         with np.errstate(all="ignore"):
-            return sent(pool.add_up(rows, codes), number)
+            if (one := _together(filled)) is not None:
+                return sent(pool.total(one.rows, codes, one.said), number)
+            # Of several types: those of one partition say nothing of how another's are read.
+            read = zip(*(pool.read(piece.rows, piece.said) for piece in filled), strict=True)
+            return sent(pool.add_up(tuple(np.concatenate(each) for each in read), codes), number)
     except DpfdaError as error:
         return refused(str(error))
 
 
-def bucket_of(key: Key, buckets: int) -> int:
-    """Where a person's records meet: a function of the label alone, the same in every process."""
-    if isinstance(key, int):
-        return key % buckets
-    text = "/".join(key_order(key)).encode("utf-8", "surrogatepass")
-    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest()) % buckets
+def _together(pieces: Sequence[Dealt]) -> Dealt | None:
+    """Pieces as one, where all are of the same types."""
+    if len(pieces) == 1:
+        return pieces[0]
+    rows: list[Any] = [piece.rows for piece in pieces]
+    join: Any = np.concatenate
+    kinds: list[Any] = [each.dtype if is_plain(each) else id(each) for each in rows]
+    if is_frame(rows[0]):
+        import pandas as pd
+
+        join, kinds = pd.concat, [(*each.columns, *map(str, each.dtypes)) for each in rows]
+    if len({*kinds}) > 1:
+        return None
+    said = None if pieces[0].said is None else [cell for piece in pieces for cell in piece.said]
+    return Dealt(join(rows), pieces[0].marks[:0], said)
