@@ -15,6 +15,7 @@ from flask import Blueprint, request
 from dpfda.command.publishing import Publication
 from dpfda.command.running import typed
 from dpfda.front.desk.drafts import Draft
+from dpfda.front.desk.examples import example
 from dpfda.front.desk.fields import (
     Field,
     Stated,
@@ -29,7 +30,7 @@ from dpfda.front.desk.guard import LARGEST_FILE
 from dpfda.front.desk.opening import Opened, open_file
 from dpfda.front.desk.planning import ASKED, UNITS, asked_first, outlook
 from dpfda.front.desk.runs import BusyError, Said, alone
-from dpfda.front.desk.session import LEDGER, Answer, desk, go, page, plain, run
+from dpfda.front.desk.session import LEDGER, Answer, desk, go, or_none, page, plain, run
 from dpfda.front.verbs import declared_verbs
 from dpfda.numerics.errors import DpfdaError, LedgerError, ParameterError
 from dpfda.records.files import EVERY
@@ -219,6 +220,8 @@ def _expected(asked: Stated) -> dict[str, Any]:
     try:
         who = {"unit": draft.data["groups"]} if "groups" in draft.data else {}
         found = outlook(draft.verb, {**who, **draft.data, **draft.chosen, **asked}, desk().folder)
-        return {"outlook": found, "left": left, "unusable": ""}
+        numbers = {UNITS: str(found.plan.n), **asked}
+        shown = or_none(lambda: example(draft, desk().folder, numbers))
+        return {"outlook": found, "left": left, "example": shown, "unusable": ""}
     except DpfdaError as error:
         return {"outlook": None, "left": left, "unusable": typed(error, asks)}

@@ -6,14 +6,16 @@ import hashlib
 import tempfile
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 from flask import Blueprint, Response, g, request
 
+from dpfda.command.declared import REQUIRED
 from dpfda.front.desk.drafts import command_line
-from dpfda.front.desk.fields import field_of, read_fields
+from dpfda.front.desk.fields import Field, field_of, read_fields
 from dpfda.front.desk.runs import Publication, alone
 from dpfda.front.desk.session import Answer, desk, go, or_none, page, plain, run
 from dpfda.front.explorer.pages import explored
@@ -144,24 +146,29 @@ def ledger() -> Answer:
     from dpfda.privacy.ledger import Ledger
     from dpfda.privacy.ledger.history import NOT_WRITTEN
 
-    told = {action: declared_verbs()[f"ledger {action}"].told() for action in ("create", "raise")}
-    forms = {
-        action: [field_of(each) for each in options if each.flag and each.name != "as_json"]
-        for action, options in told.items()
-    }
-    action, refused = request.form.get("action", ""), ""
+    forms, refused = {action: _fields(action) for action in ("create", "raise")}, ""
+    action = request.form.get("action", "")
     if action in forms:
-        stated = read_fields(forms[action], request.form).items()
-        options = [word for name, value in stated for word in (f"--{name}", value)]
-        said = run(f"ledger {action}", desk().ledger, "--json", *options)
-        if not said.status:
-            return go("/ledger")
-        refused = said.refusal
+        stated = read_fields(forms[action], request.form)
+        options = [word for name, value in stated.items() for word in (f"--{name}", value)]
+        refused = "--who must be given: the history names whose decision it was."
+        if action == "create" or "who" in stated:
+            said = run(f"ledger {action}", desk().ledger, "--json", *options)
+            if not said.status:
+                return go("/ledger")
+            refused = said.refusal
     kept = Ledger(desk().ledger) if desk().ledger.is_file() else None
     charged = [] if kept is None else kept.releases()
     calendar = Counter((row["dataset"], row["time"][:7]) for row in charged)
     files = {row["number"]: row["file"] or NOT_WRITTEN for row in charged}
     return page("ledger.html", refused, forms=forms, ledger=kept, calendar=calendar, files=files)
+
+
+def _fields(action: str) -> list[Field]:
+    """What a verb of the ledger asks; who raises a budget may be left out there, and not here."""
+    options = [each for each in declared_verbs()[f"ledger {action}"].told() if each.flag]
+    needed = [replace(each, default=REQUIRED) if each.name == "who" else each for each in options]
+    return [field_of(each) for each in needed if each.name != "as_json"]
 
 
 @PUBLISHING.get("/explore/", defaults={"template": "explore.html"})
