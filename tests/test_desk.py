@@ -293,8 +293,16 @@ def test_loads_by_tariff_from_a_european_table_with_missing_cells(visitor, folde
                                "epsilon": "0.5", "name": "all"})  # fmt: skip
     assert visitor.publish(visitor.number()).status_code == 303
     assert "all beside loads" in said(visitor.get("/read/all"))
-    assert visitor.get("/read/all/beside.png?other=loads").data.startswith(b"\x89PNG")
+    assert "cannot be drawn" not in said(visitor.get("/read/all?beside=loads"))
+    both = re.search(
+        r'<figure role="img" aria-label="([^"]*)"', visitor.get("/read/all?beside=loads").text
+    )
+    assert both[1].startswith("all: mean curve of 40 haushalts; loads: mean curves by group of 40 haus")
+    assert visitor.get("/read/all?beside=none").status_code == 422
     assert spent(folder, "loads") == 1.5
+    # What was charged this year is beside what is left.
+    shown = said(visitor.get(f"/plan/shown?{UNITS}=500&epsilon=0.1"))
+    assert re.search(r"Left of the budget epsilon 0\.5 Releases this year 20\d\d-\d\d: 2 ", shown)
 
 
 # Wrong inputs at each step.
@@ -400,7 +408,7 @@ def test_a_plan_says_the_error_and_what_one_that_is_wanted_needs(visitor):
     assert error(0.1) > error(2)
     wanted = said(visitor.get(f"/plan/shown?{UNITS}=500&epsilon=1&error=20%25"))
     assert re.search(r"Least epsilon for it [\d.]+ Least number for it \d+ ", wanted)
-    assert "Left of the budget epsilon 2" in wanted
+    assert "Left of the budget epsilon 2 Releases this year none yet" in wanted
 
 
 def test_a_plan_shows_an_example_of_made_up_records_that_costs_nothing(visitor, folder, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from http import HTTPStatus
@@ -213,15 +214,18 @@ def _numbers(sent: Mapping[str, str]) -> dict[str, Value]:
 def _expected(asked: Stated) -> dict[str, Any]:
     """What a plan's page shows."""
     from dpfda.privacy.ledger import Ledger
+    from dpfda.privacy.ledger.rows import now
 
-    draft = desk().draft
-    left = Ledger(desk().ledger).remaining(str(draft.data["dataset"]))
+    draft, ledger = desk().draft, Ledger(desk().ledger)
+    dataset = str(draft.data["dataset"])
+    months = Counter(row["time"][:7] for row in ledger.releases(dataset) if row["time"][:4] == now()[:4])
+    account = {"left": ledger.remaining(dataset), "months": months}
     asks = declared_verbs()[f"plan {draft.verb}"].told()
     try:
         who = {"unit": draft.data["groups"]} if "groups" in draft.data else {}
         found = outlook(draft.verb, {**who, **draft.data, **draft.chosen, **asked}, desk().folder)
         numbers = {UNITS: str(found.plan.n), **asked}
         shown = or_none(lambda: example(draft, desk().folder, numbers))
-        return {"outlook": found, "left": left, "example": shown, "unusable": ""}
+        return {**account, "outlook": found, "example": shown, "unusable": ""}
     except DpfdaError as error:
-        return {"outlook": None, "left": left, "unusable": typed(error, asks)}
+        return {**account, "outlook": None, "unusable": typed(error, asks)}

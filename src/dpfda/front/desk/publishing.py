@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,13 @@ from typing import Any
 from flask import Blueprint, Response, g, request
 
 from dpfda.command.declared import REQUIRED
+from dpfda.command.publishing import save_plot, save_table
 from dpfda.front.desk.drafts import command_line
 from dpfda.front.desk.fields import Field, field_of, read_fields
 from dpfda.front.desk.runs import Publication, alone
 from dpfda.front.desk.session import Answer, desk, go, or_none, page, plain, run
 from dpfda.front.explorer.pages import explored
 from dpfda.front.verbs import declared_verbs
-from dpfda.numerics.errors import ParameterError
 
 PUBLISHING = Blueprint("publishing", __name__)
 
@@ -73,71 +73,62 @@ def shelf() -> Answer:
 
 @PUBLISHING.get("/read/<name>")
 def read(name: str) -> Answer:
-    """A release: picture, words, table."""
+    """A release: picture, alone or with another one's, words, table."""
+    from dpfda.front.verbs.plot import together
     from dpfda.front.verbs.report import where_charged
-    from dpfda.releases.base import load
     from dpfda.releases.report import sections
 
-    release: Any = load(desk().released(name))
-    begun, study = (
-        desk().publications.begun(request.args.get("number", "")),
-        desk().folder / f"{name}.toml",
-    )
+    release, other = _loaded(name), request.args.get("beside", name)
+    drawn = {name: release, other: _loaded(other)}
+    begun = desk().publications.begun(request.args.get("number", ""))
+    study = desk().folder / f"{name}.toml"
     table = or_none(release.table)
     columns = [] if table is None else [column.tolist() for column in table.columns.values()]
     with alone():
         return page(
             "read.html", name=name, release=release, told=sections(release.facts), table=table,
-            rows=[*zip(*columns, strict=True)], view=or_none(release.view), others=desk().releases(),
+            rows=[*zip(*columns, strict=True)], view=or_none(lambda: together(drawn)), other=other,
+            others=[each for each in desk().releases() if each != name],
             remarks=[] if begun is None or begun.said is None else begun.said.remarks,
             line=or_none(lambda: command_line(study.read_text(encoding="utf-8"))),
             account=where_charged(desk().ledger, {"": release})[""] if desk().ledger.is_file() else "",
         )  # fmt: skip
 
 
+def _loaded(name: str) -> Any:
+    """A release of the folder; refused where the file is none."""
+    from dpfda.releases.base import load
+
+    return load(desk().released(name))
+
+
 @PUBLISHING.get("/read/<name>/<what>")
 def download(name: str, what: str) -> Answer:
     """A release as a file, and what is made of it at no cost."""
-    kinds: dict[str, Callable[[], bytes]] = {
-        "release.json": lambda: _release(name),
-        "study.toml": lambda: desk().released(name, ".toml").read_bytes(),
-        "picture.png": lambda: _made("plot", [name], "--plot", ".png"),
-        "beside.png": lambda: _made("plot", [name, request.args.get("other", "")], "--plot", ".png"),
-        "table.csv": lambda: _table(name),
-        "report.html": lambda: _made("report", [name], "--out", ".html"),
-    }
-    if what not in kinds:
+    release = _loaded(name)
+    kept = {"release.json": ".json", "study.toml": ".toml"}
+    made = {"picture.png": save_plot, "table.csv": save_table, "report.html": partial(_report, name)}
+    if what not in {**kept, **made}:
         return plain(HTTPStatus.NOT_FOUND)
+    with tempfile.TemporaryDirectory() as folder, alone():
+        path = desk().released(name, kept[what]) if what in kept else Path(folder) / what
+        if what in made:
+            made[what](release, path)
+        answer = Response(path.read_bytes(), mimetype="application/octet-stream")
     # Never shown as a page of the desk's own.
-    answer = Response(kinds[what](), mimetype="application/octet-stream")
     answer.headers["Content-Disposition"] = f'attachment; filename="{name}-{what}"'
     return answer
 
 
-def _made(verb: str, names: list[str], flag: str, suffix: str) -> bytes:
-    """What a verb makes of releases."""
-    releases = [desk().released(name) for name in names]
-    ledger = ["--ledger", desk().ledger] if verb == "report" and desk().ledger.is_file() else []
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / f"made{suffix}"
-        said = run(verb, *releases, flag, out, *ledger)
-        if said.status:
-            raise ParameterError("The release", "be one that can be shown so", "another", said.refusal)
-        return out.read_bytes()
+def _report(name: str, release: Any, path: Path) -> None:
+    """Write the report to sign."""
+    from dpfda.front.verbs.report import where_charged
+    from dpfda.releases.pages import report_page
+    from dpfda.views.page import to_html
 
-
-def _release(name: str) -> bytes:
-    from dpfda.releases.base import load
-
-    load(desk().released(name))
-    return desk().released(name).read_bytes()
-
-
-def _table(name: str) -> bytes:
-    from dpfda.releases.base import load
-    from dpfda.views import to_csv
-
-    return to_csv(load(desk().released(name)).table()).encode()
+    digest = hashlib.sha256(desk().released(name).read_bytes()).hexdigest()
+    charged = where_charged(desk().ledger, {name: release}) if desk().ledger.is_file() else None
+    path.write_text(to_html(report_page({name: release}, {name: digest}, charged)), encoding="utf-8")
 
 
 @PUBLISHING.route("/ledger", methods=["GET", "POST"])
