@@ -14,7 +14,7 @@ from typing import Any
 from flask import Blueprint, Response, g, request
 
 from dpfda.command.declared import REQUIRED
-from dpfda.command.publishing import save_plot, save_table
+from dpfda.command.publishing import Writer, save_plot, save_table
 from dpfda.front.desk.drafts import command_line
 from dpfda.front.desk.fields import Field, field_of, read_fields
 from dpfda.front.desk.runs import Publication, alone
@@ -107,7 +107,9 @@ def download(name: str, what: str) -> Answer:
     """A release as a file, and what is made of it at no cost."""
     release = _loaded(name)
     kept = {"release.json": ".json", "study.toml": ".toml"}
-    made = {"picture.png": save_plot, "table.csv": save_table, "report.html": partial(_report, name)}
+    made: dict[str, Writer] = {
+        "picture.png": save_plot, "table.csv": save_table, "report.html": partial(_report, name)
+    }  # fmt: skip
     if what not in {**kept, **made}:
         return plain(HTTPStatus.NOT_FOUND)
     with tempfile.TemporaryDirectory() as folder, alone():
