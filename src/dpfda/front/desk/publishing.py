@@ -11,7 +11,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from flask import Blueprint, Response, g, request
+from flask import Blueprint, Response, request
 
 from dpfda.command.declared import REQUIRED
 from dpfda.command.publishing import Writer, save_plot, save_table
@@ -169,4 +169,10 @@ def _fields(action: str) -> list[Field]:
 def explore(template: str) -> Answer:
     """Imaginary means of made-up curves."""
     with alone():
-        return explored(request.args, "explore.html" if "." in template else "shown.html", g.nonce)
+        found = explored(request.args)
+        whole = template == "explore.html"
+        # A page of its own has the words; else they are asked for when they are opened.
+        text, _ = (
+            page("explore.html", **found | {"words": True}) if whole else page("shown.html", **found)
+        )
+    return text, 422 if found["unusable"] else 200
