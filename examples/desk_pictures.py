@@ -44,6 +44,7 @@ def walk(page: Page, link: str, out: Path) -> None:
             out / f"desk_{name}.png", optimize=True
         )
 
+    page.set_default_timeout(120_000)
     page.goto(link)
     page.fill("#path", "trial.csv")
     page.check("[name=public]")

@@ -70,7 +70,7 @@ def desk() -> Desk:
     return asked
 
 
-def page(template: str, refused: str = "", status: int = 422, **shown: object) -> Answer:
+def page(template: str, refused: str = "", status: int = 422, **shown: object) -> tuple[str, int]:
     """A page; with a status of its own where something is refused."""
     here = desk()
     known: dict[str, Any] = {
