@@ -409,6 +409,13 @@ def test_a_plan_says_the_error_and_what_one_that_is_wanted_needs(visitor):
     wanted = said(visitor.get(f"/plan/shown?{UNITS}=500&epsilon=1&error=20%25"))
     assert re.search(r"Least epsilon for it [\d.]+ Least number for it \d+ ", wanted)
     assert "Left of the budget epsilon 2 Releases this year none yet" in wanted
+    # Pictures of many plans take longer: they are drawn when they are asked for.
+    asked = f"/plan/shown?{UNITS}=500&epsilon=1"
+    assert visitor.get(asked).text.count("<figure") == 1
+    drawn = visitor.get(asked + "&words=1").text
+    assert re.findall(r'<figure role="img" aria-label="(\w+ \w+)', drawn) == [
+        "Made up", "Expected error", "Telling two"
+    ]  # fmt: skip
 
 
 def test_a_plan_shows_an_example_of_made_up_records_that_costs_nothing(visitor, folder, monkeypatch):

@@ -125,6 +125,9 @@ def test_narrow_and_wide_light_and_dark(folder, address):
             for step in (*STEPS, *forms):
                 page.goto(place + step)
                 page.evaluate("document.querySelectorAll('details').forEach((each) => each.open = true)")
+                if step == "/plan":
+                    # The example, the errors and the trade-off, which are drawn when they are opened.
+                    page.locator("#shown figure").nth(2).wait_for(timeout=60_000)
                 assert faults(page) == [], step
                 assert page.evaluate("document.documentElement.scrollWidth") <= width, step
         assert all(url.startswith(address.partition("/open")[0]) or url == "data:," for url in asked)

@@ -226,6 +226,8 @@ def _expected(asked: Stated) -> dict[str, Any]:
         found = outlook(draft.verb, {**who, **draft.data, **draft.chosen, **asked}, desk().folder)
         numbers = {UNITS: str(found.plan.n), **asked}
         shown = or_none(lambda: example(draft, desk().folder, numbers))
-        return {**account, "outlook": found, "example": shown, "unusable": ""}
+        # Pictures of many plans are drawn when they are opened.
+        words = "words" in request.args
+        return {**account, "outlook": found, "example": shown, "unusable": "", "words": words}
     except DpfdaError as error:
         return {**account, "outlook": None, "unusable": typed(error, asks)}
