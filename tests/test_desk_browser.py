@@ -15,6 +15,9 @@ mpl.use("Agg")
 # What comes out is tested; elsewhere, how exact the bands in it are.
 pytestmark = pytest.mark.usefixtures("few_draws")
 
+# Milliseconds that a page may take on a machine that is busy.
+PATIENCE = 120_000
+
 
 @pytest.fixture
 def folder(desk_folder):
@@ -47,6 +50,7 @@ def address(folder):
 def test_by_the_keyboard_alone(folder, address):
     with chromium() as browser:
         page = browser.new_page()
+        page.set_default_timeout(PATIENCE)
         page.goto(address)
         page.wait_for_selector("#path")
         to(page, "A file that lies on this machine")
@@ -99,6 +103,7 @@ def test_narrow_and_wide_light_and_dark(folder, address):
         page.on("request", lambda request: asked.append(request.url))
         page.on("pageerror", lambda error: told.append(str(error)))
         page.on("console", lambda message: told.append(message.text))
+        page.set_default_timeout(PATIENCE)
         page.goto(address)
         page.wait_for_selector("#path")
         place = page.url.rstrip("/")
@@ -127,7 +132,7 @@ def test_narrow_and_wide_light_and_dark(folder, address):
                 page.evaluate("document.querySelectorAll('details').forEach((each) => each.open = true)")
                 if step == "/plan":
                     # The example, the errors and the trade-off, which are drawn when they are opened.
-                    page.locator("#shown figure").nth(2).wait_for(timeout=60_000)
+                    page.locator("#shown figure").nth(2).wait_for()
                 assert faults(page) == [], step
                 assert page.evaluate("document.documentElement.scrollWidth") <= width, step
         assert all(url.startswith(address.partition("/open")[0]) or url == "data:," for url in asked)
@@ -168,6 +173,7 @@ def test_the_whole_way_with_a_wrong_answer_at_each_step(folder, address, persona
     write(folder / "table.csv", rows())
     with chromium() as browser:
         page = browser.new_page()
+        page.set_default_timeout(PATIENCE)
         page.goto(address)
         page.wait_for_selector("#path")
         page.click("button.main")
@@ -235,6 +241,7 @@ def test_a_page_of_another_origin_can_neither_read_nor_publish(folder, address):
     with chromium() as browser:
         context = browser.new_context()
         page = context.new_page()
+        page.set_default_timeout(PATIENCE)
         page.goto(address)
         page.wait_for_selector("#path")
         place = page.url.rstrip("/")
