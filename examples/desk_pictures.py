@@ -44,6 +44,7 @@ def walk(page: Page, link: str, out: Path) -> None:
             out / f"desk_{name}.png", optimize=True
         )
 
+    page.set_default_timeout(120_000)
     page.goto(link)
     page.fill("#path", "trial.csv")
     page.check("[name=public]")
@@ -57,10 +58,9 @@ def walk(page: Page, link: str, out: Path) -> None:
     page.wait_for_url("**/ask")
     keep("3_ask")
     page.click("a[href$='/ask/survival']")
-    answers = {"epsilon": "0.5", "time": "years", "event": "died", "by": "arm"}
+    answers = {"epsilon": "0.5", "time": "years", "event": "died", "by.0": "arm", "by.1": "usual,new"}
     for name, text in answers.items():
-        page.fill(f"#{name}", text)
-    page.fill("#level", "usual\nnew")
+        page.fill(f'[name="{name}"]', text)
     first, last = page.locator("[name=domain]").all()
     first.fill("0")
     last.fill("1o")

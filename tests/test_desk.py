@@ -23,6 +23,7 @@ from desks import DENSITY, HOST, STEPS, people, said, spent, went, write
 from dpfda import Ledger, load
 from dpfda.front.app import app
 from dpfda.front.desk import guard as guards
+from dpfda.front.desk.examples import example
 from dpfda.front.desk.planning import UNITS
 from dpfda.front.desk.runs import Publications
 from dpfda.privacy.guarantees import PureDP
@@ -292,8 +293,16 @@ def test_loads_by_tariff_from_a_european_table_with_missing_cells(visitor, folde
                                "epsilon": "0.5", "name": "all"})  # fmt: skip
     assert visitor.publish(visitor.number()).status_code == 303
     assert "all beside loads" in said(visitor.get("/read/all"))
-    assert visitor.get("/read/all/beside.png?other=loads").data.startswith(b"\x89PNG")
+    assert "cannot be drawn" not in said(visitor.get("/read/all?beside=loads"))
+    both = re.search(
+        r'<figure role="img" aria-label="([^"]*)"', visitor.get("/read/all?beside=loads").text
+    )
+    assert both[1].startswith("all: mean curve of 40 haushalts; loads: mean curves by group of 40 haus")
+    assert visitor.get("/read/all?beside=none").status_code == 422
     assert spent(folder, "loads") == 1.5
+    # What was charged this year is beside what is left.
+    shown = said(visitor.get(f"/plan/shown?{UNITS}=500&epsilon=0.1"))
+    assert re.search(r"Left of the budget epsilon 0\.5 Releases this year 20\d\d-\d\d: 2 ", shown)
 
 
 # Wrong inputs at each step.
@@ -399,7 +408,41 @@ def test_a_plan_says_the_error_and_what_one_that_is_wanted_needs(visitor):
     assert error(0.1) > error(2)
     wanted = said(visitor.get(f"/plan/shown?{UNITS}=500&epsilon=1&error=20%25"))
     assert re.search(r"Least epsilon for it [\d.]+ Least number for it \d+ ", wanted)
-    assert "Left of the budget epsilon 2" in wanted
+    assert "Left of the budget epsilon 2 Releases this year none yet" in wanted
+    # Pictures of many plans take longer: they are drawn when they are asked for.
+    asked = f"/plan/shown?{UNITS}=500&epsilon=1"
+    assert visitor.get(asked).text.count("<figure") == 1
+    drawn = visitor.get(asked + "&words=1").text
+    assert re.findall(r'<figure role="img" aria-label="(\w+ \w+)', drawn) == [
+        "Made up", "Expected error", "Telling two"
+    ]  # fmt: skip
+
+
+def test_a_plan_shows_an_example_of_made_up_records_that_costs_nothing(visitor, folder, monkeypatch):
+    visitor.begin("people.csv")
+    visitor.post("/ask/density", DENSITY)
+    # Not even where all releases of this machine are charged somewhere.
+    monkeypatch.setenv("DPFDA_LEDGER", str(folder / "budget.ledger"))
+    monkeypatch.setenv("DPFDA_DATASET", "people")
+    drafted = example(visitor.desk.draft, folder, {UNITS: "20000"})
+    (line,) = drafted.lines
+    assert drafted.title.startswith("Made up: Density of 20000 records")
+    # Of what is made up .74 lie in the middle half, and .13 above it; of the file's people .07 do.
+    age = np.linspace(0, 100, 1001)
+    density = np.interp(age, line.points, line.values)
+    assert np.sum(density[age > 75]) / np.sum(density) == pytest.approx(0.13, abs=0.015)
+    assert spent(folder) == 0
+
+    def half(epsilon):
+        (line,) = example(visitor.desk.draft, folder, {UNITS: "500", "epsilon": epsilon}).lines
+        return np.mean(line.upper - line.lower)
+
+    assert half("0.05") > 2 * half("5")
+    shown = visitor.get(f"/plan/shown?{UNITS}=500&epsilon=1").text
+    assert "Made up: Density of 500 records" in shown
+    assert "No example is drawn" in said(visitor.get(f"/plan/shown?{UNITS}=2000000&epsilon=1"))
+    assert spent(folder) == 0
+    assert {each.name for each in folder.iterdir()} == {"people.csv", "budget.ledger"}
 
 
 # Once.
@@ -586,8 +629,11 @@ def test_the_ledger_as_a_page(visitor, folder):
     created = {"action": "create", "dataset": "trial", "epsilon": "1", "unit": "patient"}
     assert went(visitor.post("/ledger", created)) == "/ledger"
     raised = {"action": "raise", "dataset": "trial", "epsilon": "3"}
-    assert "--reason must be given" in said(visitor.post("/ledger", raised))
+    unnamed = visitor.post("/ledger", raised | {"reason": "a second wave"})
+    assert "--who must be given" in said(unnamed)
     raised["who"] = "Dr. Okafor"
+    assert "--reason must be given" in said(visitor.post("/ledger", raised))
+    assert len(Ledger(folder / "budget.ledger").history("trial")) == 1
     assert went(visitor.post("/ledger", raised | {"reason": "a second wave"})) == "/ledger"
     shown = said(visitor.get("/ledger"))
     assert "3-differential privacy (pure), replace-one neighbours, per patient" in shown

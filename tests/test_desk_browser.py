@@ -3,16 +3,20 @@
 import threading
 
 import matplotlib as mpl
+import numpy as np
 import pytest
 
 from browser import SCHEMES, WIDTHS, chromium, faults
-from desks import DENSITY, STEPS, spent
-from dpfda import Ledger
+from desks import DENSITY, STEPS, spent, write
+from dpfda import Ledger, load
 from dpfda.front.desk.server import serve
 
 mpl.use("Agg")
 # What comes out is tested; elsewhere, how exact the bands in it are.
 pytestmark = pytest.mark.usefixtures("few_draws")
+
+# Milliseconds that a page may take on a machine that is busy.
+PATIENCE = 120_000
 
 
 @pytest.fixture
@@ -46,6 +50,7 @@ def address(folder):
 def test_by_the_keyboard_alone(folder, address):
     with chromium() as browser:
         page = browser.new_page()
+        page.set_default_timeout(PATIENCE)
         page.goto(address)
         page.wait_for_selector("#path")
         to(page, "A file that lies on this machine")
@@ -98,6 +103,7 @@ def test_narrow_and_wide_light_and_dark(folder, address):
         page.on("request", lambda request: asked.append(request.url))
         page.on("pageerror", lambda error: told.append(str(error)))
         page.on("console", lambda message: told.append(message.text))
+        page.set_default_timeout(PATIENCE)
         page.goto(address)
         page.wait_for_selector("#path")
         place = page.url.rstrip("/")
@@ -124,10 +130,99 @@ def test_narrow_and_wide_light_and_dark(folder, address):
             for step in (*STEPS, *forms):
                 page.goto(place + step)
                 page.evaluate("document.querySelectorAll('details').forEach((each) => each.open = true)")
+                if step == "/plan":
+                    # The example, the errors and the trade-off, which are drawn when they are opened.
+                    page.locator("#shown figure").nth(2).wait_for()
                 assert faults(page) == [], step
                 assert page.evaluate("document.documentElement.scrollWidth") <= width, step
         assert all(url.startswith(address.partition("/open")[0]) or url == "data:," for url in asked)
         assert [text for text in told if "422" not in text] == []
+
+
+def hospital():
+    """Glucose by the hour as a European table has it: decimal commas, and cells that are missing."""
+    hours = 110 + 40 * np.sin(np.linspace(0, 6, 24)) + 3 * np.arange(40)[:, None] / 4
+    cells = [[f"{value:.1f}".replace(".", ",") for value in day] for day in hours]
+    rows = [
+        ["k.A." if (i + k) % 29 == 0 else x for k, x in enumerate(day)] for i, day in enumerate(cells)
+    ]
+    return [
+        "patient;" + ";".join(map(str, range(24))),
+        *(f"p{i};{';'.join(x)}" for i, x in enumerate(rows)),
+    ]
+
+
+def tariffs():
+    """Loads of homes on two tariffs, by the hour."""
+    loads = 1 + np.sin(np.linspace(0, 6, 24)) + np.arange(60)[:, None] / 60
+    rows = [f"h{i},{'AB'[i % 2]}," + ",".join(f"{x:.2f}" for x in day) for i, day in enumerate(loads)]
+    return ["home,tariff," + ",".join(f"kW_{hour}" for hour in range(24)), *rows]
+
+
+PERSONAS = {
+    "hospital": (hospital, ",", "patient", "mean", ("40", "400"),
+                 {"na": "k.A.", "missing": "complete", "y-label": "glucose (mg/dl)"}),
+    "tariffs": (tariffs, ".", "home", "compare", ("0", "4"),
+                {"columns": "kW_*", "by.0": "tariff", "by.1": "A,B", "grid": "0:23:1"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("persona", PERSONAS)
+def test_the_whole_way_with_a_wrong_answer_at_each_step(folder, address, persona):
+    rows, decimal, unit, verb, bounds, answers = PERSONAS[persona]
+    write(folder / "table.csv", rows())
+    with chromium() as browser:
+        page = browser.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(address)
+        page.wait_for_selector("#path")
+        page.click("button.main")
+        page.locator(".refused", has_text="The file must be chosen").wait_for()
+        page.set_input_files("#upload", folder / "table.csv")
+        page.select_option("#decimal", decimal)
+        page.check("[name=public]")
+        page.click("button.main")
+        page.wait_for_url("**/protect")
+        page.fill("#groups", unit)
+        page.click("button.main")
+        page.locator(".refused", has_text="--ledger and --dataset must be given").wait_for()
+        page.fill("#dataset", "mine")
+        page.fill("#budget", "2")
+        page.click("button.main")
+        page.click(f"a[href$='/ask/{verb}']")
+        page.evaluate("document.querySelectorAll('details').forEach((each) => each.open = true)")
+        for name, text in {"epsilon": "-1", **answers}.items():
+            field = page.locator(f'[name="{name}"]').first
+            if field.evaluate("(each) => each.tagName") == "SELECT":
+                field.select_option(text)
+            else:
+                field.fill(text)
+        for field, text in zip(page.locator("[name=bounds]").all(), bounds, strict=True):
+            field.fill(text)
+        page.locator("#checked .refused", has_text="--epsilon must be").wait_for()
+        page.fill("#epsilon", "1")
+        page.locator("#checked .fine").wait_for()
+        page.click("button.main")
+        page.wait_for_url("**/plan")
+        page.fill("#units", "x")
+        page.keyboard.press("Tab")
+        page.locator("#shown .refused", has_text="--units must be").wait_for()
+        page.fill("#units", "60")
+        page.keyboard.press("Tab")
+        page.locator('#shown figure[aria-label^="Made up: "]').wait_for()
+        page.click("button.main")
+        page.wait_for_url("**/try")
+        page.click("button.cost")
+        page.wait_for_url("**/read/**")
+        assert page.locator("main figure svg").count() > 0
+        with page.expect_download() as got:
+            page.click("text=Report to print and sign")
+        report = got.value.path().read_text(encoding="utf-8")
+        assert "Signature" in report or "signed" in report.lower()
+        assert spent(folder, "mine") == 1
+        assert load(folder / f"{verb}.json").unit == unit
+        page.locator("nav a", has_text="Ledger").click()
+        page.get_by_role("heading", name="mine").wait_for()
 
 
 ATTACK = """
@@ -146,6 +241,7 @@ def test_a_page_of_another_origin_can_neither_read_nor_publish(folder, address):
     with chromium() as browser:
         context = browser.new_context()
         page = context.new_page()
+        page.set_default_timeout(PATIENCE)
         page.goto(address)
         page.wait_for_selector("#path")
         place = page.url.rstrip("/")

@@ -7,6 +7,7 @@ import pytest
 
 from desks import said, spent, went
 from dpfda.front.desk.asking import KNOWN, publishing
+from dpfda.front.desk.examples import example
 from dpfda.front.desk.fields import fields_of, read_fields
 from dpfda.front.desk.planning import UNITS, outlook
 from test_command_arguments import LINES, make_files
@@ -66,6 +67,9 @@ def test_every_verb_is_served(visitor, folder, verb):
     expected = outlook(verb, {**draft.data, **draft.chosen, UNITS: "500"}, folder)
     assert str(expected.plan.guarantee) == "1-differential privacy (pure)"
     assert 0.5 <= expected.risk.guess <= 0.74
+    # One of made-up records, beside it.
+    assert example(draft, folder, {UNITS: "500", "points": "24"}).title.startswith("Made up: ")
+    assert spent(folder) == 0
     # What was said is still there.
     kept = read_fields(fields_of(publishing()[verb].told()), Sent(form), "made")
     assert visitor.desk.draft.chosen == kept
@@ -91,8 +95,7 @@ class Sent(dict):
 
 
 def test_every_sketch_is_of_a_verb_and_every_preset_has_a_source():
-    # A verb without one is shown all the same.
-    assert set(KNOWN["sketches"]) <= set(VERBS)
+    assert set(KNOWN["sketches"]) == set(VERBS)
     for preset in KNOWN["presets"]:
         assert preset["low"] < preset["high"]
         assert len(preset["source"]) > 10

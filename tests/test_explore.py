@@ -50,7 +50,7 @@ def explorer(tmp_path_factory):
 def test_it_is_a_page_of_the_desk(explorer):
     status, text = get(explorer)
     assert status == 200
-    assert "dpfda explore" in text
+    assert 'aria-current="step">Explore<' in text
     assert get(explorer, "shown/x")[0] == 404
     assert explorer.post("/explore/").status_code == 405
 
@@ -191,7 +191,7 @@ def test_a_server_on_loopback_answers_who_has_the_link(tmp_path):
         entrance = browser.open(link + "?explore").read().decode()
         address = link.partition("/open")[0] + re.search(r"url=([^\"]+)", entrance)[1]
         with browser.open(address) as answer:
-            assert b"dpfda explore" in answer.read()
+            assert b"Imaginary releases of a mean curve" in answer.read()
         with pytest.raises(HTTPError, match="401"):
             urlopen(address)  # noqa: S310
         with pytest.raises(HTTPError, match="421"):
@@ -260,7 +260,7 @@ def test_in_a_browser(tmp_path):
                 assert "epsilon=0.47" in page.url
                 assert faults(page) == []
                 assert page.evaluate("document.documentElement.scrollWidth") <= width
-                assert all(url.startswith(address) for url in asked)
+                assert all(url.startswith(address) or url == "data:," for url in asked)
                 assert told == []
                 context.close()
             # Without scripts the form alone does it.

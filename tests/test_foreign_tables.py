@@ -1,5 +1,6 @@
 """Spreadsheets and files of statistics packages, against the same table as text."""
 
+import zipfile
 from datetime import date, datetime, time
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from dpfda.errors import DataError, OrientationError, ParameterError
 from dpfda.records.files import read_curves
+from dpfda.records.foreign_tables import open_spreadsheet
 
 HEADER = ["who", "seen", "y1", "y2"]
 ROWS = [
@@ -107,6 +109,25 @@ def test_a_workbook_has_one_sheet(tmp_path: Path) -> None:
         read_curves(tmp_path / "two.xlsx")
     with pytest.raises(ParameterError, match=r"path must end in \.csv.*\.xlsx.*\.dta"):
         read_curves(tmp_path / "two.doc")
+
+
+@pytest.mark.parametrize("place", ["XFD1048576", "DZ1048576", "XFD2", "ZZZZZZ2", "A99999999999999"])
+def test_a_cell_far_from_all_others_is_refused_before_room_is_made(tmp_path: Path, place: str) -> None:
+    path = spreadsheet(tmp_path / "t.xlsx", HEADER, *([f"p{i}", None, 1.5, 2] for i in range(40)))
+    with zipfile.ZipFile(path) as book:
+        parts = {name: book.read(name) for name in book.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    assert b'r="D41"' in parts[sheet]
+    parts[sheet] = parts[sheet].replace(b'r="D41"', f'r="{place}"'.encode())
+    with zipfile.ZipFile(path, "w") as book:
+        for name, text in parts.items():
+            book.writestr(name, text)
+    if place == "XFD2":
+        # Wide, and soon read.
+        assert len(open_spreadsheet(path).header) == 16384
+        return
+    with pytest.raises(DataError, match=r"t\.xlsx must hold one table; found cells that lie far"):
+        read_curves(path, columns="y*", groups="who")
 
 
 def test_a_record_for_a_header_is_refused(tmp_path: Path) -> None:

@@ -295,6 +295,18 @@ def test_a_budget_is_raised_with_a_reason(run, named):
     assert run(*words, "--reason", "second wave", "--who", "Dr. Okafor").exit_code == 0
     assert named.remaining("scans")["epsilon"] == 4
     assert named.history()[-1].details == {"reason": "second wave", "who": "Dr. Okafor"}
+    assert run(*words[:-1], "5", "--reason", "third wave").exit_code == 0
+    told = run("ledger", "show", named.path).stdout.splitlines()[-2:]
+    assert re.fullmatch(
+        r"  row 2, 20.* \(UTC\): raised to epsilon 4 by Dr\. Okafor: second wave", told[0]
+    )
+    assert told[1].endswith("raised to epsilon 5 by nobody named: third wave")
+    listed = json.loads(run("ledger", "show", named.path, "--json").stdout)["scans"]["raises"]
+    found = [(row["number"], row["budget"], row["who"], row["reason"]) for row in listed]
+    assert found == [
+        (2, "epsilon 4", "Dr. Okafor", "second wave"),
+        (3, "epsilon 5", None, "third wave"),
+    ]
     assert run(*words[:-1], "2", "--reason", "less").exit_code == 2
 
 

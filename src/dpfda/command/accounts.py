@@ -46,11 +46,16 @@ class Account:
 
 
 def words(ledger: AnyLedger, dataset: str, listed: bool = False) -> str:
-    """A data set's budget, what is spent and what is left; and what was charged, if listed."""
+    """A data set's budget, what is spent and left; if listed, the charges and who raised it."""
     from dpfda.privacy.ledger.history import table
 
     charged = ledger.releases(dataset) if listed else []
-    return "\n".join([ledger.show(dataset), *([table(charged)] if charged else [])])
+    raised = [
+        f"  row {row['number']}, {str(row['time'])[:19].replace('T', ' ')} (UTC): raised to "
+        f"{row['budget']} by {row['who'] or 'nobody named'}: {row['reason']}"
+        for row in (_raises(ledger, dataset) if listed else [])
+    ]
+    return "\n".join([ledger.show(dataset), *([table(charged)] if charged else []), *raised])
 
 
 def state(ledger: AnyLedger, dataset: str, listed: bool = False) -> dict[str, object]:
@@ -59,8 +64,18 @@ def state(ledger: AnyLedger, dataset: str, listed: bool = False) -> dict[str, ob
         "budget": str(ledger.budget(dataset)),
         "spent": ledger.spent(dataset).written(),
         "remaining": ledger.remaining(dataset).written(),
-        **({"releases": ledger.releases(dataset)} if listed else {}),
+        **({"releases": ledger.releases(dataset), "raises": _raises(ledger, dataset)} if listed else {}),
     }
+
+
+def _raises(ledger: AnyLedger, dataset: str) -> list[dict[str, object]]:
+    """Who enlarged the budget, to what and why, oldest first."""
+    rows = [row for row in ledger.history(dataset) if row.action == "raise"]
+    return [
+        {"number": row.number, "time": row.time, "budget": str(row.budget.amount),
+         **{name: (row.details or {}).get(name) for name in ("who", "reason")}}
+        for row in rows
+    ]  # fmt: skip
 
 
 def opened_account(file: Path | None, dataset: str | None, told: bool = True) -> Account | None:

@@ -14,11 +14,13 @@ only where dates are stated.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -49,6 +51,11 @@ MOMENTS: dict[str, tuple[tuple[re.Pattern[str], float], ...]] = {
 MOMENTS |= {".zsav": MOMENTS[".sav"], ".por": MOMENTS[".sav"], ".xpt": MOMENTS[".sas7bdat"]}
 BEGINNING = datetime(1960, 1, 1)
 OF_SPSS = datetime(1582, 10, 14)
+# Where a row or a cell of .xlsx lies. So many places for each that is filled, and so many anyway, may be
+# between the first and the last: room is made for all of them, which a far one alone would exhaust.
+ADDRESS = re.compile(rb"""\br=["']([A-Za-z]{0,9})([0-9]{1,18})["']""")
+SPARSE, ANYWAY = 20, 2**22
+PIECE, LONGEST = 2**20, 40
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -125,6 +132,13 @@ def open_spreadsheet(path: Path) -> CellFile:
     with needed("python-calamine", "formats", "Reading spreadsheets"):
         import python_calamine as calamine
 
+    with suppress(zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError, EOFError):
+        # Other formats than .xlsx and what is damaged have no such sheets.
+        if any(map(_absurd, _sheets(path))):
+            raise DataError(
+                f"{path.name} must hold one table; found cells that lie far from all others. Copy the "
+                "table into a new sheet, or save it as CSV."
+            )
     try:
         with calamine.CalamineWorkbook.from_path(path) as book:
             sheets = [sheet.to_python() for sheet in map(book.get_sheet_by_name, book.sheet_names)]
@@ -143,6 +157,42 @@ def open_spreadsheet(path: Path) -> CellFile:
     ]
     header = tuple(map(_label, first))
     return CellFile(header, lambda places: [[row[place] for row in records] for place in places])
+
+
+def _sheets(path: Path) -> Iterator[Iterator[list[tuple[bytes, bytes]]]]:
+    """Addresses in each sheet of .xlsx, some at a time."""
+    with zipfile.ZipFile(path) as book:
+        for name in book.namelist():
+            if name.startswith("xl/worksheets/"):
+                with book.open(name) as sheet:
+                    yield _addresses(sheet)
+
+
+def _addresses(sheet: IO[bytes]) -> Iterator[list[tuple[bytes, bytes]]]:
+    kept = b""
+    while piece := sheet.read(PIECE):
+        yield ADDRESS.findall(kept + piece)
+        # One may begin in this piece and end in the next.
+        kept = piece[-LONGEST:]
+
+
+def _absurd(addresses: Iterator[list[tuple[bytes, bytes]]]) -> bool:
+    """Whether a table between the first and the last address would be almost empty."""
+    columns, rows, filled = {b""}, 0, 0
+    for some in addresses:
+        columns |= {letters for letters, _ in some}
+        rows = max(rows, *map(int, {row for _, row in some}), 0)
+        filled += len(some)
+    wide = max(_place(name.upper()) for name in columns)
+    return rows * wide > SPARSE * filled + ANYWAY
+
+
+def _place(letters: bytes) -> int:
+    """Number of a column from its letters."""
+    place = 0
+    for letter in letters:
+        place = 26 * place + letter - 64
+    return place
 
 
 def _label(cell: Any) -> str:

@@ -88,14 +88,14 @@ def to_fragment(section: Section) -> str:
 
 def rendered(
     template: str,
-    room: str = HERE,
+    rooms: Sequence[str] = (),
     what: str = "A report",
     language: Language = IN_ENGLISH,
     **shown: object,
 ) -> str:
     """A template filled in; `svg` in it draws a view.
 
-    room: Package that has it in its folder `templates`; those of this one can be included.
+    rooms: Packages that have it, or what it includes, in their folders `templates`, beside this one.
     what: What needs it, for the error.
     language: Of numbers in pictures, and of words that the template marks by `said`.
     **shown: What it shows.
@@ -104,7 +104,7 @@ def rendered(
     with needed("jinja2", "report", what):
         from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
     made = Environment(
-        loader=ChoiceLoader([PackageLoader(package, "templates") for package in (room, HERE)]),
+        loader=ChoiceLoader([PackageLoader(package, "templates") for package in (*rooms, HERE)]),
         autoescape=True,
         finalize=_shown,
         undefined=StrictUndefined,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from http import HTTPStatus
@@ -15,6 +16,7 @@ from flask import Blueprint, request
 from dpfda.command.publishing import Publication
 from dpfda.command.running import typed
 from dpfda.front.desk.drafts import Draft
+from dpfda.front.desk.examples import example
 from dpfda.front.desk.fields import (
     Field,
     Stated,
@@ -29,7 +31,7 @@ from dpfda.front.desk.guard import LARGEST_FILE
 from dpfda.front.desk.opening import Opened, open_file
 from dpfda.front.desk.planning import ASKED, UNITS, asked_first, outlook
 from dpfda.front.desk.runs import BusyError, Said, alone
-from dpfda.front.desk.session import LEDGER, Answer, desk, go, page, plain, run
+from dpfda.front.desk.session import LEDGER, Answer, desk, go, or_none, page, plain, run
 from dpfda.front.verbs import declared_verbs
 from dpfda.numerics.errors import DpfdaError, LedgerError, ParameterError
 from dpfda.records.files import EVERY
@@ -212,13 +214,20 @@ def _numbers(sent: Mapping[str, str]) -> dict[str, Value]:
 def _expected(asked: Stated) -> dict[str, Any]:
     """What a plan's page shows."""
     from dpfda.privacy.ledger import Ledger
+    from dpfda.privacy.ledger.rows import now
 
-    draft = desk().draft
-    left = Ledger(desk().ledger).remaining(str(draft.data["dataset"]))
+    draft, ledger = desk().draft, Ledger(desk().ledger)
+    dataset = str(draft.data["dataset"])
+    months = Counter(row["time"][:7] for row in ledger.releases(dataset) if row["time"][:4] == now()[:4])
+    account = {"left": ledger.remaining(dataset), "months": months}
     asks = declared_verbs()[f"plan {draft.verb}"].told()
     try:
         who = {"unit": draft.data["groups"]} if "groups" in draft.data else {}
         found = outlook(draft.verb, {**who, **draft.data, **draft.chosen, **asked}, desk().folder)
-        return {"outlook": found, "left": left, "unusable": ""}
+        numbers = {UNITS: str(found.plan.n), **asked}
+        shown = or_none(lambda: example(draft, desk().folder, numbers))
+        # Pictures of many plans are drawn when they are opened.
+        words = "words" in request.args
+        return {**account, "outlook": found, "example": shown, "unusable": "", "words": words}
     except DpfdaError as error:
-        return {"outlook": None, "left": left, "unusable": typed(error, asks)}
+        return {**account, "outlook": None, "unusable": typed(error, asks)}

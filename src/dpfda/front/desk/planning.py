@@ -47,9 +47,14 @@ class Outlook:
         return attack_risk(self.plan.costs().values())
 
     @cached_property
+    def error(self) -> tuple[float, float] | None:
+        """The expected error, typically and for most; it may take long."""
+        return self.plan.outlook()
+
+    @cached_property
     def facts(self) -> dict[str, str]:
         """What is to be expected, in words."""
-        plan, error, width = self.plan, self.plan.outlook(), self.plan.outlook_width(LEVEL)
+        plan, error, width = self.plan, self.error, self.plan.outlook_width(LEVEL)
         facts = {"Expected error": plan.error_words if error is None else _told(error)}
         if width is not None:
             facts["Band"] = f"half-width {_told(width)}, of the {LEVEL:.0%} {plan.band_called}"
@@ -62,12 +67,8 @@ class Outlook:
         told = {name.capitalize(): fact for name, fact in plan.facts().items()}
         return {**facts, "Risk": str(self.risk), **told}
 
-    def view(self) -> Curve | None:
-        """The expected error against epsilon, where there is one."""
-        return None if self.plan.error is None else self.plan.view()
-
-    def trade_off(self) -> Curve:
-        """Misses of the best attacker against false alarms."""
+    def views(self) -> list[Curve]:
+        """The expected error against epsilon, where there is one; misses of the best attacker."""
         from dpfda.views import Curve, Line
 
         alarms = np.linspace(0.0, 1.0, DRAWN)
@@ -75,7 +76,8 @@ class Outlook:
         chance = Line(alarms, 1.0 - alarms, "who knows nothing", stroke="dashed")
         title = "Telling two neighbouring data sets apart"
         words = "Nobody comes below the first line, whatever else they know"
-        return Curve((best, chance), "false alarms", "misses", title, words)
+        risk = Curve((best, chance), "false alarms", "misses", title, words)
+        return [risk] if self.error is None else [self.plan.view(), risk]
 
 
 def outlook(verb: str, stated: Stated, folder: Path) -> Outlook:

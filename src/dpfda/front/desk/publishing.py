@@ -5,20 +5,22 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from flask import Blueprint, Response, g, request
+from flask import Blueprint, Response, request
 
+from dpfda.command.declared import REQUIRED
+from dpfda.command.publishing import Writer, save_plot, save_table
 from dpfda.front.desk.drafts import command_line
-from dpfda.front.desk.fields import field_of, read_fields
+from dpfda.front.desk.fields import Field, field_of, read_fields
 from dpfda.front.desk.runs import Publication, alone
 from dpfda.front.desk.session import Answer, desk, go, or_none, page, plain, run
 from dpfda.front.explorer.pages import explored
 from dpfda.front.verbs import declared_verbs
-from dpfda.numerics.errors import ParameterError
 
 PUBLISHING = Blueprint("publishing", __name__)
 
@@ -71,71 +73,64 @@ def shelf() -> Answer:
 
 @PUBLISHING.get("/read/<name>")
 def read(name: str) -> Answer:
-    """A release: picture, words, table."""
+    """A release: picture, alone or with another one's, words, table."""
+    from dpfda.front.verbs.plot import together
     from dpfda.front.verbs.report import where_charged
-    from dpfda.releases.base import load
     from dpfda.releases.report import sections
 
-    release: Any = load(desk().released(name))
-    begun, study = (
-        desk().publications.begun(request.args.get("number", "")),
-        desk().folder / f"{name}.toml",
-    )
+    release, other = _loaded(name), request.args.get("beside", name)
+    drawn = {name: release, other: _loaded(other)}
+    begun = desk().publications.begun(request.args.get("number", ""))
+    study = desk().folder / f"{name}.toml"
     table = or_none(release.table)
     columns = [] if table is None else [column.tolist() for column in table.columns.values()]
     with alone():
         return page(
             "read.html", name=name, release=release, told=sections(release.facts), table=table,
-            rows=[*zip(*columns, strict=True)], view=or_none(release.view), others=desk().releases(),
+            rows=[*zip(*columns, strict=True)], view=or_none(lambda: together(drawn)), other=other,
+            others=[each for each in desk().releases() if each != name],
             remarks=[] if begun is None or begun.said is None else begun.said.remarks,
             line=or_none(lambda: command_line(study.read_text(encoding="utf-8"))),
             account=where_charged(desk().ledger, {"": release})[""] if desk().ledger.is_file() else "",
         )  # fmt: skip
 
 
+def _loaded(name: str) -> Any:
+    """A release of the folder; refused where the file is none."""
+    from dpfda.releases.base import load
+
+    return load(desk().released(name))
+
+
 @PUBLISHING.get("/read/<name>/<what>")
 def download(name: str, what: str) -> Answer:
     """A release as a file, and what is made of it at no cost."""
-    kinds: dict[str, Callable[[], bytes]] = {
-        "release.json": lambda: _release(name),
-        "study.toml": lambda: desk().released(name, ".toml").read_bytes(),
-        "picture.png": lambda: _made("plot", [name], "--plot", ".png"),
-        "beside.png": lambda: _made("plot", [name, request.args.get("other", "")], "--plot", ".png"),
-        "table.csv": lambda: _table(name),
-        "report.html": lambda: _made("report", [name], "--out", ".html"),
-    }
-    if what not in kinds:
+    release = _loaded(name)
+    kept = {"release.json": ".json", "study.toml": ".toml"}
+    made: dict[str, Writer] = {
+        "picture.png": save_plot, "table.csv": save_table, "report.html": partial(_report, name)
+    }  # fmt: skip
+    if what not in {**kept, **made}:
         return plain(HTTPStatus.NOT_FOUND)
+    with tempfile.TemporaryDirectory() as folder, alone():
+        path = desk().released(name, kept[what]) if what in kept else Path(folder) / what
+        if what in made:
+            made[what](release, path)
+        answer = Response(path.read_bytes(), mimetype="application/octet-stream")
     # Never shown as a page of the desk's own.
-    answer = Response(kinds[what](), mimetype="application/octet-stream")
     answer.headers["Content-Disposition"] = f'attachment; filename="{name}-{what}"'
     return answer
 
 
-def _made(verb: str, names: list[str], flag: str, suffix: str) -> bytes:
-    """What a verb makes of releases."""
-    releases = [desk().released(name) for name in names]
-    ledger = ["--ledger", desk().ledger] if verb == "report" and desk().ledger.is_file() else []
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / f"made{suffix}"
-        said = run(verb, *releases, flag, out, *ledger)
-        if said.status:
-            raise ParameterError("The release", "be one that can be shown so", "another", said.refusal)
-        return out.read_bytes()
+def _report(name: str, release: Any, path: Path) -> None:
+    """Write the report to sign."""
+    from dpfda.front.verbs.report import where_charged
+    from dpfda.releases.pages import report_page
+    from dpfda.views.page import to_html
 
-
-def _release(name: str) -> bytes:
-    from dpfda.releases.base import load
-
-    load(desk().released(name))
-    return desk().released(name).read_bytes()
-
-
-def _table(name: str) -> bytes:
-    from dpfda.releases.base import load
-    from dpfda.views import to_csv
-
-    return to_csv(load(desk().released(name)).table()).encode()
+    digest = hashlib.sha256(desk().released(name).read_bytes()).hexdigest()
+    charged = where_charged(desk().ledger, {name: release}) if desk().ledger.is_file() else None
+    path.write_text(to_html(report_page({name: release}, {name: digest}, charged)), encoding="utf-8")
 
 
 @PUBLISHING.route("/ledger", methods=["GET", "POST"])
@@ -144,19 +139,17 @@ def ledger() -> Answer:
     from dpfda.privacy.ledger import Ledger
     from dpfda.privacy.ledger.history import NOT_WRITTEN
 
-    told = {action: declared_verbs()[f"ledger {action}"].told() for action in ("create", "raise")}
-    forms = {
-        action: [field_of(each) for each in options if each.flag and each.name != "as_json"]
-        for action, options in told.items()
-    }
-    action, refused = request.form.get("action", ""), ""
+    forms, refused = {action: _fields(action) for action in ("create", "raise")}, ""
+    action = request.form.get("action", "")
     if action in forms:
-        stated = read_fields(forms[action], request.form).items()
-        options = [word for name, value in stated for word in (f"--{name}", value)]
-        said = run(f"ledger {action}", desk().ledger, "--json", *options)
-        if not said.status:
-            return go("/ledger")
-        refused = said.refusal
+        stated = read_fields(forms[action], request.form)
+        options = [word for name, value in stated.items() for word in (f"--{name}", value)]
+        refused = "--who must be given: the history names whose decision it was."
+        if action == "create" or "who" in stated:
+            said = run(f"ledger {action}", desk().ledger, "--json", *options)
+            if not said.status:
+                return go("/ledger")
+            refused = said.refusal
     kept = Ledger(desk().ledger) if desk().ledger.is_file() else None
     charged = [] if kept is None else kept.releases()
     calendar = Counter((row["dataset"], row["time"][:7]) for row in charged)
@@ -164,9 +157,22 @@ def ledger() -> Answer:
     return page("ledger.html", refused, forms=forms, ledger=kept, calendar=calendar, files=files)
 
 
+def _fields(action: str) -> list[Field]:
+    """What a verb of the ledger asks; who raises a budget may be left out there, and not here."""
+    options = [each for each in declared_verbs()[f"ledger {action}"].told() if each.flag]
+    needed = [replace(each, default=REQUIRED) if each.name == "who" else each for each in options]
+    return [field_of(each) for each in needed if each.name != "as_json"]
+
+
 @PUBLISHING.get("/explore/", defaults={"template": "explore.html"})
 @PUBLISHING.get("/explore/<any(shown):template>")
 def explore(template: str) -> Answer:
     """Imaginary means of made-up curves."""
     with alone():
-        return explored(request.args, "explore.html" if "." in template else "shown.html", g.nonce)
+        found = explored(request.args)
+        whole = template == "explore.html"
+        # A page of its own has the words; else they are asked for when they are opened.
+        text, _ = (
+            page("explore.html", **found | {"words": True}) if whole else page("shown.html", **found)
+        )
+    return text, 422 if found["unusable"] else 200

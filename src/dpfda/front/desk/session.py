@@ -23,6 +23,8 @@ from dpfda.views.page import rendered
 
 Answer = AnyResponse | tuple[str, int]
 LEDGER = "budget.ledger"
+# Packages that have its pages.
+ROOMS = ("dpfda.front.desk", "dpfda.front.explorer")
 
 
 @dataclass
@@ -68,14 +70,14 @@ def desk() -> Desk:
     return asked
 
 
-def page(template: str, refused: str = "", status: int = 422, **shown: object) -> Answer:
+def page(template: str, refused: str = "", status: int = 422, **shown: object) -> tuple[str, int]:
     """A page; with a status of its own where something is refused."""
     here = desk()
     known: dict[str, Any] = {
         "place": here.guard.place, "mark": here.guard.mark, "nonce": g.nonce, "draft": here.draft,
         "refused": refused, "remarks": [], "wrong": None,
     }  # fmt: skip
-    text = rendered(template, __package__ or "", "dpfda desk", **known | shown)
+    text = rendered(template, ROOMS, "dpfda desk", **known | shown)
     return text, status if refused else 200
 
 

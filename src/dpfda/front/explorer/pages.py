@@ -1,8 +1,9 @@
-"""The explorer's page, and the part of it that changes, for what a form sent."""
+"""What the explorer's page shows for what a form sent."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from dpfda.command.running import typed
 from dpfda.front.explorer.imagined import (
@@ -16,38 +17,23 @@ from dpfda.front.explorer.imagined import (
 )
 from dpfda.front.explorer.shapes import SHAPES
 from dpfda.numerics.errors import DpfdaError
-from dpfda.views.page import rendered
 
 LIMITS = {"epsilon": EPSILON, "delta": DELTA, "curves": UNITS, "points": POINTS}
 
 
-def explored(sent: Mapping[str, str], template: str, nonce: str) -> tuple[str, int]:
-    """A page and its status.
+def explored(sent: Mapping[str, str]) -> dict[str, Any]:
+    """What its template is filled in with, as a whole or in the part that changes.
 
     sent: What the form says; text.
-    template: "explore.html" or "shown.html".
-    nonce: The mark of the page's own script.
     """
-    setting, imagined, refused = Setting(), None, None
+    setting, imagined, unusable = Setting(), None, ""
     try:
         setting = Setting.read(sent)
         imagined = setting.imagine()
     except DpfdaError as error:
-        refused = typed(error)
-    text = rendered(
-        template,
-        "dpfda.front.explorer",
-        "dpfda explore",
-        setting=setting.sent() | ({} if refused is None else dict(sent)),
-        imagined=imagined,
-        refused=refused,
-        shapes=SHAPES,
-        kernels=KERNELS,
-        neighbours=NEIGHBOURS,
-        limits=LIMITS,
-        narrow="narrow" in sent,
-        # A page of its own has them; else they are asked for when they are opened.
-        words=template == "explore.html" or "words" in sent,
-        nonce=nonce,
-    )
-    return text, 200 if refused is None else 422
+        unusable = typed(error)
+    return {
+        "setting": setting.sent() | (dict(sent) if unusable else {}), "imagined": imagined,
+        "unusable": unusable, "shapes": SHAPES, "kernels": KERNELS, "neighbours": NEIGHBOURS,
+        "limits": LIMITS, "narrow": "narrow" in sent, "words": "words" in sent,
+    }  # fmt: skip

@@ -53,7 +53,7 @@ def create(
 
 
 def show(file: Path, *, dataset: str | None = None, as_json: bool = False) -> None:
-    """Show budgets, what is spent and what is left, and the releases charged.
+    """Show budgets, what is spent and what is left, the releases charged, and who raised what and why.
 
     Parameters
     ----------

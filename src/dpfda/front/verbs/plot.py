@@ -61,12 +61,12 @@ def plot(
         ((_, release),) = releases.items()
         each = [place.strip() for place in given.split(",")]
         releases = {place: conditional(release, place) for place in each}
-    view = _difference(releases) if difference else _together(releases)
+    view = _difference(releases) if difference else together(releases)
     save_picture(lambda: draw(view), plot)
     say(f"drawn in {plot}")
 
 
-def _together(releases: dict[str, Release]) -> View:
+def together(releases: dict[str, Release]) -> View:
     """One view of one release; the lines of several in one, named by their files."""
     from dpfda.views import Curve
 
