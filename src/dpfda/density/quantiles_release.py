@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, overload
 
@@ -35,7 +35,7 @@ from dpfda.releases.bands import Asked
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.facts import Stated
 from dpfda.releases.shares import used_units
-from dpfda.views import Curve
+from dpfda.views import Curve, Line
 
 
 def _points_to_json(points: PublicPoints) -> dict[str, object]:
@@ -238,8 +238,12 @@ class ReleasedQuantiles(Release):
         return "how far a value is off depends on where others lie, which would cost more to publish"
 
     def view(self, level: float | None = LEVEL) -> Curve:
-        line = self._line("released quantiles", None)
-        return self._curve([replace(line, stroke="dotted", marked=True)])
+        shares, far, ends = np.array(self.levels), self.rank_bound(level or LEVEL), (None, None, "")
+        if level is not None and far is not None:
+            words = f"share of these {self.unit}s below, {100 * level:.4g}%"
+            ends = (np.maximum(shares - far, 0.0), np.minimum(shares + far, 1.0), words)
+        line = Line(self.values, shares, "released quantiles", *ends, stroke="dotted", marked=True)
+        return Curve((line,), self.value_label, self._axis_label(0), self.title, self.subtitle)
 
     @property
     def _subject(self) -> str:

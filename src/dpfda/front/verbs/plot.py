@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,19 +62,20 @@ def plot(
         ((_, release),) = releases.items()
         each = [place.strip() for place in given.split(",")]
         releases = {place: conditional(release, place) for place in each}
-    view = _difference(releases) if difference else _together(releases)
-    save_picture(lambda: draw(view), plot)
+    if len(releases) == 1 and not difference:
+        drawn = next(iter(releases.values())).plot
+    else:
+        view = _difference(releases) if difference else _together(releases)
+        drawn = partial(draw, view)
+    save_picture(drawn, plot)
     say(f"drawn in {plot}")
 
 
 def _together(releases: dict[str, Release]) -> View:
-    """One view of one release; the lines of several in one, named by their files."""
+    """The lines of several releases in one view, named by their files."""
     from dpfda.views import Curve
 
     views = {name: release.view() for name, release in releases.items()}
-    first = next(iter(views.values()))
-    if len(views) == 1:
-        return first
     curves = {name: view for name, view in views.items() if isinstance(view, Curve)}
     if len(curves) < len(views):
         raise ParameterError("F.json", "be curves where several are drawn in one", "an image")
