@@ -24,8 +24,8 @@ class ScoresAndOutcomes(Reader["TableColumns"]):
     def options(self) -> Sequence[Option]:
         return (
             o.FILE,
-            Option("score", "--score", "NAME", "Column with the score.", o.READING, default=REQUIRED),
-            Option("outcome", "--outcome", "NAME", "Column with the outcome: 0 or 1, False or True.",
+            Option("score", "--score", "COLUMN", "Column with the score.", o.READING, default=REQUIRED),
+            Option("outcome", "--outcome", "COLUMN", "Column with the outcome: 0 or 1, False or True.",
                    o.READING, default=REQUIRED),
             o.GROUPS, *o.NOTATION,
         )  # fmt: skip
