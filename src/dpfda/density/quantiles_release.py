@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, overload
 
@@ -238,11 +238,12 @@ class ReleasedQuantiles(Release):
         return "how far a value is off depends on where others lie, which would cost more to publish"
 
     def view(self, level: float | None = LEVEL) -> Curve:
-        shares, far, ends = np.array(self.levels), self.rank_bound(level or LEVEL), (None, None, "")
+        shares, far = np.array(self.levels), None if level is None else self.rank_bound(level)
+        line = Line(self.values, shares, "released quantiles", stroke="dotted", marked=True)
         if level is not None and far is not None:
+            low, high = np.maximum(shares - far, 0.0), np.minimum(shares + far, 1.0)
             words = f"share of these {self.unit}s below, {100 * level:.4g}%"
-            ends = (np.maximum(shares - far, 0.0), np.minimum(shares + far, 1.0), words)
-        line = Line(self.values, shares, "released quantiles", *ends, stroke="dotted", marked=True)
+            line = replace(line, lower=low, upper=high, band=words)
         return Curve((line,), self.value_label, self._axis_label(0), self.title, self.subtitle)
 
     @property

@@ -10,12 +10,12 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from dpfda.numerics.errors import ParameterError, needed
-from dpfda.numerics.parameters import shown
+from dpfda.numerics.parameters import shown, whole
 from dpfda.numerics.words import visible
 from dpfda.views.languages import ENGLISH, Language, numbered
 from dpfda.views.shapes import Curve, Image, Line, View
@@ -35,7 +35,10 @@ FOOT = 0.15
 # Columns of a title over an axis of the usual width in inches, fewer over a narrower one; and of a
 # legend to an inch.
 TITLE_COLUMNS, USUAL, LEGEND_COLUMNS = 80, 5.4, 11
-CORNERS, MARGIN = ("upper right", "upper left", "lower left", "lower right"), 12
+Place = Literal["upper right", "upper left", "lower left", "lower right", "best"]
+# Where a legend may stand, and how far, in pixels, from any line.
+PLACES: tuple[Place, ...] = ("upper right", "upper left", "lower left", "lower right", "best")
+MARGIN = 12
 # Properties of a text of matplotlib that holds words of people: no formula, no TeX.
 PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}
 # Columns of the label beside a bar of colours.
@@ -125,7 +128,7 @@ def draw_panels(views: Sequence[View], language: str = ENGLISH, columns: int = A
     """
     if len(views) == 1:
         return draw(views[0], None, language)
-    first, across = views[0], min(columns, len(views))
+    first, across = views[0], min(whole(columns, "columns", 1), len(views))
     down = -(-len(views) // across)
     figure = _new_axis(first).get_figure(root=True)
     assert figure is not None  # noqa: S101
@@ -259,7 +262,7 @@ def _write_legend(axis: Axes, columns: int) -> None:
     for text in legend.get_texts():
         _write(text, *_balanced(text.get_text(), columns))
     paths = [line.get_transform().transform_path(line.get_path()) for line in axis.lines]
-    for place in (*CORNERS, "best"):
+    for place in PLACES:
         if not any(
             path.intersects_bbox(legend.get_window_extent().padded(MARGIN), filled=False)
             for path in paths
