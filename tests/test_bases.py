@@ -16,6 +16,7 @@ from dpfda.bases import CosineBasis, FourierBasis, KernelBasis, LegendreBasis, S
 from dpfda.bases.grids import quadrature_weights
 from dpfda.bases.kernel import fix_signs
 from dpfda.bases.kernels import (
+    as_scikit_learn,
     default_kernel,
     kernel_decay,
     kernel_from_json,
@@ -630,11 +631,13 @@ class TestOwnMatern:
     own = default_kernel((2.0, 26.0))
     theirs = Matern(0.3 * 24.0, nu=2.5) + ConstantKernel(0.01) * Matern(0.3 * 24.0, nu=1.5)
 
-    @pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])
+    @pytest.mark.parametrize("nu", [0.5, 1.5, 2.5, math.inf])
     def test_values_are_those_of_scikit_learn(self, nu: float) -> None:
+        one = RBF(3.0) if math.isinf(nu) else Matern(3.0, nu=nu)
         at = 24 * np.sort(np.random.default_rng(1).uniform(size=60))
         for own, theirs in (
-            (MaternSum((MaternTerm(2.0, 3.0, nu),)), ConstantKernel(2.0) * Matern(3.0, nu=nu)),
+            (MaternSum((MaternTerm(2.0, 3.0, nu),)), ConstantKernel(2.0) * one),
+            (MaternSum((MaternTerm(1.0, 3.0, nu),)), one),
             (self.own, self.theirs),
         ):
             found = kernel_function(own)(at, at[:9])
@@ -643,6 +646,10 @@ class TestOwnMatern:
             assert kernel_to_json(own) == kernel_to_json(theirs)
             assert MaternSum.from_json(kernel_to_json(theirs)) == own
             assert kernel_decay(own) == kernel_decay(theirs)
+            assert own == theirs
+            assert as_scikit_learn(own) == theirs
+        assert self.own.length_scale == math.inf
+        assert MaternSum((MaternTerm(2.0, 3.0, nu),)) != one
 
     def test_a_mean_with_either_is_planned_alike(self) -> None:
         grid = np.linspace(0, 1, 30)
@@ -656,7 +663,7 @@ class TestOwnMatern:
     @pytest.mark.parametrize(
         "written",
         [
-            {"name": "RBF", "length_scale": 1.0},
+            {"name": "RBF", "length_scale": -1.0},
             {"name": "Matern", "length_scale": 1.0, "nu": 0.7},
             {"name": "Matern", "length_scale": -1.0, "nu": 1.5},
             {

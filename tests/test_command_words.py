@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dpfda import PrivateCovariance, PrivateMean
+from dpfda import Ledger, PrivateCovariance, PrivateMean
 from dpfda.command.declared import SHORT
 from dpfda.command.running import typed
 from dpfda.errors import DataError, DpfdaError, ParameterError
 from dpfda.front.app import app
 from dpfda.front.verbs import declared_verbs
+from dpfda.privacy.guarantees import PureDP
 
 CURVES = 0.5 + 0.2 * np.sin(np.linspace(0, 3, 12)) + np.linspace(-0.1, 0.1, 40)[:, None]
 VERBS = declared_verbs()
@@ -70,10 +71,20 @@ def test_letters_do_what_the_words_do(folder):
         ("dpfda compare values.csv --groups 0", set()),
         ("dpfda compare nothing.csv --by w", set()),
         ("dpfda density --column a:0:1 --mechanism k", {"kernel"}),
+        ("dpfda mean --mechanism k", {"knorm"}),
+        ("dpfda mean --ledger budget.ledger --dataset s", {"scans-2025", "scans-2026"}),
+        ("dpfda ledger show budget.ledger --dataset scans-2026", {"scans-2026"}),
+        ("dpfda mean --ledger curves.csv --dataset s", set()),
+        ("dpfda mean --groups person --unit p", {"person"}),
+        ("dpfda show --language d", {"de"}),
+        ("dpfda test --look-for b", {"bend", "bumps"}),
+        ("dpfda classify --loss s", {"squared"}),
     ],
 )
 def test_a_shell_is_told_how_words_go_on(typed, offered, folder):
     np.savetxt("values.csv", CURVES, delimiter=",")
+    for name in ("scans-2025", "scans-2026"):
+        Ledger("budget.ledger").create(name, PureDP(1))
     asked = {"_DPFDA_COMPLETE": "complete_bash", "COMP_WORDS": typed}
     asked["COMP_CWORD"] = str(len(typed.split()) - 1)
     made = subprocess.run(

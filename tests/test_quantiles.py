@@ -332,12 +332,18 @@ def test_a_release_answers_for_its_levels_alone() -> None:
         release(0.2)
     assert release.rank_bound(0.5) < release.rank_bound(0.99) < 1
     assert release.table().columns["value"].tolist() == release.values.tolist()
+    (line,), far = release.view(0.9).lines, release.rank_bound(0.9)
+    assert line.points.tolist() == release.values.tolist()
+    np.testing.assert_allclose(line.upper, np.minimum(np.array(release.levels) + far, 1))
+    np.testing.assert_allclose(line.lower, np.maximum(np.array(release.levels) - far, 0))
+    assert release.view(None).lines[0].lower is None
 
 
 def test_what_the_number_of_units_is_private_for_says_none() -> None:
     made = PrivateQuantiles(1.0, domain=(0, 1), neighbours="add-remove", unit="person")
     release = made.fit(np.linspace(0, 1, 347)).release_
     assert release.public_size is release.spreads is release.rank_bound() is None
+    assert release.view().lines[0].lower is None
     written = json.dumps({**release.to_json(), "release_id": ""})
     # Among the numbers of the file, none of which is the median.
     assert not re.search(r"(?<![\d.])347(?![\d])", written)

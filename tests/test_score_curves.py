@@ -470,7 +470,8 @@ def test_a_picture_has_three_panels_and_words_say_the_area(release) -> None:
     first = release.plot()
     titles = [axis.get_title() for axis in first.figure.axes]
     assert len(titles) == 3
-    assert titles[1:] == ["Calibration", "Decision curve (0: treat nobody)"]
+    assert titles == ["", "Calibration", "Decision curve (0: treat nobody)"]
+    assert first.figure.get_suptitle().startswith(release.title)
     _, own = pyplot.subplots()
     assert release.plot(own) is own
     pyplot.close("all")

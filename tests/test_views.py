@@ -43,6 +43,36 @@ def test_a_curve_shows_its_lines_bands_and_words():
     assert axis.get_title() == "Mean load of 5 homes\n1-DP"
 
 
+def test_a_legend_covers_no_line_where_bands_fill_the_picture():
+    at = np.linspace(0, 2, 201)
+    for values in (1 - at, np.zeros(201), at - 1):
+        filled = Line(at, values, "difference", np.full(201, -6.0), np.full(201, 6.0), "band, 95%")
+        axis = draw(Curve((filled,), "t", "x", "Difference", baseline=0.0))
+        axis.figure.canvas.draw()
+        box = axis.get_legend().get_window_extent()
+        paths = [line.get_transform().transform_path(line.get_path()) for line in axis.get_lines()]
+        assert not any(path.intersects_bbox(box, filled=False) for path in paths)
+
+
+def test_a_heat_map_has_a_title_and_a_guarantee_of_one_line_each():
+    title = "Covariance function of 364 days: temperature; each day is protected"
+    promise = "1-differential privacy (pure): odds about one day change at most 2.72-fold"
+    image = Image(np.eye(4), ((0, 1), (0, 1)), "s", "t", "u", title, promise, square=True)
+    axis = draw(image)
+    assert axis.get_title() == f"{title}\n{promise}"
+    axis.figure.canvas.draw()
+    assert axis.title.get_window_extent().x0 >= 0
+    assert axis.title.get_window_extent().x1 <= axis.figure.bbox.x1
+
+
+def test_marked_points_have_bars_and_no_band_between_them():
+    line = Line(AT, AT, "measured", AT - 0.1, AT + 0.2, "range", marked=True)
+    axis = draw(Curve((line,), "t", "x", "Points"))
+    (bars,) = axis.collections
+    ends = np.array([segment[:, 1] for segment in bars.get_segments()])
+    np.testing.assert_allclose(ends, np.column_stack([AT - 0.1, AT + 0.2]))
+
+
 def test_an_image_has_its_first_variable_to_the_right_and_its_second_upwards():
     values = np.arange(6.0).reshape(3, 2)
     axis = draw(Image(values, ((0, 3), (10, 12)), "s", "t", "units", "Image", floor=0.0))

@@ -21,7 +21,6 @@ from dpfda.bases.grids import (
     quadrature_weights,
 )
 from dpfda.bases.kernels import (
-    default_kernel,
     is_differentiable,
     kernel_decay,
     kernel_from_json,
@@ -268,9 +267,7 @@ class KernelBasis:
         grid, domain, weights = grid_from_json(written)
         grid, weights = frozen(grid), frozen(weights)
         if written["kernel"] is not None:
-            own = MaternSum.from_json(written["kernel"])
-            is_default = own == default_kernel(domain)
-            kernel = own if is_default else kernel_from_json(written["kernel"])
+            kernel = MaternSum.from_json(written["kernel"]) or kernel_from_json(written["kernel"])
         elif kernel is None:
             raise StorageError(
                 "The release was made with a custom kernel, which a file cannot hold. "

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpfda.bases.matern import MaternSum, MaternTerm, is_scikit_learn_kernel, matern_terms
+from dpfda.bases.matern import (
+    POLYNOMIALS,
+    RBF,
+    MaternSum,
+    MaternTerm,
+    is_scikit_learn_kernel,
+    matern_terms,
+)
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import mapping, number
 from dpfda.numerics.errors import ParameterError
@@ -37,7 +44,7 @@ def _parameters() -> dict[type[object], tuple[str, ...]]:
     }
 
 
-def parse_kernel(text: str, domain_range: tuple[float, float]) -> Kernel:
+def parse_kernel(text: str, domain_range: tuple[float, float]) -> MaternSum | Kernel:
     """Read ``matern:RANGE:NU``, ``rbf:RANGE`` or ``exponential:RANGE``.
 
     RANGE is in units of the domain, or a percentage of its length (``matern:10%:1.5``).
@@ -60,9 +67,11 @@ def parse_kernel(text: str, domain_range: tuple[float, float]) -> Kernel:
         raise ParameterError("kernel", "have numbers after the colons", repr(text)) from None
     if not (math.isfinite(length) and length > 0 and nu > 0):
         raise ParameterError("kernel", "have a positive range and smoothness", repr(text))
+    if name == "rbf" or nu in POLYNOMIALS:
+        return MaternSum((MaternTerm(1.0, length, RBF if name == "rbf" else nu),))
     from sklearn.gaussian_process import kernels as sk
 
-    return sk.RBF(length) if name == "rbf" else sk.Matern(length, nu=nu)
+    return sk.Matern(length, nu=nu)
 
 
 def default_kernel(domain_range: tuple[float, float]) -> MaternSum:
@@ -115,7 +124,7 @@ def kernel_function(kernel: object) -> KernelFunction:
 
 def kernel_decay(kernel: object) -> float | None:
     """Exponent a of lambda_j ~ j^-a on an interval: 2 nu + 1 for Matern; None where unknown."""
-    terms = matern_terms(kernel)
+    terms = matern_terms(kernel, RBF)
     if terms is not None:
         # The slowest: with A and B positive, A + B has at least the eigenvalues of each.
         return min(2 * term.nu + 1 for term in terms)
@@ -124,7 +133,7 @@ def kernel_decay(kernel: object) -> float | None:
     from sklearn.gaussian_process import kernels as sk
 
     if isinstance(kernel, sk.RBF):
-        # Matern is derived from it.
+        # Matern, here of another order, is derived from it.
         return 2 * float(getattr(kernel, "nu", math.inf)) + 1
     if isinstance(kernel, sk.Product):
         parts = {type(kernel.k1): kernel.k1, type(kernel.k2): kernel.k2}
@@ -170,6 +179,11 @@ def kernel_from_json(written: object) -> Kernel:
     if kind is None:
         raise ParameterError("kernel name", f"be one of {sorted(by_name)}", repr(written))
     return kind(**{name: _value_from_json(name, entries[name]) for name in _parameters()[kind]})
+
+
+def as_scikit_learn(kernel: MaternSum | Kernel) -> Kernel:
+    """The same kernel as one of scikit-learn's."""
+    return kernel_from_json(kernel.to_json()) if isinstance(kernel, MaternSum) else kernel
 
 
 def _value_from_json(name: str, value: object) -> Kernel | float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -84,11 +84,8 @@ class Option:
         return [word for word in words if len(words) > 1 and CHOICE.fullmatch(word)]
 
     def completed(self, ctx: typer.Context, incomplete: str) -> list[str]:
-        """Words that it may be and that begin so: choices, or columns of the file that is named."""
-        from dpfda.command.files import named_columns
-
-        file, decimal = ctx.params.get("file"), ctx.params.get("decimal") or "."
-        known = self.choices or (named_columns(file, decimal) if isinstance(file, Path) else ())
+        """Words that it may be and that begin so: choices, or what is public of what was typed."""
+        known = self.choices or OFFERED.get(self.name, _columns)(ctx.params)
         return [word for word in known if word.startswith(incomplete)]
 
     def parameter(self) -> inspect.Parameter:
@@ -96,7 +93,7 @@ class Option:
         words: dict[str, Any] = {"help": self.help.replace("[", "\\["), "rich_help_panel": self.panel}
         if self.type is not bool:
             words |= {"metavar": self.metavar, "envvar": self.envvar}
-        if self.choices or COLUMN.match(self.metavar):
+        if self.choices or self.name in OFFERED or COLUMN.match(self.metavar):
             words["autocompletion"] = self.completed
         flags = [flag for flag in (self.flag, SHORT.get(self.flag)) if flag]
         info = (typer.Option if self.flag else typer.Argument)(*flags, **words)
@@ -130,6 +127,37 @@ class Declared(Protocol):
     def told(self) -> Sequence[Option]: ...
 
     def run(self, given: Given, /) -> None: ...
+
+
+def _columns(typed: Mapping[str, Any]) -> Sequence[str]:
+    """Columns of the file."""
+    from dpfda.command.files import named_columns
+
+    file, decimal = typed.get("file"), typed.get("decimal") or "."
+    return named_columns(file, decimal) if isinstance(file, Path) else ()
+
+
+def _datasets(typed: Mapping[str, Any]) -> Sequence[str]:
+    """Data sets of the ledger, which is the file where no other is asked for."""
+    from dpfda.command.accounts import named_datasets
+
+    return named_datasets(typed["ledger"] if "ledger" in typed else typed.get("file"))
+
+
+def _mechanisms(_typed: Mapping[str, Any]) -> Sequence[str]:
+    """Names of mechanisms."""
+    from dpfda.mechanisms import mechanisms
+
+    return ["auto", *mechanisms()]
+
+
+# What a shell offers for an option that has no choices, by its name.
+OFFERED: dict[str, Callable[[Mapping[str, Any]], Sequence[str]]] = {
+    "dataset": _datasets,
+    "mechanism": _mechanisms,
+    "basis": lambda _: ("matern:", "rbf:", "exponential:"),
+    "unit": lambda typed: (typed.get("groups") or typed.get("id") or "record",),
+}
 
 
 def _typed(words: str, flags: Mapping[str, str]) -> str:

@@ -50,7 +50,7 @@ PARAMETERS = _table(
         PRIVACY, default="0",
     ),
     Option("rho", "--rho", "R", f"{DOCSTRING} Example: 0.05", PRIVACY, default=None),
-    Option("look_for", "--look-for", "WHAT", panel=PRIVACY),
+    Option("look_for", "--look-for", panel=PRIVACY),
     Option("neighbours", "--neighbours", panel=PRIVACY),
     Option("public_size", "--public-size", "N", panel=PRIVACY, type=int),
     Option("mechanism", "--mechanism", panel=PRIVACY),

@@ -178,7 +178,7 @@ class PrivateCovariance(SecondMoments):
         below 30,000, and else a mean that is released first. With "bound" the middle of the bound: a
         second moment. With the length of deviations, and the shares of the budget for mean and length,
         in a `dpfda.covariance.strategies.Center`.
-    mechanism : "auto", "coupled", "wishart", "knorm", "gaussian" or MatrixNoise
+    mechanism : {"auto", "coupled", "wishart", "knorm", "gaussian"} or MatrixNoise
         Law of the noise; with the number of basis functions and shrinkage in a
         `dpfda.covariance.strategies.MatrixNoise`.
     basis, domain, unit, reading, ledger

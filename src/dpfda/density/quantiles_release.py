@@ -35,7 +35,7 @@ from dpfda.releases.bands import Asked
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.facts import Stated
 from dpfda.releases.shares import used_units
-from dpfda.views import Curve
+from dpfda.views import Curve, Line
 
 
 def _points_to_json(points: PublicPoints) -> dict[str, object]:
@@ -238,8 +238,13 @@ class ReleasedQuantiles(Release):
         return "how far a value is off depends on where others lie, which would cost more to publish"
 
     def view(self, level: float | None = LEVEL) -> Curve:
-        line = self._line("released quantiles", None)
-        return self._curve([replace(line, stroke="dotted", marked=True)])
+        shares, far = np.array(self.levels), None if level is None else self.rank_bound(level)
+        line = Line(self.values, shares, "released quantiles", stroke="dotted", marked=True)
+        if level is not None and far is not None:
+            low, high = np.maximum(shares - far, 0.0), np.minimum(shares + far, 1.0)
+            words = f"share of these {self.unit}s below, {100 * level:.4g}%"
+            line = replace(line, lower=low, upper=high, band=words)
+        return Curve((line,), self.value_label, self._axis_label(0), self.title, self.subtitle)
 
     @property
     def _subject(self) -> str:

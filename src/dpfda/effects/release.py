@@ -20,6 +20,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import label
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
+from dpfda.privacy.words import first_up
 from dpfda.releases import entries as file
 from dpfda.releases.banded import Valued
 from dpfda.releases.bands import Asked, Band, Limits, settled
@@ -322,6 +323,12 @@ class ReleasedFunctionalRegression(Valued):
     def view(self, level: float | None = LEVEL) -> Curve:
         lines = [each._line(name, level) for name, each in self.shown.items()]
         return self._curve(lines, baseline=0.0 if self.is_effect else None)
+
+    def panels(self, level: float | None = LEVEL) -> tuple[Curve, ...]:
+        """Views of mean curves, and of the coefficient function of each covariate."""
+        parts = () if self.term or self.place else [self[term] for term in self.terms[1:]]
+        short = [replace(each.view(level), title=first_up(each._subject), subtitle="") for each in parts]
+        return (self.view(level), *short)
 
     @property
     def _subject(self) -> str:

@@ -79,7 +79,7 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
     classes : (first, second, ...) or "from-y"
         The public classes; of two, the decision function is positive for the second. A record of any
         other is unusable (`reading`). "from-y" declares that the set of labels in y is public.
-    loss : "auto", "hinge", "logistic", "squared", "hinge:0.5" or Loss
+    loss : {"auto", "hinge", "logistic", "squared"}, "hinge:0.5" or Loss
         The hinge's corner is rounded by an arc, whose length may follow. "auto" is logistic where there
         is a delta, else the hinge; for more than two classes the square where n epsilon is large.
     solver : {"auto", "table", "objective", "output", "sums", "means", "gradient"} or Solving

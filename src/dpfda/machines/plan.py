@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpfda.bases.kernels import parse_kernel
+from dpfda.bases.kernels import as_scikit_learn, parse_kernel
 from dpfda.bases.ordinary import Outlook
 from dpfda.machines.defaults import (
     SOLVERS,
@@ -342,7 +342,8 @@ def _features(
         return LinearFeatures.of_waves(inputs, most)
     if count is None:
         count = default_components(inputs, units, guarantee, functions, descent)
-    kernel = parse_kernel(kernel, (0.0, 1.0)) if isinstance(kernel, str) else kernel
+    if isinstance(kernel, str):
+        kernel = as_scikit_learn(parse_kernel(kernel, (0.0, 1.0)))
     kernel = default_kernel(inputs, classes) if kernel is None else kernel
     if kind == "fourier":
         return FourierFeatures.drawn(kernel, inputs, count, chosen.seed)

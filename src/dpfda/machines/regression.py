@@ -36,7 +36,7 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         As in `dpfda.PrivateKernelClassifier`.
     target_bounds : (lower, upper)
         Public bounds of the target, in its units; targets are clipped to them. No default.
-    loss : "auto", "huber", "squared", "huber:0.5" or Loss
+    loss : {"auto", "huber", "squared"}, "huber:0.5" or Loss
         "auto" is huber, or squared for the sums. At the same budget huber needs far less noise, since
         its slope is bounded. Where the square turns
         into a line may follow the word, on the scale of targets in [-1, 1].

@@ -29,7 +29,6 @@ from functools import lru_cache
 from typing import ClassVar, Self
 
 import numpy as np
-import scipy
 from flint import arb
 from numpy.typing import ArrayLike
 
@@ -176,7 +175,7 @@ class KNormNoise(VectorLaw):
 
     def mixture(self) -> NoiseMixture:
         ends = np.cumsum(self.block_sizes).tolist()
-        made = {size: factor(size, scipy.stats.chi2(size + 1)) for size in set(self.block_sizes)}
+        made = {size: factor(size, (size + 1) / 2, 2.0) for size in set(self.block_sizes)}
         blocks = tuple(
             Block(end - size, end, made[size].factors, made[size].logs)
             for size, end in zip(self.block_sizes, ends, strict=True)

@@ -68,7 +68,7 @@ class InBox(ScaledLaw):
 
     def mixture(self) -> NoiseMixture:
         """Close to it: a uniform coordinate is replaced by a normal one of the same variance."""
-        lengths = factor(self.components, scipy.stats.gamma(self.sides + 1))
+        lengths = factor(self.components, self.sides + 1)
         block = Block(0, self.components, lengths.factors**2 / 3, lengths.logs)
         return one_factor(self.scales, block)
 
@@ -158,7 +158,7 @@ class EllipsoidNoise(ScaledLaw):
         return block_loss(self.components, requested)
 
     def mixture(self) -> NoiseMixture:
-        return one_factor(self.scales, factor(self.components, scipy.stats.chi2(self.components + 1)))
+        return one_factor(self.scales, factor(self.components, (self.components + 1) / 2, 2.0))
 
     def log_density(self, points: Floats) -> Floats:
         return -np.asarray(np.linalg.norm(points / self.sizes, axis=-1))

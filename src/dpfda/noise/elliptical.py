@@ -122,9 +122,9 @@ class EllipticalNoise(VectorLaw):
 
     def mixture(self) -> NoiseMixture:
         if self.mixing == "laplace":
-            block = factor(self.size, scipy.stats.expon())
+            block = factor(self.size, 1.0)
         else:
-            squares = factor(self.size, scipy.stats.chi2(self.degrees))
+            squares = factor(self.size, self.degrees / 2, 2.0)
             block = Block(0, self.size, self.degrees / squares.factors, squares.logs)
         return one_factor(np.full(self.size, float(self.scale)), block)
 

@@ -137,10 +137,10 @@ def _appendix(told: Mapping[str, Mapping[str, Sequence[str]]]) -> Section:
 def _picture(release: Published) -> Picture | None:
     """What can be drawn of a release: nothing on three axes, or of numbers without a place."""
     try:
-        view = release.view()
+        views = release.panels()
     except DpfdaError:
         return None
-    return Picture(view, f"{release.title}. {in_short(release.certificate)}.")
+    return Picture(views, f"{release.title}. {in_short(release.certificate)}.")
 
 
 def _decisions(releases: Mapping[str, Published]) -> Section:

@@ -19,7 +19,7 @@ from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import cautions, caveats, claim, first_up, in_short, number
 from dpfda.releases.bands import Asked, Band, Of, check_of
 from dpfda.releases.facts import BandFact, Claim, Facts, Stated
-from dpfda.views import Curve, Image, Line, Table, View, draw, to_frame
+from dpfda.views import Curve, Image, Line, Table, View, draw, draw_panels, to_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -226,8 +226,15 @@ class Published(Certified):
         raise ParameterError("release", "be of a kind that can be drawn", type(self).__name__, remedy)
 
     def plot(self, ax: Axes | None = None, level: float | None = LEVEL) -> Axes:
-        """Draw it on a matplotlib axis; `level` is that of bands, None draws none."""
-        return draw(self.view(level), ax)
+        """Draw it; on an axis of matplotlib that is given the first of its panels alone.
+
+        `level` is that of bands, None draws none.
+        """
+        return draw_panels(self.panels(level)) if ax is None else draw(self.view(level), ax)
+
+    def panels(self, level: float | None = LEVEL) -> tuple[View, ...]:
+        """Views that a picture has beside each other: `view` first, and by default alone."""
+        return (self.view(level),)
 
     def _line(self, label: str, level: float | None) -> Line:
         """A curve with its band, over one variable."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,10 +25,7 @@ from dpfda.releases.findings import Estimate
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import NoisyShares, used_units
 from dpfda.scores.tables import areas, below, between, consistent, group_starts, share_ends
-from dpfda.views import Curve, Line, draw, draw_panels
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from dpfda.views import Curve, Line
 
 POINTS, DRAWS = 201, 4000
 STATED: tuple[Of, ...] = ("sample", "population")
@@ -355,10 +352,6 @@ class ReleasedScoreCurves(Valued):
             views.append(Curve(lines, *axes, title, baseline=0.0))
         return tuple(views)
 
-    def plot(self, ax: Axes | None = None, level: float | None = LEVEL) -> Axes:
-        """Draw ROC, calibration and decision curves; on an axis that is given the first alone."""
-        return draw_panels(self.panels(level)) if ax is None else draw(self.view(level), ax)
-
     @property
     def public_units(self) -> int | None:
         return None if self.neighbours is Neighbours.ADD_REMOVE else self.shares.public_size
@@ -374,7 +367,7 @@ class ReleasedScoreCurves(Valued):
         own = f"the ROC curve of these {self.unit}s"
         all_like = f"the ROC curve of a population that these {self.unit}s are a sample of"
         return (
-            Claim("sample", own, "in shares", legend=own, among="releases"),
+            Claim("sample", own, "in shares", legend="the ROC curve", among="releases"),
             Claim("population", all_like, "in shares", legend="the population's", among="samples"),
         )
 

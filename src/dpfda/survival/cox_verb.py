@@ -87,7 +87,7 @@ VERB = Publication(
     without=("missing", "standardize"),
     options=(
         *CODES,
-        Option("strata", "--stratum", "NAME", "A covariate with levels that gets baselines of its own "
+        Option("strata", "--stratum", "COLUMN", "A covariate with levels that gets baselines of its own "
                "and no hazard ratio. Repeat it.", o.MODEL, list[str], None),
         Option("cells", "--cells", "M", panel=o.CURVE, type=int),
         Option("step", "--step", "D", panel=o.CURVE, type=float, default=None),

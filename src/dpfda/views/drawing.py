@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from dpfda.numerics.errors import ParameterError, needed
-from dpfda.numerics.parameters import shown
+from dpfda.numerics.parameters import shown, whole
 from dpfda.numerics.words import visible
 from dpfda.views.languages import ENGLISH, Language, numbered
 from dpfda.views.shapes import Curve, Image, Line, Panels, View
@@ -26,15 +27,20 @@ if TYPE_CHECKING:
 
 # Okabe & Ito (2008): eight colours that people without full colour vision tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
-WIDTH, HEIGHT, SQUARE, PANEL = 7.0, 4.2, 5.6, 4.6
+WIDTH, HEIGHT, SQUARE, PANEL, ACROSS = 7.0, 4.2, 4.8, 4.6, 3
 # Of one of many small pictures; and the share of it that is left to the next.
 SMALL, GAP = (1.5, 1.0), 0.08
 # Opacity of what is faded.
 PALE = 0.3
 # Share of the height that a line at the foot takes.
 FOOT = 0.15
-# Columns of a title over an axis of the usual width in inches; fewer over a narrower one.
-TITLE_COLUMNS, SQUARE_COLUMNS, USUAL = 80, 60, 5.4
+# Columns of a title over an axis of the usual width in inches, fewer over a narrower one; and of a
+# legend to an inch.
+TITLE_COLUMNS, USUAL, LEGEND_COLUMNS = 80, 5.4, 11
+Place = Literal["upper right", "upper left", "lower left", "lower right", "best"]
+# Where a legend may stand, and how far, in pixels, from any line.
+PLACES: tuple[Place, ...] = ("upper right", "upper left", "lower left", "lower right", "best")
+MARGIN = 12
 # Properties of a text of matplotlib that holds words of people: no formula, no TeX.
 PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}
 # Columns of the label beside a bar of colours.
@@ -78,18 +84,16 @@ def draw(view: View, ax: Axes | None = None, language: str = ENGLISH) -> Axes:
     """
     said = Language(language)
     axis = given_axis(ax) or _new_axis(view)
+    figure = axis.get_figure(root=True)
+    inches = axis.get_window_extent().width / (figure.dpi if figure is not None else 100.0)
     _fill(view, axis)
+    _write_legend(axis, max(20, int(LEGEND_COLUMNS * inches)))
     rows = isinstance(view, Image) and view.rows
     _write(axis.xaxis.label, view.y_label if rows else view.x_label)
     _write(axis.yaxis.label, view.x_label if rows else view.y_label)
-    figure = axis.get_figure(root=True)
-    inches = axis.get_window_extent().width / (figure.dpi if figure is not None else 100.0)
     # What is shown of how much.
     ends = said.text(_spoken_part(view))
-    columns = min(
-        SQUARE_COLUMNS if isinstance(view, Image) and (view.square or view.rows) else TITLE_COLUMNS,
-        max(20, int(TITLE_COLUMNS * inches / USUAL)),
-    )
+    columns = min(TITLE_COLUMNS, max(20, int(TITLE_COLUMNS * inches / USUAL)))
     lines = _balanced(view.title, columns) + _balanced(f"{view.subtitle}{ends}", columns)
     # In the middle, where a title of the caller's own takes its place.
     pad = 16.0 if isinstance(view, Panels) else None
@@ -119,15 +123,27 @@ def draw_beside(views: tuple[View, View], ax: Axes | None = None) -> tuple[Axes,
     return draw(views[0], first), draw(views[1], second)
 
 
-def draw_panels(views: Sequence[View]) -> Axes:
-    """Draw views beside each other in a new figure, each with scales of its own; gives the first."""
-    first = _new_axis(views[0])
-    figure = first.get_figure(root=True)
+def draw_panels(views: Sequence[View], language: str = ENGLISH, columns: int = ACROSS) -> Axes:
+    """Draw views in a new figure, each with scales of its own, under the title of the first.
+
+    columns: How many stand beside each other, at most.
+    Gives the first axis.
+    """
+    if len(views) == 1:
+        return draw(views[0], None, language)
+    first, across = views[0], min(whole(columns, "columns", 1), len(views))
+    down = -(-len(views) // across)
+    figure = _new_axis(first).get_figure(root=True)
     assert figure is not None  # noqa: S101
     figure.clear()
-    figure.set_size_inches(PANEL * len(views), HEIGHT)
-    axes = figure.subplots(1, len(views), squeeze=False)[0]
-    return [draw(view, axis) for view, axis in zip(views, axes, strict=True)][0]  # noqa: RUF015
+    figure.set_size_inches(PANEL * across, HEIGHT * down)
+    untitled = replace(first, title="", subtitle="")
+    places = [(view, figure.add_subplot(down, across, at + 1)) for at, view in enumerate(views)]
+    axes = [draw(untitled if view is first else view, axis, language) for view, axis in places]
+    columns = int(TITLE_COLUMNS * PANEL * across / WIDTH)
+    lines = _balanced(first.title, columns) + _balanced(first.subtitle, columns)
+    _write(figure.suptitle("", fontsize="medium"), *lines)
+    return axes[0]
 
 
 def _write(text: Text, *lines: str) -> None:
@@ -181,7 +197,7 @@ def _new_axis(view: View) -> Axes:
     with needed("matplotlib", "plot", "A plot"):
         from matplotlib import pyplot
     even = isinstance(view, Image) and (view.square or view.rows)
-    size = (SQUARE, 0.85 * SQUARE) if even else (WIDTH, HEIGHT)
+    size = (WIDTH, SQUARE if even else HEIGHT)
     if isinstance(view, Panels):
         small = SMALL[0] * len(view.columns), SMALL[1] * len(view.rows) + 1.4
         size = max(size[0], small[0]), max(size[1], small[1])
@@ -212,9 +228,12 @@ def _(view: Curve, axis: Axes) -> None:
     for line, colour in drawn:
         if line.lower is not None and line.upper is not None:
             label = _label(line.band) if line.band not in bands else "_nolegend_"
-            axis.fill_between(
-                line.points, line.lower, line.upper, color=colour, alpha=0.2, linewidth=0, label=label
-            )
+            ends = (line.points, line.lower, line.upper)
+            if line.marked:
+                # Between its points nothing is known.
+                axis.vlines(*ends, color=colour, alpha=0.4, linewidth=4, label=label)
+            else:
+                axis.fill_between(*ends, color=colour, alpha=0.2, linewidth=0, label=label)
             bands.add(line.band)
     if view.baseline is not None:
         axis.axhline(view.baseline, color="0.5", linewidth=0.8, zorder=0)
@@ -239,8 +258,23 @@ def _(view: Curve, axis: Axes) -> None:
         )
     if view.below is not None:
         _numbers_below(axis, *view.below)
-    for text in axis.legend(fontsize="small", loc="best").get_texts():
-        _write(text, text.get_text())
+
+
+def _write_legend(axis: Axes, columns: int) -> None:
+    """What lines and bands are, where no line is covered: rather a part of a band."""
+    if not axis.get_legend_handles_labels()[1]:
+        return
+    legend = axis.legend(fontsize="small", loc="best")
+    for text in legend.get_texts():
+        _write(text, *_balanced(text.get_text(), columns))
+    paths = [line.get_transform().transform_path(line.get_path()) for line in axis.lines]
+    for place in PLACES:
+        if not any(
+            path.intersects_bbox(legend.get_window_extent().padded(MARGIN), filled=False)
+            for path in paths
+        ):
+            return
+        legend.set_loc(place)
 
 
 @_fill.register(Panels)
@@ -257,8 +291,6 @@ def _(view: Panels, axis: Axes) -> None:
         place = column / across, 1 - (row + 1) / down, (1 - GAP) / across, (1 - GAP) / down
         panel = axis.inset_axes(place)
         _fill(Curve((line,), "", "", "", behind=view.behind, baseline=view.baseline), panel)
-        if (own := panel.get_legend()) is not None:
-            own.remove()
         panel.set(ylim=(low - room, high + room))
         panel.locator_params(nbins=4)
         lowest = max(r for r, c in view.places if c == column)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from dpfda.numerics.errors import needed
 from dpfda.numerics.words import visible
-from dpfda.views.drawing import draw
+from dpfda.views.drawing import draw, draw_panels
 from dpfda.views.languages import ENGLISH, IN_ENGLISH, Language
 from dpfda.views.shapes import View
 
@@ -20,16 +20,18 @@ if TYPE_CHECKING:
 
 # Package with the templates that others include.
 HERE = "dpfda.views"
+# How many views stand beside each other, at most.
+ABREAST = 2
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A view on a page.
+    """Views on a page, beside each other.
 
     caption: What is seen; also what is read out to those who do not see it.
     """
 
-    view: View
+    views: Sequence[View]
     caption: str
 
 
@@ -140,8 +142,8 @@ class _Pictures:
     def __init__(self, language: str) -> None:
         self._count, self._language = 0, language
 
-    def svg(self, view: View, size: tuple[float, float] | None = None) -> Markup:
-        """A view as SVG; on a figure of another size in inches, such as for a narrow page."""
+    def svg(self, views: View | Sequence[View], size: tuple[float, float] | None = None) -> Markup:
+        """Views as SVG; the first alone on a figure of another size in inches, as for a narrow page."""
         from markupsafe import Markup
         from matplotlib import pyplot
 
@@ -149,8 +151,13 @@ class _Pictures:
         text = io.StringIO()
         salt = f"picture {self._count}"
         with pyplot.rc_context({"svg.fonttype": "path", "svg.hashsalt": salt, "text.usetex": False}):
-            axis = None if size is None else pyplot.subplots(figsize=size, layout="constrained")[1]
-            figure = draw(view, axis, self._language).get_figure(root=True)
+            several = [views] if isinstance(views, View) else views
+            if size is None:
+                axis = draw_panels(several, self._language, ABREAST)
+            else:
+                axis = pyplot.subplots(figsize=size, layout="constrained")[1]
+                draw(several[0], axis, self._language)
+            figure = axis.get_figure(root=True)
             assert figure is not None  # noqa: S101 - for the type checker: a new axis has a figure
             figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
             pyplot.close(figure)

@@ -29,7 +29,7 @@ POINTS = Option(
     o.CURVE, int, None,
 )  # fmt: skip
 NOISE = Option(
-    "noise", "--noise", "LAW",
+    "noise", "--noise", "central|shared",
     "Drawn by the coordinator (central), or a share by every custodian (shared).",
     type=Literal["central", "shared"], default="central",
 )  # fmt: skip

@@ -42,8 +42,8 @@ def compose(
     delta : D
         Delta of the total, far below one over the number of units. Many pure releases then cost less
         than their sum. By default the sum of the releases' deltas. Example: 1e-6
-    kind : KIND
-        pure, approximate or zero-concentrated.
+    kind : pure|approximate|zero-concentrated
+        Of the total.
     """
     from dpfda.command.accounts import state, words
     from dpfda.command.files import opened

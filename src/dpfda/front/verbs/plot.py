@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,8 +62,12 @@ def plot(
         ((_, release),) = releases.items()
         each = [place.strip() for place in given.split(",")]
         releases = {place: conditional(release, place) for place in each}
-    view = _difference(releases) if difference else together(releases)
-    save_picture(lambda: draw(view), plot)
+    if len(releases) == 1 and not difference:
+        drawn = next(iter(releases.values())).plot
+    else:
+        view = _difference(releases) if difference else together(releases)
+        drawn = partial(draw, view)
+    save_picture(drawn, plot)
     say(f"drawn in {plot}")
 
 
@@ -71,9 +76,6 @@ def together(releases: dict[str, Release]) -> View:
     from dpfda.views import Curve
 
     views = {name: release.view() for name, release in releases.items()}
-    first = next(iter(views.values()))
-    if len(views) == 1:
-        return first
     curves = {name: view for name, view in views.items() if isinstance(view, Curve)}
     if len(curves) < len(views):
         raise ParameterError("F.json", "be curves where several are drawn in one", "an image")
