@@ -73,7 +73,7 @@ def weighted_sum(
         summation.add_curves(total, Curves(held, curves.usable))
         counted += int(np.floor(part * COUNT_SCALE).astype(np.int64).sum())
         first += curves.usable.size
-    return summation.prepared(total.weighed(counted, COUNT_SCALE))
+    return summation.prepared(total.counted_as(counted, COUNT_SCALE))
 
 
 def _shares(weights: object, size: int, invalid: str, largest: float) -> Floats:

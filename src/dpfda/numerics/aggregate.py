@@ -91,6 +91,7 @@ class IntegerSum:
         if self._modulus:
             raise DpfdaError("A total of masked parts cannot be rounded.")
         made = IntegerSum(len(self._total))
+        made._unit = self._unit
         return made.add_totals(
             (math.floor(factor * t + Fraction(1, 2)) for t in self._total), self._count
         )
@@ -159,7 +160,7 @@ class IntegerSum:
             raise DpfdaError("Weights must be whole numbers of what the count is in.")
         return self._reduced(self._count * (scale // self._unit) + noise)
 
-    def weighed(self, total: int, unit: int) -> IntegerSum:
+    def counted_as(self, total: int, unit: int) -> IntegerSum:
         """With the total of the rows' weights, in units of 1 / unit, as their number; returns self."""
         self._count, self._unit = total, unit
         return self
