@@ -129,6 +129,8 @@ def draw_panels(views: Sequence[View], language: str = ENGLISH, columns: int = A
     columns: How many stand beside each other, at most.
     Gives the first axis.
     """
+    if not isinstance(views, tuple | list) or not views or not all(isinstance(v, View) for v in views):
+        raise ParameterError("views", "be curves or images", shown(views))
     if len(views) == 1:
         return draw(views[0], None, language)
     first, across = views[0], min(whole(columns, "columns", 1), len(views))
