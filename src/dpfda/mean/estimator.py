@@ -205,11 +205,12 @@ class PrivateMean(InBlocks):
         alone = groups is None and self.variance is None and not is_dask(X)
         check_weights(self.max_weight, weights, alone and not isinstance(X, LongCurves))
         check_choices(self)
+        largest = length(self.max_weight, "max_weight")
         with np.errstate(all="ignore"):
             settings = self.settings_for(X, None)
             values, basis, _ = read_curves(settings, self.basis, X)
             summation, matrix, _ = self._opened(settings, values, basis, None)
-            prepared = weighted_sum(summation, matrix, weights, summation.plan.about["max_weight"])
+            prepared = weighted_sum(summation, matrix, weights, largest)
             return publish(prepared.total, prepared.plan, self.paying())
 
     @property
