@@ -39,6 +39,7 @@ from dpfda.bases import BoxBasis, CosineBasis, FourierBasis
 from dpfda.bounds import L1Ball, L2Ball, Search, ValueBounds
 from dpfda.density.kernel import DensityKernel
 from dpfda.mean.two_looks import TwoLooks
+from dpfda.mean.weighted import Weights
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
@@ -195,8 +196,8 @@ KINDS: dict[str, Callable[[], Any]] = {
     "mean in a ball": lambda: _fit(bounds=L2Ball(3.0), mechanism="laplace"),
     "mean of a private number": lambda: _fit(neighbours="add-remove", delta=1e-6),
     "mean with weights": lambda: (
-        PrivateMean(2.0, bounds=(-3, 3), max_weight=5, unit=PrivacyUnit("home", neighbours="add-remove"))
-        .fit(CURVES, weights=np.linspace(0, 9, len(CURVES)))
+        PrivateMean(2.0, bounds=(-3, 3), unit=PrivacyUnit("home", neighbours="add-remove"))
+        .fit(CURVES, weights=Weights(np.linspace(0, 9, len(CURVES)), 5))
         .release_
     ),
     "pooled mean": lambda: _fit(basis=None, missing="pooled", unit="person", labels=LABELS),

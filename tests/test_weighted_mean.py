@@ -7,11 +7,10 @@ from scipy.stats import gamma
 from dpfda import Domain, PrivacyUnit, PrivateMean, Reading, load
 from dpfda.bounds import L2Ball, Search
 from dpfda.errors import DataError, ParameterError
-from dpfda.mean.weighted import weighted_sum
+from dpfda.mean.weighted import Weights, weighted_sum
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import COUNT_SCALE, pay
-from dpfda.spine.sums import Summation
 from dpfda.testing import check_release, exact_totals
 from statistical import fits_only_at_its_scale
 
@@ -23,14 +22,14 @@ CURVES = np.sin(5 * GRID) + np.minimum(WEIGHTS, 5)[:, None] / 5
 
 
 def mean(**parameters):
-    made = {"epsilon": 1.0, "bounds": (-2.0, 3.0), "domain": Domain(GRID), "max_weight": 5}
+    made = {"epsilon": 1.0, "bounds": (-2.0, 3.0), "domain": Domain(GRID)}
     return PrivateMean(**made | {"unit": PrivacyUnit("person", neighbours="add-remove")} | parameters)
 
 
 def sums(curves, weights, invalid="refuse"):
     """What gets noise, with the count behind it, and the plan."""
     plan = mean(epsilon=1e4, reading=Reading(invalid=invalid)).plan(100, GRID)
-    prepared = weighted_sum(Summation.of(plan), np.asarray(curves, dtype=float), weights, 5.0)
+    prepared = weighted_sum(plan, np.asarray(curves, dtype=float), Weights(weights, 5))
     totals = exact_totals(plan.measure(prepared.total, plan.trial))
     return plan, [*totals, prepared.total.count_with_noise(0, COUNT_SCALE)]
 
@@ -38,17 +37,17 @@ def sums(curves, weights, invalid="refuse"):
 def test_the_mean_is_the_ratio_of_weighted_sums():
     weights = np.minimum(WEIGHTS, 5)
     truth = weights @ CURVES / weights.sum()
-    exact = mean(epsilon=1e6).fit(CURVES, weights=WEIGHTS).release_
+    exact = mean(epsilon=1e6).fit(CURVES, weights=Weights(WEIGHTS, 5)).release_
     assert exact(GRID) == pytest.approx(truth, abs=1e-4)
     assert exact.count == pytest.approx(weights.sum() / 5, rel=1e-4)
     assert np.max(np.abs(CURVES.mean(axis=0) - truth)) > 0.1
-    usual = mean().fit(CURVES, weights=WEIGHTS).release_
+    usual = mean().fit(CURVES, weights=Weights(WEIGHTS, 5)).release_
     assert np.sqrt(np.mean((usual(GRID) - truth) ** 2)) < 0.06
 
 
 def test_records_of_the_largest_weight_are_those_without_weights():
     plan, found = sums(CURVES[:50], np.full(50, 7.0))
-    plain = mean(epsilon=1e4, max_weight=None).pooled(100, GRID).total(CURVES[:50])
+    plain = mean(epsilon=1e4).pooled(100, GRID).total(CURVES[:50])
     assert found == [*exact_totals(plan.measure(plain, plan.trial)), 50 * COUNT_SCALE]
 
 
@@ -71,7 +70,7 @@ def test_the_count_gets_laplace_noise_of_its_tenth():
     # Errors of the first count, which moves by one at most: a tenth of epsilon hides it.
     curves, total = CURVES[:40], np.floor(np.minimum(WEIGHTS[:40], 5) / 5 * COUNT_SCALE).sum()
     plan = mean(epsilon=2.0).plan(100, GRID)
-    summed = weighted_sum(Summation.of(plan), curves, WEIGHTS[:40], 5.0)
+    summed = weighted_sum(plan, curves, Weights(WEIGHTS[:40], 5))
     paid = [pay(summed.total, summed.plan).public["divisor"] for _ in range(1500)]
     errors = [each.noisy - int(total) for each in paid]
     scale = COUNT_SCALE / 0.2
@@ -85,8 +84,8 @@ def test_sums_and_count_get_the_box_noise_of_the_rest():
     prepared = mean(epsilon=2.0).plan(100, GRID)
     errors = []
     for _ in range(400):
-        made = mean(epsilon=2.0).fit(curves, weights=weights).release_
-        summed = weighted_sum(Summation.of(prepared), curves, weights, 5.0)
+        made = mean(epsilon=2.0).fit(curves, weights=Weights(weights, 5)).release_
+        summed = weighted_sum(prepared, curves, Weights(weights, 5))
         design = prepared.counted_design(max(1, round(made.divisor.before.value)))
         exact = exact_totals(prepared.measure(summed.total, design))
         scales = np.array(made.noise.scales, dtype=float)
@@ -101,7 +100,7 @@ def test_sums_and_count_get_the_box_noise_of_the_rest():
 
 
 def test_a_file_says_that_records_were_weighted(tmp_path):
-    made = mean().fit(CURVES, weights=WEIGHTS).release_
+    made = mean().fit(CURVES, weights=Weights(WEIGHTS, 5)).release_
     again = load(made.save(tmp_path / "weighted.json"))
     assert np.array_equal(again(GRID), made(GRID))
     assert "Each counts as its weight over 5, one at most" in " ".join(again.describe().split())
@@ -111,24 +110,21 @@ def test_a_file_says_that_records_were_weighted(tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"max_weight": None}, "max_weight must be given with weights"),
-        ({"max_weight": 0}, "max_weight must be"),
-        ({"max_weight": np.inf}, "max_weight must be"),
-        ({"unit": "person"}, "max_weight must be None but for the default mean"),
+        ({"unit": "person"}, "weights must be None but for the default mean"),
         (
             {"unit": PrivacyUnit(neighbours="add-remove", public_size=99)},
-            "max_weight must be None but for",
+            "weights must be None but for",
         ),
-        ({"bounds": L2Ball(1.0)}, "max_weight must be None but for the default mean"),
-        ({"mechanism": "laplace"}, "max_weight must be None but for the default mean"),
-        ({"variance": 0.2}, "max_weight must be None but for curves on a grid"),
+        ({"bounds": L2Ball(1.0)}, "weights must be None but for the default mean"),
+        ({"mechanism": "laplace"}, "weights must be None but for the default mean"),
+        ({"variance": 0.2}, "weights must be None but for curves on a grid"),
         ({"bounds": Search(0, 1)}, "bounds must be stated for survey weights"),
     ],
 )
 def test_parameters_that_are_refused(parameters, words):
     ledger = MemoryLedger().create("curves", PureDP(9), neighbours="add-remove")
     with pytest.raises(ParameterError, match=words):
-        mean(**parameters, ledger=ledger.of("curves")).fit(CURVES, weights=WEIGHTS)
+        mean(**parameters, ledger=ledger.of("curves")).fit(CURVES, weights=Weights(WEIGHTS, 5))
     assert [record.action for record in ledger.history("curves")] == ["create"]
 
 
@@ -144,18 +140,18 @@ def test_parameters_that_are_refused(parameters, words):
 def test_weights_that_are_refused(weights, words):
     ledger = MemoryLedger().create("curves", PureDP(9), neighbours="add-remove")
     with pytest.raises(DataError, match=words):
-        mean(ledger=ledger.of("curves")).fit(CURVES, weights=weights)
+        mean(ledger=ledger.of("curves")).fit(CURVES, weights=Weights(weights, 5))
     assert [record.action for record in ledger.history("curves")] == ["create"]
 
 
-def test_other_roads_are_refused(tmp_path):
-    for road in (
-        lambda: mean().fit(CURVES),
-        lambda: mean().fit(CURVES, groups=np.arange(3000), weights=WEIGHTS),
-        lambda: mean().partial_fit(CURVES),
-        lambda: mean().pooled(9000, GRID),
-        lambda: mean().prepare(CURVES),
-        lambda: mean().open_session(CURVES, tmp_path / "session"),
-    ):
-        with pytest.raises(ParameterError, match=r"max_weight must be|weights must be given"):
-            road()
+@pytest.mark.parametrize("largest", [0, -1, np.inf, np.nan, "a"])
+def test_a_largest_weight_that_is_refused(largest):
+    with pytest.raises(ParameterError, match="largest must"):
+        Weights(WEIGHTS, largest)
+
+
+def test_weights_of_people_or_without_a_largest_are_refused():
+    with pytest.raises(ParameterError, match="weights must be None but for curves on a grid"):
+        mean().fit(CURVES, groups=np.arange(3000), weights=Weights(WEIGHTS, 5))
+    with pytest.raises(ParameterError, match=r"weights must be Weights\(values, largest\)"):
+        mean().fit(CURVES, weights=WEIGHTS)

@@ -20,11 +20,11 @@ from dpfda.mean.spread_release import MeanAndVariance
 from dpfda.mean.staged import StagedPlans, fit_staged, staged_plan, strategy_of
 from dpfda.mean.streams import InBlocks, counted, open_summation, refuse_irregular
 from dpfda.mean.two_looks import TwoLooks
-from dpfda.mean.weighted import check_weights, weighted_plan, weighted_sum
+from dpfda.mean.weighted import Weights, check_weights, weighted_sum
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Integers
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import length, shown, whole
+from dpfda.numerics.parameters import shown, whole
 from dpfda.publication import MeanPlan, Prepared, publish
 from dpfda.publication.means import ReleasedMean
 from dpfda.records import Curves, LongCurves
@@ -86,8 +86,6 @@ class PrivateMean(InBlocks):
         Public curves that the mean may be near to, never made from these data; with bounds on values.
     variance : float, optional
         Share of the budget, at most a half, for the records' variance and so for the population's band.
-    max_weight : float, optional
-        Largest survey weight, public: `fit` then takes `weights` of records; larger ones count as this.
     domain : (a, b) or Domain, optional
         Ends of the domain; with its grid, quadrature and words in a `dpfda.Domain`.
     unit : str or PrivacyUnit, optional
@@ -132,7 +130,6 @@ class PrivateMean(InBlocks):
         mechanism: Noise = "auto",
         prior: PublicCurves = None,
         variance: Number = None,
-        max_weight: Number = None,
         domain: Place = None,
         unit: Protected = None,
         reading: Reading | None = None,
@@ -141,7 +138,9 @@ class PrivateMean(InBlocks):
     ) -> None:
         self._keep(vars())
 
-    def fit(self, X: Records, y: Labels = None, groups: Labels = None, weights: Labels = None) -> Self:
+    def fit(
+        self, X: Records, y: Labels = None, groups: Labels = None, weights: Weights | None = None
+    ) -> Self:
         """Release the mean of the curves.
 
         Parameters
@@ -155,9 +154,9 @@ class PrivateMean(InBlocks):
         groups : array (n,) or str, optional
             Privacy unit of each record, for example the person. Private. Where X is a data frame also
             the label of one of its columns, which is then no part of the curve.
-        weights : array (n,), optional
-            Survey weight of each record, where `max_weight` is given: the mean is the ratio of weighted
-            sums. Under add-remove neighbours, a record being a unit. Private.
+        weights : Weights, optional
+            Survey weights (`dpfda.mean.weighted`): the mean is the ratio of weighted sums. Under
+            add-remove neighbours, a record being a unit. Private.
 
         Returns
         -------
@@ -175,7 +174,7 @@ class PrivateMean(InBlocks):
         """
         warn_of_labels(y, groups)
         made: ReleasedMean | ReleasedPooledMean
-        if weights is not None or self.max_weight is not None:
+        if weights is not None:
             made = self._fit_weighted(X, groups, weights)
         elif self._staged is not None:
             with np.errstate(all="ignore"):
@@ -199,13 +198,13 @@ class PrivateMean(InBlocks):
         if (strategy := self._staged) is not None:
             raise strategy.refusal("survey weights")
         alone = groups is None and self.variance is None and not is_dask(X)
-        check_weights(self.max_weight, weights, alone and not isinstance(X, LongCurves))
+        given = check_weights(weights, alone and not isinstance(X, LongCurves))
         check_choices(self)
         with np.errstate(all="ignore"):
             settings = self.settings_for(X, None)
             values, basis, _ = read_curves(settings, self.basis, X)
             summation, matrix, _ = self._opened(settings, values, basis, None)
-            prepared = weighted_sum(summation, matrix, weights, summation.plan.about["max_weight"])
+            prepared = weighted_sum(summation.plan, matrix, given)
             return publish(prepared.total, prepared.plan, self.paying())
 
     @property
@@ -352,9 +351,8 @@ class PrivateMean(InBlocks):
         self._refuse_more("where one sum is wanted, as for streams, blocks, Dask and sessions")
 
     def _refuse_more(self, where: str) -> None:
-        for name in ("max_weight", "variance"):
-            if getattr(self, name) is not None:
-                raise ParameterError(name, f"be None {where}", shown(getattr(self, name)))
+        if self.variance is not None:
+            raise ParameterError("variance", f"be None {where}", shown(self.variance))
 
     def pooled(self, n: int, columns: Columns = POINTS) -> PooledMean:
         """The sum as several holders make it, for n units of all of them; see `PooledSum`."""
@@ -429,7 +427,7 @@ class PrivateMean(InBlocks):
     ) -> MeanPlan:
         """The plan on a basis; of the number of units only what is public is in it."""
         bounds = self.bounds.stated if isinstance(self.bounds, Search) else self.bounds
-        made = mean_plan(
+        return mean_plan(
             self.asked(),
             settings,
             basis,
@@ -440,6 +438,3 @@ class PrivateMean(InBlocks):
             None if self.prior is None else read_public_curves(self.prior, flat_grid(basis)),
             expected_size,
         )
-        if self.max_weight is None:
-            return made
-        return weighted_plan(made, length(self.max_weight, "max_weight"))

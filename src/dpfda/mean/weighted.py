@@ -10,7 +10,7 @@ a mean under add/remove neighbours whose number of units is private. The mean is
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from dpfda.mechanisms import COUNT_SCALE
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Floats
 from dpfda.numerics.errors import DataError, ParameterError
-from dpfda.numerics.parameters import shown
+from dpfda.numerics.parameters import length
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.records import Curves
 from dpfda.records.cells import OUTSIDE
@@ -28,43 +28,67 @@ from dpfda.records.containers import column_of
 from dpfda.spine.sums import Summation
 
 
-def check_weights(largest: object, weights: object, plain: bool) -> None:
-    """Refuse weights without a largest one, or of what has none. Raises ParameterError.
+@dataclass(frozen=True, repr=False, eq=False)
+class Weights:
+    """Survey weights and their largest value, for ``PrivateMean(..).fit(X, weights=Weights(w, 5))``.
+
+    Parameters
+    ----------
+    values : array (n,)
+        A weight a record. Private.
+    largest : float
+        Larger weights count as this. Public.
+
+    Raises
+    ------
+    ParameterError
+        If the largest is no positive number.
+    """
+
+    values: object
+    largest: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "largest", length(self.largest, "largest"))
+
+
+def check_weights(weights: object, plain: bool) -> Weights:
+    """The weights. Raises ParameterError if they are none, or of what has none.
 
     plain: Whether they are of curves on a grid, one a unit, in memory, without variance.
     """
-    if largest is None or weights is None:
-        given, wanted = ("weights", "max_weight") if largest is None else ("max_weight", "weights")
-        raise ParameterError(wanted, f"be given with {given}", "None")
+    if not isinstance(weights, Weights):
+        raise ParameterError("weights", "be Weights(values, largest)", type(weights).__name__)
     if not plain:
         words = "be None but for curves on a grid, one a unit, in memory, without variance"
-        raise ParameterError("max_weight", words, shown(largest))
+        raise ParameterError("weights", words, "weights")
+    return weights
 
 
 def weighted_plan(plan: MeanPlan, largest: float) -> MeanPlan:
     """The plan of a weighted mean. Raises ParameterError if there is none."""
     if not plan.joins_count or not isinstance(plan.bound, ValueBounds):
         raise ParameterError(
-            "max_weight", "be None but for the default mean of curves between bounds, under add-remove "
+            "weights", "be None but for the default mean of curves between bounds, under add-remove "
             "neighbours without a public size", f"{largest:g}",
             "Pass unit=PrivacyUnit(neighbours='add-remove'): the total of the weights is private.",
         )  # fmt: skip
     return replace(plan, about={**plan.about, "max_weight": largest})
 
 
-def weighted_sum(
-    summation: Summation, matrix: Cells, weights: object, largest: float
-) -> Prepared[MeanPlan, IntegerSum]:
+def weighted_sum(stated: MeanPlan, matrix: Cells, weights: Weights) -> Prepared[MeanPlan, IntegerSum]:
     """The sums of weighted records, and the total of their weights. Private.
 
-    weights: array (n,). Clipped at the largest; one that is no number, or below 0, is refused, or taken
-        for 0 where records are repaired.
-    largest: Public.
+    stated: The plan without weights.
+    weights: Clipped at the largest; one that is no number, or below 0, is refused, or taken for 0 where
+        records are repaired.
     """
-    plan, total, counted, first = summation.plan, summation.empty(), 0, 0
+    plan = weighted_plan(stated, weights.largest)
+    summation, counted, first = Summation.of(plan), 0, 0
+    total = summation.empty()
     grid, shares = (
         flat_grid(plan.basis),
-        _shares(weights, len(matrix), summation.reading.invalid, largest),
+        _shares(weights, len(matrix), summation.reading.invalid),
     )
     center = plan.bound.center_on(grid)
     for curves in summation.units(matrix, None):
@@ -76,9 +100,9 @@ def weighted_sum(
     return summation.prepared(total.counted_as(counted, COUNT_SCALE))
 
 
-def _shares(weights: object, size: int, invalid: str, largest: float) -> Floats:
+def _shares(weights: Weights, size: int, invalid: str) -> Floats:
     """Weights (n,) over the largest, from 0 to 1. Private."""
-    column, first = column_of(weights, "weights")
+    column, first = column_of(weights.values, "weights")
     if column.shape != (size,):
         raise DataError(f"weights must be one a record ({size}); found {column.size}.", "weights")
     sound = np.isfinite(column) & (column >= 0)
@@ -87,4 +111,4 @@ def _shares(weights: object, size: int, invalid: str, largest: float) -> Floats:
         raise DataError(
             f"weights must be finite and not negative; found another in row {row}. {OUTSIDE}"
         )
-    return np.clip(np.where(sound, column, 0.0) / largest, 0.0, 1.0)
+    return np.clip(np.where(sound, column, 0.0) / weights.largest, 0.0, 1.0)
