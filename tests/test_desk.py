@@ -164,11 +164,14 @@ def pages(visit, folder, rows):
     visitor.post("/", path="people.csv", public="yes")
     visitor.post("/protect", groups="person", ledger="budget.ledger", dataset="people", budget="1")
     shown = [visitor.post("/check/quantiles", DENSITY), visitor.post("/ask/quantiles", DENSITY)]
-    # The explorer's noise is fresh each time.
+    # The noise of the explorer, and of a plan's example, is fresh each time.
     shown += [visitor.get(step) for step in STEPS if step != "/explore/"]
     number = re.search(r'name="number" value="([\w-]+)"', shown[STEPS.index("/try") + 2].text)[1]
     own = (visitor.guard.place, visitor.guard.mark, number, str(folder), '<script nonce="')
     texts = [answer.text for answer in shown]
+    made_up = r'<figure role="img" aria-label="Made up.*?</figure>'
+    assert len(re.findall(made_up, texts[STEPS.index("/plan") + 2], flags=re.S)) == 1
+    texts = [re.sub(made_up, "", text, flags=re.S) for text in texts]
     for word in own:
         texts = [text.replace(word, "") for text in texts]
     return [re.sub(r'^[\w-]+">', "", text, flags=re.M) for text in texts]
@@ -421,7 +424,9 @@ def test_a_plan_says_the_error_and_what_one_that_is_wanted_needs(visitor):
 def test_a_plan_shows_an_example_of_made_up_records_that_costs_nothing(visitor, folder, monkeypatch):
     visitor.begin("people.csv")
     visitor.post("/ask/density", DENSITY)
-    # Not even where all releases of this machine are charged somewhere.
+    # It is not made of the file, which is not even there.
+    (folder / "people.csv").unlink()
+    # It costs nothing, also where all releases of this machine are charged somewhere.
     monkeypatch.setenv("DPFDA_LEDGER", str(folder / "budget.ledger"))
     monkeypatch.setenv("DPFDA_DATASET", "people")
     drafted = example(visitor.desk.draft, folder, {UNITS: "20000"})
@@ -442,7 +447,7 @@ def test_a_plan_shows_an_example_of_made_up_records_that_costs_nothing(visitor, 
     assert "Made up: Density of 500 records" in shown
     assert "No example is drawn" in said(visitor.get(f"/plan/shown?{UNITS}=2000000&epsilon=1"))
     assert spent(folder) == 0
-    assert {each.name for each in folder.iterdir()} == {"people.csv", "budget.ledger"}
+    assert {each.name for each in folder.iterdir()} == {"budget.ledger"}
 
 
 # Once.
