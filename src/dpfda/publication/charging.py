@@ -7,7 +7,7 @@ import platform
 import warnings
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from dpfda.noise import AnyNorm, NoiseLaw, Width, achieved_guarantee
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric
@@ -25,9 +25,6 @@ from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, within
 from dpfda.privacy.ledger import Reservation, named_ledger
 from dpfda.publication.paying import Paying
-
-if TYPE_CHECKING:
-    pass
 
 # Once a process: Python's own register of warnings is emptied wherever filters are changed.
 WARNED: set[type[Warning]] = set()
