@@ -266,11 +266,11 @@ class CovariancePlan(TriedPlan, PlanAgain):
         laws = symmetric_laws(
             self.basis.eigenvalues.size, radius, rest, self.neighbours, self.law, self.components
         )
-        achieved = {}
-        for law in laws:
-            difference = OuterDifference.of(law.size, radius, self.neighbours)
-            achieved[law] = recomputed(law, "l2", difference, rest)
-        return achieved
+        return {law: recomputed(law, "l2", self.difference(law), rest) for law in laws}
+
+    def difference(self, law: SymmetricNoise) -> OuterDifference:
+        """How far one unit moves the sum that a law is added to."""
+        return OuterDifference.of(law.size, self.ball.radius, self.neighbours)
 
     @cached_property
     def choice(self) -> RadiusChoice | None:

@@ -14,7 +14,6 @@ from dpfda.covariance.plan import CovariancePlan
 from dpfda.covariance.publish import Stage, release_covariance, released_count
 from dpfda.covariance.release import ReleasedCovariance
 from dpfda.noise.shared import SharedSymmetricNoise
-from dpfda.noise.symmetric import OuterDifference
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Integers
 from dpfda.numerics.errors import ParameterError
@@ -113,8 +112,7 @@ class PooledCovariance(PooledSum):
             words = "be drawn by the coordinator where the number of units is private"
             raise ParameterError("noise", words, "'shared'")
         noise = plan.noise(plan.size)
-        width = OuterDifference.of(noise.size, plan.ball.radius, plan.neighbours)
-        return Sharing(plan, noise, "l2", width, plan.shares.rest)
+        return Sharing(plan, noise, "l2", plan.difference(noise), plan.shares.rest)
 
     def publish_shared(
         self, total: IntegerSum, law: SharedLaw, size: Any, ledger: object

@@ -304,8 +304,8 @@ def merge(
         )
     if agreement.is_shared:
         law = replace(made.sharing.law(agreement.honest), drawn=len(present))
-        units = _weighed(agreement, made, present) if agreement.weights else units
-        release: Release = made.publish_shared(total, law, units, ledger)
+        divisor = _weighed(agreement, made, present) if agreement.weights else units
+        release: Release = made.publish_shared(total, law, divisor, ledger)
     else:
         release = made.publish(total, ledger)
     # Before anybody has it: a second opening of these parts would be a second release.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import cast
 
 from dpfda.mechanisms import Design
 from dpfda.noise import NoiseLaw
@@ -16,7 +17,6 @@ from dpfda.noise.protocol import AnyNorm, Width
 from dpfda.noise.shared import (
     SharedGaussianNoise,
     SharedLaplaceNoise,
-    SharedSymmetricNoise,
     shared,
     shared_symmetric,
 )
@@ -32,7 +32,7 @@ from dpfda.publication.needed import times
 from dpfda.publication.paying import Paying
 from dpfda.publication.plan import Plan
 
-SharedLaw = SharedGaussianNoise | SharedLaplaceNoise | SharedSymmetricNoise
+SharedLaw = SharedGaussianNoise | SharedLaplaceNoise
 ONE = Fraction(1)
 
 
@@ -73,8 +73,9 @@ class Sharing:
         Raises RefusedMechanismError if the noise cannot be drawn in shares.
         """
         if isinstance(self.width, OuterDifference):
-            return shared_symmetric(self.noise, honest, self.width, self.guarantee)
-        return shared(self.noise, honest, self.norm, self.width, self.guarantee)
+            matrix = cast("SymmetricNoise", self.noise)
+            return cast("SharedLaw", shared_symmetric(matrix, honest, self.width, self.guarantee))
+        return shared(cast("NoiseLaw", self.noise), honest, self.norm, self.width, self.guarantee)
 
     def lost(self, law: SharedLaw, shares: int, weight: Fraction = ONE) -> Guarantee:
         """What is lost to whoever can subtract all but so many shares, rounded outward.
@@ -85,7 +86,7 @@ class Sharing:
         asked = self.guarantee if weight == ONE else times(self.guarantee, weight)
         drawn, width = replace(law, drawn=shares), self.moved(weight)[1]
         if isinstance(width, OuterDifference):
-            return achieved_symmetric(drawn, width, asked)
+            return achieved_symmetric(cast("SymmetricNoise", drawn), width, asked)
         return drawn.achieved(self.norm, width, asked)
 
     def moved(self, weight: Fraction) -> tuple[Fraction, Width | OuterDifference]:
@@ -99,7 +100,9 @@ class Sharing:
             return ONE, self.width
         widths = self.width if isinstance(self.width, tuple) else (self.width,)
         count = self.noise.components
-        spare = {"l1": count, "l2": math.isqrt(count) + 1, "linf": 1, "box": 1}.get(self.norm, math.inf)
+        spare = {"l1": count, "l2": math.isqrt(count) + 1, "linf": 1, "box": 1}.get(
+            self.norm, max(widths)
+        )
         allowed = tuple(max(math.ceil(weight * width) - 1, 0) for width in widths)
         factors = [Fraction(a - spare, w) for a, w in zip(allowed, widths, strict=True) if w > spare < a]
         if len(factors) < sum(width > 0 for width in widths):

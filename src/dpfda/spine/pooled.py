@@ -96,10 +96,7 @@ class PooledSum(ABC):
         return total
 
     def publish_shared(self, total: IntegerSum, law: SharedLaw, size: Any, ledger: object) -> Any:
-        """Charge for and release what is `measured` of `size` units (None: private) with all shares.
-
-        A fraction is a number of units that are weighed; it is asked of means alone.
-        """
+        """Charge for and release what is `measured` of `size` units (None: private) with all shares."""
         raise NotImplementedError
 
     def describe(self) -> str:
