@@ -271,6 +271,10 @@ CALLS |= {
         dpfda.views: {
             "Line": {"points": GRID, "values": GRID, "label": "mean"},
             "Curve": {"lines": (LINE,), "x_label": "t", "y_label": "x", "title": "title"},
+            "Panels": {
+                "lines": (LINE,), "x_label": "t", "y_label": "x", "title": "title", "rows": ("a",),
+                "columns": ("b",), "places": ((0, 0),),
+            },
             "Image": {
                 "values": np.eye(3), "extent": ((0, 1), (0, 1)), "x_label": "s", "y_label": "t",
                 "value_label": "x", "title": "title",
