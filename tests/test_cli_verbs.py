@@ -263,3 +263,35 @@ def test_rho_is_typed_beside_delta(verb, tmp_path):
         refused = run(*common, *given, "--overwrite")
         assert refused.exit_code == 2, refused.stderr
         assert words in " ".join(refused.stderr.split())
+
+
+def test_groups_by_several_columns_are_crossed(tmp_path):
+    rows = CURVES_FILE.splitlines()
+    labels = [f"{'ab'[n % 2]},{'ns'[n // 2 % 2]}" for n in range(len(rows))]
+    rows = [f"{row},{'tariff,region' if not n else labels[n]}" for n, row in enumerate(rows)]
+    (tmp_path / "c.csv").write_text("\n".join(rows) + "\n")
+    common = (
+        "compare",
+        tmp_path / "c.csv",
+        "--bounds",
+        0,
+        1,
+        "--epsilon",
+        1,
+        "--out",
+        tmp_path / "f.json",
+    )
+    columns = ("--columns", "[0-9]*")
+    found = run(*common, *columns, "--by", "tariff:b,a", "--by", "region")
+    assert found.exit_code == 0, found.stderr
+    written = json.loads((tmp_path / "f.json").read_text())
+    assert [group["name"] for group in written["groups"]] == ["b / n", "b / s", "a / n", "a / s"]
+    assert written["factors"][1] == {"name": "region", "levels": ["n", "s"]}
+    for given, words in (
+        ((*columns, "--by", "tariff", "--by", "tariff:a,b"), "--by must name different columns"),
+        (("--by", "tariff", "--by", "region"), "--columns must be given with several --by"),
+        ((*columns, "--by", "tariff", "--by", "region", "--neighbours", "add-remove"), "--by must name"),
+    ):
+        refused = run(*common[:-1], tmp_path / "g.json", *given)
+        assert refused.exit_code != 0
+        assert words in " ".join(refused.stderr.split())
