@@ -188,8 +188,8 @@ class PrivateMean(InBlocks):
             prepared = self.prepare(X, groups)
             made = publish(prepared.total, prepared.plan, self.paying())
         self.release_ = made
-        weights = made.grid_points if isinstance(made, ReleasedPooledMean) else made.basis.weights
-        self.n_features_in_ = weights.size
+        points = made.grid_points if isinstance(made, ReleasedPooledMean) else made.basis.weights
+        self.n_features_in_ = points.size
         self._set_feature_names(X, groups)
         return self
 
