@@ -142,7 +142,7 @@ def test_the_histogram_gets_laplace_noise_of_its_part(moves):
     noise = plan.counting(3)
     assert set(noise.scales) == {math.ceil(moves * UNIT / epsilon)}
     fine, errors = extreme_shares(plan, prepared.total, plan.zoom.fine), []
-    while len(errors) < 4000:
+    while len(errors) < 12_000:
         values = searched(plan, prepared.total, fine)
         cells = CellGrid.from_edges(values.edges)
         exact = extreme_shares(plan, prepared.total, cells)
@@ -161,7 +161,7 @@ def test_both_choices_get_noise_of_their_parts():
         (zoom.place_noise(5), 2 * UNIT, zoom.parts[1]),
     ):
         assert set(law.scales) == {math.ceil(apart / part.epsilon)}
-        drawn = [value for _ in range(3000 // law.components + 1) for value in law.draw()]
+        drawn = [value for _ in range(12_000 // law.components + 1) for value in law.draw()]
         scale = float(apart / part.epsilon)
         assert fits_only_at_its_scale(
             drawn, lambda x, scale=scale: 0.5 + np.sign(x) * (1 - np.exp(-np.abs(x) / scale)) / 2

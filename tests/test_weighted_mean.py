@@ -10,7 +10,7 @@ from dpfda.errors import DataError, ParameterError
 from dpfda.mean.weighted import Weights, weighted_sum
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.publication import COUNT_SCALE, pay
+from dpfda.publication import COUNT_SCALE, check
 from dpfda.testing import check_release, exact_totals
 from statistical import fits_only_at_its_scale
 
@@ -71,8 +71,9 @@ def test_the_count_gets_laplace_noise_of_its_tenth():
     curves, total = CURVES[:40], np.floor(np.minimum(WEIGHTS[:40], 5) / 5 * COUNT_SCALE).sum()
     plan = mean(epsilon=2.0).plan(100, GRID)
     summed = weighted_sum(plan, curves, Weights(WEIGHTS[:40], 5))
-    paid = [pay(summed.total, summed.plan).public["divisor"] for _ in range(1500)]
-    errors = [each.noisy - int(total) for each in paid]
+    law = check(summed.plan)
+    noisy = (summed.total.count_with_noise(law.draw()[0], COUNT_SCALE) for _ in range(9000))
+    errors = [each - int(total) for each in noisy]
     scale = COUNT_SCALE / 0.2
     assert fits_only_at_its_scale(errors, lambda x: np.where(
         x < 0, np.exp(np.minimum(x, 0) / scale) / 2, 1 - np.exp(-np.maximum(x, 0) / scale) / 2
