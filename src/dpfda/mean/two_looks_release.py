@@ -137,7 +137,8 @@ class CloserMean(ReleasedFunction):
 
     @classmethod
     def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
-        return certified(written)
+        laws = [held["first"].noise, held["selection"].noise, held["noise"]]
+        return certified(written, laws=laws)
 
     # Words.
 
