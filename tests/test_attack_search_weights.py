@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from dpfda import Domain, PrivacyUnit, PrivateComparison, PrivateCovariance, PrivateMean, Reading, load
 from dpfda.bases.cells import CellGrid
@@ -27,11 +28,13 @@ from dpfda.mean.two_looks import TwoLooks
 from dpfda.mean.weighted import Weights, weighted_sum
 from dpfda.mechanisms.design.found import search_edges
 from dpfda.noise.shares import UNIT
+from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import COUNT_SCALE
 from dpfda.publication.custody import Keys
 from dpfda.publication.zoom import CANDIDATES
 from dpfda.testing import exact_totals
+from dpfda.tuning import private_selection
 
 POINTS = 12
 GRID = np.linspace(0.0, 1.0, POINTS)
@@ -100,6 +103,18 @@ def test_the_choice_of_an_interval_claims_no_law(tmp_path: Path) -> None:
         (tmp_path / "changed.json").write_text(json.dumps(changed))
         with pytest.raises(StorageError):
             load(tmp_path / "changed.json")
+
+
+@pytest.mark.parametrize("kind", ["search", "two looks", "variance"])
+def test_the_best_of_several_runs_is_read_again(kind: str, tmp_path: Path) -> None:
+    """It broke: in two looks it has no stages, and its file was taken for damaged."""
+    best = private_selection(
+        [1, 2], lambda _, epsilon: clone(STAGED[kind]).set_params(epsilon=epsilon).fit(NOISE).release_,
+        lambda _: 1.0, 6,
+    ).release  # fmt: skip
+    again = load(best.save(tmp_path / "release.json"))
+    assert again.certificate.costs == best.certificate.costs
+    assert again.guarantee == PureDP(6)
 
 
 # Bounds that are looked for.
