@@ -247,7 +247,9 @@ class ReleasedCovariance(CovarianceSurface):
     def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
         if held["mean"] is not None:
             # A file of version 1 does not say exactly what the mean was given.
-            return certified(written)
+            mean = held["mean"]
+            laws = [*drawn_laws(mean.noise, mean.divisor), *drawn_laws(held["noise"], held["divisor"])]
+            return certified(written, laws=laws)
         noise, divisor = held["noise"], held["divisor"]
         return certified(written, partial(sum_costs, noise, divisor), laws=drawn_laws(noise, divisor))
 

@@ -15,6 +15,7 @@ from dpfda.numerics.encoding import number, sequence
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals
 from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.composition import loss_of
 from dpfda.releases import entries as file
 from dpfda.releases.costs import certified
 from dpfda.releases.facts import Stated
@@ -135,7 +136,10 @@ class FoundMean(ReleasedFunction):
 
     @classmethod
     def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
-        return certified(written)
+        made = certified(written, laws=[held["extremes"].noise, held["noise"]])
+        if any(cost.loss != loss_of(cost.guarantee) for cost in made.costs[:-2]):
+            raise ValueError("of a choice no more is known than its guarantee")
+        return made
 
     # Words.
 

@@ -15,7 +15,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band
 from dpfda.releases.confidence import Variance
-from dpfda.releases.costs import certified
+from dpfda.releases.costs import certified, drawn_laws
 from dpfda.releases.facts import Stated
 from dpfda.releases.function import ReleasedFunction
 
@@ -84,7 +84,8 @@ class MeanAndVariance(ReleasedFunction):
 
     @classmethod
     def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
-        return certified(written)
+        laws = [held["squares"].noise, *drawn_laws(held["noise"], held["divisor"])]
+        return certified(written, laws=laws)
 
     # Words.
 

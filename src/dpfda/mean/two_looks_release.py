@@ -79,7 +79,9 @@ class CloserMean(ReleasedFunction):
         prior = self.hierarchy
         if isinstance(prior, CurvePrior):
             parts["hierarchy"] = replace(prior, lower=lower, upper=upper)
-        own = self.certificate.part(LAST)
+        own = self.certificate
+        # The best of several runs has no stages.
+        own = own.part(LAST) if LAST in own.stages else own
         parts["certificate"] = own.fulfilled(own.achieved, bound=self.closer.to_json())
         return ReleasedFunction(**{**parts, "center": self.closer.center_on(self.grid_points)})
 
@@ -137,7 +139,8 @@ class CloserMean(ReleasedFunction):
 
     @classmethod
     def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
-        return certified(written)
+        laws = [held["first"].noise, held["selection"].noise, held["noise"]]
+        return certified(written, laws=laws)
 
     # Words.
 

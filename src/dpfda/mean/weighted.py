@@ -35,7 +35,8 @@ class Weights:
     Parameters
     ----------
     values : array (n,)
-        A weight a record. Private.
+        A weight a record. Private. It must follow from that record alone, as by design: weights that
+        are calibrated to the sample change with whoever else is in it, and no noise hides that.
     largest : float
         Larger weights count as this. Public.
 

@@ -18,7 +18,7 @@ from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, PureDP
 from dpfda.privacy.written import guarantee_from_json, guarantee_to_json
 from dpfda.releases import entries as file
-from dpfda.releases.costs import Costs, certified, without
+from dpfda.releases.costs import Costs, certified, drawn_laws, without
 from dpfda.releases.facts import Stated
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.promise import AddedNoise, moved_by, same
@@ -144,7 +144,10 @@ class TwoStageFunction(ReleasedFunction):
 
     @classmethod
     def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
-        return certified(written, partial(_costs, held["first"], held["selection"]))
+        first, selection = held["first"], held["selection"]
+        laws = [*drawn_laws(first.noise, first.divisor), held["noise"]]
+        laws += [] if selection is None else [selection.noise]
+        return certified(written, partial(_costs, first, selection), laws=laws)
 
     # Words.
 

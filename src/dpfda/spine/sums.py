@@ -19,6 +19,7 @@ from dpfda.numerics.embedding import Rows, product, quantised, transform, transf
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.gridsums import GridRule, grid_sum
 from dpfda.numerics.native_arrays import doubles, is_direct
+from dpfda.numerics.private import Kept
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.publication.mean_designs import ReadingRule
 from dpfda.records import Curves, curves_from_array, standardized
@@ -306,7 +307,7 @@ class Summation:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Readable:
+class Readable(Kept):
     """Records that can be read more than once. Private.
 
     matrix: array (n, m).
