@@ -186,6 +186,10 @@ class ReleasedSparseCovariance(CovarianceSurface):
             raise ValueError("center and reach must fit the grid")
         if not np.all(self.reach > 0):
             raise ValueError("deviations must reach somewhere")
+        # Without its mean a file would promise what the table alone cost.
+        follows = self.bound["radius"] is None or self.about.get("center") == "private"
+        if follows and self.pooled is None:
+            raise ValueError("center and reach follow from a mean that is left out")
 
     # Words.
 

@@ -51,10 +51,15 @@ class Months(Certified):
         What was promised and charged for all months together. Public.
     """
 
-    def __init__(self, estimator: Estimator, journal: Journal, certificate: Certificate) -> None:
+    def __init__(
+        self, estimator: Estimator, journal: Journal, certificate: Certificate, stated: object
+    ) -> None:
         self.path = journal.path
         self.certificate = certificate
         self._estimator = estimator
+        # What was charged for: an estimator can be changed at any time.
+        self._stated = stated
+        self._check_stated()
         self._journal = journal
         self._plan: RunningPlan | None = None
         self._frame: ReleasedRunningMean | None = None
@@ -76,14 +81,15 @@ class Months(Certified):
         )
         journal = Journal.create(path)
         try:
+            written = {**stated, "guarantee": str(estimator.asked())}
             charge(estimator.paying(), certificate, stated)
-            made = cls(estimator, journal, certificate)
+            made = cls(estimator, journal, certificate, written)
             header: Record = {
                 "format": FORMAT,
                 "schema_version": 1,
                 "warning": WARNING,
                 "origin": journal.origin(),
-                "stated": {**stated, "guarantee": str(estimator.asked())},
+                "stated": written,
                 "certificate": certificate_to_json(certificate),
             }
             journal.append([header])
@@ -105,17 +111,17 @@ class Months(Certified):
         journal, records = Journal.open(path)
         with undamaged(journal, DpfdaError):
             header = checked_header(records, journal, moved, FORMAT)
-            made = cls(estimator, journal, certificate_from_json(header["certificate"]))
-            made._check_stated(header["stated"])
+            certificate = certificate_from_json(header["certificate"])
+            made = cls(estimator, journal, certificate, header["stated"])
             for record in records[1:]:
                 made._replay(record)
             take_over(journal, records)
         return made
 
-    def _check_stated(self, written: object) -> None:
+    def _check_stated(self) -> None:
         own = {**self._estimator.stated(), "guarantee": str(self._estimator.asked())}
         bound = {**self._estimator.bounded}
-        if written != own or bound != dict(self.certificate.bound):
+        if self._stated != own or bound != dict(self.certificate.bound):
             raise ParameterError(
                 "The parameters", "be those that the file was opened with", "others",
                 "Open another file, which is charged as one, or resume with the same parameters.",
@@ -181,6 +187,7 @@ class Months(Certified):
             number = self._number(month)
             if number <= self.published:
                 return self.release(number)
+            self._check_stated()
             self._journal.check()
             # Whether arithmetic overflows depends on values: it may neither warn nor raise.
             with np.errstate(all="ignore"):
