@@ -329,7 +329,8 @@ class Plan(ABC):
     def describe(self, level: float = LEVEL) -> str:
         """The plan in words."""
         lines = [f"Plan: {self.summary}, {self._units}; no data were read."]
-        facts, band = self.facts() | {"error": self._told_error}, self.outlook_width(level)
+        band = self.outlook_width(probability(level, "level"))
+        facts = self.facts() | {"error": self._told_error}
         if band is not None:
             facts["band"] = f"half-width {_told(band)} to be expected of the {self._band_said(level)}"
         return "\n".join(lines + [f"  {name + ':':<11} {fact}" for name, fact in facts.items()])

@@ -19,7 +19,7 @@ from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import planner, stamp
 from dpfda.publication.tables import ShareTable, TablePlan
 from dpfda.reference.centiles.cells import Cells
-from dpfda.reference.centiles.fit import fitted
+from dpfda.reference.centiles.fit import Posterior, fitted
 from dpfda.reference.centiles.release import ReleasedQuantileCurves, bound_words, half_widths
 from dpfda.releases.shares import NoisyShares
 from dpfda.spine.choices import sizes_for, stated_size
@@ -75,18 +75,26 @@ class QuantileCurvesPlan(TablePlan[ReleasedQuantileCurves]):
         return float(np.mean(self.upper - self.lower)), "the distance between the bounds"
 
     def outlook(self, quick: bool = False) -> Outlook:
-        return Outlook.of(self.scale[0] * self._foretold[: QUICK if quick else LAWS, 0])
+        fits = self._few_fits if quick else self._fits
+        return Outlook.of(self.scale[0] * np.array([error for _, error in fits]))
 
     def outlook_width(self, level: float) -> Outlook:
         """As `band`, of the median or the level next to it."""
-        return Outlook.of(self.scale[0] * self._expected(LAWS, level)[:, 1])
+        middle, cells = self.levels[len(self.levels) // 2], self.cells
+        at = cells.nodes.positions
+        halves = [half_widths(fit, at, cells.times, middle, level, True).mean() for fit, _ in self._fits]
+        return Outlook.of(self.scale[0] * np.array(halves))
 
     @cached_property
-    def _foretold(self) -> Floats:
-        return self._expected(LAWS, 0.95)
+    def _fits(self) -> list[tuple[Posterior, float]]:
+        return self._expected(LAWS)
 
-    def _expected(self, count: int, level: float) -> Floats:
-        """Error, and half-width of the band, (count, 2), of tables of invented units.
+    @cached_property
+    def _few_fits(self) -> list[tuple[Posterior, float]]:
+        return self._expected(QUICK)
+
+    def _expected(self, count: int) -> list[tuple[Posterior, float]]:
+        """Fits of tables of invented units, and their errors.
 
         What a unit adds at one time is taken not to depend on another.
         """
@@ -114,10 +122,8 @@ class QuantileCurvesPlan(TablePlan[ReleasedQuantileCurves]):
                 laws.quantiles(p) - np.clip(centre + deviation * scipy.special.ndtri(p), 0.0, 1.0)
                 for p in self.levels
             ]
-            middle = self.levels[len(self.levels) // 2]
-            half = half_widths(made, nodes.positions, self.cells.times, middle, level, True)
-            found.append((float(np.sqrt(np.mean(np.square(off)))), float(half.mean())))
-        return np.array(found)
+            found.append((made, float(np.sqrt(np.mean(np.square(off))))))
+        return found
 
 
 @planner
