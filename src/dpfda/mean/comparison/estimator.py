@@ -246,7 +246,7 @@ class PrivateComparison(Estimator):
         self, basis: Basis, settings: Settings, groups: object = None, expected: int = 0
     ) -> PooledComparison:
         if self.levels is None or isinstance(self.levels, Mapping):
-            words = "be a list where the records lie in several places"
+            words = "be given where the records lie in several places, as a list"
             raise ParameterError("levels", words, shown(self.levels), "Name the groups.")
         levels = read_levels(self.levels, [], None, settings.unit.relation)
         names_of_levels(levels)
