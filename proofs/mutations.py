@@ -594,8 +594,8 @@ MUTATIONS = [
     (
         "the gap of sums of Gaussian shares in the program, by one share",
         "src/dpfda/noise/shared.py",
-        "5 * (self.drawn - 1) * ",
-        "5 * (self.drawn - 2) * ",
+        "5 * (law.drawn - 1) * ",
+        "5 * (law.drawn - 2) * ",
         TIE,
     ),
     (
