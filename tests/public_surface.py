@@ -395,7 +395,10 @@ OWN: dict[str, dict[str, Any]] = {
 # What a kind refuses whatever is asked: no prior, no probabilities, its own stream, a second session.
 NEVER = {
     "function.posterior_draws", "derivative.posterior_draws", "field.posterior_draws",
-    "gaussian.posterior_draws", "two looks.posterior_draws",
+    "gaussian.posterior_draws", "two looks.posterior_draws", "found.posterior_draws",
+    # What has bands of its parts, or none at all.
+    "components.band", "comparison.band", "test of equality.band", "several values.band",
+    "quantiles.band",
     "regression.predict_proba", "stream.merge", "mean estimator.open_session", "session.resume",
     "session.open",
     # The fit counts a table, whose edges are the cells: there are none for points in several places.
