@@ -13,7 +13,7 @@ from dpfda.numerics.errors import needed
 from dpfda.numerics.words import visible
 from dpfda.views.drawing import draw, draw_panels
 from dpfda.views.languages import ENGLISH, IN_ENGLISH, Language
-from dpfda.views.shapes import View
+from dpfda.views.shapes import Panels, View
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -152,7 +152,8 @@ class _Pictures:
         salt = f"picture {self._count}"
         with pyplot.rc_context({"svg.fonttype": "path", "svg.hashsalt": salt, "text.usetex": False}):
             several = [views] if isinstance(views, View) else views
-            if size is None:
+            # Small pictures of one table have no room on a narrow figure: they are scaled whole.
+            if size is None or isinstance(several[0], Panels):
                 axis = draw_panels(several, self._language, ABREAST)
             else:
                 axis = pyplot.subplots(figsize=size, layout="constrained")[1]
