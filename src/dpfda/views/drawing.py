@@ -266,6 +266,9 @@ def _write_legend(axis: Axes, columns: int) -> None:
     """What lines and bands are, where no line is covered: rather a part of a band."""
     if not axis.get_legend_handles_labels()[1]:
         return
+    # The best place depends on the texts of the axis: they are measured as they will be drawn.
+    for written in axis.texts:
+        written.set(**PLAIN)
     legend = axis.legend(fontsize="small", loc="best")
     for text in legend.get_texts():
         _write(text, *_balanced(text.get_text(), columns))
