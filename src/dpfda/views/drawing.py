@@ -7,6 +7,7 @@ whatever the settings of matplotlib say of formulas and TeX.
 from __future__ import annotations
 
 import textwrap
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import singledispatch
@@ -273,13 +274,14 @@ def _write_legend(axis: Axes, columns: int) -> None:
     for text in legend.get_texts():
         _write(text, *_balanced(text.get_text(), columns))
     paths = [line.get_transform().transform_path(line.get_path()) for line in axis.lines]
-    for place in PLACES:
-        if not any(
-            path.intersects_bbox(legend.get_window_extent().padded(MARGIN), filled=False)
-            for path in paths
-        ):
-            return
-        legend.set_loc(place)
+    # What a font lacks is warned of where it is drawn.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        for place in PLACES:
+            box = legend.get_window_extent().padded(MARGIN)
+            if not any(path.intersects_bbox(box, filled=False) for path in paths):
+                return
+            legend.set_loc(place)
 
 
 @_fill.register(Panels)
