@@ -216,7 +216,7 @@ class Search:
     >>> curves = 37 + np.linspace(-0.5, 0.5, 9000)[:, None] * np.ones(12)
     >>> release = PrivateMean(epsilon=10, bounds=Search(0, 1000)).fit(curves).release_
     >>> low, high = release.limits[0][0], release.limits[1][0]
-    >>> 30 < low < 37 < high < 44
+    >>> bool(30 < low < 37 < high < 44)
     True
     """
 
