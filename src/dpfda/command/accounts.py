@@ -111,17 +111,6 @@ def opened_account(file: Path | None, dataset: str | None, told: bool = True) ->
     return Account(account, dataset)
 
 
-def named_datasets(file: Path | None) -> list[str]:
-    """Data sets of a ledger, given or named once; none where it cannot be read."""
-    from dpfda.privacy.ledger import Ledger, named_once
-
-    try:
-        found = file or named_once().ledger
-        return [] if found is None else Ledger(found).datasets()
-    except (DpfdaError, OSError):
-        return []
-
-
 def save(release: Release, out: Path, account: Account | None = None) -> None:
     """Write a release, or else keep it beside the ledger or in the folder for temporary files, and fail.
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Protocol
 import typer
 
 from dpfda.command.documented import Parameter
+from dpfda.numerics.errors import DpfdaError
 
 # What a person typed, by the names of the parameters.
 Given = SimpleNamespace
@@ -138,10 +139,18 @@ def _columns(typed: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _datasets(typed: Mapping[str, Any]) -> Sequence[str]:
-    """Data sets of the ledger, which is the file where no other is asked for."""
-    from dpfda.command.accounts import named_datasets
+    """Data sets of the ledger, given or named once; none where it cannot be read.
 
-    return named_datasets(typed["ledger"] if "ledger" in typed else typed.get("file"))
+    The ledger is the file where no other is asked for.
+    """
+    from dpfda.privacy.ledger import Ledger, named_once
+
+    given = typed["ledger"] if "ledger" in typed else typed.get("file")
+    try:
+        file = given or named_once().ledger
+        return () if file is None else Ledger(file).datasets()
+    except (DpfdaError, OSError):
+        return ()
 
 
 def _mechanisms(_typed: Mapping[str, Any]) -> Sequence[str]:
