@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -14,6 +15,7 @@ from dpfda.bounds import ValueBounds
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import floats
+from dpfda.numerics.one_thread import one_thread
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import planner, stamp
@@ -55,6 +57,8 @@ class QuantileCurvesPlan(TablePlan[ReleasedQuantileCurves]):
     levels: tuple[float, ...]
     about: Mapping[str, object]
     designed: int
+    # Its errors are those of a few made-up tables.
+    simulated: ClassVar[bool] = True
     error_words = (
         "root mean square at a point, over the levels, from the quantile curves of the population, "
         "sampling included, for smooth curves"
@@ -93,6 +97,7 @@ class QuantileCurvesPlan(TablePlan[ReleasedQuantileCurves]):
     def _few_fits(self) -> list[tuple[Posterior, float]]:
         return self._expected(QUICK)
 
+    @one_thread()
     def _expected(self, count: int) -> list[tuple[Posterior, float]]:
         """Fits of tables of invented units, and their errors.
 
