@@ -63,14 +63,14 @@ class ReleasedCurveClusters(OnBasis):
     about : mapping
     """
 
-    moments: Moments
-    lattice: Lattice
-    cells: tuple[int, ...]
-    noise: NoiseLaw
-    anchors: Floats
-    sums: Sums | None
-    basis: Basis
-    bounds: Floats
+    moments: Moments = field(metadata=file.itself(Moments.from_json).kept)
+    lattice: Lattice = field(metadata=file.itself(Lattice.from_json).kept)
+    cells: tuple[int, ...] = field(metadata=file.INTEGERS.kept)
+    noise: NoiseLaw = field(metadata=file.one_scale("cells").kept)
+    anchors: Floats = field(metadata=file.PACKED.kept)
+    sums: Sums | None = field(metadata=file.itself(Sums.from_json).or_null.kept)
+    basis: Basis = field(metadata=file.BASIS.kept)
+    bounds: Floats = field(metadata=file.PACKED.kept)
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
@@ -78,16 +78,6 @@ class ReleasedCurveClusters(OnBasis):
     CALLED: ClassVar[str] = "clusters of curves"
     _plural: ClassVar[bool] = True
     _arrays: ClassVar[tuple[str, ...]] = ("anchors", "bounds")
-    ENTRIES: ClassVar[file.Table] = {
-        "bounds": file.PACKED,
-        "moments": file.itself(Moments.from_json),
-        "lattice": file.itself(Lattice.from_json),
-        "noise": file.one_scale("cells"),
-        "cells": file.INTEGERS,
-        "anchors": file.PACKED,
-        "sums": file.itself(Sums.from_json).or_null,
-        "basis": file.BASIS,
-    }
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -37,13 +36,9 @@ class Lattice(file.Written):
     width: Of a cell.
     """
 
-    directions: Floats
-    bins: tuple[int, ...]
-    width: float
-
-    ENTRIES: ClassVar[file.Table] = {
-        "directions": file.PACKED, "bins": file.INTEGERS, "width": file.NUMBER,
-    }  # fmt: skip
+    directions: Floats = field(metadata=file.PACKED.kept)
+    bins: tuple[int, ...] = field(metadata=file.INTEGERS.kept)
+    width: float = field(metadata=file.NUMBER.kept)
 
     def __post_init__(self) -> None:
         freeze(self, "directions")
@@ -122,13 +117,9 @@ class Sums(file.Written):
     noise: Their law.
     """
 
-    radius: float
-    noisy: tuple[int, ...]
-    noise: NoiseLaw
-
-    ENTRIES: ClassVar[file.Table] = {
-        "radius": file.NUMBER, "noise": file.LAW, "noisy": file.INTEGERS,
-    }  # fmt: skip
+    radius: float = field(metadata=file.NUMBER.kept)
+    noisy: tuple[int, ...] = field(metadata=file.INTEGERS.kept)
+    noise: NoiseLaw = field(metadata=file.LAW.kept)
 
     def __post_init__(self) -> None:
         if not self.radius > 0 or self.noise.components != len(self.noisy):

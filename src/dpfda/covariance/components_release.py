@@ -151,29 +151,22 @@ class ReleasedComponents(OnBasis):
     size is positive.
     """
 
-    basis: Basis
-    vectors: Floats
-    variances: Floats
-    total: float | None
-    floor: float | None
-    center: Floats
+    basis: Basis = field(metadata=file.BASIS.kept)
+    vectors: Floats = field(metadata=file.FLOATS.kept)
+    variances: Floats = field(metadata=file.FLOATS.kept)
+    total: float | None = field(metadata=file.NUMBER.or_null.named("total_variance").kept)
+    floor: float | None = field(metadata=file.NUMBER.or_null.named("noise_floor").kept)
+    center: Floats = field(metadata=file.FLOATS.kept)
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
-    mean: ReleasedFunction | None = None
+    mean: ReleasedFunction | None = field(
+        default=None, metadata=file.part(ReleasedFunction).or_null.kept
+    )
 
     FORMAT: ClassVar[str] = "dpfda-components"
     CALLED: ClassVar[str] = "dpfda release of components"
     _arrays: ClassVar[tuple[str, ...]] = ("vectors", "variances", "center")
     _plural: ClassVar[bool] = True
-    ENTRIES: ClassVar[file.Table] = {
-        "variances": file.FLOATS,
-        "total": file.NUMBER.or_null.named("total_variance"),
-        "floor": file.NUMBER.or_null.named("noise_floor"),
-        "vectors": file.FLOATS,
-        "center": file.FLOATS,
-        "basis": file.BASIS,
-        "mean": file.part(ReleasedFunction).or_null,
-    }
 
     @property
     def count(self) -> int:

@@ -85,30 +85,22 @@ class ReleasedCovariance(CovarianceSurface):
         Whether the noisy coordinates are shrunk towards zero under the kernel's prior.
     """
 
-    basis: Basis
-    noisy_sum: tuple[int, ...]
-    exponent: int
-    divisor: Divisor
-    center: Floats
-    noise: SymmetricNoise
+    basis: Basis = field(metadata=file.BASIS.kept)
+    noisy_sum: tuple[int, ...] = field(metadata=file.INTEGERS.kept)
+    exponent: int = field(metadata=file.EXPONENT.kept)
+    divisor: Divisor = field(metadata=file.DIVISOR.kept)
+    center: Floats = field(metadata=file.FLOATS.kept)
+    noise: SymmetricNoise = field(metadata=file.itself(partial(law_from_json, kind=MatrixLaw)).kept)
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
-    mean: ReleasedFunction | None = None
-    shrunk: bool = True
+    mean: ReleasedFunction | None = field(
+        default=None, metadata=file.part(ReleasedFunction).or_null.kept
+    )
+    shrunk: bool = field(default=True, metadata=file.entry(lambda shrunk: shrunk is True).kept)
 
     FORMAT: ClassVar[str] = "dpfda-covariance"
     CALLED: ClassVar[str] = "released dpfda covariance"
     _arrays: ClassVar[tuple[str, ...]] = ("center",)
-    ENTRIES: ClassVar[file.Table] = {
-        "noisy_sum": file.INTEGERS,
-        "exponent": file.EXPONENT,
-        "divisor": file.DIVISOR,
-        "shrunk": file.entry(lambda shrunk: shrunk is True),
-        "center": file.FLOATS,
-        "noise": file.itself(partial(law_from_json, kind=MatrixLaw)),
-        "basis": file.BASIS,
-        "mean": file.part(ReleasedFunction).or_null,
-    }
 
     @property
     def count(self) -> float:

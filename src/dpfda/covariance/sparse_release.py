@@ -62,24 +62,19 @@ class ReleasedSparseCovariance(CovarianceSurface):
         The released mean that is the center, where a share of the budget paid for it.
     """
 
-    basis: Basis
-    shares: NoisyShares
-    center: Floats
-    reach: Floats
+    basis: Basis = field(metadata=file.BASIS.kept)
+    shares: NoisyShares = field(metadata=file.itself(NoisyShares.from_json).kept)
+    center: Floats = field(metadata=file.FLOATS.kept)
+    reach: Floats = field(metadata=file.FLOATS.kept)
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
-    pooled: ReleasedPooledMean | None = None
+    pooled: ReleasedPooledMean | None = field(
+        default=None, metadata=file.part(ReleasedPooledMean).or_null.named("mean").kept
+    )
 
     FORMAT: ClassVar[str] = "dpfda-sparse-covariance"
     CALLED: ClassVar[str] = "released covariance of sparse curves"
     _arrays: ClassVar[tuple[str, ...]] = ("center", "reach")
-    ENTRIES: ClassVar[file.Table] = {
-        "shares": file.itself(NoisyShares.from_json),
-        "center": file.FLOATS,
-        "reach": file.FLOATS,
-        "basis": file.BASIS,
-        "pooled": file.part(ReleasedPooledMean).or_null.named("mean"),
-    }
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -84,12 +84,14 @@ class ReleasedHistogram(Valued):
         Versions, date, labels of the axes.
     """
 
-    cells: CellGrid
-    noisy_counts: tuple[int, ...]
-    exponent: int
-    public_size: int | None
-    smoothing: object
-    noise: NoiseLaw
+    cells: CellGrid = field(metadata=file.itself(CellGrid.from_json).kept)
+    noisy_counts: tuple[int, ...] = field(metadata=file.INTEGERS.kept)
+    exponent: int = field(metadata=file.EXPONENT.kept)
+    public_size: int | None = field(metadata=file.PUBLIC_SIZE.kept)
+    smoothing: object = field(
+        metadata=file.entry(lambda given: given if given in ADAPTIVE else number(given)).kept
+    )
+    noise: NoiseLaw = field(metadata=file.one_scale("noisy_counts").kept)
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
@@ -97,14 +99,6 @@ class ReleasedHistogram(Valued):
     CALLED: ClassVar[str] = "released histogram"
     _DRAWN: ClassVar[tuple[str, ...]] = ("domain", "domain_2")
     _axis_units: ClassVar[str] = "units of the data"
-    ENTRIES: ClassVar[file.Table] = {
-        "public_size": file.PUBLIC_SIZE,
-        "smoothing": file.entry(lambda given: given if given in ADAPTIVE else number(given)),
-        "noise": file.one_scale("noisy_counts"),
-        "cells": file.itself(CellGrid.from_json),
-        "exponent": file.EXPONENT,
-        "noisy_counts": file.INTEGERS,
-    }
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -83,10 +83,10 @@ class ReleasedQuantiles(Release):
     (True, (0.5, 0.9))
     """
 
-    numbers: tuple[int, ...]
-    points: PublicPoints
+    numbers: tuple[int, ...] = field(metadata=file.INTEGERS.kept)
+    points: PublicPoints = field(metadata=file.entry(_points_from_json, _points_to_json).kept)
     law: QuantileLaw
-    public_size: int | None
+    public_size: int | None = field(metadata=file.PUBLIC_SIZE.kept)
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
@@ -97,10 +97,7 @@ class ReleasedQuantiles(Release):
     _discrete: ClassVar[bool] = True
     ENTRIES: ClassVar[file.Table] = {
         "law.levels": file.INTEGERS.named("levels"),
-        "numbers": file.INTEGERS,
-        "points": file.entry(_points_from_json, _points_to_json),
         "law.epsilon": file.entry(rational, str).named("loss_range"),
-        "public_size": file.PUBLIC_SIZE,
     }
 
     def __post_init__(self) -> None:

@@ -90,37 +90,26 @@ class ReleasedFunctionalRegression(Valued):
         For a curve: values of covariates; those not named are in the middle.
     """
 
-    corners: Corners
-    noisy_sum: tuple[int, ...]
-    noise: NoiseLaw
-    exponent: int
-    public_size: int | None
-    grid_points: Floats
-    domain_range: tuple[float, float]
-    bounds: Floats
-    cells: tuple[int, ...]
+    corners: Corners = field(metadata=file.itself(Corners.from_json).named("covariates").kept)
+    noisy_sum: tuple[int, ...] = field(metadata=file.INTEGERS.kept)
+    noise: NoiseLaw = field(metadata=file.LAW.kept)
+    exponent: int = field(metadata=file.EXPONENT.kept)
+    public_size: int | None = field(metadata=file.PUBLIC_SIZE.kept)
+    grid_points: Floats = field(
+        metadata=file.entry(lambda grid: check_grid(floats(grid)), np.ndarray.tolist).kept
+    )
+    domain_range: tuple[float, float] = field(metadata=file.ENDS.kept)
+    bounds: Floats = field(metadata=file.PACKED.kept)
+    cells: tuple[int, ...] = field(metadata=file.INTEGERS.kept)
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
-    term: str = ""
-    place: Mapping[str, object] = field(default_factory=dict)
+    term: str = field(default="", metadata=file.TEXT.kept)
+    place: Mapping[str, object] = field(default_factory=dict, metadata=file.MAPPING.kept)
 
     FORMAT: ClassVar[str] = "dpfda-functional-regression"
     CALLED: ClassVar[str] = "regression of curves"
     _arrays: ClassVar[tuple[str, ...]] = ("grid_points", "bounds")
     _has_exact: ClassVar[bool] = False
-    ENTRIES: ClassVar[file.Table] = {
-        "corners": file.itself(Corners.from_json).named("covariates"),
-        "domain_range": file.ENDS,
-        "grid_points": file.entry(lambda grid: check_grid(floats(grid)), np.ndarray.tolist),
-        "bounds": file.PACKED,
-        "cells": file.INTEGERS,
-        "public_size": file.PUBLIC_SIZE,
-        "noise": file.LAW,
-        "exponent": file.EXPONENT,
-        "noisy_sum": file.INTEGERS,
-        "term": file.TEXT,
-        "place": file.MAPPING,
-    }
 
     def __post_init__(self) -> None:
         super().__post_init__()

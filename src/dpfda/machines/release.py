@@ -15,13 +15,12 @@ from dpfda.bases.grids import frozen
 from dpfda.bounds import IntegerBall
 from dpfda.machines.weights import deviations, factor
 from dpfda.machines.words import WordedPredictor
-from dpfda.noise import KNormNoise, law_from_json
-from dpfda.noise.protocol import Law
+from dpfda.noise import KNormNoise
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import mapping, sequence
+from dpfda.numerics.encoding import mapping
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
-from dpfda.records.features import InputBox, embedded, feature_ball, features_from_json
+from dpfda.records.features import InputBox, embedded, feature_ball
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, check_level
 from dpfda.releases.costs import certified, one_cost, sum_costs
@@ -81,18 +80,8 @@ class ReleasedPredictor(WordedPredictor):
     CALLED: ClassVar[str] = "released predictor"
     _arrays: ClassVar[tuple[str, ...]] = ("coefficients", "spread")
     ENTRIES: ClassVar[file.Table] = {
-        "size": file.whole_number(0).named("units"),
-        "task": file.NAME,
-        "loss": file.NAME,
-        "classes": file.entry(lambda classes: tuple(sequence(classes)), list),
-        "center": file.NUMBER,
-        "half_width": file.NUMBER,
         "inputs.lower": file.FLOATS.named("lower"),
         "inputs.upper": file.FLOATS.named("upper"),
-        "coefficients": file.PACKED,
-        "spread": file.PACKED.or_absent,
-        "noise": file.itself(partial(law_from_json, kind=Law)),
-        "features": file.itself(lambda written: features_from_json(mapping(written))),
     }
 
     def __post_init__(self) -> None:

@@ -68,11 +68,15 @@ class TablePredictor(Predictor):
     ((2,), (1,))
     """
 
-    shares: NoisyShares
-    cells: CellGrid
-    bounds: tuple[float, float]
-    classes: tuple[object, ...]
-    alone: bool
+    shares: NoisyShares = field(metadata=file.itself(NoisyShares.from_json).kept)
+    cells: CellGrid = field(metadata=file.itself(CellGrid.from_json).kept)
+    bounds: tuple[float, float] = field(metadata=file.ENDS.kept)
+    classes: tuple[object, ...] = field(metadata=file.SEQUENCE.kept)
+    alone: bool = field(
+        metadata=file.entry(lambda one: bool(encoding.integer(one, 0, 1)), int)
+        .named("one_record_each")
+        .kept
+    )
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
@@ -84,13 +88,6 @@ class TablePredictor(Predictor):
     _border: ClassVar[float] = 0.5
     _whole: ClassVar[bool] = True
     _value: ClassVar[str] = "probability"
-    ENTRIES: ClassVar[file.Table] = {
-        "classes": file.entry(lambda classes: tuple(encoding.sequence(classes)), list),
-        "bounds": file.ENDS,
-        "cells": file.itself(CellGrid.from_json),
-        "alone": file.entry(lambda one: bool(encoding.integer(one, 0, 1)), int).named("one_record_each"),
-        "shares": file.itself(NoisyShares.from_json),
-    }
 
     def __post_init__(self) -> None:
         super().__post_init__()

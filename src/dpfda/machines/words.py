@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
 from dpfda.machines.predictor import FADED, Predictor
 from dpfda.machines.weights import deviations, factor
-from dpfda.noise import KNormNoise, NoiseLaw
+from dpfda.noise import KNormNoise, NoiseLaw, law_from_json
+from dpfda.noise.protocol import Law
 from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import number
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number as said
-from dpfda.records.features import FeatureMap, InputBox
+from dpfda.records.features import FeatureMap, InputBox, features_from_json
+from dpfda.releases import entries as file
 from dpfda.releases.base import LEVEL
 from dpfda.releases.facts import BandFact, Claim, Stated
 
@@ -27,19 +30,19 @@ WHERE = "for as many points at once as there are features"
 class WordedPredictor(Predictor):
     """What `ReleasedPredictor` holds, which says what each part is, and its words."""
 
-    task: str
+    task: str = field(metadata=file.NAME.kept)
     inputs: InputBox
-    features: FeatureMap
-    coefficients: Floats
-    center: float
-    half_width: float
-    classes: tuple[object, ...]
-    loss: str
+    features: FeatureMap = field(metadata=file.itself(features_from_json).kept)
+    coefficients: Floats = field(metadata=file.PACKED.kept)
+    center: float = field(metadata=file.NUMBER.kept)
+    half_width: float = field(metadata=file.NUMBER.kept)
+    classes: tuple[object, ...] = field(metadata=file.SEQUENCE.kept)
+    loss: str = field(metadata=file.NAME.kept)
     certificate: Certificate
-    size: int
-    noise: NoiseLaw | SymmetricNoise
+    size: int = field(metadata=file.whole_number(0).named("units").kept)
+    noise: NoiseLaw | SymmetricNoise = field(metadata=file.itself(partial(law_from_json, kind=Law)).kept)
     about: Mapping[str, object] = field(default_factory=dict)
-    spread: Floats | None = None
+    spread: Floats | None = field(default=None, metadata=file.PACKED.or_absent.kept)
 
     @property
     def _descended(self) -> bool:

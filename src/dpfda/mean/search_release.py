@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +11,6 @@ import numpy as np
 from dpfda.noise import NoiseLaw
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import number, sequence
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals
 from dpfda.privacy.certificates import Certificate
@@ -25,7 +24,6 @@ from dpfda.releases.promise import AddedNoise
 # Stages that are paid for.
 SEARCH = "width of an interval", "place of the interval", "histogram of extremes"
 LAST = "mean between the bounds found"
-NUMBERS = file.entry(lambda written: tuple(map(number, sequence(written))), list)
 
 
 def looked_for(low: float, high: float) -> str:
@@ -44,19 +42,11 @@ class Extremes(file.Written):
     noise: Its law.
     """
 
-    searched: tuple[float, float]
-    interval: tuple[float, float]
-    edges: tuple[float, ...]
-    noisy_shares: tuple[int, ...]
-    noise: NoiseLaw
-
-    ENTRIES: ClassVar[file.Table] = {
-        "searched": NUMBERS,
-        "interval": NUMBERS,
-        "edges": NUMBERS,
-        "noisy_shares": file.INTEGERS,
-        "noise": file.LAW,
-    }
+    searched: tuple[float, float] = field(metadata=file.NUMBERS.kept)
+    interval: tuple[float, float] = field(metadata=file.NUMBERS.kept)
+    edges: tuple[float, ...] = field(metadata=file.NUMBERS.kept)
+    noisy_shares: tuple[int, ...] = field(metadata=file.INTEGERS.kept)
+    noise: NoiseLaw = field(metadata=file.LAW.kept)
 
     def __post_init__(self) -> None:
         cells = len(self.noisy_shares)
@@ -99,13 +89,9 @@ class FoundMean(ReleasedFunction):
 
     FORMAT: ClassVar[str] = "dpfda-found-mean"
     CALLED: ClassVar[str] = "released mean between bounds looked for"
-    ENTRIES: ClassVar[file.Table] = {
-        **ReleasedFunction.ENTRIES,
-        "extremes": file.itself(Extremes.from_json),
-    }
 
     _: KW_ONLY
-    extremes: Extremes
+    extremes: Extremes = field(metadata=file.itself(Extremes.from_json).kept)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -42,13 +42,9 @@ class MeanAndVariance(ReleasedFunction):
 
     FORMAT: ClassVar[str] = "dpfda-mean-and-variance"
     CALLED: ClassVar[str] = "released mean and variance"
-    ENTRIES: ClassVar[file.Table] = {
-        **ReleasedFunction.ENTRIES,
-        "squares": file.part(ReleasedFunction),
-    }
 
     _: KW_ONLY
-    squares: ReleasedFunction
+    squares: ReleasedFunction = field(metadata=file.part(ReleasedFunction).kept)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, fields, replace
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import ClassVar
 
 import numpy as np
@@ -50,17 +50,11 @@ class CloserMean(ReleasedFunction):
 
     FORMAT: ClassVar[str] = "dpfda-two-looks"
     CALLED: ClassVar[str] = "released mean in two looks"
-    ENTRIES: ClassVar[file.Table] = {
-        **ReleasedFunction.ENTRIES,
-        "closer": file.itself(bound_from_json),
-        "selection": file.itself(Selection.from_json),
-        "first": file.part(ReleasedFunction),
-    }
 
     _: KW_ONLY
-    first: ReleasedFunction
-    selection: Selection
-    closer: ValueBounds
+    first: ReleasedFunction = field(metadata=file.part(ReleasedFunction).kept)
+    selection: Selection = field(metadata=file.itself(Selection.from_json).kept)
+    closer: ValueBounds = field(metadata=file.itself(bound_from_json).kept)
 
     def __post_init__(self) -> None:
         super().__post_init__()

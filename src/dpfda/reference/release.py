@@ -59,13 +59,13 @@ class ReleasedReferenceBand(Release):
     (array([ True]), array([False]))
     """
 
-    grid_points: Floats
-    domain_range: tuple[float, float]
-    centre: Floats
-    widths: Floats
-    radius: float
-    coverage: float
-    size: int
+    grid_points: Floats = field(metadata=file.FLOATS.kept)
+    domain_range: tuple[float, float] = field(metadata=file.ENDS.kept)
+    centre: Floats = field(metadata=file.FLOATS.kept)
+    widths: Floats = field(metadata=file.FLOATS.kept)
+    radius: float = field(metadata=file.NUMBER.kept)
+    coverage: float = field(metadata=file.NUMBER.kept)
+    size: int = field(metadata=file.whole_number(2).kept)
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
@@ -73,15 +73,6 @@ class ReleasedReferenceBand(Release):
     CALLED: ClassVar[str] = "released reference band"
     _bands_are: ClassVar[str] = "It is one itself, for curves of new units: see lower(t) and upper(t)."
     _arrays: ClassVar[tuple[str, ...]] = ("grid_points", "centre", "widths")
-    ENTRIES: ClassVar[file.Table] = {
-        "coverage": file.NUMBER,
-        "domain_range": file.ENDS,
-        "grid_points": file.FLOATS,
-        "centre": file.FLOATS,
-        "widths": file.FLOATS,
-        "radius": file.NUMBER,
-        "size": file.whole_number(2),
-    }
 
     def __post_init__(self) -> None:
         super().__post_init__()

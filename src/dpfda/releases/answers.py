@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds.stated import bound_from_json
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import sequence
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
@@ -55,20 +54,13 @@ class Answer(file.Written):
         Degrees of freedom, where the noise has a t law; normal where None.
     """
 
-    number: int
-    query: dict[str, object]
-    value: float
-    standard_error: float
-    degrees: int | None = None
+    number: int = field(metadata=file.whole_number(1).kept)
+    query: dict[str, object] = field(metadata=file.MAPPING.named("question").kept)
+    value: float = field(metadata=file.NUMBER.kept)
+    standard_error: float = field(metadata=file.NUMBER.kept)
+    degrees: int | None = field(default=None, metadata=file.whole_number(3).or_absent.kept)
 
     # Files call a query a question.
-    ENTRIES: ClassVar[file.Table] = {
-        "number": file.whole_number(1),
-        "query": file.MAPPING.named("question"),
-        "value": file.NUMBER,
-        "standard_error": file.NUMBER,
-        "degrees": file.whole_number(3).or_absent,
-    }
 
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
         """Interval that contains the answer without noise with probability `level`.
@@ -100,7 +92,7 @@ class ReleasedAnswers(Release):
         Labels, date and versions.
     """
 
-    answers: tuple[Answer, ...]
+    answers: tuple[Answer, ...] = field(metadata=file.many(Answer).kept)
     design: Mapping[str, object]
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
@@ -110,12 +102,6 @@ class ReleasedAnswers(Release):
     _plural: ClassVar[bool] = True
     _discrete: ClassVar[bool] = True
     _bands_are: ClassVar[str] = "Each answer has an interval: release.answers[0].interval(level)."
-    ENTRIES: ClassVar[file.Table] = {
-        "answers": file.entry(
-            lambda answers: tuple(map(Answer.from_json, sequence(answers))),
-            lambda answers: [answer.to_json() for answer in answers],
-        )
-    }
 
     def __call__(self, numbers: ArrayLike) -> Any:
         """Values of answers by their number, from 1."""

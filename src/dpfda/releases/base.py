@@ -46,8 +46,8 @@ class Release(Published):
 
     ==================  ===============================================================================
     ``FORMAT``          name of its files; ``CALLED``, what people call one
-    ``ENTRIES``         what its file holds beside certificate and labels: a table of
-                        `dpfda.releases.entries`; or ``to_entries`` and ``from_json``
+    ``metadata``        of a field: how it stands in its file, ``dpfda.releases.entries.NUMBER.kept``;
+                        or ``ENTRIES``, a table of these; or ``_to_entries`` and ``from_json``
     ``domain_range``    ends of its domain, or of each variable; or ``axes``, which names them
     ``__call__``        values at points; or ``columns`` for several values
     ``_around``         its band, where it is a `dpfda.releases.banded.Banded`
@@ -105,7 +105,7 @@ class Release(Published):
 
     def _to_entries(self) -> dict[str, object]:
         """What this kind alone holds, as JSON types."""
-        return file.to_file(self, self.ENTRIES)
+        return file.to_file(self, file.table_of(type(self)))
 
     @classmethod
     def from_json(cls, written: dict[str, object], kernel: object = None) -> Self:
@@ -128,7 +128,8 @@ class Release(Published):
     @classmethod
     def _entries(cls, written: dict[str, object], kernel: object) -> file.Held:
         """The arguments of the class that its file holds."""
-        held, own = file.from_file(written, cls.ENTRIES, kernel), {each.name for each in fields(cls)}  # type: ignore[arg-type]
+        held = file.from_file(written, file.table_of(cls), kernel)
+        own = {each.name for each in fields(cls)}  # type: ignore[arg-type]
         if "certificate" in own:
             held["certificate"] = cls._charged(written, held)
         if "about" in own:

@@ -19,7 +19,7 @@ where no unit has records in both.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import ClassVar
 
@@ -49,6 +49,7 @@ from dpfda.views import Curve
 
 # Format of the mean itself; those derived from it know more, and have formats of their own.
 PLAIN = "dpfda-release"
+SAID = file.entry(partial(parameters.flag, name="apart or jointly")).or_absent
 INDEPENDENT = "Its band takes the errors of the parts to be independent, as their noise is."
 
 
@@ -73,13 +74,12 @@ class CombinedMean(Valued):
 
     FORMAT: ClassVar[str] = "dpfda-combined-mean"
     CALLED: ClassVar[str] = "combined mean"
-    ENTRIES: ClassVar[file.Table]
 
     first: MeanLine | CombinedMean
     second: MeanLine | CombinedMean
     certificate: Certificate
-    apart: bool | None = None
-    jointly: bool | None = None
+    apart: bool | None = field(default=None, metadata=SAID.kept)
+    jointly: bool | None = field(default=None, metadata=SAID.kept)
 
     @classmethod
     def of(cls, first: Averaged, second: object, apart: bool = False) -> CombinedMean:
@@ -314,6 +314,4 @@ Averaged = MeanLine | CombinedMean
 CombinedMean.ENTRIES = {
     "first": file.part(MeanLine, CombinedMean),
     "second": file.part(MeanLine, CombinedMean),
-    "apart": file.entry(partial(parameters.flag, name="apart")).or_absent,
-    "jointly": file.entry(partial(parameters.flag, name="jointly")).or_absent,
 }

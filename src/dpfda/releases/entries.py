@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from operator import attrgetter, methodcaller
-from typing import Any, ClassVar, Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -50,25 +50,37 @@ class Entry:
         """The same, or None, where the file has no such entry."""
         return replace(self, nothing="absent")
 
+    @property
+    def kept(self) -> Mapping[str, Entry]:
+        """As metadata of the field of a dataclass that holds the value."""
+        return {"entry": self}
+
 
 Table = Mapping[str, Entry]
 # Attributes of any type by their names.
 Held = Json
 
 
-class Written:
-    """What is an object of its own inside a file: a dataclass with a table of its entries."""
+def table_of(kind: type) -> Table:
+    """What a file holds of a dataclass: the fields that say so, and what its ``ENTRIES`` add.
 
-    ENTRIES: ClassVar[Table]
+    Those are parts of what a field holds ("law.levels"), and what the field cannot say: another type.
+    """
+    kept = [each for each in fields(kind) if "entry" in each.metadata]
+    return {each.name: each.metadata["entry"] for each in kept} | dict(getattr(kind, "ENTRIES", {}))
+
+
+class Written:
+    """What is an object of its own inside a file: a dataclass whose fields say how they are written."""
 
     def to_json(self) -> dict[str, object]:
         """As JSON types."""
-        return to_file(self, self.ENTRIES)
+        return to_file(self, table_of(type(self)))
 
     @classmethod
     def from_json(cls, entries: object) -> Self:
         """From JSON types; whatever does not fit raises a `ValueError`."""
-        return cls(**from_file(encoding.mapping(entries), cls.ENTRIES))
+        return cls(**from_file(encoding.mapping(entries), table_of(cls)))
 
 
 def to_file(made: object, table: Table) -> dict[str, object]:
@@ -106,6 +118,14 @@ def whole_number(least: int | None = None, most: int | None = None) -> Entry:
 def itself(read: Callable[[Any], Any]) -> Entry:
     """What writes itself by its `to_json`."""
     return entry(read, _TO_JSON)
+
+
+def many(kind: type[Written]) -> Entry:
+    """Several objects of a kind."""
+    return entry(
+        lambda value: tuple(map(kind.from_json, encoding.sequence(value))),
+        lambda held: [each.to_json() for each in held],
+    )
 
 
 def part(*kinds: type[Published]) -> Entry:
@@ -153,6 +173,10 @@ def one_scale(numbers: str) -> Entry:
     return Entry(read, write)
 
 
+def _numbers(written: object) -> tuple[float, ...]:
+    return tuple(map(encoding.number, encoding.sequence(written)))
+
+
 def _two(written: object) -> tuple[float, float]:
     first, second = encoding.floats(written).tolist()
     return first, second
@@ -160,7 +184,8 @@ def _two(written: object) -> tuple[float, float]:
 
 NUMBER, TEXT, NAME = entry(encoding.number), entry(encoding.text), entry(encoding.name)
 INTEGERS, FLOATS = entry(encoding.integers, list), entry(encoding.floats, np.ndarray.tolist)
-ENDS = entry(_two, list)
+NUMBERS, ENDS = entry(_numbers, list), entry(_two, list)
+SEQUENCE = entry(lambda written: tuple(encoding.sequence(written)), list)
 # An array to the bit, of any shape.
 PACKED = entry(encoding.array_from_json, encoding.array_to_json)
 EXPONENT, PUBLIC_SIZE = entry(encoding.exponent), whole_number(1).or_null

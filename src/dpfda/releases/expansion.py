@@ -72,30 +72,21 @@ class Expansion(Banded):
         noisy sum, by `shrinkage` and `synthesis`.
     """
 
-    basis: Any
-    noisy_sum: tuple[int, ...]
-    exponent: int
-    divisor: Divisor
-    shrinkage: Floats
-    center: Floats
-    noise: NoiseLaw
+    basis: Any = field(metadata=file.ANY_BASIS.kept)
+    noisy_sum: tuple[int, ...] = field(metadata=file.INTEGERS.kept)
+    exponent: int = field(metadata=file.EXPONENT.kept)
+    divisor: Divisor = field(metadata=file.DIVISOR.kept)
+    shrinkage: Floats = field(metadata=file.FLOATS.kept)
+    center: Floats = field(metadata=file.FLOATS.kept)
+    noise: NoiseLaw = field(metadata=file.LAW.kept)
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
-    synthesis: Floats | None = None
-    hierarchy: Hierarchy | CurvePrior | ImagePrior | None = None
+    synthesis: Floats | None = field(default=None, metadata=file.PACKED.or_absent.kept)
+    hierarchy: Hierarchy | CurvePrior | ImagePrior | None = field(
+        default=None, metadata=file.itself(prior_from_json).or_absent.kept
+    )
 
     _arrays: ClassVar[tuple[str, ...]] = ("shrinkage", "center", "synthesis")
-    ENTRIES: ClassVar[file.Table] = {
-        "noisy_sum": file.INTEGERS,
-        "exponent": file.EXPONENT,
-        "divisor": file.DIVISOR,
-        "shrinkage": file.FLOATS,
-        "synthesis": file.PACKED.or_absent,
-        "center": file.FLOATS,
-        "noise": file.LAW,
-        "hierarchy": file.itself(prior_from_json).or_absent,
-        "basis": file.ANY_BASIS,
-    }
 
     @property
     def count(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -17,6 +17,7 @@ from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import wholes
+from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, Limits, make_band, settled
 from dpfda.releases.base import LEVEL
 from dpfda.releases.boxes import BAND_POINTS, FINE, PICTURE, TABLE_POINTS, check_drawn
@@ -54,7 +55,7 @@ class ReleasedField(Expansion):
     FORMAT: ClassVar[str] = "dpfda-field"
     CALLED: ClassVar[str] = "dpfda release on a box"
 
-    basis: BoxFunctions
+    basis: BoxFunctions = field(metadata=file.ANY_BASIS.kept)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -62,26 +62,20 @@ class LatticeRelease(Banded):
         Versions and date.
     """
 
-    noisy_values: tuple[int, ...]
-    degree: int
-    domain_range: tuple[tuple[float, float], ...]
-    exponent: int
-    scale: int
-    sensitivity: Fraction
+    noisy_values: tuple[int, ...] = field(metadata=file.INTEGERS.kept)
+    degree: int = field(metadata=file.whole_number(1, 1000).kept)
+    domain_range: tuple[tuple[float, float], ...] = field(
+        metadata=file.entry(lambda ends: tuple((a, b) for a, b in floats(ends).tolist())).kept
+    )
+    exponent: int = field(metadata=file.EXPONENT.kept)
+    scale: int = field(metadata=file.whole_number(1).named("laplace_scale").kept)
+    sensitivity: Fraction = field(metadata=file.entry(rational, str).kept)
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
     FORMAT: ClassVar[str] = "dpfda-lattice-release"
     CALLED: ClassVar[str] = "dpfda release on a lattice"
     _axis_units: ClassVar[str] = "units of the domain"
-    ENTRIES: ClassVar[file.Table] = {
-        "sensitivity": file.entry(rational, str),
-        "domain_range": file.entry(lambda ends: tuple((a, b) for a, b in floats(ends).tolist())),
-        "degree": file.whole_number(1, 1000),
-        "exponent": file.EXPONENT,
-        "scale": file.whole_number(1).named("laplace_scale"),
-        "noisy_values": file.INTEGERS,
-    }
 
     def __post_init__(self) -> None:
         super().__post_init__()

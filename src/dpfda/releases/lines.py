@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -65,10 +65,8 @@ class MeanLine(Expansion, Valued, OnBasis):
         Order of the derivative that this function is of the release. The others: see `Expansion`.
     """
 
-    basis: Basis
-    order: int = 0
-
-    ENTRIES: ClassVar[file.Table] = {"order": file.whole_number(0, 2), **Expansion.ENTRIES}
+    basis: Basis = field(metadata=file.ANY_BASIS.kept)
+    order: int = field(default=0, metadata=file.whole_number(0, 2).kept)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import ClassVar
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -15,7 +14,6 @@ from dpfda.noise import NoiseLaw
 from dpfda.noise.protocol import Law
 from dpfda.noise.scan import law_from_json
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise
-from dpfda.numerics import encoding
 from dpfda.numerics.arrays import Floats
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.releases import entries as file
@@ -49,13 +47,8 @@ class Step(file.Written):
     noise: Its law.
     """
 
-    noisy_sum: tuple[int, ...]
-    noise: SymmetricNoise
-
-    ENTRIES: ClassVar[file.Table] = {
-        "noisy_sum": file.INTEGERS,
-        "noise": file.itself(lambda written: law_from_json(written, kind=Law)),
-    }
+    noisy_sum: tuple[int, ...] = field(metadata=file.INTEGERS.kept)
+    noise: SymmetricNoise = field(metadata=file.itself(partial(law_from_json, kind=Law)).kept)
 
 
 @dataclass(frozen=True)
@@ -77,35 +70,16 @@ class Moments(file.Written):
     steps: Measurements, one after another.
     """
 
-    blocks: tuple[int, ...]
-    bounds: tuple[float, ...]
-    size: int
-    mean_sum: tuple[int, ...]
-    mean_exponent: int
-    mean_noise: NoiseLaw
-    selections: tuple[Selection, ...]
-    radii: tuple[float, ...]
-    exponent: int
-    steps: tuple[Step, ...]
-
-    ENTRIES: ClassVar[file.Table] = {
-        "blocks": file.INTEGERS,
-        "bounds": file.entry(lambda given: tuple(map(encoding.number, encoding.sequence(given))), list),
-        "size": file.whole_number(1),
-        "mean_sum": file.INTEGERS,
-        "mean_exponent": file.EXPONENT,
-        "mean_noise": file.LAW,
-        "selections": file.entry(
-            lambda given: tuple(map(Selection.from_json, encoding.sequence(given))),
-            lambda held: [each.to_json() for each in held],
-        ),
-        "radii": file.entry(lambda given: tuple(map(encoding.number, encoding.sequence(given))), list),
-        "exponent": file.EXPONENT,
-        "steps": file.entry(
-            lambda given: tuple(map(Step.from_json, encoding.sequence(given))),
-            lambda held: [each.to_json() for each in held],
-        ),
-    }
+    blocks: tuple[int, ...] = field(metadata=file.INTEGERS.kept)
+    bounds: tuple[float, ...] = field(metadata=file.NUMBERS.kept)
+    size: int = field(metadata=file.whole_number(1).kept)
+    mean_sum: tuple[int, ...] = field(metadata=file.INTEGERS.kept)
+    mean_exponent: int = field(metadata=file.EXPONENT.kept)
+    mean_noise: NoiseLaw = field(metadata=file.LAW.kept)
+    selections: tuple[Selection, ...] = field(metadata=file.many(Selection).kept)
+    radii: tuple[float, ...] = field(metadata=file.NUMBERS.kept)
+    exponent: int = field(metadata=file.EXPONENT.kept)
+    steps: tuple[Step, ...] = field(metadata=file.many(Step).kept)
 
     def __post_init__(self) -> None:
         size, count = sum(self.blocks), len(self.blocks)

@@ -54,9 +54,9 @@ class ReleasedPooledMean(Valued):
         Versions, date, labels of the axes.
     """
 
-    shares: NoisyShares
-    domain_range: tuple[float, float]
-    bounds: tuple[float, float]
+    shares: NoisyShares = field(metadata=file.itself(NoisyShares.from_json).kept)
+    domain_range: tuple[float, float] = field(metadata=file.ENDS.kept)
+    bounds: tuple[float, float] = field(metadata=file.ENDS.kept)
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
@@ -64,11 +64,6 @@ class ReleasedPooledMean(Valued):
     CALLED: ClassVar[str] = "released pooled mean"
     _axis_units: ClassVar[str] = "units of the data"
     _has_exact: ClassVar[bool] = False
-    ENTRIES: ClassVar[file.Table] = {
-        "domain_range": file.ENDS,
-        "bounds": file.ENDS,
-        "shares": file.itself(NoisyShares.from_json),
-    }
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
@@ -47,17 +46,10 @@ class NoisyShares(file.Written):
     exponent: The integers are in units of 2^-exponent of a unit.
     """
 
-    noisy: tuple[int, ...]
-    noise: NoiseLaw
-    public_size: int | None
-    exponent: int = EXPONENT
-
-    ENTRIES: ClassVar[file.Table] = {
-        "public_size": file.PUBLIC_SIZE,
-        "noise": file.one_scale("noisy_shares"),
-        "exponent": file.EXPONENT,
-        "noisy": file.INTEGERS.named("noisy_shares"),
-    }
+    noisy: tuple[int, ...] = field(metadata=file.INTEGERS.named("noisy_shares").kept)
+    noise: NoiseLaw = field(metadata=file.one_scale("noisy_shares").kept)
+    public_size: int | None = field(metadata=file.PUBLIC_SIZE.kept)
+    exponent: int = field(default=EXPONENT, metadata=file.EXPONENT.kept)
 
     def __post_init__(self) -> None:
         if len(self.noisy) != self.noise.components:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from typing import ClassVar
@@ -11,7 +11,6 @@ from typing import ClassVar
 from dpfda.bounds import L2Ball
 from dpfda.noise import AnyNorm, NoiseLaw, Width
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import number, sequence
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
@@ -39,19 +38,11 @@ class Selection(file.Written):
     achieved: What that noise gives.
     """
 
-    radii: tuple[float, ...]
-    noisy_counts: tuple[int, ...]
-    scale: int
-    noise: NoiseLaw
-    achieved: Guarantee
-
-    ENTRIES: ClassVar[file.Table] = {
-        "radii": file.entry(lambda radii: tuple(map(number, sequence(radii))), list),
-        "noisy_counts": file.INTEGERS,
-        "scale": file.whole_number(1),
-        "noise": file.LAW,
-        "achieved": GUARANTEE.named("guarantee_recomputed"),
-    }
+    radii: tuple[float, ...] = field(metadata=file.NUMBERS.kept)
+    noisy_counts: tuple[int, ...] = field(metadata=file.INTEGERS.kept)
+    scale: int = field(metadata=file.whole_number(1).kept)
+    noise: NoiseLaw = field(metadata=file.LAW.kept)
+    achieved: Guarantee = field(metadata=GUARANTEE.named("guarantee_recomputed").kept)
 
     def __post_init__(self) -> None:
         if not len(self.radii) == len(self.noisy_counts) == self.noise.components:
@@ -81,19 +72,14 @@ class TwoStageFunction(ReleasedFunction):
 
     FORMAT: ClassVar[str] = "dpfda-two-stage"
     CALLED: ClassVar[str] = "dpfda release in two stages"
-    ENTRIES: ClassVar[file.Table] = {
-        "radius": file.NUMBER,
-        "selection": file.itself(Selection.from_json).or_null,
-        "last": GUARANTEE.named("guarantee_of_last_stage"),
-        **ReleasedFunction.ENTRIES,
-        "first": file.part(ReleasedFunction),
-    }
 
     _: KW_ONLY
-    first: ReleasedFunction
-    radius: float
-    last: Guarantee
-    selection: Selection | None = None
+    first: ReleasedFunction = field(metadata=file.part(ReleasedFunction).kept)
+    radius: float = field(metadata=file.NUMBER.kept)
+    last: Guarantee = field(metadata=GUARANTEE.named("guarantee_of_last_stage").kept)
+    selection: Selection | None = field(
+        default=None, metadata=file.itself(Selection.from_json).or_null.kept
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

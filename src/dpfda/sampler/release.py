@@ -75,11 +75,11 @@ class ReleasedCurveSampler(OnBasis):
     about : mapping
     """
 
-    moments: Moments
-    counts: tuple[int, ...]
-    noise: NoiseLaw
-    basis: Basis
-    bounds: Floats
+    moments: Moments = field(metadata=file.itself(Moments.from_json).kept)
+    counts: tuple[int, ...] = field(metadata=file.INTEGERS.kept)
+    noise: NoiseLaw = field(metadata=file.one_scale("counts").kept)
+    basis: Basis = field(metadata=file.BASIS.kept)
+    bounds: Floats = field(metadata=file.PACKED.kept)
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
@@ -87,13 +87,6 @@ class ReleasedCurveSampler(OnBasis):
     CALLED: ClassVar[str] = "sampler of curves"
     _plural: ClassVar[bool] = True
     _arrays: ClassVar[tuple[str, ...]] = ("bounds",)
-    ENTRIES: ClassVar[file.Table] = {
-        "bounds": file.PACKED,
-        "moments": file.itself(Moments.from_json),
-        "noise": file.one_scale("counts"),
-        "counts": file.INTEGERS,
-        "basis": file.BASIS,
-    }
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -87,11 +87,15 @@ class ReleasedScalarOnFunction(Valued, OnBasis):
         Versions, date, labels.
     """
 
-    moments: Moments
-    basis: Basis
-    bounds: Floats
-    target: tuple[float, float]
-    covariates: tuple[Covariate, ...]
+    moments: Moments = field(metadata=file.itself(Moments.from_json).kept)
+    basis: Basis = field(metadata=file.BASIS.kept)
+    bounds: Floats = field(metadata=file.PACKED.kept)
+    target: tuple[float, float] = field(metadata=file.ENDS.kept)
+    covariates: tuple[Covariate, ...] = field(
+        metadata=file.entry(
+            _covariates, lambda held: [{"name": e.name, "bounds": list(e.bounds)} for e in held]
+        ).kept
+    )
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
@@ -99,15 +103,6 @@ class ReleasedScalarOnFunction(Valued, OnBasis):
     CALLED: ClassVar[str] = "regression on curves"
     _arrays: ClassVar[tuple[str, ...]] = ("bounds",)
     _has_exact: ClassVar[bool] = False
-    ENTRIES: ClassVar[file.Table] = {
-        "bounds": file.PACKED,
-        "target": file.ENDS,
-        "covariates": file.entry(
-            _covariates, lambda held: [{"name": e.name, "bounds": list(e.bounds)} for e in held]
-        ),
-        "moments": file.itself(Moments.from_json),
-        "basis": file.BASIS,
-    }
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -58,8 +58,8 @@ class ReleasedScoreCurves(Valued):
         Versions, date, labels.
     """
 
-    edges: Floats
-    shares: NoisyShares
+    edges: Floats = field(metadata=file.FLOATS.kept)
+    shares: NoisyShares = field(metadata=file.itself(NoisyShares.from_json).kept)
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
@@ -69,10 +69,6 @@ class ReleasedScoreCurves(Valued):
     _has_exact: ClassVar[bool] = False
     _arrays: ClassVar[tuple[str, ...]] = ("edges",)
     _subject: ClassVar[str] = "score curves"
-    ENTRIES: ClassVar[file.Table] = {
-        "edges": file.FLOATS,
-        "shares": file.itself(NoisyShares.from_json),
-    }
     domain_range = 0.0, 1.0
 
     def __post_init__(self) -> None:

@@ -71,33 +71,27 @@ class ReleasedCox(Valued):
         Values of covariates whose survival curve it is called for.
     """
 
-    cells: LifeCells
-    terms: Covariates
-    strata: tuple[Covariate, ...]
-    method: str
-    noisy_sum: tuple[int, ...]
-    noise: NoiseLaw
+    cells: LifeCells = field(metadata=file.itself(LifeCells.from_json).kept)
+    terms: Covariates = field(metadata=file.itself(Covariates.from_json).named("covariates").kept)
+    strata: tuple[Covariate, ...] = field(
+        metadata=file.entry(
+            lambda written: Covariates.from_json(written).covariates if written else (),
+            lambda strata: [each.to_json() for each in strata],
+        ).kept
+    )
+    method: str = field(
+        metadata=file.entry(lambda method: choice(method, "method", (TABLE, ROUNDS))).kept
+    )
+    noisy_sum: tuple[int, ...] = field(metadata=file.INTEGERS.kept)
+    noise: NoiseLaw = field(metadata=file.LAW.kept)
     certificate: Certificate
-    public_size: int | None = None
+    public_size: int | None = field(default=None, metadata=file.PUBLIC_SIZE.kept)
     about: Mapping[str, object] = field(default_factory=dict)
-    place: Mapping[str, object] = field(default_factory=dict)
+    place: Mapping[str, object] = field(default_factory=dict, metadata=file.MAPPING.kept)
 
     FORMAT: ClassVar[str] = "dpfda-cox"
     CALLED: ClassVar[str] = "model of hazards"
     _has_exact: ClassVar[bool] = False
-    ENTRIES: ClassVar[file.Table] = {
-        "cells": file.itself(LifeCells.from_json),
-        "terms": file.itself(Covariates.from_json).named("covariates"),
-        "strata": file.entry(
-            lambda written: Covariates.from_json(written).covariates if written else (),
-            lambda strata: [each.to_json() for each in strata],
-        ),
-        "method": file.entry(lambda method: choice(method, "method", (TABLE, ROUNDS))),
-        "public_size": file.PUBLIC_SIZE,
-        "noise": file.LAW,
-        "noisy_sum": file.INTEGERS,
-        "place": file.MAPPING,
-    }
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -68,20 +68,15 @@ class ReleasedSurvival(Valued):
         The group that is looked at; all together by default.
     """
 
-    cells: LifeCells
-    shares: NoisyShares
+    cells: LifeCells = field(metadata=file.itself(LifeCells.from_json).kept)
+    shares: NoisyShares = field(metadata=file.itself(NoisyShares.from_json).kept)
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
-    level: str | None = None
+    level: str | None = field(default=None, metadata=file.TEXT.or_null.kept)
 
     FORMAT: ClassVar[str] = "dpfda-survival"
     CALLED: ClassVar[str] = "released survival curve"
     _has_exact: ClassVar[bool] = False
-    ENTRIES: ClassVar[file.Table] = {
-        "cells": file.itself(LifeCells.from_json),
-        "shares": file.itself(NoisyShares.from_json),
-        "level": file.TEXT.or_null,
-    }
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -60,17 +60,12 @@ class ReleasedDifference(Valued):
         Of the two groups.
     """
 
-    first: ReleasedFunction
-    second: ReleasedFunction
-    names: tuple[str, str]
+    first: ReleasedFunction = field(metadata=file.part(ReleasedFunction).kept)
+    second: ReleasedFunction = field(metadata=file.part(ReleasedFunction).kept)
+    names: tuple[str, str] = field(metadata=file.entry(_two_names, list).kept)
 
     FORMAT: ClassVar[str] = "dpfda-difference"
     CALLED: ClassVar[str] = "dpfda difference of groups"
-    ENTRIES: ClassVar[file.Table] = {
-        "names": file.entry(_two_names, list),
-        "first": file.part(ReleasedFunction),
-        "second": file.part(ReleasedFunction),
-    }
 
     @property
     def certificate(self) -> Certificate:

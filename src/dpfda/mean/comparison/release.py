@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import product
 from typing import ClassVar
 
@@ -55,17 +55,17 @@ class ReleasedComparison(OfMeans):
         If there are fewer than two groups, or they differ in what they promise or in their domain.
     """
 
-    means: Mapping[str, ReleasedFunction]
-    factors: Mapping[str, tuple[str, ...]] | None = None
+    means: Mapping[str, ReleasedFunction] = field(
+        metadata=file.named_means(ReleasedFunction).named("groups").kept
+    )
+    factors: Mapping[str, tuple[str, ...]] | None = field(
+        default=None, metadata=file.NAMED_LABELS.or_absent.kept
+    )
 
     FORMAT: ClassVar[str] = "dpfda-comparison"
     CALLED: ClassVar[str] = "dpfda comparison of groups"
     _plural: ClassVar[bool] = True
     _bands_are: ClassVar[str] = "Ask one of them, release[name].band(), or release.difference(a, b)."
-    ENTRIES: ClassVar[file.Table] = {
-        "means": file.named_means(ReleasedFunction).named("groups"),
-        "factors": file.NAMED_LABELS.or_absent,
-    }
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -58,30 +58,22 @@ class ReleasedTest(Release):
         Versions, date, labels.
     """
 
-    names: tuple[str, ...]
-    sizes: tuple[int, ...]
-    look_for: str
-    curve_points: Floats
-    weights: Floats
-    lower: Floats
-    upper: Floats
-    shares: NoisyShares
+    names: tuple[str, ...] = field(
+        metadata=file.entry(lambda names: tuple(map(name, sequence(names))), list).named("groups").kept
+    )
+    sizes: tuple[int, ...] = field(metadata=file.INTEGERS.kept)
+    look_for: str = field(metadata=file.TEXT.kept)
+    curve_points: Floats = field(metadata=file.FLOATS.named("grid_points").kept)
+    weights: Floats = field(metadata=file.FLOATS.kept)
+    lower: Floats = field(metadata=file.FLOATS.kept)
+    upper: Floats = field(metadata=file.FLOATS.kept)
+    shares: NoisyShares = field(metadata=file.itself(NoisyShares.from_json).kept)
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
     FORMAT: ClassVar[str] = "dpfda-test"
     CALLED: ClassVar[str] = "released test of equality"
     _arrays: ClassVar[tuple[str, ...]] = ("curve_points", "weights", "lower", "upper")
-    ENTRIES: ClassVar[file.Table] = {
-        "names": file.entry(lambda names: tuple(map(name, sequence(names))), list).named("groups"),
-        "sizes": file.INTEGERS,
-        "look_for": file.TEXT,
-        "curve_points": file.FLOATS.named("grid_points"),
-        "weights": file.FLOATS,
-        "lower": file.FLOATS,
-        "upper": file.FLOATS,
-        "shares": file.itself(NoisyShares.from_json),
-    }
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -22,6 +22,11 @@ from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.promise import AddedNoise
 from dpfda.views import Curve, Line
+
+
+def _two(written: object) -> tuple[int, int]:
+    first, last = encoding.integers(written)
+    return first, last
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +67,10 @@ class ReleasedRunningMean(ReleasedFunction):
     CALLED: ClassVar[str] = "released running mean"
 
     _: KW_ONLY
-    months: tuple[int, int]
-    steps: int
-    most: int
-    column: tuple[int, ...]
+    months: tuple[int, int] = field(metadata=file.entry(_two, list).kept)
+    steps: int = field(metadata=file.whole_number(1).kept)
+    most: int = field(metadata=file.whole_number(1).kept)
+    column: tuple[int, ...] = field(metadata=file.INTEGERS.kept)
     latest: ReleasedRunningMean | None = None
 
     @property
@@ -197,16 +202,4 @@ class ReleasedRunningMean(ReleasedFunction):
         return super()._lines() | {"months": said}
 
 
-def _two(written: object) -> tuple[int, int]:
-    first, last = encoding.integers(written)
-    return first, last
-
-
-ReleasedRunningMean.ENTRIES = {
-    **ReleasedFunction.ENTRIES,
-    "months": file.entry(_two, list),
-    "steps": file.whole_number(1),
-    "most": file.whole_number(1),
-    "column": file.INTEGERS,
-    "latest": file.part(ReleasedRunningMean).or_absent,
-}
+ReleasedRunningMean.ENTRIES = {"latest": file.part(ReleasedRunningMean).or_absent}

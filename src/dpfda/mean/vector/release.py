@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -47,14 +47,15 @@ class ReleasedVector(OfMeans):
         If there is no channel, they have several domains, or another charge paid for one.
     """
 
-    means: Mapping[str, ReleasedFunction]
+    means: Mapping[str, ReleasedFunction] = field(
+        metadata=file.named_means(ReleasedFunction).named("channels").kept
+    )
     certificate: Certificate
 
     FORMAT: ClassVar[str] = "dpfda-vector"
     CALLED: ClassVar[str] = "dpfda release of several values"
     _vector_valued: ClassVar[bool] = True
     _bands_are: ClassVar[str] = "Ask one of them, release[name].band(), or for .bands() of all at once."
-    ENTRIES: ClassVar[file.Table] = {"means": file.named_means(ReleasedFunction).named("channels")}
 
     def __post_init__(self) -> None:
         super().__post_init__()

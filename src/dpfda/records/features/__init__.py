@@ -20,8 +20,9 @@ from dpfda.records.features.linear import LinearFeatures
 from dpfda.records.features.quadratic import QuadraticFeatures
 
 
-def features_from_json(written: dict[str, object]) -> FeatureMap:
+def features_from_json(entries: object) -> FeatureMap:
     """Build a feature map from JSON types, from a closed list of kinds."""
+    written = mapping(entries)
     kind = written["kind"]
     if kind == "linear":
         return _linear(written)

@@ -138,12 +138,14 @@ class ReleasedQuantileCurves(Valued):
     (True, True)
     """
 
-    shares: NoisyShares
+    shares: NoisyShares = field(metadata=file.itself(NoisyShares.from_json).kept)
     cells: Cells
-    lower: Floats
-    upper: Floats
-    levels: tuple[float, ...]
-    chosen: float
+    lower: Floats = field(metadata=file.FLOATS.kept)
+    upper: Floats = field(metadata=file.FLOATS.kept)
+    levels: tuple[float, ...] = field(
+        metadata=file.entry(lambda written: floats(written).tolist(), list).kept
+    )
+    chosen: float = field(metadata=file.NUMBER.kept)
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
@@ -154,16 +156,11 @@ class ReleasedQuantileCurves(Valued):
     _has_exact: ClassVar[bool] = False
     _arrays: ClassVar[tuple[str, ...]] = ("lower", "upper")
     ENTRIES: ClassVar[file.Table] = {
-        "levels": file.entry(lambda written: floats(written).tolist(), list),
-        "chosen": file.NUMBER,
         "cells.domain_range": file.ENDS.named("domain_range"),
         "cells.grid_points": file.FLOATS.named("grid_points"),
-        "lower": file.FLOATS,
-        "upper": file.FLOATS,
         "cells.times": file.whole_number(1, MOST_CELLS).named("times"),
         "cells.values": file.whole_number(2, MOST_CELLS).named("values"),
         "cells.visits": file.entry(lambda written: written is True).named("visits"),
-        "shares": file.itself(NoisyShares.from_json),
     }
 
     def __post_init__(self) -> None:
