@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpfda.bases import Basis
 from dpfda.bases.corners import Corners
-from dpfda.bounds import ValueBounds, read_bounds
 from dpfda.effects.plan import EffectsPlan, effects_plan
 from dpfda.effects.release import ReleasedFunctionalRegression
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import choice, shown, whole
+from dpfda.numerics.parameters import choice
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared
 from dpfda.publication.tables import NOISES, VALUE, WEIGHT
@@ -22,18 +19,17 @@ from dpfda.records import Curves
 from dpfda.records.covariates import columns_apart, columns_named, corner_weights, table_rows
 from dpfda.records.labels import unit_codes
 from dpfda.spine.arguments import Number
-from dpfda.spine.choices import check_choices
 from dpfda.spine.covariates import read_covariates, stated_covariates
-from dpfda.spine.curves import POINTS, check_in_memory, public_basis, read_matrix
-from dpfda.spine.estimator import Estimator
+from dpfda.spine.curves import check_in_memory, read_matrix
 from dpfda.spine.settings import Reading
 from dpfda.spine.sums import read_block
+from dpfda.spine.vectors import OfCurves
 
 # Records that are added up at a time: public, and so few that sums of products stay below 2^63.
 BLOCK = 4096
 
 
-class PrivateFunctionalRegression(Estimator):
+class PrivateFunctionalRegression(OfCurves[EffectsPlan]):
     """Mean curve as a function of covariates, under differential privacy.
 
     The linear model x(t) = b_0(t) + b_1(t) z_1 + b_2(t) z_2 + ..., fitted by least squares at every t:
@@ -95,6 +91,7 @@ class PrivateFunctionalRegression(Estimator):
     release_: ReleasedFunctionalRegression
 
     embeds = True
+    CALLED: ClassVar[str] = "a regression of curves"
 
     def __init__(
         self,
@@ -143,35 +140,13 @@ class PrivateFunctionalRegression(Estimator):
         self.n_features_in_ = int(prepared.plan.grid.size)
         return self
 
-    def plan(self, n: int, columns: object = POINTS) -> EffectsPlan:
-        """What `fit` would publish of n units, from public numbers alone. No data are read.
-
-        Parameters
-        ----------
-        n, columns
-            As in `PrivateMean.plan`.
-
-        Raises
-        ------
-        ParameterError
-            If a public parameter is unusable, as in `fit`.
-        """
-        guarantee = self._checked()
-        whole(n, "n", 2)
-        return self._plan(guarantee, public_basis(self.settings, None, columns), n, None, True)
-
+    # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
+    @np.errstate(all="ignore")
     def prepare(
         self, X: object, Z: object = None, groups: object = None
     ) -> Prepared[EffectsPlan, IntegerSum]:
         """Everything before the noise: read, clip, spread, add up. The result is private."""
         guarantee = self._checked()
-        # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
-        with np.errstate(all="ignore"):
-            return self._prepare(guarantee, X, Z, groups)
-
-    def _prepare(
-        self, guarantee: Guarantee, X: object, Z: object, groups: object
-    ) -> Prepared[EffectsPlan, IntegerSum]:
         corners, reading = self._corners(), self.settings.reading
         names = [each.name for each in corners.covariates]
         check_in_memory(X)
@@ -215,34 +190,13 @@ class PrivateFunctionalRegression(Estimator):
             total.add_totals((parts.T @ found).ravel(), len(found))
         return Prepared(plan, total)
 
-    def _plan(
-        self, guarantee: Guarantee, basis: Basis, count: int, groups: object, planned: bool = False
-    ) -> EffectsPlan:
-        settings = self.settings
-        bound = read_bounds(self.bounds, False)
-        assert isinstance(bound, ValueBounds)  # noqa: S101
-        return effects_plan(
-            guarantee,
-            count,
-            settings=settings,
-            basis=basis,
-            bound=bound,
-            corners=self._corners(),
-            cells=self.cells,
-            noise=self.noise,
-            unit=settings.unit.called(groups),
-            planned=planned,
-        )
+    def _planned(self, guarantee: Guarantee, count: int, **choices: Any) -> EffectsPlan:
+        given = {"corners": self._corners(), "cells": self.cells, "noise": self.noise}
+        return effects_plan(guarantee, count, **given, **choices)
 
     def _checked(self) -> Guarantee:
         choice(self.noise, "noise", NOISES)
-        guarantee, reading = check_choices(self), self.settings.reading
-        if not isinstance(read_bounds(self.bounds, reading.standardize), ValueBounds):
-            words = "be (lower, upper), or ValueBounds: values are what is clipped"
-            raise ParameterError("bounds", words, shown(self.bounds))
-        if reading.standardize or reading.missing == "pooled":
-            words = "have missing='refuse' or 'complete', and no standardize, in a regression of curves"
-            raise ParameterError("reading", words, shown(reading))
+        guarantee = super()._checked()
         self._corners()
         return guarantee
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpfda.bases import Basis
 from dpfda.bases.corners import Covariate
 from dpfda.bases.protocol import flat_grid
-from dpfda.bounds import ValueBounds, read_bounds
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.embedding import coefficients
 from dpfda.numerics.errors import DataError, ParameterError
-from dpfda.numerics.parameters import pair, shown, whole
+from dpfda.numerics.parameters import pair
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared
 from dpfda.records import Curves, units
@@ -22,18 +20,17 @@ from dpfda.records.covariates import columns_apart, columns_named
 from dpfda.records.labels import units_of
 from dpfda.scalar.plan import ScalarPlan, scalar_plan
 from dpfda.scalar.release import ReleasedScalarOnFunction
-from dpfda.spine.arguments import Bounds, Columns, Functions, Labels, Number, Payer, Place, Protected
-from dpfda.spine.choices import check_choices, check_interval
+from dpfda.spine.arguments import Bounds, Functions, Labels, Number, Payer, Place, Protected
 from dpfda.spine.covariates import read_covariates, stated_covariates
-from dpfda.spine.curves import POINTS, check_in_memory, public_basis, read_matrix
-from dpfda.spine.estimator import Estimator
+from dpfda.spine.curves import check_in_memory, read_matrix
 from dpfda.spine.settings import Reading
 from dpfda.spine.sums import read_block
+from dpfda.spine.vectors import OfCurves
 
 TARGET = "y"
 
 
-class PrivateScalarOnFunction(Estimator):
+class PrivateScalarOnFunction(OfCurves[ScalarPlan]):
     """A number as a linear function of a curve, under differential privacy.
 
     The model y = a + integral of beta(t) x(t) dt + gamma'z + residual: the coefficient *function* beta
@@ -95,6 +92,7 @@ class PrivateScalarOnFunction(Estimator):
 
     takes_labels: ClassVar[bool] = True
     release_: ReleasedScalarOnFunction
+    CALLED: ClassVar[str] = "a regression on curves"
 
     def __init__(
         self,
@@ -148,35 +146,13 @@ class PrivateScalarOnFunction(Estimator):
         """As `release_.predict`, of new curves (q, m)."""
         return self.release_.predict(X, Z)  # type: ignore[arg-type]
 
-    def plan(self, n: int, columns: Columns = POINTS) -> ScalarPlan:
-        """What `fit` would publish of n units, from public numbers alone. No data are read.
-
-        Parameters
-        ----------
-        n, columns
-            As in `PrivateMean.plan`.
-
-        Raises
-        ------
-        ParameterError
-            If a public parameter is unusable, as in `fit`.
-        """
-        guarantee = self._checked()
-        whole(n, "n", 2)
-        return self._plan(guarantee, public_basis(self.settings, self.basis, columns), n, None, True)
-
+    # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
+    @np.errstate(all="ignore")
     def prepare(
         self, X: object, y: object = None, Z: object = None, groups: Labels = None
     ) -> Prepared[ScalarPlan, Floats]:
         """Check what is public, and read one vector a unit (units, d). Nothing is charged or drawn."""
         guarantee = self._checked()
-        # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
-        with np.errstate(all="ignore"):
-            return self._prepare(guarantee, X, y, Z, groups)
-
-    def _prepare(
-        self, guarantee: Guarantee, X: object, y: object, Z: object, groups: object
-    ) -> Prepared[ScalarPlan, Floats]:
         check_in_memory(X)
         if y is None:
             raise DataError("y must be the number that curves explain, one a record; found None.")
@@ -189,10 +165,10 @@ class PrivateScalarOnFunction(Estimator):
             X, columns = columns_apart(X, names) if Z is None else (X, columns_named(Z, names))
         elif Z is not None:
             raise ParameterError("covariates", "name the columns of Z, with their bounds", "None")
-        matrix, basis, groups = read_matrix(settings, self.basis, X, groups)
+        matrix, basis, labelled = read_matrix(settings, self.basis, X, groups)
         invalid = settings.reading.invalid
-        codes, count = units_of(groups, len(matrix), invalid)
-        plan = self._plan(guarantee, basis, count, groups)
+        codes, count = units_of(labelled, len(matrix), invalid)
+        plan = self._plan(guarantee, basis, count, labelled)
         known = (*beside, Covariate(TARGET, plan.target))
         numbers, usable = read_covariates(known, {}, [*columns, y], len(matrix), invalid)
         curves = read_block(matrix, basis, settings.reading)
@@ -204,33 +180,13 @@ class PrivateScalarOnFunction(Estimator):
         vectors = np.column_stack([rows, joined.values[:, lower.size :]])
         return Prepared(plan, np.where(joined.usable[:, None], vectors, 0.0))
 
-    def _plan(
-        self, guarantee: Guarantee, basis: Basis, count: int, groups: object, planned: bool = False
-    ) -> ScalarPlan:
-        settings, bound = self.settings, read_bounds(self.bounds, False)
-        assert isinstance(bound, ValueBounds)  # noqa: S101
-        bound.curves_on(flat_grid(basis))
-        return scalar_plan(
-            guarantee,
-            count,
-            settings=settings,
-            basis=basis,
-            bound=bound,
-            target=self._target(),
-            covariates=self._beside(),
-            unit=settings.unit.called(groups),
-            planned=planned,
-        )
+    def _planned(self, guarantee: Guarantee, count: int, **choices: Any) -> ScalarPlan:
+        choices["bound"].curves_on(flat_grid(choices["basis"]))
+        target, covariates = self._target(), self._beside()
+        return scalar_plan(guarantee, count, target=target, covariates=covariates, **choices)
 
     def _checked(self) -> Guarantee:
-        guarantee, reading = check_choices(self), self.settings.reading
-        check_interval(self.basis, "a regression on curves", "Give curves on an interval.")
-        if not isinstance(read_bounds(self.bounds, reading.standardize), ValueBounds):
-            words = "be (lower, upper), or ValueBounds: values are what is clipped"
-            raise ParameterError("bounds", words, shown(self.bounds))
-        if reading.standardize or reading.missing == "pooled":
-            words = "have missing='refuse' or 'complete', and no standardize, in a regression on curves"
-            raise ParameterError("reading", words, shown(reading))
+        guarantee = super()._checked()
         self._target()
         self._beside()
         return guarantee

@@ -15,15 +15,15 @@ from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import ValueBounds
 from dpfda.numerics.arrays import Floats
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee, Neighbours
-from dpfda.publication import NAMED, Paying, PlanAgain, Trial, TriedPlan, charge, planner, stamp
+from dpfda.privacy.guarantees import Guarantee
+from dpfda.publication import NAMED, Paying, Trial, TriedPlan, charge, planner, stamp
 from dpfda.publication.moments import MomentsDesign
 from dpfda.publication.trials import ORDINARY
 from dpfda.releases.moments import Moments
 from dpfda.scalar.release import ReleasedScalarOnFunction, bound_words, describe
 from dpfda.spine.choices import public_size, stated_size
 from dpfda.spine.settings import Settings, read_labels
+from dpfda.spine.vectors import VectorPlan
 
 SUMMARY = "regression of a number on curves"
 # Functions that curves are reduced to: of 8 to 16, chosen on half of the sets of real curves.
@@ -36,41 +36,23 @@ FALL = 1.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScalarPlan(TriedPlan, PlanAgain):
-    """Plan of a regression of a number on curves.
+class ScalarPlan(TriedPlan, VectorPlan):
+    """Plan of a regression of a number on curves: nothing is measured after moments.
 
     Parameters
     ----------
-    design : MomentsDesign
-    basis : Basis
-        With as many functions as are used.
-    bound : ValueBounds
     target : (float, float)
     covariates : tuple of Covariate
-    size : int
-        Public number of units, or public divisor.
-    unit : str
-    about : mapping
     """
 
-    design: MomentsDesign
-    basis: Basis
-    bound: ValueBounds
     target: tuple[float, float]
     covariates: tuple[Covariate, ...]
-    size: int
-    unit: str
-    about: Mapping[str, object]
+
+    # A unit is in no block of what is measured after moments.
+    widths: ClassVar[Mapping[str, int]] = {}
+    blocks: ClassVar[Mapping[str, tuple[int, ...]]] = {}
     TRIALS: ClassVar[int] = 16
     BANDS: ClassVar[int] = 8
-
-    @property
-    def guarantee(self) -> Guarantee:  # type: ignore[override]
-        return self.design.guarantee
-
-    @property
-    def neighbours(self) -> Neighbours:  # type: ignore[override]
-        return self.design.neighbours
 
     @property
     def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
@@ -79,28 +61,8 @@ class ScalarPlan(TriedPlan, PlanAgain):
         return {"description": bound_words(*ends, self.target, describe(self.covariates))}
 
     @property
-    def limits(self) -> tuple[Floats, Floats]:
-        """Public bounds (m,) on the grid."""
-        return self.bound.curves_on(self.basis.grid_points)
-
-    @property
-    def functions(self) -> str:
-        return self.basis.describe()
-
-    @property
     def tuning(self) -> Mapping[str, object]:
-        return {
-            "name": "moments",
-            "functions": self.basis.eigenvalues.size,
-            "budget": {name: str(part) for name, part in self.design.parts.items()},
-        }
-
-    @property
-    def noise_words(self) -> str:
-        return "; ".join(law.describe() for law in self.design.laws.values())
-
-    def costs(self) -> dict[str, Cost]:
-        return self.design.costs()
+        return {**super().tuning, "functions": self.basis.eigenvalues.size}
 
     def publish(self, vectors: Floats, paying: Paying = NAMED) -> ReleasedScalarOnFunction:
         """Charge, draw, add. The vectors (units, d) are private."""
@@ -207,6 +169,8 @@ def scalar_plan(
     names = "curves", *(["covariates"] if beside else []), "target"
     design = MomentsDesign(blocks, bounds, names, guarantee, settings.unit.relation)
     about = {"summary": SUMMARY, **read_labels(settings.domain.labels)}
-    plan = ScalarPlan(design, used, bound, target, covariates, size, unit, about)
+    plan = ScalarPlan(
+        design, {}, guarantee, used, bound, size, unit, about, target=target, covariates=covariates
+    )
     plan.costs()
     return plan

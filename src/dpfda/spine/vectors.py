@@ -23,7 +23,7 @@ from dpfda.publication import NAMED, Paying, PlanAgain, Prepared, recomputed
 from dpfda.publication.moments import MomentsDesign
 from dpfda.records import Curves, units
 from dpfda.records.labels import units_of
-from dpfda.spine.arguments import Columns, Labels
+from dpfda.spine.arguments import Columns, Functions, Labels
 from dpfda.spine.choices import check_choices, check_interval
 from dpfda.spine.curves import POINTS, check_in_memory, public_basis, read_matrix
 from dpfda.spine.estimator import Estimator, warn_of_labels
@@ -138,15 +138,66 @@ class VectorPlan(PlanAgain):
         """Charge, draw, add. The vectors (units, F) are private."""
 
 
-Planned = TypeVar("Planned", bound=VectorPlan)
+Planned = TypeVar("Planned", bound=PlanAgain)
 
 
-class OfVectors(Estimator, Generic[Planned]):
-    """Base of the estimators of such summaries; not for use by itself."""
+class OfCurves(Estimator, Generic[Planned]):
+    """Base of the estimators of summaries of curves between bounds; not for use by itself."""
 
     release_: Any
+    bounds: object
+    basis: Functions = None
     # What is published, in refusals.
     CALLED: ClassVar[str]
+
+    def plan(self, n: int, columns: Columns = POINTS) -> Planned:
+        """What `fit` would publish of n units, from public numbers alone. No data are read.
+
+        Parameters
+        ----------
+        n, columns
+            As in `PrivateMean.plan`.
+
+        Raises
+        ------
+        ParameterError
+            If a public parameter is unusable, as in `fit`.
+        """
+        guarantee = self._checked()
+        whole(n, "n", 2)
+        return self._plan(guarantee, public_basis(self.settings, self.basis, columns), n, None, True)
+
+    def _plan(
+        self, guarantee: Guarantee, basis: Basis, count: int, groups: object, planned: bool = False
+    ) -> Planned:
+        bound, settings = read_bounds(self.bounds, False), self.settings
+        assert isinstance(bound, ValueBounds)  # noqa: S101
+        return self._planned(
+            guarantee, count, settings=settings, basis=basis, bound=bound,
+            unit=settings.unit.called(groups), planned=planned,
+        )  # fmt: skip
+
+    def _planned(self, guarantee: Guarantee, count: int, **choices: Any) -> Planned:
+        """The plan of this summary."""
+        raise NotImplementedError
+
+    def _checked(self) -> Guarantee:
+        guarantee, reading = check_choices(self), self.settings.reading
+        check_interval(self.basis, self.CALLED, "Give curves on an interval.")
+        if not isinstance(read_bounds(self.bounds, reading.standardize), ValueBounds):
+            words = "be (lower, upper), or ValueBounds: values are what is clipped"
+            raise ParameterError("bounds", words, shown(self.bounds))
+        if reading.standardize or reading.missing == "pooled":
+            words = f"have missing='refuse' or 'complete', and no standardize, for {self.CALLED}"
+            raise ParameterError("reading", words, shown(reading))
+        return guarantee
+
+
+OfWhich = TypeVar("OfWhich", bound=VectorPlan)
+
+
+class OfVectors(OfCurves[OfWhich]):
+    """Base of the estimators of summaries of one vector a unit; not for use by itself."""
 
     def fit(self, X: object, y: Labels = None, groups: Labels = None) -> Self:
         """Publish it.
@@ -179,24 +230,7 @@ class OfVectors(Estimator, Generic[Planned]):
         self.n_features_in_ = int(prepared.plan.basis.grid_points.size)
         return self
 
-    def plan(self, n: int, columns: Columns = POINTS) -> Planned:
-        """What `fit` would publish of n units, from public numbers alone. No data are read.
-
-        Parameters
-        ----------
-        n, columns
-            As in `PrivateMean.plan`.
-
-        Raises
-        ------
-        ParameterError
-            If a public parameter is unusable, as in `fit`.
-        """
-        guarantee = self._checked()
-        whole(n, "n", 2)
-        return self._plan(guarantee, public_basis(self.settings, self.basis, columns), n, None, True)
-
-    def _prepare(self, guarantee: Guarantee, X: object, groups: object) -> Prepared[Planned, Floats]:
+    def _prepare(self, guarantee: Guarantee, X: object, groups: object) -> Prepared[OfWhich, Floats]:
         check_in_memory(X)
         settings = self.settings_for(X, groups)
         matrix, basis, groups = read_matrix(settings, self.basis, X, groups)
@@ -208,28 +242,3 @@ class OfVectors(Estimator, Generic[Planned]):
         joined = units(Curves(middle, curves.usable), codes)
         vectors = coefficients(joined.values, plan.basis.analysis)
         return Prepared(plan, np.where(joined.usable[:, None], vectors, 0.0))
-
-    def _plan(
-        self, guarantee: Guarantee, basis: Basis, count: int, groups: object, planned: bool = False
-    ) -> Planned:
-        bound, settings = read_bounds(self.bounds, False), self.settings
-        assert isinstance(bound, ValueBounds)  # noqa: S101
-        return self._planned(
-            guarantee, count, settings=settings, basis=basis, bound=bound,
-            unit=settings.unit.called(groups), planned=planned,
-        )  # fmt: skip
-
-    def _planned(self, guarantee: Guarantee, count: int, **choices: Any) -> Planned:
-        """The plan of this summary."""
-        raise NotImplementedError
-
-    def _checked(self) -> Guarantee:
-        guarantee, reading = check_choices(self), self.settings.reading
-        check_interval(self.basis, self.CALLED, "Give curves on an interval.")
-        if not isinstance(read_bounds(self.bounds, reading.standardize), ValueBounds):
-            words = "be (lower, upper), or ValueBounds: values are what is clipped"
-            raise ParameterError("bounds", words, shown(self.bounds))
-        if reading.standardize or reading.missing == "pooled":
-            words = f"have missing='refuse' or 'complete', and no standardize, for {self.CALLED}"
-            raise ParameterError("reading", words, shown(reading))
-        return guarantee
