@@ -51,13 +51,10 @@ class ClustersPlan(VectorPlan):
 
     clusters: int
     most: int
-
-    @property
-    def error_words(self) -> str:
-        return (
-            "none is stated: how well clusters are found depends on how far they lie apart; "
-            "docs/clusters.md tells it of simulated ones"
-        )
+    error_words = (
+        "none is stated: how well clusters are found depends on how far they lie apart; "
+        "docs/clusters.md tells it of simulated ones"
+    )
 
     @property
     def widths(self) -> dict[str, int]:

@@ -77,7 +77,7 @@ class ReleasedCurveClusters(OnBasis):
     FORMAT: ClassVar[str] = "dpfda-curve-clusters"
     CALLED: ClassVar[str] = "clusters of curves"
     _plural: ClassVar[bool] = True
-    _arrays: ClassVar[tuple[str, ...]] = ("anchors", "bounds")
+    _subject = "clusters of curves"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -210,10 +210,6 @@ class ReleasedCurveClusters(OnBasis):
     def _bandless(self) -> str:
         moved = "noise also moves units from cluster to cluster"
         return f"{moved}, and how far centers go with them is not known"
-
-    @property
-    def _subject(self) -> str:
-        return "clusters of curves"
 
     @property
     def _names(self) -> list[str]:

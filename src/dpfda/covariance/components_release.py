@@ -165,8 +165,13 @@ class ReleasedComponents(OnBasis):
 
     FORMAT: ClassVar[str] = "dpfda-components"
     CALLED: ClassVar[str] = "dpfda release of components"
-    _arrays: ClassVar[tuple[str, ...]] = ("vectors", "variances", "center")
     _plural: ClassVar[bool] = True
+    _bandless = (
+        "how far noise turned a component depends on how far apart the exact variances are; "
+        "a covariance has a band, and intervals for its variances"
+    )
+    _subject = "principal components"
+    value_label = "eigenfunction (unit norm)"
 
     @property
     def count(self) -> int:
@@ -242,13 +247,6 @@ class ReleasedComponents(OnBasis):
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         return {name: (values, self.value_label) for name, values in self._functions(at).items()}
 
-    @property
-    def _bandless(self) -> str:
-        return (
-            "how far noise turned a component depends on how far apart the exact variances are; "
-            "a covariance has a band, and intervals for its variances"
-        )
-
     def view(self, level: float | None = LEVEL) -> Curve:
         points = np.linspace(*self.domain_range, 401)
         pairs = enumerate(zip(self(points), self._shares(), strict=True))
@@ -272,14 +270,6 @@ class ReleasedComponents(OnBasis):
             + (", within the noise" if self._noise(k) else "")
             for k, value in enumerate(self.variances)
         ]
-
-    @property
-    def _subject(self) -> str:
-        return "principal components"
-
-    @property
-    def value_label(self) -> str:
-        return "eigenfunction (unit norm)"
 
     def _stated(self) -> Stated:
         plural = "s" if self.count > 1 else ""

@@ -100,7 +100,6 @@ class ReleasedCovariance(CovarianceSurface):
 
     FORMAT: ClassVar[str] = "dpfda-covariance"
     CALLED: ClassVar[str] = "released dpfda covariance"
-    _arrays: ClassVar[tuple[str, ...]] = ("center",)
 
     @property
     def count(self) -> float:

@@ -74,7 +74,8 @@ class ReleasedSparseCovariance(CovarianceSurface):
 
     FORMAT: ClassVar[str] = "dpfda-sparse-covariance"
     CALLED: ClassVar[str] = "released covariance of sparse curves"
-    _arrays: ClassVar[tuple[str, ...]] = ("center", "reach")
+    _bandless = "sampling and smoothing are in it besides noise, and no width was found that holds both"
+    _subject = "covariance function"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -191,14 +192,6 @@ class ReleasedSparseCovariance(CovarianceSurface):
     @property
     def _along(self) -> Floats:
         return np.linspace(*self.domain_range, LINE)
-
-    @property
-    def _bandless(self) -> str:
-        return "sampling and smoothing are in it besides noise, and no width was found that holds both"
-
-    @property
-    def _subject(self) -> str:
-        return "covariance function"
 
     @property
     def public_units(self) -> int | None:

@@ -99,6 +99,7 @@ class ReleasedHistogram(Valued):
     CALLED: ClassVar[str] = "released histogram"
     _DRAWN: ClassVar[tuple[str, ...]] = ("domain", "domain_2")
     _axis_units: ClassVar[str] = "units of the data"
+    _subject = "histogram"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -302,10 +303,6 @@ class ReleasedHistogram(Valued):
             return self._curve([self._line("smooth function of the noisy counts", level)], baseline=0.0)
         check_drawn(self.dimensions, "Draw a slice of release.on_grid().")
         return self._image(self.on_grid([max(size, FINE) for size in self.cells.shape]), level)
-
-    @property
-    def _subject(self) -> str:
-        return "histogram"
 
     @property
     def public_units(self) -> int | None:

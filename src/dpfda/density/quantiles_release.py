@@ -99,6 +99,8 @@ class ReleasedQuantiles(Release):
         "law.levels": file.INTEGERS.named("levels"),
         "law.epsilon": file.entry(rational, str).named("loss_range"),
     }
+    _bandless = "how far a value is off depends on where others lie, which would cost more to publish"
+    _subject = "quantiles"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -230,10 +232,6 @@ class ReleasedQuantiles(Release):
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         return {"value": (np.asarray(self(at[:, 0])), self.value_label)}
 
-    @property
-    def _bandless(self) -> str:
-        return "how far a value is off depends on where others lie, which would cost more to publish"
-
     def view(self, level: float | None = LEVEL) -> Curve:
         shares, far = np.array(self.levels), None if level is None else self.rank_bound(level)
         line = Line(self.values, shares, "released quantiles", stroke="dotted", marked=True)
@@ -242,10 +240,6 @@ class ReleasedQuantiles(Release):
             words = f"share of these {self.unit}s below, {100 * level:.4g}%"
             line = replace(line, lower=low, upper=high, band=words)
         return Curve((line,), self.value_label, self._axis_label(0), self.title, self.subtitle)
-
-    @property
-    def _subject(self) -> str:
-        return "quantiles"
 
     @property
     def public_units(self) -> int | None:

@@ -355,12 +355,12 @@ class ReleasedDensity(LinearDensity):
         return (low, high) if high - low < SMALL_PART * (end - start) else None
 
     @property
-    def _subject(self) -> str:
-        return "density"
-
-    @property
     def _made_by(self) -> str:
         return f"{self.raw.mechanism['name']} mechanism"
+
+    @property
+    def _subject(self) -> str:
+        return "density"
 
     @property
     def public_units(self) -> int | None:

@@ -108,7 +108,6 @@ class ReleasedFunctionalRegression(Valued):
 
     FORMAT: ClassVar[str] = "dpfda-functional-regression"
     CALLED: ClassVar[str] = "regression of curves"
-    _arrays: ClassVar[tuple[str, ...]] = ("grid_points", "bounds")
     _has_exact: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

@@ -78,7 +78,6 @@ class ReleasedPredictor(WordedPredictor):
 
     FORMAT: ClassVar[str] = "dpfda-predictor"
     CALLED: ClassVar[str] = "released predictor"
-    _arrays: ClassVar[tuple[str, ...]] = ("coefficients", "spread")
     ENTRIES: ClassVar[file.Table] = {
         "inputs.lower": file.FLOATS.named("lower"),
         "inputs.upper": file.FLOATS.named("upper"),

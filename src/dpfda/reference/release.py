@@ -72,7 +72,7 @@ class ReleasedReferenceBand(Release):
     FORMAT: ClassVar[str] = "dpfda-reference-band"
     CALLED: ClassVar[str] = "released reference band"
     _bands_are: ClassVar[str] = "It is one itself, for curves of new units: see lower(t) and upper(t)."
-    _arrays: ClassVar[tuple[str, ...]] = ("grid_points", "centre", "widths")
+    _subject = "reference band"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -177,10 +177,6 @@ class ReleasedReferenceBand(Release):
         at, (lower, upper) = self.grid_points, self._ends
         words = self._band_words(LEVEL if level is None else level)
         return self._curve([Line(at, self.centre, "middle of the band", lower, upper, words)])
-
-    @property
-    def _subject(self) -> str:
-        return "reference band"
 
     def _stated(self) -> Stated:
         share, unit = f"{100 * self.coverage:.4g}", self.unit

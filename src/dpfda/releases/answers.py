@@ -102,6 +102,7 @@ class ReleasedAnswers(Release):
     _plural: ClassVar[bool] = True
     _discrete: ClassVar[bool] = True
     _bands_are: ClassVar[str] = "Each answer has an interval: release.answers[0].interval(level)."
+    _subject = "answers to queries about a function"
 
     def __call__(self, numbers: ArrayLike) -> Any:
         """Values of answers by their number, from 1."""
@@ -157,10 +158,6 @@ class ReleasedAnswers(Release):
             "answers to queries",
             "See release.table().",
         )
-
-    @property
-    def _subject(self) -> str:
-        return "answers to queries about a function"
 
     def _claims(self) -> tuple[Claim, ...]:
         return (Claim("noise", "the answer without noise", self.value_label),)

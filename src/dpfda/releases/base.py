@@ -57,8 +57,8 @@ class Release(Published):
     ``_claims``         what its bands are for, as `dpfda.releases.facts.Claim`
     ==================  ===============================================================================
 
-    Optional: ``arrays`` (entries that are kept read-only), ``checked`` (refuses a file that contradicts
-    itself), ``subject``, ``_made_by``, ``public_units``, ``_lines`` (further lines of `repr`).
+    Optional: ``_checked`` (refuses a file that contradicts itself), ``_subject``, ``_made_by``,
+    ``public_units``, ``_lines`` (further lines of `repr`). Arrays are kept read-only.
     `dpfda.testing.check_release` holds a kind to it.
     """
 

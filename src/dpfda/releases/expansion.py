@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -85,8 +85,6 @@ class Expansion(Banded):
     hierarchy: Hierarchy | CurvePrior | ImagePrior | None = field(
         default=None, metadata=file.itself(prior_from_json).or_absent.kept
     )
-
-    _arrays: ClassVar[tuple[str, ...]] = ("shrinkage", "center", "synthesis")
 
     @property
     def count(self) -> float:

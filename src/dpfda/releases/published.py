@@ -42,7 +42,6 @@ class Published(Certified):
     CALLED: ClassVar[str]
     # Labels that say what is drawn: of the values, or of the axes.
     _DRAWN: ClassVar[tuple[str, ...]] = ("value",)
-    _arrays: ClassVar[tuple[str, ...]] = ()
     # Whether its subject is of several things.
     _plural: ClassVar[bool] = False
     # Whether the band of the noise can be had as its law gives it, around what was measured.
@@ -75,7 +74,7 @@ class Published(Certified):
     # Immutable, and the same wherever it is sent.
 
     def __post_init__(self) -> None:
-        freeze(self, *(name for name in self._arrays if getattr(self, name) is not None))
+        freeze(self, *(name for name, value in vars(self).items() if isinstance(value, np.ndarray)))
         for name, value in vars(self).items():
             if isinstance(value, Mapping):
                 object.__setattr__(self, name, MappingProxyType(dict(value)))

@@ -86,7 +86,8 @@ class ReleasedCurveSampler(OnBasis):
     FORMAT: ClassVar[str] = "dpfda-curve-sampler"
     CALLED: ClassVar[str] = "sampler of curves"
     _plural: ClassVar[bool] = True
-    _arrays: ClassVar[tuple[str, ...]] = ("bounds",)
+    _bandless = "how far synthetic curves are from real ones, on the whole, is not known"
+    _subject = "synthetic curves"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -186,14 +187,6 @@ class ReleasedCurveSampler(OnBasis):
     @property
     def public_units(self) -> int | None:
         return self.moments.size if self.neighbours is Neighbours.REPLACE_ONE else None
-
-    @property
-    def _bandless(self) -> str:
-        return "how far synthetic curves are from real ones, on the whole, is not known"
-
-    @property
-    def _subject(self) -> str:
-        return "synthetic curves"
 
     def view(self, level: float | None = LEVEL) -> Curve:
         at = self.grid_points

@@ -53,6 +53,11 @@ class ScalarPlan(TriedPlan, VectorPlan):
     blocks: ClassVar[Mapping[str, tuple[int, ...]]] = {}
     TRIALS: ClassVar[int] = 16
     BANDS: ClassVar[int] = 8
+    error_words = (
+        "root mean square at a point of the coefficient function, from that of the population, "
+        f"{ORDINARY} curves that explain {100 * EXPLAINED:g} per cent of a number whose deviation "
+        f"is {SPREAD:g} of the distance between its bounds"
+    )
 
     @property
     def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
@@ -78,14 +83,6 @@ class ScalarPlan(TriedPlan, VectorPlan):
         )  # fmt: skip
 
     # What to expect.
-
-    @property
-    def error_words(self) -> str:
-        return (
-            "root mean square at a point of the coefficient function, from that of the population, "
-            f"{ORDINARY} curves that explain {100 * EXPLAINED:g} per cent of a number whose deviation "
-            f"is {SPREAD:g} of the distance between its bounds"
-        )
 
     def trials(self, count: int) -> list[Trial]:
         """Of ordinary curves and smooth coefficient functions, published with simulated noise."""

@@ -101,8 +101,8 @@ class ReleasedScalarOnFunction(Valued, OnBasis):
 
     FORMAT: ClassVar[str] = "dpfda-scalar-on-function"
     CALLED: ClassVar[str] = "regression on curves"
-    _arrays: ClassVar[tuple[str, ...]] = ("bounds",)
     _has_exact: ClassVar[bool] = False
+    _subject = "coefficient function"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -250,10 +250,6 @@ class ReleasedScalarOnFunction(Valued, OnBasis):
     @property
     def public_units(self) -> int | None:
         return self.moments.size if self.neighbours is Neighbours.REPLACE_ONE else None
-
-    @property
-    def _subject(self) -> str:
-        return "coefficient function"
 
     @property
     def value_label(self) -> str:

@@ -67,7 +67,6 @@ class ReleasedScoreCurves(Valued):
     CALLED: ClassVar[str] = "released score curves"
     _plural: ClassVar[bool] = True
     _has_exact: ClassVar[bool] = False
-    _arrays: ClassVar[tuple[str, ...]] = ("edges",)
     _subject: ClassVar[str] = "score curves"
     domain_range = 0.0, 1.0
 

@@ -76,6 +76,7 @@ class CoxPlan(PlanAgain):
     designed: int | None
     about: Mapping[str, object]
     bounded: Mapping[str, object] = field(default_factory=lambda: {"description": BOUND})
+    error_axis = "error of a log hazard ratio"
 
     @cached_property
     def combinations(self) -> Combinations:
@@ -185,10 +186,6 @@ class CoxPlan(PlanAgain):
             f"or for a level, where {DIED:.0%} of the {self.unit}s have an event, covariates are spread "
             "evenly and change little; sampling comes on top"
         )
-
-    @property
-    def error_axis(self) -> str:
-        return "error of a log hazard ratio"
 
 
 @planner

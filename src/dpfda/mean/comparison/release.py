@@ -66,6 +66,7 @@ class ReleasedComparison(OfMeans):
     CALLED: ClassVar[str] = "dpfda comparison of groups"
     _plural: ClassVar[bool] = True
     _bands_are: ClassVar[str] = "Ask one of them, release[name].band(), or release.difference(a, b)."
+    _subject = "mean curves by group"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -239,10 +240,6 @@ class ReleasedComparison(OfMeans):
             return "; ".join(f"{name}: {', '.join(labels)}" for name, labels in self.factors.items())
         of, names = self.about.get("group"), ", ".join(self.names)
         return f"{of}: {names}" if of else names
-
-    @property
-    def _subject(self) -> str:
-        return "mean curves by group"
 
     @property
     def public_units(self) -> int | None:

@@ -73,7 +73,8 @@ class ReleasedTest(Release):
 
     FORMAT: ClassVar[str] = "dpfda-test"
     CALLED: ClassVar[str] = "released test of equality"
-    _arrays: ClassVar[tuple[str, ...]] = ("curve_points", "weights", "lower", "upper")
+    _bandless = "p-values follow from the noisy statistic, whose law under the hypothesis they state"
+    value_label = "p-value"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -174,20 +175,12 @@ class ReleasedTest(Release):
         return self._curve([self._line("p-value", None)], baseline=0.0)
 
     @property
-    def _bandless(self) -> str:
-        return "p-values follow from the noisy statistic, whose law under the hypothesis they state"
-
-    @property
     def _subject(self) -> str:
         return f"test of equal mean curves ({', '.join(self.names)})"
 
     @property
     def public_units(self) -> int | None:
         return sum(self.sizes)
-
-    @property
-    def value_label(self) -> str:
-        return "p-value"
 
     def _axis_label(self, axis: int) -> str:
         value = self.about.get("value")

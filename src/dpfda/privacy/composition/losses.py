@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from typing import ClassVar, cast
+from typing import ClassVar, Self, cast
 
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.exactness import enclosed, precision
@@ -31,8 +31,19 @@ from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP
 EXACT_DIMENSION = 2000
 
 
+class _OfShifts:
+    """Losses of a group's shift, which is as many times as long as the group is large."""
+
+    def for_group(self, size: int) -> Self:
+        """Of the same kind: epsilon grows as the shift, rho as its square."""
+        grown = {"epsilon": size, "rho": size**2}
+        own = {each.name for each in fields(self)}  # type: ignore[arg-type]
+        longer = {name: times * getattr(self, name) for name, times in grown.items() if name in own}
+        return replace(self, **longer)  # type: ignore[type-var]
+
+
 @dataclass(frozen=True)
-class PureLoss(KnownLoss):
+class PureLoss(_OfShifts, KnownLoss):
     """Any mechanism of pure privacy loss epsilon: no worse than a coin that tells one bit.
 
     Kairouz, Oh & Viswanath (2015): every pair of laws within pure epsilon is
@@ -64,9 +75,6 @@ class PureLoss(KnownLoss):
             value = -enclosed(epsilon - self.epsilon).expm1() / (1 + (-enclosed(self.epsilon)).exp())
             return at_least(value)
 
-    def for_group(self, size: int) -> PureLoss:
-        return PureLoss(size * self.epsilon)
-
     def describe(self) -> str:
         return f"any mechanism of epsilon {readable(self.epsilon)}"
 
@@ -87,10 +95,7 @@ class ApproximateLoss(KnownLoss):
     epsilon: Fraction
     failure: Fraction
     kind: ClassVar[str] = "approximate"
-
-    @property
-    def rho(self) -> None:
-        return None
+    rho = None
 
     def _delta(self, epsilon: Fraction) -> Fraction:
         return self.failure + (1 - self.failure) * PureLoss(self.epsilon).delta(epsilon)
@@ -105,7 +110,7 @@ class ApproximateLoss(KnownLoss):
 
 
 @dataclass(frozen=True)
-class ConcentratedLoss(KnownLoss):
+class ConcentratedLoss(_OfShifts, KnownLoss):
     """Any mechanism that is rho-zCDP, and nothing else is known.
 
     Parameters
@@ -116,23 +121,17 @@ class ConcentratedLoss(KnownLoss):
 
     rho: Fraction
     kind: ClassVar[str] = "zero-concentrated"
-
-    @property
-    def epsilon(self) -> None:
-        return None
+    epsilon = None
 
     def _delta(self, epsilon: Fraction) -> Fraction:
         return min(_by_pinsker(self.rho), zcdp_delta(self.rho, epsilon) if epsilon else Fraction(1))
-
-    def for_group(self, size: int) -> ConcentratedLoss:
-        return ConcentratedLoss(size**2 * self.rho)
 
     def describe(self) -> str:
         return f"any mechanism of rho {readable(self.rho)}"
 
 
 @dataclass(frozen=True)
-class LaplaceLoss(KnownLoss):
+class LaplaceLoss(_OfShifts, KnownLoss):
     """One Laplace variable: no symmetric additive law of the same epsilon is worse, in any dimension.
 
     Noise of density exp(-phi(z)), phi(-z) = phi(z), that changes along differences in proportion to a
@@ -155,15 +154,12 @@ class LaplaceLoss(KnownLoss):
     def _delta(self, epsilon: Fraction) -> Fraction:
         return block_delta(1, self.epsilon, epsilon)
 
-    def for_group(self, size: int) -> LaplaceLoss:
-        return LaplaceLoss(size * self.epsilon)
-
     def describe(self) -> str:
         return f"symmetric noise of loss {readable(self.epsilon)}"
 
 
 @dataclass(frozen=True)
-class BlockLoss(KnownLoss):
+class BlockLoss(_OfShifts, KnownLoss):
     """One K-norm block of an l2 ball or an ellipsoid, or of symmetric matrices under the Frobenius norm.
 
     Density proportional to exp(-|z|) in M dimensions, in units of the scale; rho <= epsilon^2 / (2 M).
@@ -189,15 +185,12 @@ class BlockLoss(KnownLoss):
             return BlocksLoss(self.epsilon, self.rho).delta(epsilon)
         return block_delta(self.dimension, self.epsilon, epsilon)
 
-    def for_group(self, size: int) -> BlockLoss:
-        return BlockLoss(self.dimension, size * self.epsilon)
-
     def describe(self) -> str:
         return f"a K-norm block of {self.dimension} dimensions of loss {readable(self.epsilon)}"
 
 
 @dataclass(frozen=True)
-class BlocksLoss(KnownLoss):
+class BlocksLoss(_OfShifts, KnownLoss):
     """Several independent K-norm blocks, of which more is known than that they are symmetric.
 
     Parameters
@@ -221,15 +214,12 @@ class BlocksLoss(KnownLoss):
         known = LaplaceLoss(self.epsilon).delta(epsilon)
         return min(known, ConcentratedLoss(self.rho).delta(epsilon)) if known else known
 
-    def for_group(self, size: int) -> BlocksLoss:
-        return BlocksLoss(size * self.epsilon, size**2 * self.rho)
-
     def describe(self) -> str:
         return f"K-norm blocks of loss {readable(self.epsilon)} and rho {readable(self.rho)}"
 
 
 @dataclass(frozen=True)
-class GaussianLoss(KnownLoss):
+class GaussianLoss(_OfShifts, KnownLoss):
     """Normal noise; its profile is that of Balle & Wang (2018), Theorem 8.
 
     Parameters
@@ -240,23 +230,17 @@ class GaussianLoss(KnownLoss):
 
     rho: Fraction
     kind: ClassVar[str] = "gaussian"
-
-    @property
-    def epsilon(self) -> None:
-        return None
+    epsilon = None
 
     def _delta(self, epsilon: Fraction) -> Fraction:
         return gaussian_delta(epsilon, root_at_least(2 * self.rho))
-
-    def for_group(self, size: int) -> GaussianLoss:
-        return GaussianLoss(size**2 * self.rho)
 
     def describe(self) -> str:
         return f"Gaussian noise of rho {readable(self.rho)}"
 
 
 @dataclass(frozen=True)
-class RangeLoss(KnownLoss):
+class RangeLoss(_OfShifts, KnownLoss):
     """The exponential mechanism, or any other whose loss has the range epsilon.
 
     Bounded range (Dong, Durfee & Rogers 2020): between neighbours all losses lie in an
@@ -284,9 +268,6 @@ class RangeLoss(KnownLoss):
             # (e^(epsilon_0/2) - e^(epsilon/2))^2 / (e^epsilon_0 - 1), without cancellation.
             root = enclosed((epsilon - self.epsilon) / 2).expm1()
             return at_least(root * root / -(-enclosed(self.epsilon)).expm1())
-
-    def for_group(self, size: int) -> RangeLoss:
-        return RangeLoss(size * self.epsilon)
 
     def describe(self) -> str:
         return f"losses in a range of {readable(self.epsilon)}"

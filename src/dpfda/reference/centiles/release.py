@@ -154,7 +154,6 @@ class ReleasedQuantileCurves(Valued):
     _plural: ClassVar[bool] = True
     _axis_units: ClassVar[str] = "units of the data"
     _has_exact: ClassVar[bool] = False
-    _arrays: ClassVar[tuple[str, ...]] = ("lower", "upper")
     ENTRIES: ClassVar[file.Table] = {
         "cells.domain_range": file.ENDS.named("domain_range"),
         "cells.grid_points": file.FLOATS.named("grid_points"),
@@ -162,6 +161,7 @@ class ReleasedQuantileCurves(Valued):
         "cells.values": file.whole_number(2, MOST_CELLS).named("values"),
         "cells.visits": file.entry(lambda written: written is True).named("visits"),
     }
+    _subject = "quantile curves"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -338,10 +338,6 @@ class ReleasedQuantileCurves(Valued):
     @property
     def public_units(self) -> int | None:
         return self.shares.public_size
-
-    @property
-    def _subject(self) -> str:
-        return "quantile curves"
 
     def _claims(self) -> tuple[Claim, ...]:
         holds = f"the population's curve below which a share of {self.chosen:g} lies"
