@@ -32,13 +32,7 @@ from functools import cached_property
 import numpy as np
 
 from dpfda.bounds.balls import IntegerBall
-from dpfda.bounds.ongrid import (
-    EXPONENT_RANGE,
-    LARGEST_SQUARE,
-    WEIGHT_RANGE,
-    OnInterval,
-    square_norm,
-)
+from dpfda.bounds.ongrid import EXPONENT_RANGE, LARGEST_SQUARE, WEIGHT_RANGE, OnInterval, square_norm
 from dpfda.bounds.stated import Bound, L1Ball
 from dpfda.numerics import compiled, compiled_l1
 from dpfda.numerics.aggregate import exact_product

@@ -202,11 +202,7 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
         if self.n_components is not None:
             whole(self.n_components, "n_components", words="be None or a positive integer")
         strategy = Strategy.of(self.mechanism)
-        return {
-            "strategy": strategy,
-            "components": self.n_components,
-            "summary": "principal components",
-        }
+        return {"strategy": strategy, "components": self.n_components, "summary": "principal components"}
 
     def fit_transform(self, X: Records, y: Labels = None, groups: Labels = None) -> Floats:
         """Release the components, and give the scores (n, k) of the curves: these stay private.

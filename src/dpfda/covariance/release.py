@@ -14,11 +14,7 @@ from numpy.typing import ArrayLike
 from dpfda.bases import Basis
 from dpfda.bases.grids import frozen
 from dpfda.bases.tensor import SymmetricTensorBasis
-from dpfda.covariance.components_release import (
-    center_words,
-    second_order,
-    stated_deviation,
-)
+from dpfda.covariance.components_release import center_words, second_order, stated_deviation
 from dpfda.covariance.design import fitted_shrinkage, nearest_positive
 from dpfda.covariance.surface import CovarianceSurface
 from dpfda.noise import law_from_json

@@ -14,13 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases.cells import CellGrid
-from dpfda.density.many_cells import (
-    averaging,
-    block_response,
-    blocks_for,
-    errors_on_nodes,
-    within_nodes,
-)
+from dpfda.density.many_cells import averaging, block_response, blocks_for, errors_on_nodes, within_nodes
 from dpfda.estimates.histospline import Smoother
 from dpfda.noise import NoiseLaw
 from dpfda.numerics.arrays import Floats

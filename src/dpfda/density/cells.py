@@ -55,11 +55,7 @@ def lattice_cells(domain: Domain, step: object, count: int) -> CellGrid:
 
 
 def choose_cells(
-    size: int,
-    dimensions: int,
-    guarantee: Guarantee,
-    neighbours: Neighbours,
-    noise: str = "auto",
+    size: int, dimensions: int, guarantee: Guarantee, neighbours: Neighbours, noise: str = "auto"
 ) -> int:
     """Number of cells along each axis with the least expected error, from public numbers alone.
 

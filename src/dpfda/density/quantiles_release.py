@@ -257,7 +257,7 @@ class ReleasedQuantiles(Release):
         a, b = self.points.domain_range
         accurate = [
             "A quantile that was published is the value below which about the stated share of the "
-            f"{self.unit}s lies. How far its share is off is known.",
+            f"{self.unit}s lies. How far its share is off is known."
         ]
         if self.spreads is not None:
             accurate.append(

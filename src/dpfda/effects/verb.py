@@ -79,10 +79,7 @@ VERB = Publication(
     without=("standardize",),
     options=(replace(o.BOUNDS[0], default=REQUIRED),),
     outputs=(
-        picture_of(
-            lambda release: release[release.terms[1]],
-            o.output("effect_plot", "F.png", EFFECT),
-        ),
+        picture_of(lambda release: release[release.terms[1]], o.output("effect_plot", "F.png", EFFECT)),
     ),
     plans=("dpfda plan effects --covariate age:20:80 --units 2000 --epsilon 1 --bounds 0 1",),
     examples=(

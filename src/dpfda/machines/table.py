@@ -115,11 +115,7 @@ def predictor_plan(
     ends = zip(inputs.lower.tolist(), inputs.upper.tolist(), strict=True)
     cells = CellGrid.regular(table_cells(float(units), deviation, count), list(ends))
     task = "regression" if functions is None else "classification"
-    words = {
-        "summary": f"{task} function",
-        "bound": BOUND.format(unit=unit),
-        "basis": cells.describe(),
-    }
+    words = {"summary": f"{task} function", "bound": BOUND.format(unit=unit), "basis": cells.describe()}
     tuning = {"name": NAME, "cells": list(cells.shape)}
     table = ShareTable(
         cells.size * (labels or CORNERS.size), guarantee, relation, unit, size, "auto", words, tuning

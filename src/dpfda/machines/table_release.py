@@ -239,7 +239,7 @@ class TablePredictor(Predictor):
                 "Noise and sampling are in the band, the variance of sampling being taken from the same "
                 "noisy numbers. It is assumed that the function changes little within a cell. "
                 f"{FADED.format(where='at a point')} So they are where fewer {self.unit}s were seen "
-                "than noise alone could show: there the function is what the rest of it makes likely.",
+                "than noise alone could show: there the function is what the rest of it makes likely."
             ],
             numbers={
                 "units": self.public_units,

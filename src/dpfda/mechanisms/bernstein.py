@@ -68,12 +68,7 @@ class Bernstein:
     one_law: ClassVar[bool] = True
 
     def adapt(
-        self,
-        basis: Basis,
-        bound: Bound,
-        size: int | None,
-        guarantee: Guarantee,
-        neighbours: Neighbours,
+        self, basis: Basis, bound: Bound, size: int | None, guarantee: Guarantee, neighbours: Neighbours
     ) -> tuple[Basis, Bound]:
         """Bernstein polynomials on the same grid, and bounds on each lattice value."""
         if not isinstance(bound, ValueBounds):

@@ -103,10 +103,7 @@ def _growth(kind: BodyNorm, count: int) -> float:
 
 
 def _settled(
-    problem: Problem,
-    count: int,
-    noise: Callable[[Floats], NoiseLaw],
-    best: Callable[[Floats], Floats],
+    problem: Problem, count: int, noise: Callable[[Floats], NoiseLaw], best: Callable[[Floats], Floats]
 ) -> NoiseLaw:
     """Scales and shrinkage in turn, a few rounds; any scales are private."""
     made = noise(np.ones(count))

@@ -83,12 +83,7 @@ class Cells:
     name: ClassVar[str] = "cells"
 
     def adapt(
-        self,
-        basis: Basis,
-        bound: Bound,
-        size: int | None,
-        guarantee: Guarantee,
-        neighbours: Neighbours,
+        self, basis: Basis, bound: Bound, size: int | None, guarantee: Guarantee, neighbours: Neighbours
     ) -> tuple[Basis, Bound]:
         """Basis and bound as they are; see `AdaptingMechanism`."""
         if size is None and self.cells is None:

@@ -310,12 +310,7 @@ class AdaptingMechanism(Mechanism, Protocol):
     """A mechanism that replaces the basis or the form of the bound before records are embedded."""
 
     def adapt(
-        self,
-        basis: Basis,
-        bound: Bound,
-        size: int | None,
-        guarantee: Guarantee,
-        neighbours: Neighbours,
+        self, basis: Basis, bound: Bound, size: int | None, guarantee: Guarantee, neighbours: Neighbours
     ) -> tuple[Basis, Bound]:
         """The basis and the bound that the mechanism works with, from public numbers.
 

@@ -42,14 +42,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.drawing import Arithmetic, At, Real
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.numerics.exactness import precision, upper_end
-from dpfda.privacy.composition import (
-    BlockLoss,
-    BlocksLoss,
-    LaplaceLoss,
-    Loss,
-    block_length,
-    laplace_rho,
-)
+from dpfda.privacy.composition import BlockLoss, BlocksLoss, LaplaceLoss, Loss, block_length, laplace_rho
 from dpfda.privacy.composition.block_profile import block_delta
 from dpfda.privacy.composition.rounding import PRECISION, at_least, root_at_least, turning
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
@@ -288,11 +281,7 @@ def _box_loss(blocks: Counter[tuple[int, int]], width: int) -> Fraction:
 
 
 def knorm_noise(
-    block_sizes: Sequence[int],
-    relative: ArrayLike,
-    norm: Norm,
-    width: int,
-    guarantee: Guarantee,
+    block_sizes: Sequence[int], relative: ArrayLike, norm: Norm, width: int, guarantee: Guarantee
 ) -> KNormNoise:
     """Scale K-norm blocks of given relative scales to a guarantee.
 

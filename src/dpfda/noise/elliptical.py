@@ -197,11 +197,7 @@ def _cumulative(mixing: str, degrees: int) -> Callable[[Fraction], arb]:
 
 
 def elliptical_noise(
-    components: int,
-    width: int,
-    guarantee: Guarantee,
-    mixing: str = "student-t",
-    degrees: int = 10,
+    components: int, width: int, guarantee: Guarantee, mixing: str = "student-t", degrees: int = 10
 ) -> EllipticalNoise:
     """Scale spherical elliptical noise to a guarantee.
 

@@ -39,10 +39,7 @@ Matrix = Sequence[Sequence[int]]
 
 
 def draw_direction(
-    matrix: Matrix,
-    rate: Fraction,
-    source: BitSource | None = None,
-    initial_bits: int = INITIAL_BITS,
+    matrix: Matrix, rate: Fraction, source: BitSource | None = None, initial_bits: int = INITIAL_BITS
 ) -> list[int]:
     """Draw a direction from the Bingham law, exactly.
 

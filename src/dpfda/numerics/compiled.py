@@ -181,10 +181,7 @@ def _fill_part(values: Numbers, rule: Rule, grid: Floats) -> tuple[Integers, int
 
 
 def _average_part(
-    values: Numbers,
-    rule: Rule,
-    units: tuple[Integers, Integers, Integers],
-    unusable: Flags,
+    values: Numbers, rule: Rule, units: tuple[Integers, Integers, Integers], unusable: Flags
 ) -> tuple[Integers, int, int]:
     """`read_and_sum` of averages of records as they are, each read once, where it lies."""
     from dpfda.numerics import numba_units

@@ -218,13 +218,7 @@ def finite(records: Numbers, usable: Flags) -> int:
 
 @compiled
 def average(
-    rows: Numbers,
-    usable: Flags,
-    first: int,
-    starts: Integers,
-    sizes: Integers,
-    unit: int,
-    units: Floats,
+    rows: Numbers, usable: Flags, first: int, starts: Integers, sizes: Integers, unit: int, units: Floats
 ) -> int:
     """Add records, each times one over the number of usable ones of its unit, to the averages of units.
 
@@ -278,12 +272,7 @@ def _limited(mean: Floats) -> None:
 
 @compiled
 def average_where_they_lie(
-    values: Numbers,
-    order: Integers,
-    starts: Integers,
-    sizes: Integers,
-    unusable: Flags,
-    units: Floats,
+    values: Numbers, order: Integers, starts: Integers, sizes: Integers, unusable: Flags, units: Floats
 ) -> int:
     """Averages of the usable records of units, read wherever they are in memory.
 

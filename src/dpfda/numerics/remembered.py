@@ -36,9 +36,7 @@ class _Call(Generic[Result]):
     made: Callable[[], Result] = field(compare=False)
 
 
-def remembered(
-    calls: int,
-) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:
+def remembered(calls: int) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:
     """Remember the results of so many calls of a pure function of public arguments.
 
     Arguments may be numbers, words, arrays, dataclasses of this package, scikit-learn's kernels, and

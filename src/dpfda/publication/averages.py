@@ -49,10 +49,7 @@ class Paid:
 
 
 def publish(
-    total: IntegerSum,
-    plan: MeanPlan,
-    paying: Paying = NAMED,
-    certificate: Certificate | None = None,
+    total: IntegerSum, plan: MeanPlan, paying: Paying = NAMED, certificate: Certificate | None = None
 ) -> ReleasedMean:
     """Charge, draw, add: turn a private sum into a released function.
 
@@ -82,10 +79,7 @@ def publish_curve(
 
 
 def pay(
-    total: IntegerSum,
-    plan: MeanPlan,
-    paying: Paying = NAMED,
-    certificate: Certificate | None = None,
+    total: IntegerSum, plan: MeanPlan, paying: Paying = NAMED, certificate: Certificate | None = None
 ) -> Paid:
     """Charge for a release and fix its noise law; parameters as in `publish`.
 

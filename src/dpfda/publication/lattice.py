@@ -121,10 +121,7 @@ def release_function(
     move = exact(sensitivity, "sensitivity")
     if move <= 0:
         raise ParameterError(
-            "sensitivity",
-            "be positive",
-            readable(move),
-            "A function that no record can move is public.",
+            "sensitivity", "be positive", readable(move), "A function that no record can move is public."
         )
     exponent = SENSITIVITY_BITS - move.numerator.bit_length() + move.denominator.bit_length()
     width = math.ceil(move * Fraction(2) ** exponent)

@@ -53,7 +53,5 @@ def read_ledger(ledger: object) -> Paying:
         words = "name the data set that the ledger charges"
         raise ParameterError("dataset", words, "None", "Pass ledger.of('scans').")
     raise ParameterError(
-        "ledger",
-        "be that of a data set, such as Ledger(path).of('scans'), or None",
-        shown(ledger),
+        "ledger", "be that of a data set, such as Ledger(path).of('scans'), or None", shown(ledger)
     )

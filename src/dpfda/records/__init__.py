@@ -3,11 +3,4 @@
 from dpfda.records.curves import Curves, curves_from_array, standardized, units
 from dpfda.records.long import LongCurves, curves_from_long
 
-__all__ = [
-    "Curves",
-    "LongCurves",
-    "curves_from_array",
-    "curves_from_long",
-    "standardized",
-    "units",
-]
+__all__ = ["Curves", "LongCurves", "curves_from_array", "curves_from_long", "standardized", "units"]

@@ -24,12 +24,7 @@ from dpfda.numerics.private import Private
 from dpfda.records.cells import OUTSIDE
 from dpfda.records.csv_tables import Progress, Stated, Table, TextFile
 from dpfda.records.dates import Dates
-from dpfda.records.foreign_tables import (
-    SPREADSHEETS,
-    STATISTICS,
-    open_spreadsheet,
-    open_statistics,
-)
+from dpfda.records.foreign_tables import SPREADSHEETS, STATISTICS, open_spreadsheet, open_statistics
 from dpfda.records.headers import (
     INSPECTED,
     are_times,

@@ -198,11 +198,7 @@ class ReleasedReferenceBand(Release):
                 f"It does not hold for {unit}s of another population or another way of measuring, and "
                 "not between the grid points where curves are rougher than straight lines.",
             ],
-            numbers={
-                "coverage": self.coverage,
-                "lower": lower.tolist(),
-                "upper": upper.tolist(),
-            },
+            numbers={"coverage": self.coverage, "lower": lower.tolist(), "upper": upper.tolist()},
         )
 
     def _made_with(self) -> str:

@@ -153,10 +153,7 @@ class ReleasedAnswers(Release):
 
     def view(self, level: float | None = LEVEL) -> View:
         raise ParameterError(
-            "release",
-            "be a curve or an image to be drawn",
-            "answers to queries",
-            "See release.table().",
+            "release", "be a curve or an image to be drawn", "answers to queries", "See release.table()."
         )
 
     def _claims(self) -> tuple[Claim, ...]:

@@ -122,12 +122,7 @@ def check_places(points: Floats) -> None:
 
 
 def make_band(
-    values: Floats,
-    functions: Floats,
-    source: HasNoise,
-    level: float,
-    simultaneous: bool,
-    points: Floats,
+    values: Floats, functions: Floats, source: HasNoise, level: float, simultaneous: bool, points: Floats
 ) -> Band:
     """Band around values, from simulated errors of the coefficients.
 

@@ -25,13 +25,7 @@ from dpfda.publication.mean_designs import ReadingRule
 from dpfda.records import Curves, curves_from_array, standardized
 from dpfda.records.cells import OUTSIDE
 from dpfda.records.containers import matrix_of, opened, refuse_kinds, rows_of, shape_of
-from dpfda.records.curves import (
-    check_orientation,
-    order_by_unit,
-    refuse_unusable,
-    shape_limits,
-    units,
-)
+from dpfda.records.curves import check_orientation, order_by_unit, refuse_unusable, shape_limits, units
 from dpfda.spine.embedding import Embedding, embedding_of
 from dpfda.spine.settings import Reading
 

@@ -117,11 +117,7 @@ class PrivateCox(Estimator):
         self._keep(vars())
 
     def fit(
-        self,
-        times: Labels,
-        events: Labels = None,
-        covariates: object = None,
-        groups: Labels = None,
+        self, times: Labels, events: Labels = None, covariates: object = None, groups: Labels = None
     ) -> Self:
         """Release hazard ratios and survival curves.
 

@@ -35,10 +35,7 @@ class LifeTable:
 
 
 def life_table(
-    table: Floats,
-    cells: LifeCells,
-    sampled: np.random.Generator | None = None,
-    leaving: int = 0,
+    table: Floats, cells: LifeCells, sampled: np.random.Generator | None = None, leaving: int = 0
 ) -> LifeTable:
     """Product-limit estimates of tables (draws, each), grouped in cells (Cutler & Ederer 1958).
 

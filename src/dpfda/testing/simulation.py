@@ -159,9 +159,7 @@ def _simulated_counts(
 
 
 def simulate_density(
-    prepared: Prepared[DensityPlan, Any],
-    generator: np.random.Generator,
-    noise: bool = True,
+    prepared: Prepared[DensityPlan, Any], generator: np.random.Generator, noise: bool = True
 ) -> ReleasedDensity:
     """One simulated release of a density, with floating-point noise from a generator. NOT PRIVATE.
 

@@ -110,9 +110,7 @@ def _of_factor(means: Means, common: Priors, of: Mapping[str, object]) -> dict[s
     return {
         name: _line(
             _posterior(
-                means[name],
-                mates[name],
-                replace(common[name], near=near[of[name]], version=BORROWING),
+                means[name], mates[name], replace(common[name], near=near[of[name]], version=BORROWING)
             )
         )
         for name in alone

@@ -16,10 +16,7 @@ VERB = Publication(
     bounded=True,
     options=(o.MECHANISM,),
     outputs=(
-        picture_of(
-            lambda release: release.leading,
-            o.output("difference_plot", "F.png", DIFFERENCE),
-        ),
+        picture_of(lambda release: release.leading, o.output("difference_plot", "F.png", DIFFERENCE)),
     ),
     plans=("dpfda plan compare --units 100 --epsilon 1 --bounds 0 1 --by arm:a,b",),
     examples=(

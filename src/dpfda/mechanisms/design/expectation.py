@@ -65,11 +65,7 @@ class LineError(NamedTuple):
 
 
 def expected_error(
-    problem: Problem,
-    design: Design,
-    basis: Basis,
-    draws: int = DRAWS,
-    rough: CountNoise | None = None,
+    problem: Problem, design: Design, basis: Basis, draws: int = DRAWS, rough: CountNoise | None = None
 ) -> ExpectedError:
     """Expected error of a design, in the units of the data.
 

@@ -121,9 +121,7 @@ def _block(widths: list[int], guarantee: ApproximateDP) -> NoiseLaw:
 
 
 def _on_cells(
-    problem: Problem,
-    cells: tuple[int, ...],
-    law: Callable[[list[int], Any], NoiseLaw] = _box,
+    problem: Problem, cells: tuple[int, ...], law: Callable[[list[int], Any], NoiseLaw] = _box
 ) -> Design:
     """Noise on sums over cells, which move within a box of these half-widths."""
     assert problem.images is not None and problem.cube is not None  # noqa: S101, PT018

@@ -113,8 +113,4 @@ def _read(value: object, name: str) -> object:
 
 _EXACT = re.compile(rf"[0-9]{{1,{DIGITS}}}(/[0-9]{{1,{DIGITS}}})?")
 # What a number must be, by its name; any other is below one.
-_CHECKS: dict[str, _Check] = {
-    "dimension": _dimension,
-    "epsilon": positive,
-    "rho": positive,
-}
+_CHECKS: dict[str, _Check] = {"dimension": _dimension, "epsilon": positive, "rho": positive}

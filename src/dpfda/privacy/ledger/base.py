@@ -8,27 +8,14 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Self
 
-from dpfda.numerics.errors import (
-    BudgetError,
-    IncompatibleChargeError,
-    LedgerError,
-    ParameterError,
-)
+from dpfda.numerics.errors import BudgetError, IncompatibleChargeError, LedgerError, ParameterError
 from dpfda.numerics.parameters import choice, path, shown, whole
 from dpfda.privacy.composition import Charge, Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, checked_guarantee
 from dpfda.privacy.ledger.accounts import Amount, Budget, checked_name
 from dpfda.privacy.ledger.dataset import DatasetLedger
 from dpfda.privacy.ledger.entries import asked_by, costs_of, plain, unit_of
-from dpfda.privacy.ledger.history import (
-    Charged,
-    Record,
-    audit,
-    charges,
-    releases,
-    to_csv,
-    to_json_lines,
-)
+from dpfda.privacy.ledger.history import Charged, Record, audit, charges, releases, to_csv, to_json_lines
 from dpfda.privacy.ledger.reservation import Reservation
 from dpfda.privacy.ledger.rows import Foreseen, Rows, after, appended, latest_of, now
 

@@ -49,11 +49,7 @@ class Foreseen:
 
 
 def appended(
-    rows: Rows,
-    dataset: str,
-    parts: Sequence[Cost],
-    entry: Mapping[str, object],
-    unit: str | None,
+    rows: Rows, dataset: str, parts: Sequence[Cost], entry: Mapping[str, object], unit: str | None
 ) -> Record:
     """The row of a charge, appended if the budget allows it."""
     neighbours = Neighbours.parse(required(entry, "neighbours"))

@@ -106,11 +106,7 @@ class FourierFeatures:
         return f"{self.components} random Fourier features of {self.kernel} on {inputs_words(self)}"
 
     def to_json(self) -> dict[str, object]:
-        return {
-            "kind": "fourier",
-            "frequencies": array_to_json(self.frequencies),
-            "kernel": self.kernel,
-        }
+        return {"kind": "fourier", "frequencies": array_to_json(self.frequencies), "kernel": self.kernel}
 
 
 @dataclass(frozen=True, eq=False)

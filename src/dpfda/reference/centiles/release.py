@@ -379,7 +379,7 @@ class ReleasedQuantileCurves(Valued):
                 f"The band allows for the noise, for the chance of which {unit}s these are, and for as "
                 "much roughness as real curves had. Spikes and steps narrower than a cell of times are "
                 "missed, and the band does not tell of them. Of shares below .005 or above .995 nothing "
-                "is stated.",
+                "is stated."
             ],
             numbers={"levels": list(self.levels)},
             findings={"levels": said},
