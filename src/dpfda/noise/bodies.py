@@ -76,8 +76,7 @@ class InBox(ScaledLaw):
         farthest = np.max(np.abs(points) / self.sizes, axis=-1)
         return np.asarray(tail_logs(farthest, self.sides - self.components) - farthest)
 
-    def draw(self) -> list[int]:
-        """One exact draw of these coordinates by themselves."""
+    def _drawn(self) -> list[int]:
         scales, size = self.scales, self.components
 
         def values(a: Arithmetic[Real]) -> At[Real]:
@@ -87,14 +86,10 @@ class InBox(ScaledLaw):
 
         return drawing.draw_array(values, size + self.sides + 1, size)
 
-    def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
+    def _given(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
         """What the scales give: the largest ratio over the coordinates that there are."""
         epsilon = largest_ratio(sizes_of(self.components, norm, width), self.scales)
         return of_pure(epsilon, requested)
-
-    def loss(self, requested: Guarantee) -> Loss | None:
-        """No more than that of the whole box, of which it is a function."""
-        return symmetric_loss(requested)
 
 
 @dataclass(frozen=True)
@@ -111,8 +106,17 @@ class BoxNoise(InBox):
         """Number D of coordinates: all that there are."""
         return self.components
 
+    def draw(self) -> list[int]:
+        return self._drawn()
+
     def describe(self) -> str:
         return f"K-norm noise of a box on {self.components} coefficients"
+
+    def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
+        return self._given(norm, width, requested)
+
+    def loss(self, requested: Guarantee) -> Loss | None:
+        return symmetric_loss(requested)
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpfda.noise.blocks import symmetric_loss
 from dpfda.noise.bodies import BoxNoise, InBox
+from dpfda.noise.protocol import AnyNorm, Width
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole as whole_number
+from dpfda.privacy.composition import Loss
+from dpfda.privacy.guarantees import Guarantee
 
 
 @dataclass(frozen=True)
@@ -49,8 +53,19 @@ class BoxPartNoise(InBox):
         """Number D of coordinates of the box."""
         return self.whole
 
+    def draw(self) -> list[int]:
+        """One exact draw of these coordinates by themselves."""
+        return self._drawn()
+
     def describe(self) -> str:
         return f"K-norm noise of a box on {self.whole} coefficients, of which it has {self.components}"
+
+    def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
+        return self._given(norm, width, requested)
+
+    def loss(self, requested: Guarantee) -> Loss | None:
+        """No more than that of the whole, of which it is a function."""
+        return symmetric_loss(requested)
 
 
 def parts_of(box: BoxNoise, sizes: tuple[int, ...]) -> tuple[BoxPartNoise, ...]:
