@@ -33,10 +33,9 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import length, shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee, Neighbours, added, pure_part, split
+from dpfda.privacy.guarantees import Guarantee, added, pure_part, split
 from dpfda.publication import NAMED, Paying, Prepared, charge, planner, recomputed, stamp
-from dpfda.publication.again import PlanAgain
-from dpfda.publication.tables import ShareTable
+from dpfda.publication.tables import OfTable, ShareTable
 from dpfda.records.observations import CORNERS, Observations
 from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.releases.shares import NoisyShares
@@ -66,7 +65,7 @@ LEAST = 1e-3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SparsePlan(PlanAgain):
+class SparsePlan(OfTable):
     """Plan of a covariance of sparse curves.
 
     table: Of pairs of cells, and of squares.
@@ -95,10 +94,6 @@ class SparsePlan(PlanAgain):
         return self.table.public_size
 
     @property
-    def n(self) -> int:
-        return self.designed
-
-    @property
     def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
         return self.stated
 
@@ -113,22 +108,6 @@ class SparsePlan(PlanAgain):
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
         return added([cost.guarantee for cost in self.costs().values()])
-
-    @property
-    def neighbours(self) -> Neighbours:  # type: ignore[override]
-        return self.table.neighbours
-
-    @property
-    def unit(self) -> str:  # type: ignore[override]
-        return self.table.unit
-
-    @property
-    def functions(self) -> str:
-        return self.table.words["basis"]
-
-    @property
-    def noise_words(self) -> str:
-        return self.table.described
 
     @property
     def along(self) -> int:

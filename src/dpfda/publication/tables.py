@@ -108,8 +108,8 @@ class Table(ABC):
         return math.ldexp(math.sqrt(float(self.law.variances()[0])), -self.exponent)
 
 
-class TablePlan(PlanAgain, Generic[Made]):
-    """Plan of a summary that is one table with noise, which is charged as a whole.
+class OfTable(PlanAgain):
+    """What plans of noisy tables share.
 
     table: Public side of the noise.
     designed: Public number of units that its cells are for.
@@ -117,6 +117,30 @@ class TablePlan(PlanAgain, Generic[Made]):
 
     table: Table
     designed: int | None
+
+    @property
+    def noise_words(self) -> str:
+        return self.table.described
+
+    @property
+    def n(self) -> int | None:
+        return self.designed or self.expected_size
+
+    @property
+    def neighbours(self) -> Neighbours:  # type: ignore[override]
+        return self.table.neighbours
+
+    @property
+    def unit(self) -> str:  # type: ignore[override]
+        return self.table.unit
+
+    @property
+    def functions(self) -> str:
+        return self.table.words["basis"]
+
+
+class TablePlan(OfTable, Generic[Made]):
+    """Plan of a summary that is one table with noise, which is charged as a whole."""
 
     def publish(self, total: IntegerSum, paying: Paying = NAMED) -> Made:
         """Charge, draw, add: the release."""
@@ -130,14 +154,6 @@ class TablePlan(PlanAgain, Generic[Made]):
     def tuning(self) -> Mapping[str, object]:
         return {**self.table.tuning, "noise": self.table.described}
 
-    @property
-    def noise_words(self) -> str:
-        return self.table.described
-
-    @property
-    def n(self) -> int | None:
-        return self.designed or self.expected_size
-
     def costs(self) -> dict[str, Cost]:
         return self.table.costs()
 
@@ -147,20 +163,8 @@ class TablePlan(PlanAgain, Generic[Made]):
         return self.table.charged
 
     @property
-    def neighbours(self) -> Neighbours:  # type: ignore[override]
-        return self.table.neighbours
-
-    @property
-    def unit(self) -> str:  # type: ignore[override]
-        return self.table.unit
-
-    @property
     def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
         return {"description": self.table.words["bound"]}
-
-    @property
-    def functions(self) -> str:
-        return self.table.words["basis"]
 
 
 @dataclass(frozen=True, eq=False)
