@@ -192,17 +192,12 @@ class PrivateCox(Estimator):
         terms = tuple(each for each in known if each.name not in names)
         return terms, tuple(each for each in known if each.name in names)
 
+    # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
+    @np.errstate(all="ignore")
     def prepare(
         self, times: Labels, events: Labels = None, covariates: object = None, groups: Labels = None
     ) -> Prepared[CoxPlan, IntegerSum | FollowedUp]:
         """Everything before the noise: read, check, clip. The result is private."""
-        # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
-        with np.errstate(all="ignore"):
-            return self._prepare(times, events, covariates, groups)
-
-    def _prepare(
-        self, times: Labels, events: Labels, covariates: object, groups: Labels
-    ) -> Prepared[CoxPlan, IntegerSum | FollowedUp]:
         guarantee = self._checked()
         invalid, given = self.settings.reading.invalid, events is not None
         coding = Coding.of(self.causes, self.censored).checked(given, invalid)
