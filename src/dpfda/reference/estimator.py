@@ -8,11 +8,11 @@ import numpy as np
 
 from dpfda.bases import Basis
 from dpfda.bases.protocol import flat_grid
-from dpfda.bounds import ValueBounds, read_bounds
+from dpfda.bounds import ValueBounds
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.exactness import system_bytes
-from dpfda.numerics.parameters import probability, shown, whole
+from dpfda.numerics.parameters import probability, whole
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, within
 from dpfda.publication import NAMED, Paying, Prepared, charge, publish_curve, stamp
 from dpfda.records import Curves
@@ -21,7 +21,7 @@ from dpfda.records.labels import units_of
 from dpfda.reference.plan import KEPT, ReferencePlan
 from dpfda.reference.release import ReleasedReferenceBand
 from dpfda.spine.arguments import Bounds, Columns, Labels, Number, Payer, Place, Protected, Records
-from dpfda.spine.choices import check_choices, check_count
+from dpfda.spine.choices import check_choices, check_count, value_bounds
 from dpfda.spine.curves import POINTS, check_in_memory, public_basis, read_matrix
 from dpfda.spine.estimator import Estimator, warn_of_labels
 from dpfda.spine.settings import Reading, Settings, read_labels
@@ -189,15 +189,7 @@ class PrivateReferenceBand(Estimator):
         return plan
 
     def _bound(self) -> ValueBounds:
-        bound = read_bounds(self.bounds, False)
-        if not isinstance(bound, ValueBounds):
-            raise ParameterError(
-                "bounds",
-                "be (lower, upper) for a reference band",
-                shown(bound),
-                "Give bounds on values.",
-            )
-        return bound
+        return value_bounds(self.bounds, "a reference band")
 
 
 class UnitCurves:

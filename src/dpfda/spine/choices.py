@@ -6,7 +6,7 @@ from typing import TypeGuard
 
 from dpfda.bases import Basis
 from dpfda.bases.protocol import BoxFunctions
-from dpfda.bounds import Bound
+from dpfda.bounds import Bound, ValueBounds, read_bounds
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown, whole
@@ -58,6 +58,15 @@ def check_interval(basis: object, summary: str, remedy: str) -> None:
     if isinstance(basis, BoxFunctions):
         words = f"be of curves on an interval, for {summary}"
         raise ParameterError("basis", words, type(basis).__name__, remedy)
+
+
+def value_bounds(bounds: object, summary: str) -> ValueBounds:
+    """The public bounds on values. Raises ParameterError if they are of another kind."""
+    found = read_bounds(bounds, False)
+    if not isinstance(found, ValueBounds):
+        words = f"be (lower, upper) for {summary}"
+        raise ParameterError("bounds", words, shown(found), "Give bounds on values.")
+    return found
 
 
 def public_size(unit: PrivacyUnit, count: int, invalid: str = "refuse") -> int | None:

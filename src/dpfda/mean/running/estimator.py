@@ -9,7 +9,7 @@ import numpy as np
 
 from dpfda.bases import Basis
 from dpfda.bases.protocol import flat_grid
-from dpfda.bounds import ValueBounds, read_bounds
+from dpfda.bounds import ValueBounds
 from dpfda.mean.running.factorisations import MOST_STEPS, Rows
 from dpfda.mean.running.months import Months
 from dpfda.mean.running.plan import RunningPlan
@@ -23,7 +23,7 @@ from dpfda.records.dask_arrays import is_dask
 from dpfda.records.labels import units_of
 from dpfda.releases.promise import ALL
 from dpfda.spine.arguments import Bounds, Columns, Labels, Number, Payer, Place, Protected, Records
-from dpfda.spine.choices import check_choices, check_count, mean_plan
+from dpfda.spine.choices import check_choices, check_count, mean_plan, value_bounds
 from dpfda.spine.curves import CLOSE, POINTS, public_basis, read_curves
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.settings import Reading, Settings
@@ -252,11 +252,7 @@ class PrivateRunningMean(Estimator):
         return f"{name}-month" if most == 1 else f"{most}-month {name}"
 
     def _bound(self) -> ValueBounds:
-        bound = read_bounds(self.bounds, False)
-        if not isinstance(bound, ValueBounds):
-            words = "be (lower, upper) for a running mean"
-            raise ParameterError("bounds", words, shown(bound), "Give bounds on values.")
-        return bound
+        return value_bounds(self.bounds, "a running mean")
 
 
 def _check_grid(stated: Floats, known: Floats) -> None:

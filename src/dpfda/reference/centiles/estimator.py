@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import check_domain, equally_spaced
 from dpfda.bases.protocol import flat_grid
-from dpfda.bounds import ValueBounds, read_bounds
+from dpfda.bounds import ValueBounds
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
@@ -22,7 +22,7 @@ from dpfda.records.observations import Observations, observations_from_array, ob
 from dpfda.reference.centiles.plan import QuantileCurvesPlan, quantile_curves_plan
 from dpfda.reference.centiles.release import MOST_LEVELS, read_quantile
 from dpfda.spine.arguments import Bounds, Columns, Labels, Number, Payer, Place, Protected, Records
-from dpfda.spine.choices import check_choices, check_count
+from dpfda.spine.choices import check_choices, check_count, value_bounds
 from dpfda.spine.curves import (
     POINTS,
     grid_of,
@@ -208,11 +208,7 @@ class PrivateQuantileCurves(Estimator):
         )  # fmt: skip
 
     def _bound(self) -> ValueBounds:
-        bound = read_bounds(self.bounds, False)
-        if not isinstance(bound, ValueBounds):
-            words, remedy = "be (lower, upper) for quantile curves", "Give bounds on values."
-            raise ParameterError("bounds", words, shown(bound), remedy)
-        return bound
+        return value_bounds(self.bounds, "quantile curves")
 
     def _levels(self) -> tuple[float, ...]:
         try:
