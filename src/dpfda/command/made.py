@@ -36,6 +36,9 @@ class Plain(TyperCommand):
         """What was typed; to a shell that asks how an option goes on, what stands before it."""
         if ctx.resilient_parsing and args and args[-1][:1] == "-":
             args = args[:-1]
+        for each in self.params if "--dry-run" in args else ():
+            # It writes nothing.
+            each.required = each.required and each.name != "out"
         return super().parse_args(ctx, args)
 
 
