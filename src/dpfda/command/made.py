@@ -85,8 +85,9 @@ def _readable() -> Iterator[None]:
         name = option.opts[0] if option is not None else "An option"
         if type(error).__name__ == "MissingParameter":
             raise ParameterError(name, "be given", "none") from None
-        remedy = getattr(error, "message", "") or words()
-        raise ParameterError(name, "be readable", "other text", f"{remedy.rstrip('.')}.") from None
+        remedy = (getattr(error, "message", "") or words()).rstrip(".")
+        remedy += "." if option is None else f". Write {name} {option.metavar}."
+        raise ParameterError(name, "be readable", "other text", remedy) from None
 
 
 def _nothing() -> None:
