@@ -168,6 +168,9 @@ def test_the_command_releases_a_density_of_columns_with_names_of_their_own(tmp_p
         made = run(*arguments(name, hashed), "--columns", column)
         assert made.exit_code == 0, made.output
     merged = ["--agreement", "agreed.json", "--keys", "registry.keys", "--out", "ages.json"]
+    tried = json.loads(run("merge", "north.part", *merged, "--dry-run", "--json").stdout)
+    assert (tried["missing"], tried["guarantee"]) == ("south", "1-differential privacy (pure)")
+    assert not (tmp_path / "ages.json").exists()
     made = run("merge", "north.part", "south.part", *merged, "--json")
     assert json.loads(made.stdout)["files"] == {"release": "ages.json"}
     assert load("ages.json").about["domain"] == "age"

@@ -342,6 +342,7 @@ def test_a_file_that_cannot_be_one(visitor, folder, sent, words):
         ({"dataset": "new", "budget": "0"}, "epsilon must be"),
         ({"dataset": "new", "budget": "1", "ledger": "people.csv"}, "people.csv"),
         ({"dataset": "new", "budget": "1", "neighbours": "both"}, "neighbours must be"),
+        ({"dataset": "new", "budget": "1", "groups": "persno"}, "--groups does not fit the file"),
     ],
 )
 def test_an_account_that_cannot_be_one(visitor, folder, sent, words):
@@ -352,6 +353,14 @@ def test_an_account_that_cannot_be_one(visitor, folder, sent, words):
     assert words in said(answer)
     assert went(visitor.get("/ask/mean")) == "/ask"
     assert (folder / "people.csv").read_bytes() == before
+
+
+def test_no_account_names_a_unit_that_is_no_column(visitor, folder):
+    visitor.post("/", path="people.csv", public="yes")
+    asked = {"ledger": "new.ledger", "dataset": "new", "budget": "1"}
+    assert "Did you mean 'person'?" in said(visitor.post("/protect", groups="persno", **asked))
+    assert not (folder / "new.ledger").exists()
+    assert went(visitor.post("/protect", groups="person", **asked)) == "/ask"
 
 
 @pytest.mark.parametrize(

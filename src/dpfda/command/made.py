@@ -36,6 +36,9 @@ class Plain(TyperCommand):
         """What was typed; to a shell that asks how an option goes on, what stands before it."""
         if ctx.resilient_parsing and args and args[-1][:1] == "-":
             args = args[:-1]
+        for each in self.params if "--dry-run" in args else ():
+            # It writes nothing.
+            each.required = each.required and each.name != "out"
         return super().parse_args(ctx, args)
 
 
@@ -82,8 +85,9 @@ def _readable() -> Iterator[None]:
         name = option.opts[0] if option is not None else "An option"
         if type(error).__name__ == "MissingParameter":
             raise ParameterError(name, "be given", "none") from None
-        remedy = getattr(error, "message", "") or words()
-        raise ParameterError(name, "be readable", "other text", f"{remedy.rstrip('.')}.") from None
+        remedy = (getattr(error, "message", "") or words()).rstrip(".")
+        remedy += "." if option is None else f". Write {name} {option.metavar}."
+        raise ParameterError(name, "be readable", "other text", remedy) from None
 
 
 def _nothing() -> None:

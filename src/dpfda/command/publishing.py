@@ -207,7 +207,7 @@ class Publication:
             "protects": relation.describe(unit),
             **({} if planned is None else {"bound": str(planned.bound["description"])}),
             "columns": ", ".join([*others, *listed(used)]),
-            "axis": axis if stated else "",
+            "axis": axis.removeprefix("axis: ") if stated else "",
             "in the file": f"{len(table.header)} columns",
             **foreseen_charge(estimator, planned, account, unit, self.reader.paid(given)),
             "writes": ", ".join(str(path) for path in (given.out, *beside) if path is not None),

@@ -25,10 +25,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import scipy
 
 from dpfda.noise.bodies import tail_logs
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.specials import scaled_erfc
 
 # Widths over which steps are smoothed, round by round: from this share of the number of cells down to
 # this many scales of the noise. Rounds of sharp steps follow. Sharp from the start, rounds may not
@@ -93,7 +93,7 @@ def standard_mean(root: Floats, seen: Floats, others: int = 0) -> Floats:
     for width in (*np.geomspace(FIRST_WIDTH * cells, LAST_WIDTH, SMOOTHED), *[0.0] * SHARP, None):
         slope, both = factors[0] - factors[1], factors.sum(axis=0)
         triangle = np.linalg.cholesky((root.T * both) @ root + identity)
-        inside = scipy.linalg.solve_triangular(triangle, root.T, lower=True, check_finite=False)
+        inside = np.linalg.solve(triangle, root.T)
         sloped, offset = inside @ slope, inside @ (both * seen + linear[0] - linear[1])
         # The power r^k is expanded to second order about the length.
         bent = others / length**2
@@ -109,7 +109,7 @@ def standard_mean(root: Floats, seen: Floats, others: int = 0) -> Floats:
         middle = length + signs * (seen - mean @ inside)
         spread = (inside**2).sum(axis=0) + variance * (1 + signs * (sloped @ inside)) ** 2
         factors, linear = _stepped(middle, spread, factors, linear, width)
-    return np.asarray(scipy.linalg.solve_triangular(triangle.T, mean, check_finite=False))
+    return np.asarray(np.linalg.solve(triangle.T, mean))
 
 
 def _stepped(
@@ -125,7 +125,7 @@ def _stepped(
     centre = (means / variances - linear) / rest
     wide = np.sqrt(1 / rest + width**2)
     places = centre / wide
-    hazard = np.sqrt(2 / np.pi) / scipy.special.erfcx(-places / np.sqrt(2))
+    hazard = np.sqrt(2 / np.pi) / scaled_erfc(-places / np.sqrt(2))
     kept = np.clip(1 - hazard * (places + hazard) / (rest * wide**2), NARROWEST, 1.0)
     return rest / kept - rest, (centre + hazard / (wide * rest)) * rest / kept - centre * rest
 

@@ -38,7 +38,6 @@ from functools import cached_property
 from typing import ClassVar, Protocol
 
 import numpy as np
-import scipy
 
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.estimates.box_law import as_normal, constant_evidence, scale_of
@@ -342,7 +341,8 @@ class CurvePosterior:
         if constant is None:
             return mean
         evidence, level = constant
-        share = scipy.special.expit(np.log(CONSTANT * self.noisy.size) + evidence - self._after)
+        odds = math.log(CONSTANT * self.noisy.size) + evidence - self._after
+        share = (1 + math.tanh(odds / 2)) / 2
         return np.asarray((1 - share) * mean + share * level)
 
     @property
@@ -376,7 +376,7 @@ class CurvePosterior:
         ]
         return mixed_mean(moved, weights)
 
-    @one_thread()
+    @one_thread(scipy=False)
     def coefficients(self, analysis: Floats) -> Floats:
         """Coefficients (K,) of the posterior mean, not clipped, minus the middle of the bounds."""
         mean = self.model.on_grid(self.mean)

@@ -42,7 +42,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import scipy
 
 from dpfda.bases.grids import frozen
 from dpfda.estimates.box_law import scale_of
@@ -54,6 +53,7 @@ from dpfda.numerics.arrays import Flags, Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
 from dpfda.numerics.parameters import probability
+from dpfda.numerics.specials import gamma_chance, gamma_quantile
 
 RICH: Mapping[str, float] = {"smooth": 1.0, "rough3": 1.0, "rough2": 1.0, "local": 1.0, "cycle": 6.0}
 BROWNIAN: Mapping[str, float] = {"rough2": 1.0}
@@ -231,7 +231,7 @@ class Widths:
             return False
         left = posterior.noisy - posterior.model.seen @ (posterior.line - 0.5)
         largest = float(np.abs(left).max()) / scale_of(noise.sides)
-        if scipy.special.gammainc(noise.sides, largest) > MISFIT:
+        if gamma_chance(noise.sides, largest) > MISFIT:
             return True
         if posterior.noisy.size < 4 or self.roughness <= ROUGH_EVIDENCE:
             return False
@@ -249,7 +249,7 @@ class Widths:
             reach = np.quantile(drawn.max(axis=1) if simultaneous else drawn, level)
             return np.asarray(float(reach) * averages)
         if simultaneous:
-            scales = float(scipy.special.gammaincinv(noise.sides, level))
+            scales = gamma_quantile(noise.sides, level)
         else:
             generator = np.random.Generator(np.random.Philox(key=3))
             lengths = generator.gamma(noise.sides + 1.0, size=MOST_DRAWS)
@@ -269,7 +269,7 @@ class Widths:
         return values - half, values + half
 
 
-@one_thread()
+@one_thread(scipy=False)
 def around_lines(lines: Sequence[Widths], level: float, simultaneous: bool = True) -> Floats:
     """Half-widths (m,) on the grid of the band around a clipped line, or the first less the second.
 
@@ -331,7 +331,7 @@ def _outside(points: int, cells: int) -> Flags:
     return np.asarray(np.minimum(place, place[::-1]) < end)
 
 
-@one_thread()
+@one_thread(scipy=False)
 def around_slopes(
     lines: Sequence[Widths], level: float, simultaneous: bool, functions: Sequence[Floats]
 ) -> Floats:

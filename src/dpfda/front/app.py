@@ -38,12 +38,19 @@ def _options(
 
 @contextmanager
 def _usage() -> Iterator[None]:
-    """Around the reading of what was typed: its errors repeat words, which a terminal must not obey."""
+    """Around the reading of what was typed: errors name the form to write.
+
+    They repeat words, which a terminal must not obey.
+    """
     try:
         yield
     except Exception as error:
         if isinstance(getattr(error, "message", None), str):
-            error.message = visible(error.message)  # type: ignore[attr-defined]
+            option, words = getattr(error, "param", None), visible(error.message)
+            if option is not None and option.opts[0].startswith("--"):
+                form = f"Write {option.opts[0]} {option.metavar or ''}".rstrip()
+                words = ". ".join(filter(None, (words.rstrip("."), form))) + "."
+            error.message = words  # type: ignore[attr-defined]
         raise
 
 

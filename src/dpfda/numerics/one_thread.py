@@ -6,32 +6,36 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
 _LOCK = threading.Lock()
-_inside = 0
+_inside, _both = 0, False
 _limit = ExitStack()
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
+def one_thread(scipy: bool = True) -> Iterator[None]:
     """Hold BLAS to one thread, in the whole process, until the last of those inside has left.
 
     Some builds of OpenBLAS then keep the one thread, where another thread was the first to enter.
+
+    scipy: Whether SciPy's is loaded and held, too. Loading it takes longer than a small plan.
 
     Examples
     --------
     >>> with one_thread():
     ...     pass
     """
-    global _inside  # noqa: PLW0603
+    global _inside, _both  # noqa: PLW0603
     with _LOCK:
         _inside += 1
-        if _inside == 1:
-            _limit.enter_context(_controller().limit(limits=1, user_api="blas"))
+        if _inside == 1 or (scipy and not _both):
+            _both = scipy
+            _limit.enter_context(_controller(scipy).limit(limits=1, user_api="blas"))
     try:
         yield
     finally:
@@ -42,9 +46,10 @@ def one_thread() -> Iterator[None]:
 
 
 @cache
-def _controller() -> ThreadpoolController:
+def _controller(scipy: bool) -> ThreadpoolController:
     # NumPy and SciPy may each bring a BLAS: both must be loaded to be found. Finding them takes time.
-    import scipy.linalg  # noqa: F401
+    if scipy:
+        import_module("scipy.linalg")
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

@@ -84,7 +84,7 @@ class MeanPlan(MeanDesign):
         """The design for the number of units that is public, or to be expected; None without one."""
         return self.public_design or (None if self.n is None else self.design(self.n))
 
-    @one_thread()
+    @one_thread(scipy=False)
     def expected_error(self, draws: int = DRAWS) -> ExpectedError | None:
         """Bias, noise and sampling that are to be expected; None without a number of units.
 
@@ -124,7 +124,7 @@ class MeanPlan(MeanDesign):
     def _band_said(self, level: float) -> str:
         return self.examples(1)[0]._claims()[0].words(level)
 
-    @one_thread()
+    @one_thread(scipy=False)
     def outlook_width(self, level: float) -> Outlook | None:
         if self.n is None:
             return None

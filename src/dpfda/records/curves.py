@@ -211,6 +211,8 @@ def sums_in_order(rows: Floats, starts: Integers) -> Floats:
     rows: array (n, m).
     starts: array (units + 1,) of int. Increasing, from 0 to n.
     """
+    if starts.size > len(rows):
+        return rows  # Of one row each: SciPy need not be loaded.
     ones, places = np.ones(len(rows)), np.arange(len(rows))
     # A sparse matrix takes the rows of a sum one after another; times one nothing is rounded.
     chosen = scipy.sparse.csr_array((ones, places, starts), shape=(starts.size - 1, len(rows)))

@@ -14,7 +14,7 @@ from typing import Any
 from flask import Blueprint, request
 
 from dpfda.command.publishing import Publication
-from dpfda.command.running import typed
+from dpfda.command.running import REFUSED, typed
 from dpfda.front.desk.drafts import Draft
 from dpfda.front.desk.examples import example
 from dpfda.front.desk.fields import (
@@ -35,6 +35,7 @@ from dpfda.front.desk.session import LEDGER, Answer, desk, go, or_none, page, pl
 from dpfda.front.verbs import declared_verbs
 from dpfda.numerics.errors import DpfdaError, LedgerError, ParameterError
 from dpfda.records.files import EVERY
+from dpfda.records.headers import find_column
 
 ASKING = Blueprint("asking", __name__)
 # Usual bounds with their sources; and of each verb, by its name, lines on a field of 100 by 60.
@@ -95,11 +96,25 @@ def protect() -> Answer:
     values: Stated = {"ledger": LEDGER, **desk().draft.data}
     if request.method == "POST":
         values = read_fields(fields, request.form)
-        refused = _opened_account(values, request.form.get("budget", "").strip())
+        # Before there is an account, whose unit it names for good.
+        refused = _unknown_column(values)
+        refused = refused or _opened_account(values, request.form.get("budget", "").strip())
         if not refused:
             desk().draft = replace(desk().draft, data=values)
             return go("/ask")
     return page("protect.html", refused, fields=fields, values=values, wrong=named_in(refused, fields))
+
+
+def _unknown_column(values: Stated) -> str:
+    """Why the column that tells who is protected is none of the file; empty if it is one."""
+    opened, name = desk().draft.opened, values.get("groups")
+    try:
+        if opened is not None and name is not None:
+            find_column([*opened.header, *opened.withheld], str(name), "--groups")
+    except ParameterError as error:
+        told = Said(REFUSED, notes=(f"error: {typed(error)}",))
+        return told.screened(replace(desk().draft, data=values)).refusal
+    return ""
 
 
 def _opened_account(values: Stated, budget: str) -> str:

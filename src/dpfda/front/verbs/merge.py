@@ -20,6 +20,7 @@ def publish(
     csv: Path | None = None,
     plot: Path | None = None,
     overwrite: bool = False,
+    dry_run: bool = False,
     as_json: bool = False,
 ) -> None:
     """Open the sum of all custodians' parts, draw the noise and publish.
@@ -32,7 +33,10 @@ def publish(
     parts : NAME.part...
         Parts of all custodians; the same part twice counts once. Where custodians may vanish: the parts
         on the roll, and behind them the answers to it (NAME.answer).
+    dry_run : bool
+        Say what would be published, of whose parts and at what price; nothing is charged or opened.
     """
+    from dpfda.command.dry_run import foreseen_charge, tell_dry_run
     from dpfda.command.files import check_outputs
     from dpfda.command.publishing import save_plot, save_table, tell_files, write_release
     from dpfda.front import custodians
@@ -52,6 +56,21 @@ def publish(
     kinds = [isinstance(held, dict) and held.get("format") == Answer.FORMAT for held in read]
     answers = [Answer.load(file) for file, answers in zip(parts, kinds, strict=True) if answers]
     handed = [Part.load(file) for file, answers in zip(parts, kinds, strict=True) if not answers]
+    if dry_run:
+        there = {each.custodian for each in handed}
+        absent = [card.name for card in agreed.custodians if card.name not in there]
+        estimator = custodians.estimator_of(agreed)
+        unit = estimator.settings.unit.called(None)
+        facts = {
+            "publishes": f"{agreed.summary['name']}, from the parts of {', '.join(sorted(there))}",
+            "missing": ", ".join(absent),
+            "guarantee": str(estimator.asked()),
+            "protects": estimator.settings.unit.relation.describe(unit),
+            **foreseen_charge(estimator, None, account, unit, ""),
+            "writes": ", ".join(str(path) for path in (out, csv, plot) if path is not None),
+        }
+        tell_dry_run(facts, as_json, ())
+        return
     release = custodians.merge(agreed, handed, secret, payer, answers)
     beside = [(o.CSV, csv, save_table), (o.PLOT, plot, save_plot)]
     files = write_release(release, out, beside, account)

@@ -134,7 +134,9 @@ def options_of(verb: Declared) -> dict[str, Option]:
 
 def _read(path: Path) -> dict[str, Any]:
     if not path.is_file() or path.stat().st_size > LARGEST:
-        raise ParameterError("STUDY.toml", "name a study: a small file in TOML", repr(str(path)))
+        raise ParameterError(
+            "STUDY.toml", "name an existing study, a small file in TOML", repr(str(path))
+        )
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

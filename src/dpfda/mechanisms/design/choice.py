@@ -38,7 +38,7 @@ WORTH_A_DELTA = 1.01
 
 
 @remembered(32)
-@one_thread()
+@one_thread(scipy=False)
 def choose(problem: Problem, mechanism: object = "auto") -> Design:
     """Let a mechanism design its noise; "auto" takes the one with the least expected typical error.
 

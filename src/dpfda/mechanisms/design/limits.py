@@ -79,6 +79,7 @@ from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
 STEPS = 400
 SHIFTS = np.geomspace(0.02, 50.0, 200)
 HALVINGS = 60
+STEPS_OF_NEWTON, TINY = 12, 1e-300
 # Shares u_j that are tried; each gives a bound.
 TRIED = np.geomspace(1e-9, 1.0, 400)
 
@@ -212,12 +213,15 @@ def _shared(variances: Floats, chances: Floats, information: float) -> float:
 
     def spent(level: float) -> Floats:
         """Informations (K,) at which the derivative of each risk is -level, or zero."""
-        low, high = np.zeros(inverse.shape[1]), np.full(inverse.shape[1], 1 / np.sqrt(level))
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            steep = chances @ (middle + inverse) ** -2.0 > level
-            low, high = np.where(steep, middle, low), np.where(steep, high, middle)
-        return np.asarray((low + high) / 2)
+        reached = np.zeros(inverse.shape[1])
+        for _ in range(STEPS_OF_NEWTON):
+            steep = 1 / (reached + inverse)
+            squared = steep * steep
+            slope = chances @ squared
+            # slope^(-1/2) is a power mean of reached + inverse, concave: no step goes too far.
+            step = (np.sqrt(slope / level) - 1) * slope / np.maximum(chances @ (squared * steep), TINY)
+            reached += np.maximum(step, 0.0)
+        return reached
 
     # Above the end nothing is spent; at the start each coefficient alone would spend more than all.
     end = math.log(float(np.max(chances @ variances**2)))

@@ -1,0 +1,41 @@
+"""The few special functions that are not taken from SciPy, against SciPy's."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.special
+
+from dpfda.numerics.specials import gamma_chance, gamma_quantile, scaled_erfc
+
+
+def test_scaled_erfc_is_that_of_scipy() -> None:
+    places = np.concatenate([np.linspace(-26, 60, 3001), [1e3, 1e8]])
+    np.testing.assert_allclose(scaled_erfc(places), scipy.special.erfcx(places), rtol=1e-12)
+    assert scaled_erfc(np.array([-30.0, -1e9])).tolist() == [np.inf, np.inf]
+
+
+@pytest.mark.parametrize("shape", [1, 2, 13, 400])
+def test_gamma_numbers_are_those_of_scipy(shape: int) -> None:
+    assert gamma_chance(shape, 0.0) == 0
+    for chance in (0.001, 0.5, 0.95, 0.9999):
+        quantile = scipy.special.gammaincinv(shape, chance)
+        assert gamma_quantile(shape, chance) == pytest.approx(quantile, rel=1e-9)
+        assert gamma_chance(shape, quantile) == pytest.approx(chance, abs=1e-11)
+
+
+@pytest.mark.parametrize(
+    "words", [["plan", "--units", "50", "--epsilon", "1", "--bounds", "0", "1"], ["--help"]]
+)
+def test_a_small_plan_loads_no_scipy(words: list[str]) -> None:
+    code = (
+        "import sys\nfrom dpfda.front import main\n"
+        f"sys.argv = ['dpfda', *{words!r}]\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print([name for name in ('scipy.special', 'scipy.linalg', 'numba') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - our own words
+    assert done.stdout.splitlines()[-1] == "[]"
