@@ -20,7 +20,7 @@ from dpfda.mean.spread_release import MeanAndVariance
 from dpfda.mean.staged import StagedPlans, fit_staged, staged_plan, strategy_of
 from dpfda.mean.streams import InBlocks, counted, open_summation, refuse_irregular
 from dpfda.mean.two_looks import TwoLooks
-from dpfda.mean.weighted import Weights, check_weights, weighted_sum
+from dpfda.mean.weighted import weighted_plan, weighted_sum
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Integers
 from dpfda.numerics.errors import ParameterError
@@ -31,6 +31,7 @@ from dpfda.records import Curves, LongCurves
 from dpfda.records.dask_arrays import is_dask, sample
 from dpfda.records.frames import units_apart
 from dpfda.records.labels import units_of
+from dpfda.records.weights import Weights, check_weights
 from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.spine.arguments import (
     Bounds,
@@ -155,8 +156,8 @@ class PrivateMean(InBlocks):
             Privacy unit of each record, for example the person. Private. Where X is a data frame also
             the label of one of its columns, which is then no part of the curve.
         weights : Weights, optional
-            Survey weights (`dpfda.mean.weighted`): the mean is the ratio of weighted sums. Under
-            add-remove neighbours, a record being a unit. Private.
+            Survey weights (`dpfda.records.weights`), a record being a unit: the mean is the ratio of
+            weighted sums. Private.
 
         Returns
         -------
@@ -198,7 +199,8 @@ class PrivateMean(InBlocks):
         if (strategy := self._staged) is not None:
             raise strategy.refusal("survey weights")
         alone = groups is None and self.variance is None and not is_dask(X)
-        given = check_weights(weights, alone and not isinstance(X, LongCurves))
+        words = "curves on a grid, one a unit, in memory, without variance"
+        given = check_weights(weights, alone and not isinstance(X, LongCurves), words)
         check_choices(self)
         with np.errstate(all="ignore"):
             settings = self.settings_for(X, None)
