@@ -6,8 +6,8 @@ box of any record between the bounds, as c + v (x - c) is clipped and rounded as
 floor(2^20 v), at most the 2^20 that a record counts without weights. So where one data set has a record
 more than another, sums and count differ by no more than without weights, and get the same noise: that of
 a mean under add/remove neighbours whose number of units is private. Where a record is replaced, sums of
-cells of half-width H move by at most 2 H, as without weights, and the count, between 0 and 2^20 a record,
-by at most 2^20: a box of these sides. The mean is the ratio of sums and count.
+cells of half-width H move by at most 2 H, as without weights, and the count, of 0 to 2^20 a record, by
+at most 2^20: a box of these sides. The mean is the ratio of sums and count.
 """
 
 from __future__ import annotations
@@ -17,16 +17,30 @@ from dataclasses import replace
 import numpy as np
 
 from dpfda.bases.protocol import flat_grid
-from dpfda.bounds import ValueBounds
+from dpfda.bounds import Search, ValueBounds
+from dpfda.mean.two_looks import TwoLooks
 from dpfda.mechanisms import COUNT_SCALE
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import length
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.records import Curves
 from dpfda.records.weights import Weights, weight_shares
 from dpfda.spine.sums import Summation
+
+
+def refuse_weights(strategy: TwoLooks | Search | None, plain: bool) -> None:
+    """Refuse survey weights of what has none.
+
+    plain: Whether they are of curves on a grid, one a unit, in memory, without variance.
+    """
+    if strategy is not None:
+        raise strategy.refusal("survey weights")
+    if not plain:
+        words = "be None but for curves on a grid, one a unit, in memory, without variance"
+        raise ParameterError("weights", words, "weights")
 
 
 def weighted_plan(plan: MeanPlan, largest: float) -> MeanPlan:
@@ -35,10 +49,10 @@ def weighted_plan(plan: MeanPlan, largest: float) -> MeanPlan:
     made = replace(plan, size=None, expected_size=plan.n) if replaced else plan
     if not made.joins_count or not isinstance(plan.bound, ValueBounds):
         raise ParameterError(
-            "weights", "be None but for the default mean of curves between bounds, without a public size",
+            "weights", "be None but for the default mean of curves between bounds without a public size",
             f"{largest:g}", "Give bounds=(lower, upper) alone: the total of the weights is private.",
         )  # fmt: skip
-    return replace(made, about={**plan.about, "max_weight": largest})
+    return replace(made, about={**plan.about, "max_weight": length(largest, "max_weight")})
 
 
 def weighted_sum(stated: MeanPlan, matrix: Cells, weights: Weights) -> Prepared[MeanPlan, IntegerSum]:

@@ -105,7 +105,7 @@ def cell_weights(
     """
     kept, weights = index[usable], None if weights is None else weights[usable]
     if codes is None:
-        return _held(kept, cells, exponent, weights).tolist()
+        return [int(value) for value in _held(kept, cells, exponent, weights)]
     owner = codes[usable].astype(np.int64)
     pairs, place = np.unique(owner * cells + kept, return_inverse=True)
     sizes = np.bincount(owner, minlength=1)

@@ -1,12 +1,12 @@
 """Survey weights with a public largest value: what each record counts as.
 
-**What one unit adds.** A record of weight w counts as q = floor(2^20 min(w, W) / W), an integer from 0 to
-2^20 that follows from it and the public W alone, whatever the floats do: they are cut to [0, 1] before. A
-record without weights counts as 2^20. A unit whose k usable records count as q_1 .. q_k has the share
-floor(sum_{i in c} q_i / k) of each cell c: integers >= 0, in all at most max q_i <= 2^20, as without
-weights. All that is proved of shares (`dpfda.noise.shares`, `dpfda.density.quantiles_design`,
-`dpfda.publication.zoom`) asks for no more than this, under either relation of neighbours. What does change
-is the divisor: it is the sum of the noisy shares, since the sum of the weights is private.
+**What one unit adds.** A record of weight w counts as q = floor(2^20 min(w, W) / W), an integer from 0
+to 2^20 that follows from it and the public W alone, whatever the floats do: they are cut to [0, 1]
+before. A record without weights counts as 2^20. A unit whose k usable records count as q_1 .. q_k has
+the share floor(sum_{i in c} q_i / k) of each cell c: integers >= 0, in all at most max q_i <= 2^20, as
+without weights. All that is proved of shares (`dpfda.noise.shares`, `dpfda.density.quantiles_design`,
+`dpfda.publication.zoom`) asks for no more than this, under either relation of neighbours. What changes
+is the divisor: the sum of the noisy shares, since the sum of the weights is private.
 """
 
 from __future__ import annotations
@@ -52,15 +52,10 @@ class Weights:
         object.__setattr__(self, "largest", length(self.largest, "largest"))
 
 
-def check_weights(weights: object, plain: bool, words: str) -> Weights:
-    """The weights. Raises ParameterError if they are none, or of what has none.
-
-    plain: Whether they are of what can have them, which `words` say.
-    """
+def check_weights(weights: object) -> Weights:
+    """The weights. Raises ParameterError if they are none."""
     if not isinstance(weights, Weights):
         raise ParameterError("weights", "be Weights(values, largest)", type(weights).__name__)
-    if not plain:
-        raise ParameterError("weights", f"be None but for {words}", "weights")
     return weights
 
 
