@@ -8,7 +8,6 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -153,7 +152,8 @@ class Publication:
         outputs = [(option, getattr(given, option.name), write) for option, write in self.written]
         paths = {"--out": given.out, **{option.flag: path for option, path, _ in reversed(outputs)}}
         check_outputs(paths, {"FILE": given.file}, given.overwrite)
-        planned = (self.trial or partial(try_plan, **weights_planned(given)))(estimator)
+        further = weights_planned(given)
+        planned = self.trial(estimator) if self.trial else try_plan(estimator, **further)
         charged = not given.dry_run and not self.reader.paid(given)
         account = opened_account(given.ledger, given.dataset, told=charged)
         warnings = list(cautions(guarantee, getattr(given, "public_size", None)))
