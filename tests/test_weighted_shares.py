@@ -146,9 +146,7 @@ def test_a_weighted_unit_moves_scores_of_the_zoom_as_far_as_the_noise_is_made_fo
     assert np.ptp(widths(0.11) - widths(0.7)) == zoom.moved_apart[0]
 
 
-weighted_points = st.lists(
-    st.tuples(st.integers(0, 7), st.integers(0, UNIT)), min_size=1, max_size=3
-)
+weighted_points = st.lists(st.tuples(st.integers(0, 7), st.integers(0, UNIT)), min_size=1, max_size=3)
 levels_of = st.sampled_from([(0.5,), (0.1,), (0.25, 0.75), (0.2, 0.3, 0.9)])
 
 
