@@ -23,7 +23,7 @@ from dpfda.records.dask_arrays import is_dask, rows_of
 from dpfda.records.frames import cells_handed, units_apart
 from dpfda.records.labels import units_of
 from dpfda.records.points import PlacedPoints, points_from_array, whole_counts
-from dpfda.records.weights import Weights, check_weights, whole_weights
+from dpfda.records.weights import Weights, check_weights, usual_total, whole_weights
 from dpfda.spine.arguments import (
     AxisScale,
     Columns,
@@ -232,7 +232,7 @@ class PrivateDensity(Estimator):
         X, groups = cells_handed(X, groups)[:2]
         points, usable = points_from_array(X, dimensions, invalid)
         codes, units = units_of(groups, len(points), invalid)
-        plan = self._plan(units, groups)
+        plan = self._plan(usual_total(weights, units), groups)
         plan = plan if weights is None else plan.weighted(check_weights(weights).largest)
         counted = whole_weights(weights, len(points), invalid, EXPONENT)
         placed = PlacedPoints(points, usable, codes, EXPONENT, counted)

@@ -45,6 +45,7 @@ from dpfda.records.features import (
     LandmarkFeatures,
     LinearFeatures,
     QuadraticFeatures,
+    RootFeatures,
 )
 from dpfda.records.features.quadratic import SHARE, quadratic_count
 from dpfda.spine.arguments import Kernel
@@ -83,6 +84,9 @@ class Features(Gathered):
         Number of features, at most (if quadratic five or more); by default from public size and epsilon.
     seed : int
         Public seed of the frequencies of random Fourier features; the noise has none.
+    power : {0.5, 0.25, 0.125, 0.0625}, optional
+        Inputs, scaled from their bounds to [0, 1], are raised to it first: for counts and sums of money
+        from zero on, most of them far below their bounds. Public.
 
     Examples
     --------
@@ -94,6 +98,7 @@ class Features(Gathered):
     kernel: Kernel | None = None
     components: int | None = None
     seed: int = 0
+    power: float | None = None
     shorthand: ClassVar[str] = "kind"
 
     def __post_init__(self) -> None:
@@ -325,6 +330,9 @@ def _features(
             )
         made: FeatureMap = chosen
         return made
+    if chosen.power is not None:
+        plain = chosen.but(power=None)
+        return RootFeatures(_features(plain, inputs, units, guarantee, functions, descent), chosen.power)
     kind, kernel, count, classes = chosen.kind, chosen.kernel, chosen.components, functions is not None
     products, many = default_products(units, guarantee, descent, functions or 1)
     if kind == "auto":

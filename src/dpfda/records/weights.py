@@ -22,6 +22,10 @@ from dpfda.records.cells import OUTSIDE
 from dpfda.records.containers import column_of
 
 
+# Where nothing else is known, weights are on average taken for the largest over this.
+USUAL = 4
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class Weights:
     """Survey weights and their largest value, for ``fit(X, weights=Weights(w, 5))``.
@@ -81,3 +85,8 @@ def whole_weights(weights: Weights | None, size: int, invalid: str, exponent: in
     if weights is None:
         return None
     return np.floor(np.ldexp(weight_shares(weights, size, invalid), exponent)).astype(np.int64)
+
+
+def usual_total(weights: Weights | None, count: int) -> int:
+    """What cells are designed for in the place of so many units, which are public or not looked at."""
+    return count if weights is None or count < 2 else max(2, count // USUAL)

@@ -18,7 +18,7 @@ from dpfda.publication import Prepared
 from dpfda.records.containers import column_of
 from dpfda.records.labels import units_of
 from dpfda.records.points import cell_weights
-from dpfda.records.weights import Weights, check_weights, whole_weights
+from dpfda.records.weights import Weights, check_weights, usual_total, whole_weights
 from dpfda.spine.arguments import Labels, Number, Payer, Place, Protected
 from dpfda.spine.choices import check_choices
 from dpfda.spine.estimator import Estimator
@@ -242,7 +242,8 @@ class PrivateSurvival(Estimator):
             coding.refuse(offences, given)
         usable = ~np.any([*offences.values()], axis=0)
         codes, units = units_of(groups, count, invalid)
-        plan = self._plan(units, groups, named, "" if event is None else coding.words(invalid))
+        said = "" if event is None else coding.words(invalid)
+        plan = self._plan(usual_total(weights, units), groups, named, said)
         plan = plan if weights is None else plan.weighted(check_weights(weights).largest)
         counted = whole_weights(weights, count, invalid, EXPONENT)
         times = np.where(usable, times, 0.0)
