@@ -308,6 +308,8 @@ def machine_plan(
         solver = "gradient"
         loss = read_loss("logistic", ("logistic",)) if loss.name == "auto" else loss
     made = _features(features, inputs.lower.size, units, guarantee, functions, descent)
+    if isinstance(features, Features) and features.power is not None:
+        made = RootFeatures(made, features.power)
     terms = Terms(
         made.components, units, loss, Fraction(1), guarantee, grouped, functions or 1,
         settings.unit.relation,
@@ -330,9 +332,6 @@ def _features(
             )
         made: FeatureMap = chosen
         return made
-    if chosen.power is not None:
-        plain = chosen.but(power=None)
-        return RootFeatures(_features(plain, inputs, units, guarantee, functions, descent), chosen.power)
     kind, kernel, count, classes = chosen.kind, chosen.kernel, chosen.components, functions is not None
     products, many = default_products(units, guarantee, descent, functions or 1)
     if kind == "auto":

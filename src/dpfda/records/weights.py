@@ -21,7 +21,6 @@ from dpfda.numerics.parameters import length
 from dpfda.records.cells import OUTSIDE
 from dpfda.records.containers import column_of
 
-
 # Where nothing else is known, weights are on average taken for the largest over this.
 USUAL = 4
 
