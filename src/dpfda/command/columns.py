@@ -34,7 +34,7 @@ BY = Option(
     o.READING, default=REQUIRED, sets=("levels",),
 )  # fmt: skip
 WEIGHTS = Option(
-    "weights", "--weights", "COLUMN:LARGEST",
+    "survey_weights", "--weights", "COLUMN:LARGEST",
     "Column of survey weights, and the public weight that larger ones are cut to. A record counts as "
     "its weight over that; a plan's --units are what these add up to. Example: --weights weight:5",
     o.READING, default=None, sets=("max_weight",),
@@ -99,9 +99,9 @@ def read_by(text: str) -> tuple[str, tuple[str, ...]]:
 
 def read_weights(given: Given) -> tuple[str, float] | None:
     """The column of --weights and the largest one. Raises ParameterError if it has another form."""
-    if getattr(given, "weights", None) is None:
+    if getattr(given, "survey_weights", None) is None:
         return None
-    name, _, largest = given.weights.rpartition(":")
+    name, _, largest = given.survey_weights.rpartition(":")
     try:
         found = float(largest) if name else 0.0
     except ValueError:
@@ -110,7 +110,7 @@ def read_weights(given: Given) -> tuple[str, float] | None:
         remedy = (
             "The largest weight is public, and never read from the data. Example: --weights weight:5"
         )
-        raise ParameterError("--weights", "be COLUMN:LARGEST", repr(given.weights), remedy)
+        raise ParameterError("--weights", "be COLUMN:LARGEST", repr(given.survey_weights), remedy)
     return name, found
 
 

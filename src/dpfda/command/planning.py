@@ -24,7 +24,7 @@ MOST_POINTS = 2000
 # What stands for the one that is not given, until it is found.
 EPSILON, UNITS = "1", 100
 # Options that not every verb has.
-NOT_GIVEN = dict.fromkeys(("rho", "public_size", "edges", "points", "late", "columns", "weights"))
+NOT_GIVEN = dict.fromkeys(("rho", "public_size", "edges", "points", "late", "columns", "survey_weights"))
 # Whose numbers of units are those of all groups together.
 GROUPED = ("compare", "test")
 

@@ -130,7 +130,7 @@ class Curves(Reader["TableCurves"]):
 
     long: bool = False
     weighed: bool = False
-    public: ClassVar[Sequence[str]] = ("domain", "dates", "grid", "weights")
+    public: ClassVar[Sequence[str]] = ("domain", "dates", "grid", "survey_weights")
 
     @property
     def options(self) -> Sequence[Option]:
@@ -150,7 +150,7 @@ class Curves(Reader["TableCurves"]):
             raise ParameterError("--grid", "be left out in the long layout and with --dates", given.grid)
         if read_weights(given) and (layout or given.groups):
             words = "be left out with --groups and in the long layout"
-            raise ParameterError("--weights", words, given.weights)
+            raise ParameterError("--weights", words, given.survey_weights)
         grid = None if given.grid is None else parse_points(given.grid, "--grid")
         return {
             "grid_points": grid,

@@ -24,7 +24,7 @@ COLUMN_SETS = ("column", "domain", "domain_range")
 class Points(Reader["TableColumns"]):
     """Points, a row each, or a table of counts, a row a cell."""
 
-    public: ClassVar[Sequence[str]] = ("columns", "edges", "weights")
+    public: ClassVar[Sequence[str]] = ("columns", "edges", "survey_weights")
 
     @property
     def options(self) -> Sequence[Option]:
@@ -71,7 +71,7 @@ class Points(Reader["TableColumns"]):
             once = "be left out for counts, where each person is counted once"
             raise ParameterError("--groups", once, repr(given.groups))
         if read_weights(given) and given.counts is not None:
-            raise ParameterError("--weights", "be left out for counts", repr(given.weights))
+            raise ParameterError("--weights", "be left out for counts", repr(given.survey_weights))
         if len(named) > 2 and (given.plot is not None or given.csv is not None):
             flat = "be left out for more than two columns"
             raise ParameterError("--plot and --csv", flat, len(named))
@@ -119,7 +119,7 @@ def counts_of(given: Given) -> str | None:
 class OneColumn(Points):
     """Points on an interval: one column, a row each."""
 
-    public: ClassVar[Sequence[str]] = ("columns", "weights")
+    public: ClassVar[Sequence[str]] = ("columns", "survey_weights")
 
     @property
     def options(self) -> Sequence[Option]:

@@ -187,8 +187,9 @@ class MeanPlan(MeanDesign):
     def limit_of_box(self) -> float | None:
         """What share of the noise power of its box any pure mechanism has, if means are alike likely."""
         design, asked = self.planned, self.function_guarantee
-        known = design is not None and not design.counts and isinstance(asked, PureDP)
-        if not known or design is None or not isinstance(design.noise, BoxNoise):
+        if design is None or design.counts or not isinstance(asked, PureDP):
+            return None
+        if not isinstance(design.noise, BoxNoise):
             return None
         scales = np.array([float(scale) for scale in design.noise.scales])
         return least_share_of_box(scales, float(asked.epsilon))

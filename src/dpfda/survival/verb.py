@@ -28,7 +28,7 @@ def _column(name: str, words: str, default: object = None) -> Option:
 class FollowUps(Reader["TableColumns"]):
     """Follow-ups, a row each."""
 
-    public: ClassVar[Sequence[str]] = ("domain", "by", "weights")
+    public: ClassVar[Sequence[str]] = ("domain", "by", "survey_weights")
 
     @property
     def options(self) -> Sequence[Option]:
