@@ -39,10 +39,10 @@ from dpfda.bases import BoxBasis, CosineBasis, FourierBasis
 from dpfda.bounds import L1Ball, L2Ball, Search, ValueBounds
 from dpfda.density.kernel import DensityKernel
 from dpfda.mean.two_looks import TwoLooks
-from dpfda.mean.weighted import Weights
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.records.weights import Weights
 from dpfda.releases.function import ReleasedFunction
 
 GOLDEN = Path(__file__).parent / "golden" / "v1"

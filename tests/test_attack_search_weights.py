@@ -25,7 +25,7 @@ from dpfda.front.agreed import agreed_sum
 from dpfda.front.custodians import agree, part, statements
 from dpfda.mean.search import extreme_shares, interval_of
 from dpfda.mean.two_looks import TwoLooks
-from dpfda.mean.weighted import Weights, weighted_sum
+from dpfda.mean.weighted import weighted_sum
 from dpfda.mechanisms.design.found import search_edges
 from dpfda.noise.shares import UNIT
 from dpfda.privacy.guarantees import PureDP
@@ -33,6 +33,7 @@ from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import COUNT_SCALE
 from dpfda.publication.custody import Keys
 from dpfda.publication.zoom import CANDIDATES
+from dpfda.records.weights import Weights
 from dpfda.testing import exact_totals
 from dpfda.tuning import private_selection
 

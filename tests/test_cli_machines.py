@@ -50,6 +50,25 @@ CLASSIFY = ("classify", "t.csv", "--covariate", "in_a:0:10", "--covariate", "in_
             "--target", "side:low,high")  # fmt: skip
 
 
+def test_a_power_tells_small_amounts_apart(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    generator = np.random.default_rng(2)
+    amounts = np.exp(generator.normal(size=(COUNT, 3)))
+    rows = np.column_stack([amounts, amounts[:, 0] > 1])
+    np.savetxt("t.csv", rows, fmt=["%.6f"] * 3 + ["%d"], delimiter=",", header="a,b,c,y", comments="")
+    found, command = [], ("classify", "t.csv", "--covariate", "[abc]:0:10000", "--target", "y:0,1")
+    for i, power in enumerate(([], ["--power", 0.0625])):
+        result = run(*command, "--epsilon", 100, *power, "--out", f"{i}.json")
+        assert result.exit_code == 0, result.output
+        release = ReleasedPredictor.load(f"{i}.json")
+        assert ("to the power 0.0625" in release.describe()) == (i == 1)
+        found.append(np.mean((release(amounts) > 0) == (amounts[:, 0] > 1)))
+    assert found[0] < 0.7
+    assert found[1] > 0.9
+    refused = run(*command, "--epsilon", 1, "--power", 0.3, "--out", "f.json")
+    assert "--power must be one of 0.5, 0.25" in " ".join(refused.stderr.split())
+
+
 def test_regress_finds_the_function(table):
     result = run(*REGRESS, "--epsilon", LOUD, "--penalty", 1e-4, "--components", 25, "--out", "f.json",
                  "--plot", "f.png")  # fmt: skip

@@ -14,6 +14,7 @@ from scipy.special import softmax
 from scipy.stats import norm
 from sklearn.gaussian_process.kernels import RBF, Matern
 
+from dpfda import PrivateMean
 from dpfda.bases import Basis, CosineBasis, KernelBasis
 from dpfda.bases.kernels import default_kernel
 from dpfda.bases.priors import Prior
@@ -28,7 +29,7 @@ from dpfda.mechanisms.design import (
     make_problem,
 )
 from dpfda.mechanisms.design.choice import typical_error
-from dpfda.mechanisms.design.limits import distortion, told_at_most
+from dpfda.mechanisms.design.limits import distortion, least_share_of_box, told_at_most
 from dpfda.mechanisms.gaussian import Gaussian, GaussianProcess
 from dpfda.mechanisms.iclp import ICLP
 from dpfda.mechanisms.knorm import KNorm, best_block
@@ -550,3 +551,20 @@ class TestMixture:
         p = self.plan().problem
         errors = [typical_error(p, choose(p, KNorm(block_sizes=m))) for m in range(1, 37)]
         assert choose(p).components == 1 + int(np.argmin(errors))
+
+
+def test_the_volume_that_outputs_leave_possible_is_a_limit_for_boxes() -> None:
+    # One cell: an interval of half-length b exp(-epsilon), of variance a third of its square.
+    assert least_share_of_box(np.array([3.0]), 2.0) == pytest.approx(math.exp(-4) / 6)
+    found = [least_share_of_box(np.full(cells, 7.0), 1.0) for cells in (4, 12, 100)]
+    assert np.round(found, 2).tolist() == [0.09, 0.11, 0.1]
+    # What is said of sides that differ is of their sum of squares.
+    assert least_share_of_box(np.array([1.0, 2.0]), 1.0) == pytest.approx(
+        0.8 * least_share_of_box(np.ones(2), 1.0)
+    )
+    mean = PrivateMean(1, bounds=(0, 1))
+    cells = mean.plan(700).planned.components
+    assert mean.plan(700).limit_of_box() == pytest.approx(
+        least_share_of_box(np.ones(cells), 1.0), rel=0.1
+    )
+    assert PrivateMean(1, bounds=L2Ball(1.0)).plan(700).limit_of_box() is None

@@ -17,6 +17,7 @@ from dpfda.records.features import (
     LandmarkFeatures,
     LinearFeatures,
     QuadraticFeatures,
+    RootFeatures,
     embedded,
     feature_ball,
     features_from_json,
@@ -29,6 +30,7 @@ MAPS: dict[str, FeatureMap] = {
     "waves": LinearFeatures.of_waves(3, 3),
     "no constant": LinearFeatures.of_columns(3, constant=0.0),
     "products": QuadraticFeatures(LinearFeatures.of_waves(3), 0.4),
+    "roots": RootFeatures(QuadraticFeatures(LinearFeatures.of_waves(3), 0.4), 0.125),
     "fourier": FourierFeatures.drawn(Matern(0.4, nu=1.5), 3, 21),
     "points": LandmarkFeatures.on_points(RBF(0.5), POINTS[:23]),
     "grid": LandmarkFeatures.on_grid(Matern(0.5, nu=2.5), 3, 4, 10),
@@ -153,6 +155,13 @@ def test_json_gives_them_back_to_the_bit(features):
     assert again.describe() == features.describe()
 
 
+def test_roots_are_powers_of_inputs():
+    linear = LinearFeatures.of_waves(3)
+    for power in (0.5, 0.25, 0.125, 0.0625):
+        found = RootFeatures(linear, power).values(POINTS)
+        np.testing.assert_allclose(found, linear.values(POINTS**power), rtol=1e-14)
+
+
 def test_inputs_are_clipped_to_their_bounds():
     box = InputBox.of(([0, -1], [10, 1]), 2)
     scaled = box.scaled(np.array([[5.0, 0.0], [-1e300, 1e300], [11.0, -1.0]]))
@@ -177,6 +186,7 @@ REFUSED: list[tuple[Any, str]] = [
     (lambda: LandmarkFeatures.on_points(RBF(), [[0.0]], power=0.5), "power must lie between 1 and 10"),
     (lambda: LandmarkFeatures.on_grid(RBF(), 4, 10), "at most 4096 grid points; found 10000"),
     (lambda: QuadraticFeatures(LinearFeatures.of_waves(2), 1.0), "share must lie between 0 and 1"),
+    (lambda: RootFeatures(LinearFeatures.of_waves(2), 0.3), "power must be one of 0.5, 0.25, 0.125"),
     (lambda: LinearFeatures(np.zeros((2, 2)), np.zeros(2), 1.0, 1.0), "matrix must not be zero"),
     (lambda: LinearFeatures.of_columns(2, norm_bound=0.0), "norm_bound positive"),
     (lambda: LinearFeatures(np.eye(2), np.zeros(3), 1.0, 1.0), "one row an input"),

@@ -7,10 +7,11 @@ from scipy.stats import gamma
 from dpfda import Domain, PrivacyUnit, PrivateMean, Reading, load
 from dpfda.bounds import L2Ball, Search
 from dpfda.errors import DataError, ParameterError
-from dpfda.mean.weighted import Weights, weighted_sum
+from dpfda.mean.weighted import weighted_sum
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import COUNT_SCALE, check
+from dpfda.records.weights import Weights
 from dpfda.testing import check_release, exact_totals
 from statistical import fits_only_at_its_scale
 
@@ -26,11 +27,11 @@ def mean(**parameters):
     return PrivateMean(**made | {"unit": PrivacyUnit("person", neighbours="add-remove")} | parameters)
 
 
-def sums(curves, weights, invalid="refuse"):
+def sums(curves, weights, invalid="refuse", **parameters):
     """What gets noise, with the count behind it, and the plan."""
-    plan = mean(epsilon=1e4, reading=Reading(invalid=invalid)).plan(100, GRID)
+    plan = mean(epsilon=1e4, reading=Reading(invalid=invalid), **parameters).plan(100, GRID)
     prepared = weighted_sum(plan, np.asarray(curves, dtype=float), Weights(weights, 5))
-    totals = exact_totals(plan.measure(prepared.total, plan.trial))
+    totals = exact_totals(prepared.plan.measure(prepared.total, prepared.plan.trial))
     return plan, [*totals, prepared.total.count_with_noise(0, COUNT_SCALE)]
 
 
@@ -64,6 +65,42 @@ def test_one_record_more_moves_sums_and_count_by_no_more_than_the_noise_hides(we
     assert widths[-1] == COUNT_SCALE
     assert len(widths) == len(more)
     assert all(abs(a - b) <= width for a, b, width in zip(more, less, widths, strict=True))
+
+
+@pytest.mark.parametrize("weights", [(9.0, 9.0), (0.0, 5.0), (np.nan, 2.0), (LARGEST, 5e-324)])
+@pytest.mark.parametrize("values", [(LARGEST, -LARGEST), (3.0, -2.0), (np.nan, 0.5)])
+def test_one_record_for_another_moves_sums_and_count_by_no_more_than_the_noise_hides(weights, values):
+    totals = []
+    for weight, value in zip(weights, values, strict=True):
+        curves = np.vstack([CURVES[:5], np.full(GRID.size, value)])
+        totals.append(sums(curves, np.append(WEIGHTS[:5], weight), "repair", unit="person"))
+    prepared = weighted_sum(totals[0][0], CURVES[:5], Weights(WEIGHTS[:5], 5)).plan
+    norm, widths = prepared.problem(1).differences(prepared.trial)
+    assert norm == "box"
+    moved = [abs(a - b) for a, b in zip(totals[0][1], totals[1][1], strict=True)]
+    assert all(move <= width for move, width in zip(moved, widths, strict=True))
+    if (weights, values) == ((9.0, 9.0), (3.0, -2.0)):
+        # From bound to bound: as far as the noise is made for, but for the count.
+        assert moved[:-1] == pytest.approx(widths[:-1], rel=1e-9)
+    if (weights, values) == ((0.0, 5.0), (3.0, -2.0)):
+        assert moved[-1] == widths[-1] == COUNT_SCALE
+
+
+def test_where_records_are_replaced_sums_get_twice_the_noise_and_the_count_the_same():
+    made = [
+        mean(epsilon=2.0, unit=unit).plan(100, GRID, max_weight=5)
+        for unit in ("person", PrivacyUnit("person", neighbours="add-remove"))
+    ]
+    replaced, added = (plan.counted_design(2000).noise.scales for plan in made)
+    assert replaced[-1] == added[-1]
+    assert len(set(made[0].count_noise.scales + made[1].count_noise.scales)) == 1
+    sums_of = [sum(scales[:-1]) for scales in (replaced, added)]
+    assert sums_of[0] == pytest.approx(2 * sums_of[1], rel=1e-6)
+    truth = np.minimum(WEIGHTS, 5) @ CURVES / np.minimum(WEIGHTS, 5).sum()
+    usual = mean(unit="person").fit(CURVES, weights=Weights(WEIGHTS, 5)).release_
+    assert np.sqrt(np.mean((usual(GRID) - truth) ** 2)) < 0.1
+    text = " ".join(usual.describe().split())
+    assert "the number of persons. Each counts as its weight over 5, one at most" in text
 
 
 def test_the_count_gets_laplace_noise_of_its_tenth():
@@ -111,7 +148,6 @@ def test_a_file_says_that_records_were_weighted(tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"unit": "person"}, "weights must be None but for the default mean"),
         (
             {"unit": PrivacyUnit(neighbours="add-remove", public_size=99)},
             "weights must be None but for",

@@ -7,12 +7,18 @@ labels. A label with a comma in it stands in quotes, as in a CSV file.
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from dpfda.command import options as o
-from dpfda.command.declared import REQUIRED, Option
+from dpfda.command.declared import REQUIRED, Given, Option
 from dpfda.numerics.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dpfda.numerics.arrays import Floats
+    from dpfda.records.weights import Weights
 
 COVARIATE = Option(
     "covariates", "--covariate", "NAME:LO:HI|NAME:A,B,..",
@@ -26,6 +32,12 @@ BY = Option(
     "Column with the group of each record, and the public names of the groups. Example: --by "
     "case:control,MS",
     o.READING, default=REQUIRED, sets=("levels",),
+)  # fmt: skip
+WEIGHTS = Option(
+    "survey_weights", "--weights", "COLUMN:LARGEST",
+    "Column of survey weights, and the public weight that larger ones are cut to. A record counts as "
+    "its weight over that; a plan's --units are what these add up to. Example: --weights weight:5",
+    o.READING, default=None, sets=("max_weight",),
 )  # fmt: skip
 
 # Bounds, or labels.
@@ -83,6 +95,37 @@ def read_labels(text: str, option: str) -> tuple[str, tuple[str, ...]]:
 def read_by(text: str) -> tuple[str, tuple[str, ...]]:
     """The column of --by, and the names of groups, which may be left out."""
     return read_labels(text, "--by") if "," in text.rpartition(":")[2] else (text, ())
+
+
+def read_weights(given: Given) -> tuple[str, float] | None:
+    """The column of --weights and the largest one. Raises ParameterError if it has another form."""
+    if getattr(given, "survey_weights", None) is None:
+        return None
+    name, _, largest = given.survey_weights.rpartition(":")
+    try:
+        found = float(largest) if name else 0.0
+    except ValueError:
+        found = 0.0
+    if not 0 < found < math.inf:
+        remedy = (
+            "The largest weight is public, and never read from the data. Example: --weights weight:5"
+        )
+        raise ParameterError("--weights", "be COLUMN:LARGEST", repr(given.survey_weights), remedy)
+    return name, found
+
+
+def weights_planned(given: Given) -> dict[str, float]:
+    """What a plan is told of survey weights."""
+    named = read_weights(given)
+    return {} if named is None else {"max_weight": named[1]}
+
+
+def weights_taken(given: Given, columns: Sequence[Floats] | Floats) -> dict[str, Weights]:
+    """Survey weights, for fit, where there are any: the last of the columns."""
+    from dpfda.records.weights import Weights
+
+    named = read_weights(given)
+    return {} if named is None else {"weights": Weights(columns[-1], named[1])}
 
 
 def by(words: str, default: object = REQUIRED) -> Option:

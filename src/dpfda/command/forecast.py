@@ -173,6 +173,7 @@ def _as_json(forecast: Forecast, rows: list[Row], warnings: list[str]) -> dict[s
         f"over_{forecast.term}": rows,
         "limit": middle["limit"],
         "limit_of_any": forecast.plan.limit_of_any(),
+        "limit_of_box": forecast.plan.limit_of_box(),
         "error": "root mean square at a point, in the units of the data",
         "plot": None if plot is None else str(plot),
         "warnings": warnings,
@@ -181,7 +182,7 @@ def _as_json(forecast: Forecast, rows: list[Row], warnings: list[str]) -> dict[s
 
 def _words(forecast: Forecast, rows: list[Row]) -> str:
     middle, given = rows[len(rows) // 2], forecast.given
-    any_least = forecast.plan.limit_of_any()
+    any_least, of_box = forecast.plan.limit_of_any(), forecast.plan.limit_of_box()
     units = "standardised" if given.standardize else "units of the data"
     limited, approximate = middle["limit"] is not None, forecast.plan.guarantee.kind != "pure"
     kind = "rho" if forecast.term == "rho" else "(epsilon, delta)"
@@ -205,6 +206,9 @@ def _words(forecast: Forecast, rows: list[Row]) -> str:
         f"expect less than {_told(middle['limit'])}.",
         any_least is not None
         and f"No mechanism whatever with this guarantee can expect less than {_told(any_least)}.",
+        of_box is not None
+        and f"If all means are as likely, any pure mechanism has at least {of_box:.0%} of this "
+        "noise's power.",
         forecast.counting,
         given.plot is not None and f"Plot: {given.plot}",
     ]

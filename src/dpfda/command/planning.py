@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dpfda.bases.kernels import short_range
 from dpfda.bases.ordinary import MOST_WORDS
 from dpfda.command.checks import kernel_on
+from dpfda.command.columns import weights_planned
 from dpfda.command.declared import REQUIRED, Given
 from dpfda.command.options import POINTS
 from dpfda.command.running import print_json, say, warn
@@ -23,7 +24,7 @@ MOST_POINTS = 2000
 # What stands for the one that is not given, until it is found.
 EPSILON, UNITS = "1", 100
 # Options that not every verb has.
-NOT_GIVEN = dict.fromkeys(("rho", "public_size", "edges", "points", "late", "columns"))
+NOT_GIVEN = dict.fromkeys(("rho", "public_size", "edges", "points", "late", "columns", "survey_weights"))
 # Whose numbers of units are those of all groups together.
 GROUPED = ("compare", "test")
 
@@ -83,7 +84,7 @@ def planned(publication: Publication, given: Given) -> Plan:
     check_size(said)
     estimator = publication.estimator(said)
     # Where the estimator has no such parameter, nothing is said of it.
-    further: Json = {} if given.late is None else {"late": given.late}
+    further: Json = {**weights_planned(given), **({} if given.late is None else {"late": given.late})}
     if given.points is not None:
         if not 2 <= given.points <= MOST_POINTS:
             raise ParameterError("--points", f"lie between 2 and {MOST_POINTS}", given.points)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpfda.command import options as o
 from dpfda.command.accounts import Account, opened_account
+from dpfda.command.columns import weights_planned
 from dpfda.command.declared import Given, Option
 from dpfda.command.documented import documented
 from dpfda.command.dry_run import foreseen_charge, listed, tell_dry_run
@@ -151,7 +152,8 @@ class Publication:
         outputs = [(option, getattr(given, option.name), write) for option, write in self.written]
         paths = {"--out": given.out, **{option.flag: path for option, path, _ in reversed(outputs)}}
         check_outputs(paths, {"FILE": given.file}, given.overwrite)
-        planned = (self.trial or try_plan)(estimator)
+        further = weights_planned(given)
+        planned = self.trial(estimator) if self.trial else try_plan(estimator, **further)
         charged = not given.dry_run and not self.reader.paid(given)
         account = opened_account(given.ledger, given.dataset, told=charged)
         warnings = list(cautions(guarantee, getattr(given, "public_size", None)))
@@ -236,12 +238,12 @@ def make(home: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def try_plan(estimator: Summary) -> Certificate | None:
+def try_plan(estimator: Summary, **further: object) -> Certificate | None:
     """Plan a release of made-up size, so that a refusal comes before the file is read."""
     known = estimator.settings.domain
     if not hasattr(estimator, "basis"):
         # The edges of a table of counts are its domain.
-        return None if known.domain_range is None else estimator.plan(TRIED_UNITS).certified()
+        return None if known.domain_range is None else estimator.plan(TRIED_UNITS, **further).certified()
     from dpfda.command.checks import kernel_on
 
     center, domain = getattr(estimator, "center", None), known.domain_range
@@ -256,7 +258,7 @@ def try_plan(estimator: Summary) -> Certificate | None:
     if domain is None and known.grid_points is None and known.periods:
         domain = (0.0, max(known.periods))
     trial = copy.copy(estimator).set_params(domain__domain_range=domain)
-    return trial.plan(TRIED_UNITS, columns=TRIED_POINTS).certified()
+    return trial.plan(TRIED_UNITS, columns=TRIED_POINTS, **further).certified()
 
 
 def write_release(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from dpfda.command import options as o
-from dpfda.command.columns import by, read_by
+from dpfda.command.columns import WEIGHTS, by, read_by, read_weights, weights_taken
 from dpfda.command.declared import Given, Option
 from dpfda.command.running import progress_bar
 from dpfda.numerics.errors import DataError, ParameterError
@@ -124,14 +124,18 @@ class Curves(Reader["TableCurves"]):
     Parameters
     ----------
     long : bool
+    weighed : bool
+        Whether curves may have survey weights.
     """
 
     long: bool = False
-    public: ClassVar[Sequence[str]] = ("domain", "dates", "grid")
+    weighed: bool = False
+    public: ClassVar[Sequence[str]] = ("domain", "dates", "grid", "survey_weights")
 
     @property
     def options(self) -> Sequence[Option]:
-        return (o.CURVE_FILE, *o.WIDE, *(o.LONG if self.long else ()))
+        weights = (WEIGHTS,) if self.weighed else ()
+        return (o.CURVE_FILE, *o.WIDE, *(o.LONG if self.long else ()), *weights)
 
     def settings(self, given: Given) -> dict[str, object]:
         from dpfda.numerics.parameters import choice
@@ -144,6 +148,9 @@ class Curves(Reader["TableCurves"]):
             _check_layout(given, layout)
         if given.grid is not None and (layout or given.dates is not None):
             raise ParameterError("--grid", "be left out in the long layout and with --dates", given.grid)
+        if read_weights(given) and (layout or given.groups):
+            words = "be left out with --groups and in the long layout"
+            raise ParameterError("--weights", words, given.survey_weights)
         grid = None if given.grid is None else parse_points(given.grid, "--grid")
         return {
             "grid_points": grid,
@@ -158,7 +165,10 @@ class Curves(Reader["TableCurves"]):
         return {flag: column for flag, column in named.items() if column is not None}
 
     def read(self, given: Given) -> TableCurves:
-        return self._read(given, given.groups)
+        weights = read_weights(given)
+        if weights and given.columns is None:
+            raise _no_columns("--weights")
+        return self._read(given, given.groups, [("--weights", weights[0])] if weights else ())
 
     def _read(
         self, given: Given, groups: str | None, numbers: Uses = (), labels: Uses = ()
@@ -194,10 +204,12 @@ class Curves(Reader["TableCurves"]):
         return said({"domain": axis, "value": given.y_label})
 
     def fit(self, estimator: Summary, table: TableCurves, given: Given) -> Fitted:
-        return estimator.fit(table.data, groups=table.groups)
+        weights = weights_taken(given, table.beside)
+        return estimator.fit(table.data, groups=table.groups, **weights)
 
     def used(self, given: Given, table: TableCurves) -> list[str]:
-        return [*self._layout(given).values()]
+        weights = read_weights(given)
+        return [*self._layout(given).values(), *(weights or ())[:1]]
 
     def notes(self, given: Given, table: TableCurves) -> list[str]:
         return [self.axis(given, table), *super().notes(given, table)]

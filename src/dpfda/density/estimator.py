@@ -23,6 +23,7 @@ from dpfda.records.dask_arrays import is_dask, rows_of
 from dpfda.records.frames import cells_handed, units_apart
 from dpfda.records.labels import units_of
 from dpfda.records.points import PlacedPoints, points_from_array, whole_counts
+from dpfda.records.weights import Weights, check_weights, usual_total, whole_weights
 from dpfda.spine.arguments import (
     AxisScale,
     Columns,
@@ -123,7 +124,9 @@ class PrivateDensity(Estimator):
     ) -> None:
         self._keep(vars())
 
-    def fit(self, X: Records, y: Labels = None, groups: Labels = None) -> Self:
+    def fit(
+        self, X: Records, y: Labels = None, groups: Labels = None, weights: Weights | None = None
+    ) -> Self:
         """Release the density of points.
 
         Parameters
@@ -135,6 +138,9 @@ class PrivateDensity(Estimator):
         groups : array (n,), optional
             Privacy unit of each point, for example the person: each counts as one, spread over its
             points. Private.
+        weights : Weights, optional
+            Survey weights of the points (`dpfda.records.weights`): each counts as its weight over the
+            largest, and what is released is divided by their noisy sum. Private.
 
         Returns
         -------
@@ -147,7 +153,7 @@ class PrivateDensity(Estimator):
             As `PrivateMean.fit`.
         """
         warn_of_labels(y, groups)
-        return self._publish(self.prepare(X, groups))
+        return self._publish(self.prepare(X, groups, weights))
 
     def fit_counts(self, counts: object, edges: Edges, multiplier: int = 1) -> Self:
         """Release the density of people who were counted in public cells.
@@ -185,7 +191,7 @@ class PrivateDensity(Estimator):
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.atleast_1d(self.release_(X))))
 
-    def plan(self, n: int, edges: Edges | None = None) -> DensityPlan:
+    def plan(self, n: int, edges: Edges | None = None, max_weight: float | None = None) -> DensityPlan:
         """What `fit` would publish of n units, from public numbers alone. No data are read.
 
         Parameters
@@ -194,6 +200,8 @@ class PrivateDensity(Estimator):
             Number of privacy units; where that is private, a number to expect.
         edges : array (m + 1,), or tuple of d arrays, optional
             As in `fit_counts`, for a table.
+        max_weight : float, optional
+            With survey weights, the largest; n is then what they add up to, over this.
 
         Raises
         ------
@@ -202,14 +210,19 @@ class PrivateDensity(Estimator):
         """
         whole(n, "n", 2)
         table = None if edges is None else self._cells_of(edges)
-        return self._plan(n, None, table, planned=self.settings.unit.public_size is None)
+        plan = self._plan(n, None, table, planned=self.settings.unit.public_size is None)
+        return plan if max_weight is None else plan.weighted(max_weight)
 
-    def prepare(self, X: Records, groups: Labels = None) -> Prepared[DensityPlan, Any]:
+    def prepare(
+        self, X: Records, groups: Labels = None, weights: Weights | None = None
+    ) -> Prepared[DensityPlan, Any]:
         """Everything before the noise, for points. The result is private.
 
         It holds the exact sum; with a zoom the points, whose cells are not chosen yet.
         """
         if is_dask(X):
+            if weights is not None:
+                raise ParameterError("weights", "be None but for points in memory", "weights")
             X, groups = units_apart(X, groups)
             pool = self._pooled(None if groups is not None else rows_of(X), groups)
             return pool.prepared(total_on_cluster(pool, X, groups))
@@ -219,8 +232,10 @@ class PrivateDensity(Estimator):
         X, groups = cells_handed(X, groups)[:2]
         points, usable = points_from_array(X, dimensions, invalid)
         codes, units = units_of(groups, len(points), invalid)
-        plan = self._plan(units, groups)
-        placed = PlacedPoints(points, usable, codes, EXPONENT)
+        plan = self._plan(usual_total(weights, units), groups)
+        plan = plan if weights is None else plan.weighted(check_weights(weights).largest)
+        counted = whole_weights(weights, len(points), invalid, EXPONENT)
+        placed = PlacedPoints(points, usable, codes, EXPONENT, counted)
         if plan.zoom is not None:
             return Prepared(plan, placed)
         return Prepared(plan, IntegerSum.of(plan.total(placed.shares(plan.placed))))

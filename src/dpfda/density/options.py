@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from dpfda.command import options as o
-from dpfda.command.columns import read_ranges
+from dpfda.command.columns import WEIGHTS, read_ranges, read_weights, weights_taken
 from dpfda.command.declared import REQUIRED, Given, Option
 from dpfda.command.reading import Reader, as_stated, parse_points, said
 from dpfda.numerics.errors import ParameterError
@@ -24,7 +24,7 @@ COLUMN_SETS = ("column", "domain", "domain_range")
 class Points(Reader["TableColumns"]):
     """Points, a row each, or a table of counts, a row a cell."""
 
-    public: ClassVar[Sequence[str]] = ("columns", "edges")
+    public: ClassVar[Sequence[str]] = ("columns", "edges", "survey_weights")
 
     @property
     def options(self) -> Sequence[Option]:
@@ -54,7 +54,7 @@ class Points(Reader["TableColumns"]):
                 o.COUNTED, int, 1,
             ),
             *(replace(label, panel=o.DENSITY) for label in (o.X_LABEL, o.Y_LABEL)),
-            o.GROUPS, *o.NOTATION,
+            o.GROUPS, WEIGHTS, *o.NOTATION,
         )  # fmt: skip
 
     def settings(self, given: Given) -> dict[str, object]:
@@ -70,6 +70,8 @@ class Points(Reader["TableColumns"]):
         if given.counts is not None and given.groups is not None:
             once = "be left out for counts, where each person is counted once"
             raise ParameterError("--groups", once, repr(given.groups))
+        if read_weights(given) and given.counts is not None:
+            raise ParameterError("--weights", "be left out for counts", repr(given.survey_weights))
         if len(named) > 2 and (given.plot is not None or given.csv is not None):
             flat = "be left out for more than two columns"
             raise ParameterError("--plot and --csv", flat, len(named))
@@ -91,13 +93,16 @@ class Points(Reader["TableColumns"]):
         counts = counts_of(given)
         ranges = read_ranges(given.columns or [], "--column")
         names = [name for name, _, _ in ranges] if counts is None else [counts]
+        names += [*(read_weights(given) or ())[:1]]
         groups = [] if given.groups is None else [("groups", given.groups)]
         with as_stated(given.file, given.decimal, given.na, given.invalid) as stated:
             return read_columns(given.file, [("column", name) for name in names], groups, stated)
 
     def fit(self, estimator: Summary, table: TableColumns, given: Given) -> Fitted:
         if counts_of(given) is None:
-            return estimator.fit(table.numbers, groups=table.groups)
+            weights = weights_taken(given, table.numbers.T)
+            points = table.numbers[:, : table.numbers.shape[1] - len(weights)]
+            return estimator.fit(points, groups=table.groups, **weights)
         edges = parse_points(given.edges, "--edges")
         return estimator.fit_counts(table.numbers[:, 0], edges, given.multiplier)
 
@@ -114,7 +119,7 @@ def counts_of(given: Given) -> str | None:
 class OneColumn(Points):
     """Points on an interval: one column, a row each."""
 
-    public: ClassVar[Sequence[str]] = ("columns",)
+    public: ClassVar[Sequence[str]] = ("columns", "survey_weights")
 
     @property
     def options(self) -> Sequence[Option]:
@@ -124,7 +129,7 @@ class OneColumn(Points):
             "as at the nearer one. Example: --column income:0:1000000",
             o.DENSITY, list[str], REQUIRED, sets=COLUMN_SETS,
         )  # fmt: skip
-        return (o.FILE, column, replace(o.X_LABEL, panel=o.DENSITY), o.GROUPS, *o.NOTATION)
+        return (o.FILE, column, replace(o.X_LABEL, panel=o.DENSITY), o.GROUPS, WEIGHTS, *o.NOTATION)
 
     def settings(self, given: Given) -> dict[str, object]:
         named = read_ranges(given.columns, "--column")
@@ -132,4 +137,5 @@ class OneColumn(Points):
             raise ParameterError("--column", "name one column", f"{len(named)}")
         ((name, low, high),) = named
         unit = given.unit or given.groups
+        read_weights(given)
         return {"domain_range": (low, high), "labels": {"domain": given.x_label or name}, "unit": unit}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -175,6 +175,12 @@ class DensityPlan(TriedPlan, PlanAgain):
         rest = added([self.zoom.parts[1], self.counted])
         recomputed(self.unplaced, self.norm, self.width, rest)
         return {"width of an interval": width, "place and counts": Cost(rest)}
+
+    def weighted(self, largest: float, **changed: Any) -> Self:
+        if self.kernel is not None:
+            raise ParameterError("weights", "be None but for a histogram", f"{largest:g}")
+        zoom = None if self.zoom is None else replace(self.zoom, weighted=True)
+        return super().weighted(largest, zoom=zoom, **changed)
 
     # What to expect.
 

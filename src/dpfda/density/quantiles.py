@@ -35,6 +35,7 @@ from dpfda.publication import NAMED, Paying, PlanAgain, Prepared, charge, stamp
 from dpfda.records.frames import cells_handed
 from dpfda.records.labels import units_of
 from dpfda.records.points import PlacedPoints, points_from_array
+from dpfda.records.weights import Weights, check_weights, whole_weights
 from dpfda.spine.arguments import AxisScale, Labels, Number, Payer, Place, Protected, Records
 from dpfda.spine.choices import all_count, check_choices, public_size
 from dpfda.spine.estimator import Estimator, warn_of_labels
@@ -118,7 +119,9 @@ class PrivateQuantiles(Estimator):
     ) -> None:
         self._keep(vars())
 
-    def fit(self, X: Records, y: Labels = None, groups: Labels = None) -> Self:
+    def fit(
+        self, X: Records, y: Labels = None, groups: Labels = None, weights: Weights | None = None
+    ) -> Self:
         """Release quantiles.
 
         Parameters
@@ -129,6 +132,9 @@ class PrivateQuantiles(Estimator):
             Not read; where there are no `groups` a warning says so.
         groups : array (n,), optional
             Privacy unit of each point, for example the person. Private.
+        weights : Weights, optional
+            Survey weights of the points (`dpfda.records.weights`), as in `dpfda.PrivateDensity`: levels
+            are shares of their sum. Private.
 
         Returns
         -------
@@ -141,26 +147,31 @@ class PrivateQuantiles(Estimator):
             As `PrivateMean.fit`.
         """
         warn_of_labels(y, groups)
-        self.release_ = publish_plan(self.prepare(X, groups), self.paying())
+        self.release_ = publish_plan(self.prepare(X, groups, weights), self.paying())
         self.n_features_in_ = 1
         return self
 
-    def plan(self, n: int) -> QuantilesPlan:
+    def plan(self, n: int, max_weight: float | None = None) -> QuantilesPlan:
         """What `fit` would publish of n units, from public numbers alone. No data are read.
 
         Parameters
         ----------
         n : int
             Number of privacy units; where that is private, a number to expect.
+        max_weight : float, optional
+            As in `dpfda.PrivateDensity.plan`.
 
         Raises
         ------
         ParameterError
             If a public parameter is unusable, as in `fit`.
         """
-        return self._plan(check_choices(self), whole(n, "n", 2), None, True)
+        plan = self._plan(check_choices(self), whole(n, "n", 2), None, True)
+        return plan if max_weight is None else plan.weighted(max_weight)
 
-    def prepare(self, X: Records, groups: Labels = None) -> Prepared[QuantilesPlan, PlacedPoints]:
+    def prepare(
+        self, X: Records, groups: Labels = None, weights: Weights | None = None
+    ) -> Prepared[QuantilesPlan, PlacedPoints]:
         """Everything before the draw. The result is private: it holds the points."""
         guarantee, invalid = check_choices(self), self.settings.reading.invalid
         self._plan(guarantee, 2, None, True)
@@ -168,7 +179,9 @@ class PrivateQuantiles(Estimator):
         points, usable = points_from_array(X, 1, invalid)
         codes, units = units_of(groups, len(points), invalid)
         plan = self._plan(guarantee, units, groups, False)
-        return Prepared(plan, PlacedPoints(points, usable, codes, EXPONENT))
+        plan = plan if weights is None else plan.weighted(check_weights(weights).largest)
+        counted = whole_weights(weights, len(points), invalid, EXPONENT)
+        return Prepared(plan, PlacedPoints(points, usable, codes, EXPONENT, counted))
 
     def _plan(self, guarantee: Guarantee, count: int, groups: object, planned: bool) -> QuantilesPlan:
         settings = self.settings

@@ -104,6 +104,7 @@ class Examples(Reader["TableExamples"]):
 
 
 COMPONENTS = Option("components", "--components", "K", DOCSTRING, o.MODEL, int)
+POWER = Option("power", "--power", "Q", f"{DOCSTRING} Example: --power 0.25", o.MODEL, float)
 # Not a parameter of the estimators: it makes the features.
 NORM_BOUND = Option(
     "norm_bound", "--norm-bound", "R",
@@ -123,7 +124,7 @@ def machine(
         estimators=estimators,
         reader=Examples(labels=name == "classify"),
         trial=_try,
-        options=(COMPONENTS, NORM_BOUND),
+        options=(COMPONENTS, NORM_BOUND, POWER),
         without=("neighbours", "public_size", "missing", "standardize"),
         settings=_settings,
         found=lambda given, table: _features(given, len(table.columns)),

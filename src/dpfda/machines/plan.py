@@ -45,6 +45,7 @@ from dpfda.records.features import (
     LandmarkFeatures,
     LinearFeatures,
     QuadraticFeatures,
+    RootFeatures,
 )
 from dpfda.records.features.quadratic import SHARE, quadratic_count
 from dpfda.spine.arguments import Kernel
@@ -83,6 +84,9 @@ class Features(Gathered):
         Number of features, at most (if quadratic five or more); by default from public size and epsilon.
     seed : int
         Public seed of the frequencies of random Fourier features; the noise has none.
+    power : {0.5, 0.25, 0.125, 0.0625}, optional
+        Inputs, scaled from their bounds to [0, 1], are raised to it first: for counts and sums of money
+        from zero on, most of them far below their bounds. Public.
 
     Examples
     --------
@@ -94,6 +98,7 @@ class Features(Gathered):
     kernel: Kernel | None = None
     components: int | None = None
     seed: int = 0
+    power: float | None = None
     shorthand: ClassVar[str] = "kind"
 
     def __post_init__(self) -> None:
@@ -303,6 +308,8 @@ def machine_plan(
         solver = "gradient"
         loss = read_loss("logistic", ("logistic",)) if loss.name == "auto" else loss
     made = _features(features, inputs.lower.size, units, guarantee, functions, descent)
+    if isinstance(features, Features) and features.power is not None:
+        made = RootFeatures(made, features.power)
     terms = Terms(
         made.components, units, loss, Fraction(1), guarantee, grouped, functions or 1,
         settings.unit.relation,

@@ -20,7 +20,7 @@ from dpfda.mean.spread_release import MeanAndVariance
 from dpfda.mean.staged import StagedPlans, fit_staged, staged_plan, strategy_of
 from dpfda.mean.streams import InBlocks, counted, open_summation, refuse_irregular
 from dpfda.mean.two_looks import TwoLooks
-from dpfda.mean.weighted import Weights, check_weights, weighted_sum
+from dpfda.mean.weighted import refuse_weights, weighted_plan, weighted_sum
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Integers
 from dpfda.numerics.errors import ParameterError
@@ -31,6 +31,7 @@ from dpfda.records import Curves, LongCurves
 from dpfda.records.dask_arrays import is_dask, sample
 from dpfda.records.frames import units_apart
 from dpfda.records.labels import units_of
+from dpfda.records.weights import Weights, check_weights
 from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.spine.arguments import (
     Bounds,
@@ -155,8 +156,8 @@ class PrivateMean(InBlocks):
             Privacy unit of each record, for example the person. Private. Where X is a data frame also
             the label of one of its columns, which is then no part of the curve.
         weights : Weights, optional
-            Survey weights (`dpfda.mean.weighted`): the mean is the ratio of weighted sums. Under
-            add-remove neighbours, a record being a unit. Private.
+            Survey weights (`dpfda.records.weights`), a record being a unit: the mean is the ratio of
+            weighted sums. Private.
 
         Returns
         -------
@@ -195,10 +196,9 @@ class PrivateMean(InBlocks):
 
     def _fit_weighted(self, X: object, groups: object, weights: object) -> ReleasedMean:
         """The mean of records with survey weights."""
-        if (strategy := self._staged) is not None:
-            raise strategy.refusal("survey weights")
+        given = check_weights(weights)
         alone = groups is None and self.variance is None and not is_dask(X)
-        given = check_weights(weights, alone and not isinstance(X, LongCurves))
+        refuse_weights(self._staged, alone and not isinstance(X, LongCurves))
         check_choices(self)
         with np.errstate(all="ignore"):
             settings = self.settings_for(X, None)
@@ -256,7 +256,9 @@ class PrivateMean(InBlocks):
 
         return Session.open(self, X, path, groups, questions)
 
-    def plan(self, n: int, columns: Columns = POINTS) -> MeanPlan | StagedPlans | PooledPlan:
+    def plan(
+        self, n: int, columns: Columns = POINTS, max_weight: float | None = None
+    ) -> MeanPlan | StagedPlans | PooledPlan:
         """What `fit` would publish of n units, from public numbers alone. No data are read.
 
         Parameters
@@ -265,6 +267,8 @@ class PrivateMean(InBlocks):
             Number of privacy units; where that is private, a number to expect.
         columns : int or array (m,)
             Number of equally spaced grid points, or the grid, where the domain has none of its own.
+        max_weight : float, optional
+            With survey weights, the largest; n is then what they add up to, over this.
 
         Raises
         ------
@@ -275,12 +279,16 @@ class PrivateMean(InBlocks):
         whole(n, "n", 2)
         settings = self.settings
         self._refuse_with_stages()
+        if max_weight is not None:
+            refuse_weights(self._staged, settings.reading.missing != "pooled" and not self.variance)
         if settings.reading.missing == "pooled":
             return plan_pooled(self, n)
         if (kind := self.class_with_fit()) is not None:
             settings = replace(settings, reading=own_fit(settings.reading, kind))
         basis = public_basis(settings, self.basis, columns)
         plan = self._plan(basis, n, None, settings, n)
+        if max_weight is not None:
+            return weighted_plan(plan, max_weight)
         if self.variance is not None:
             # Of the mean, with what the variance leaves.
             return both_plans(plan, self.variance)[0]

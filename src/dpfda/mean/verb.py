@@ -61,7 +61,7 @@ VERB = Publication(
     name="mean",
     words="Publish the mean curve of a file of private curves under differential privacy.",
     estimators=("dpfda.mean.estimator:PrivateMean",),
-    reader=Curves(long=True),
+    reader=Curves(long=True, weighed=True),
     bounded=True,
     options=(SEARCH, o.MECHANISM, PRIOR, FINEST, PERIODS),
     settings=_settings,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial, update_wrapper
 from inspect import signature
-from typing import Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
+from dpfda.numerics.parameters import length
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication.plan import Plan
 
@@ -25,7 +26,7 @@ class PlanAgain(Plan):
     expected_size: Number of units to expect, where it is private.
     """
 
-    again: Callable[[Guarantee, int], Plan] | None = field(default=None, kw_only=True)
+    again: Callable[[Guarantee, int], Any] | None = field(default=None, kw_only=True)
     expected_size: int | None = field(default=None, kw_only=True)
 
     def remade(self, guarantee: Guarantee, n: int) -> Self:
@@ -33,6 +34,17 @@ class PlanAgain(Plan):
         made = self.again(guarantee, n)
         assert isinstance(made, type(self))  # noqa: S101
         return made
+
+    def weighted(self, largest: float, **changed: Any) -> Self:
+        """The plan of records with survey weights, whose sum is private; made again it is so, too.
+
+        largest: Public. Raises ParameterError if it is no positive number.
+        changed: What else differs.
+        """
+        again, about = self.again, {**self.about, "max_weight": length(largest, "max_weight")}
+        if again is not None:
+            changed["again"] = lambda guarantee, n: again(guarantee, n).weighted(largest)
+        return replace(self, expected_size=self.n, **changed | {"size": None, "about": about})
 
 
 def planner(

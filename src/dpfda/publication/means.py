@@ -17,14 +17,21 @@ from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.bounds import ValueBounds
 from dpfda.estimates import CountNoise
 from dpfda.mechanisms import COUNT_SCALE, Design
-from dpfda.mechanisms.design import ExpectedError, expected_error, least_error, least_error_of_any
+from dpfda.mechanisms.design import (
+    ExpectedError,
+    expected_error,
+    least_error,
+    least_error_of_any,
+    least_share_of_box,
+)
 from dpfda.mechanisms.design.expectation import DRAWS, made_up_sums, volume
+from dpfda.noise import BoxNoise
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee, Neighbours, added, split
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, split
 from dpfda.publication.charging import recomputed, stamp
 from dpfda.publication.mean_designs import COUNT_SHARE, MeanDesign
 from dpfda.publication.plan import Plan
@@ -176,6 +183,16 @@ class MeanPlan(MeanDesign):
         """What no mechanism with the guarantee can expect to fall below, as `error`."""
         least = None if self.n is None else least_error_of_any(self.problem(self.n))
         return None if least is None else self.typical(least)
+
+    def limit_of_box(self) -> float | None:
+        """What share of the noise power of its box any pure mechanism has, if means are alike likely."""
+        design, asked = self.planned, self.function_guarantee
+        if design is None or design.counts or not isinstance(asked, PureDP):
+            return None
+        if not isinstance(design.noise, BoxNoise):
+            return None
+        scales = np.array([float(scale) for scale in design.noise.scales])
+        return least_share_of_box(scales, float(asked.epsilon))
 
 
 class PlanOfMeans(Plan):

@@ -7,7 +7,10 @@ are made, each a noisy maximum with its own part of the budget:
 1. *the width*: that whose fullest interval is closest to 3/5 of the n units. With m_i the largest share
    that an interval of width i has, in units of w = 2^20, the score is -|5 m_i - 3 n w|, n being public.
    A unit moves every m_i by at most w and so every score by at most 5 w, and two scores apart by at most
-   10 w, whether it is replaced, added or removed;
+   10 w, whether it is replaced, added or removed. Where records have weights n w gives way to the sum T
+   of all shares: a unit with shares of sum s <= w, of which m lie in the interval, adds 5 m - 3 s to
+   5 m_i - 3 T, between -3 w and 2 w. Scores move by at most 3 w where it is added or removed, and by 5 w
+   where it is replaced: within the same 10 w;
 2. *the place*, only where that width is less than an eighth of the domain: the fullest interval of that
    width. A unit that is added moves all shares up by 0 to w, so two of them apart by at most w; one that
    is replaced, by at most 2 w.
@@ -82,12 +85,15 @@ class Zoom:
     parts : (PureDP, PureDP)
         What the choice of the width costs, and that of the place.
     neighbours : Neighbours
+    weighted : bool
+        Whether units count as their weights, whose sum is private.
     """
 
     domain_range: tuple[float, float]
     size: int
     parts: tuple[PureDP, PureDP]
     neighbours: Neighbours
+    weighted: bool = False
 
     @property
     def fine(self) -> CellGrid:
@@ -120,7 +126,8 @@ class Zoom:
 
     def width_scores(self, weights: Sequence[int]) -> list[int]:
         """Private: a score for each width, from the shares of the fine cells."""
-        target, cells = TARGET.numerator * self.size * UNIT, np.asarray(weights, dtype=np.int64)
+        cells = np.asarray(weights, dtype=np.int64)
+        target = TARGET.numerator * (int(cells.sum()) if self.weighted else self.size * UNIT)
         fullest = (max(self.place_scores(cells, width)) for width in range(len(CANDIDATES)))
         return [-abs(TARGET.denominator * share - target) for share in fullest]
 

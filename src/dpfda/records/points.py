@@ -84,51 +84,71 @@ def points_from_array(values: object, dimensions: int, invalid: str = "refuse") 
 
 
 def cell_weights(
-    index: Integers, usable: Flags, codes: Integers | None, cells: int, exponent: int
+    index: Integers,
+    usable: Flags,
+    codes: Integers | None,
+    cells: int,
+    exponent: int,
+    weights: Integers | None = None,
 ) -> list[int]:
     """Sum over privacy units of the share of each cell in the unit's points, in units of 2^-exponent.
 
     A unit's shares are floor(2^exponent k_c / k), with k_c of its k usable points in cell c: integers
     from integers, not negative, of sum at most 2^exponent; all zero for a unit without a usable point.
+    With weights a point counts as its own in the place of 2^exponent.
 
     index: array (n,) of int. Cell of each point.
     usable: array (n,) of bool.
     codes: array (n,) of int, or None. Number of each point's unit; None where each point is a unit.
     exponent: At most 31.
+    weights: array (n,) of int, optional. From 0 to 2^exponent.
     """
+    kept, weights = index[usable], None if weights is None else weights[usable]
     if codes is None:
-        counts = np.bincount(index[usable], minlength=cells)
-        return [int(count) << exponent for count in counts]
-    kept, owner = index[usable], codes[usable].astype(np.int64)
-    pairs, counts = np.unique(owner * cells + kept, return_counts=True)
-    units = pairs // cells
+        return [int(value) for value in _held(kept, cells, exponent, weights)]
+    owner = codes[usable].astype(np.int64)
+    pairs, place = np.unique(owner * cells + kept, return_inverse=True)
     sizes = np.bincount(owner, minlength=1)
-    shares = (counts.astype(np.int64) << exponent) // sizes[units]
+    shares = _held(place.ravel(), pairs.size, exponent, weights) // sizes[pairs // cells]
     total = np.zeros(cells, dtype=np.int64)
     np.add.at(total, pairs % cells, shares)
     return [int(value) for value in total]
 
 
+def _held(place: Integers, places: int, exponent: int, weights: Integers | None) -> Integers:
+    """What points count as in each place (places,), in units of 2^-exponent."""
+    if weights is None:
+        return np.bincount(place, minlength=places).astype(np.int64) << exponent
+    total = np.zeros(places, dtype=np.int64)
+    np.add.at(total, place, weights)
+    return total
+
+
 def ranked(
-    places: Integers, usable: Flags, codes: Integers | None, exponent: int
+    places: Integers,
+    usable: Flags,
+    codes: Integers | None,
+    exponent: int,
+    weights: Integers | None = None,
 ) -> tuple[Integers, Integers]:
     """Places where there are points, increasing, and the shares of all units up to each of them.
 
     A unit's shares are those of `cell_weights`, its cells being the places; the number of these does not
     matter.
     """
-    kept = places[usable]
+    kept, weights = places[usable], None if weights is None else weights[usable]
     if codes is None:
-        found, counts = np.unique(kept, return_counts=True)
-        return found, np.cumsum(counts.astype(np.int64) << exponent)
+        found, inverse = np.unique(kept, return_inverse=True)
+        return found, np.cumsum(_held(inverse.ravel(), found.size, exponent, weights))
     owner = codes[usable].astype(np.int64)
     order = np.lexsort((kept, owner))
     kept, owner = kept[order], owner[order]
     new = np.ones(kept.size, dtype=bool)
     new[1:] = (kept[1:] != kept[:-1]) | (owner[1:] != owner[:-1])
     first = np.flatnonzero(new)
-    counts = np.diff(np.append(first, kept.size))
-    shares = (counts.astype(np.int64) << exponent) // np.bincount(owner)[owner[first]]
+    counted = None if weights is None else weights[order]
+    held = _held(np.cumsum(new) - 1, first.size, exponent, counted)
+    shares = held // np.bincount(owner)[owner[first]]
     found, inverse = np.unique(kept[first], return_inverse=True)
     total = np.zeros(found.size, dtype=np.int64)
     np.add.at(total, inverse.ravel(), shares)
@@ -140,18 +160,20 @@ class PlacedPoints(Kept):
     """Points whose cells are chosen later: their units' shares of any cells. Private.
 
     points, usable: As `points_from_array` gives them.
-    codes, exponent: As in `cell_weights`.
+    codes, exponent, weights: As in `cell_weights`.
     """
 
     points: Floats
     usable: Flags
     codes: Integers | None
     exponent: int
+    weights: Integers | None = None
 
     def shares(self, cells: CellGrid) -> list[int]:
         """Sum over units of their shares of each cell, in units of 2^-exponent."""
         index = cells.index(self.points)
-        return cell_weights(index, self.usable, self.codes, cells.size, self.exponent)
+        parts = self.usable, self.codes, cells.size, self.exponent, self.weights
+        return cell_weights(index, *parts)
 
     def __len__(self) -> int:
         return len(self.points)
@@ -161,7 +183,8 @@ class PlacedPoints(Kept):
 
         places: Each point's place, a number, from it alone.
         """
-        return ranked(places(self.points[:, 0]), self.usable, self.codes, self.exponent)
+        parts = self.usable, self.codes, self.exponent, self.weights
+        return ranked(places(self.points[:, 0]), *parts)
 
 
 def whole_counts(

@@ -350,7 +350,7 @@ class Expansion(Banded):
             most = self.about.get("max_weight")
             weighed = f". Each counts as its weight over {most:g}, one at most" if most else ""
             return (
-                f"nothing about the number of {self.unit}s{weighed}. The sum was divided by a count "
+                f"{self._units_words()}{weighed}. The sum was divided by a count "
                 f"with {noise}, {number(self.count)}, which is part of the release and of its epsilon"
             )
         return (

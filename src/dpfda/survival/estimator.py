@@ -18,6 +18,7 @@ from dpfda.publication import Prepared
 from dpfda.records.containers import column_of
 from dpfda.records.labels import units_of
 from dpfda.records.points import cell_weights
+from dpfda.records.weights import Weights, check_weights, usual_total, whole_weights
 from dpfda.spine.arguments import Labels, Number, Payer, Place, Protected
 from dpfda.spine.choices import check_choices
 from dpfda.spine.estimator import Estimator
@@ -115,6 +116,7 @@ class PrivateSurvival(Estimator):
         start: Labels = None,
         by: Labels = None,
         groups: Labels = None,
+        weights: Weights | None = None,
     ) -> Self:
         """Release the survival curve.
 
@@ -131,6 +133,9 @@ class PrivateSurvival(Estimator):
             Group of each person, one of `levels`. Private.
         groups : array (n,), optional
             Privacy unit of each follow-up, where a person has several. Private.
+        weights : Weights, optional
+            Survey weights of the follow-ups (`dpfda.records.weights`): each counts as its weight over
+            the largest, in numbers at risk too. Private.
 
         Returns
         -------
@@ -142,11 +147,11 @@ class PrivateSurvival(Estimator):
         ParameterError, DataError, BudgetError
             As `PrivateMean.fit`.
         """
-        prepared = self.prepare(time, event, start, by, groups)
+        prepared = self.prepare(time, event, start, by, groups, weights)
         self.release_ = prepared.plan.publish(prepared.total, self.paying())
         return self
 
-    def plan(self, n: int, late: bool = False) -> SurvivalPlan:
+    def plan(self, n: int, late: bool = False, max_weight: float | None = None) -> SurvivalPlan:
         """What `fit` would publish of n units, from public numbers alone. No data are read.
 
         Parameters
@@ -155,6 +160,8 @@ class PrivateSurvival(Estimator):
             Number of privacy units; where that is private, a number to expect.
         late : bool
             Whether beginnings are counted, as with `start`.
+        max_weight : float, optional
+            As in `dpfda.PrivateDensity.plan`.
 
         Raises
         ------
@@ -163,7 +170,8 @@ class PrivateSurvival(Estimator):
         """
         whole(n, "n", 2)
         named = self._named(flag(late, "late"), self.levels is not None)
-        return self._plan(n, None, named, "", planned=True)
+        plan = self._plan(n, None, named, "", planned=True)
+        return plan if max_weight is None else plan.weighted(max_weight)
 
     def _plan(
         self, count: int, groups: object, named: dict[str, object], coding: str, planned: bool = False
@@ -198,6 +206,7 @@ class PrivateSurvival(Estimator):
         start: Labels = None,
         by: Labels = None,
         groups: Labels = None,
+        weights: Weights | None = None,
     ) -> Prepared[SurvivalPlan, IntegerSum]:
         """Everything before the noise: read, check, count. The result is private."""
         self._checked()
@@ -233,9 +242,12 @@ class PrivateSurvival(Estimator):
             coding.refuse(offences, given)
         usable = ~np.any([*offences.values()], axis=0)
         codes, units = units_of(groups, count, invalid)
-        plan = self._plan(units, groups, named, "" if event is None else coding.words(invalid))
+        said = "" if event is None else coding.words(invalid)
+        plan = self._plan(usual_total(weights, units), groups, named, said)
+        plan = plan if weights is None else plan.weighted(check_weights(weights).largest)
+        counted = whole_weights(weights, count, invalid, EXPONENT)
         times = np.where(usable, times, 0.0)
-        found = _counted(plan.cells, times, ends, starts, member, usable, codes)
+        found = _counted(plan.cells, times, ends, starts, member, usable, codes, counted)
         return Prepared(plan, IntegerSum.of(found))
 
     def _levels(self, given: bool) -> list[object]:
@@ -255,14 +267,15 @@ def _late(starts: Floats | None, times: Floats) -> Flags:
 
 def _counted(
     cells: LifeCells, times: Floats, ends: Integers, starts: Floats | None, member: Integers,
-    usable: Flags, codes: Integers | None,
+    usable: Flags, codes: Integers | None, weights: Integers | None,
 ) -> list[int]:  # fmt: skip
     """Exact sums of all units' shares of the cells, in units of 2^-20."""
     shift = np.where(usable, member, 0) * cells.each
     index = shift + cells.ends(times, np.where(usable, ends, CENSORED))
     if starts is None:
-        return cell_weights(index, usable, codes, cells.size, EXPONENT)
+        return cell_weights(index, usable, codes, cells.size, EXPONENT, weights)
     begins = shift + cells.begins(np.where(usable, starts, 0.0))
     owners = np.arange(len(times)) if codes is None else codes
     both = np.concatenate([index, begins])
-    return cell_weights(both, np.tile(usable, 2), np.tile(owners, 2), cells.size, EXPONENT)
+    twice = None if weights is None else np.tile(weights, 2)
+    return cell_weights(both, np.tile(usable, 2), np.tile(owners, 2), cells.size, EXPONENT, twice)

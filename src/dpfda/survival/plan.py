@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -59,6 +59,10 @@ class SurvivalPlan(TriedPlan, TablePlan[ReleasedSurvival]):
     @property
     def noise_words(self) -> str:
         return f"life table: {self.table.described}"
+
+    def weighted(self, largest: float, **changed: Any) -> Self:
+        table = replace(self.table, public_size=None)
+        return super().weighted(largest, table=table, **changed)
 
     # What to expect.
 

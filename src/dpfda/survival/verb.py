@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from dpfda.command import options as o
-from dpfda.command.columns import by, read_by, read_labels
+from dpfda.command.columns import WEIGHTS, by, read_by, read_labels, read_weights, weights_taken
 from dpfda.command.declared import REQUIRED, Given, Option
 from dpfda.command.publishing import Publication
 from dpfda.command.reading import Reader, as_stated, ends
@@ -28,7 +28,7 @@ def _column(name: str, words: str, default: object = None) -> Option:
 class FollowUps(Reader["TableColumns"]):
     """Follow-ups, a row each."""
 
-    public: ClassVar[Sequence[str]] = ("domain", "by")
+    public: ClassVar[Sequence[str]] = ("domain", "by", "survey_weights")
 
     @property
     def options(self) -> Sequence[Option]:
@@ -44,7 +44,7 @@ class FollowUps(Reader["TableColumns"]):
                    "never read from the data. Who is followed beyond it counts as still followed there. "
                    "Example: --domain 0 1000", o.CURVE, tuple[str, str], REQUIRED,
                    sets=("domain_range",)),
-            o.X_LABEL, o.GROUPS, *o.NOTATION,
+            o.X_LABEL, o.GROUPS, WEIGHTS, *o.NOTATION,
         )  # fmt: skip
 
     def settings(self, given: Given) -> dict[str, object]:
@@ -63,7 +63,8 @@ class FollowUps(Reader["TableColumns"]):
 
         self._check_coding(given)
         with as_stated(given.file, given.decimal, given.na, given.invalid) as stated:
-            return read_columns(given.file, _named(given, NUMBERS), _named(given, LABELS), stated)
+            numbers = [*_named(given, NUMBERS), *(("weights", name) for name in _weights(given))]
+            return read_columns(given.file, numbers, _named(given, LABELS), stated)
 
     @staticmethod
     def _check_coding(given: Given) -> None:
@@ -73,11 +74,17 @@ class FollowUps(Reader["TableColumns"]):
         coding.checked(given.event is not None, given.invalid)
 
     def fit(self, estimator: Summary, table: TableColumns, given: Given) -> Fitted:
-        uses = [use for use, _ in _named(given, NUMBERS)]
-        return estimator.fit(**dict(zip(uses, table.numbers.T, strict=True)), **table.labels)
+        uses, columns = [use for use, _ in _named(given, NUMBERS)], table.numbers.T
+        weights = weights_taken(given, columns)
+        return estimator.fit(**dict(zip(uses, columns, strict=False)), **table.labels, **weights)
 
     def used(self, given: Given, table: TableColumns) -> list[str]:
-        return [column for _, column in _named(given, (*NUMBERS, *LABELS))]
+        return [*(column for _, column in _named(given, (*NUMBERS, *LABELS))), *_weights(given)]
+
+
+def _weights(given: Given) -> Sequence[str]:
+    """The column of weights, where one is named."""
+    return [*(read_weights(given) or ())[:1]]
 
 
 def _named(given: Given, uses: Sequence[str]) -> list[tuple[str, str]]:

@@ -55,6 +55,7 @@ OUT = o.output("out", "agreed.json", "The agreement.", True)
 LEFT_OUT = {
     "file", "groups", "decimal", "na", "dates", "id", "time", "value", "counts", "edges", "multiplier",
     "ledger", "dataset", "out", "csv", "plot", "as_json", "components", "difference_plot",
+    "survey_weights",
 }  # fmt: skip
 NOT_GIVEN = {"decimal": ".", "multiplier": 1}
 

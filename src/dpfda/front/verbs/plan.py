@@ -76,6 +76,7 @@ def _options(publication: Publication) -> list[Option]:
     public = [
         replace(known[name], panel=o.CURVE, default=None if name == "by" else known[name].default)
         for name in publication.reader.public
+        if name in known
     ]
     chosen = [
         replace(option, default=None) if name == "epsilon" else option

@@ -25,7 +25,7 @@ from dpfda.noise import BoxNoise, pure_budget
 def with_count(problem: Problem, design: Design) -> Design:
     """The design with the number of units as the last coordinate of its noise, if that is of a box.
 
-    problem: Under add/remove neighbours.
+    problem: Of neighbours whose numbers of units, or totals of their weights, differ by one at most.
     """
     if design.measurement is None or not isinstance(design.noise, BoxNoise):
         return design

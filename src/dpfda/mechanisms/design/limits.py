@@ -140,6 +140,23 @@ def least_error_of_any(problem: Problem, prior: Prior | None = None) -> float | 
     return float(chances @ risks) * problem.radius**2
 
 
+def least_share_of_box(scales: Floats, epsilon: float) -> float:
+    """Of the noise power of a box, what any pure mechanism has, if every mean is as likely as any other.
+
+    Given an output, no mean has a density above 1 / V, with V = integral of exp(-epsilon ceil(|h|)) >=
+    exp(-epsilon) M! times the product of 2 b_j, where |h| is at most one between neighbours: so it
+    spreads at least as a ball of volume V does, by r^2 M / (M + 2). The box has the sum of b_j^2 times
+    (M + 1) (M + 2) / 3.
+
+    scales: array (M,) of b_j.
+    """
+    cells = scales.size
+    volume = math.lgamma(cells + 1) + float(np.log(2 * scales).sum()) - epsilon
+    ball = cells / 2 * math.log(math.pi) - math.lgamma(cells / 2 + 1)
+    power = float(np.sum(scales**2)) * (cells + 1) * (cells + 2) / 3
+    return math.exp(2 * (volume - ball) / cells) * cells / (cells + 2) / power
+
+
 def told_at_most(variances: Floats, step: float, problem: Problem) -> float:
     """Most information that an output has about coefficients of these variances (K,)."""
     guarantee, shares = problem.guarantee, TRIED[:, None]

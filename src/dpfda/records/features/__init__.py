@@ -18,6 +18,7 @@ from dpfda.records.features.inputs import FeatureMap, InputBox, embedded, featur
 from dpfda.records.features.kernel import FourierFeatures, LandmarkFeatures
 from dpfda.records.features.linear import LinearFeatures
 from dpfda.records.features.quadratic import QuadraticFeatures
+from dpfda.records.features.roots import RootFeatures
 
 
 def features_from_json(entries: object) -> FeatureMap:
@@ -33,6 +34,8 @@ def features_from_json(entries: object) -> FeatureMap:
     if kind == "landmarks":
         parts = (frozen(array_from_json(written[name])) for name in ("landmarks", "matrix"))
         return LandmarkFeatures(kernel_from_json(written["kernel"]), *parts)
+    if kind == "roots":
+        return RootFeatures(features_from_json(mapping(written["features"])), number(written["power"]))
     raise StorageError(f"Unknown kind of features {kind!r}; update dpfda?")
 
 
@@ -48,6 +51,7 @@ __all__ = [
     "LandmarkFeatures",
     "LinearFeatures",
     "QuadraticFeatures",
+    "RootFeatures",
     "embedded",
     "feature_ball",
     "features_from_json",
