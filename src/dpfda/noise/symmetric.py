@@ -213,9 +213,7 @@ class SymmetricGaussianNoise(MatrixLaw):
 
     def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
         """Float draws (draws, M, M)."""
-        return filled(generator.standard_normal((draws, self.components)), self.size) * float(
-            self.scale
-        )
+        return filled(generator.standard_normal((draws, self.components)), self.size) * float(self.scale)
 
     def describe(self) -> str:
         """Say the law in words."""
