@@ -30,15 +30,15 @@ stated.
 
 **K-norm.** The law of density proportional to exp(-|z|), |z|^2 = sum_j (z_j / a_j)^2, in K coordinates
 is normal with variances 2 a_j^2 G for a gamma variable G of shape (K + 1) / 2, and G divides. A share
-draws its own G of shape (K + 1) / (2 m), and discrete Gaussian integers of variances a_j^2 (t + 2 G), t such
-that these are at least w = `LEAST`. Given all G of h shares, their sum lies in each coordinate within
-eta = 5 (h - 1) exp(-pi^2 w) of one discrete Gaussian of the added variances, as above with v >= w / 2,
-and that within 3 exp(-2 pi^2 w) of a normal density at the integers, by Poisson summation of its
+draws its own G of shape (K + 1) / (2 m), and discrete Gaussian integers of variances a_j^2 (t + 2 G), t
+such that these are at least w = `LEAST`. Given all G of h shares, their sum lies in each coordinate
+within eta = 5 (h - 1) exp(-pi^2 w) of one discrete Gaussian of the added variances, as above with v >=
+w / 2, and that within 3 exp(-2 pi^2 w) of a normal density at the integers, by Poisson summation of its
 constant. Both bounds are on logarithms, at all integers and for all G, so that they hold for the
-mixture: within kappa = K (eta + 3 exp(-2 pi^2 w)) the chances are f(x), the density of a normal variable
-of variances h t a_j^2, plus one of the law above, plus (h > m) what more of G gives. f(x) / f(x + d) <=
-exp |d|, as for the law above: what is added is independent. So the loss is |d| + 2 kappa, pure. With h <
-m the law without t is steeper near zero, and nothing is stated.
+mixture: within kappa = K (eta + 3 exp(-2 pi^2 w)) the chances are f(x), the density of a normal
+variable of variances h t a_j^2, plus one of the law above, plus (h > m) what more of G gives. f(x) /
+f(x + d) <= exp |d|, as for the law above: what is added is independent. So the loss is |d| + 2 kappa,
+pure. With h < m the law without t is steeper near zero, and nothing is stated.
 """
 
 from __future__ import annotations
@@ -338,7 +338,7 @@ def _k_norm_loss(
         raise unsuited(law, requested)
     with precision(PRECISION):
         share = (-(arb.pi() ** 2) * LEAST).exp()
-        kappa = law.components * (5 * (law.drawn - 1) * share + 3 * share**2)
+        kappa = law.components * (5 * law.drawn - 5 + 3 * share) * share
         return PureDP(_up(length + upper_end(2 * kappa)))
 
 
