@@ -296,8 +296,8 @@ person hands them over as curves on one grid, with the rate of whole curves.
 epsilon of about 1,000 errors still fall faster than their rate, from what bounds and shapes say alone;
 beyond 10,000 a mean of alpha 1 has no more than its {DENSE} points. Both bend the line down. The row
 below it is of {MANY:,} units that all have the mean as their curve, at {FINE} points and n epsilon
-of {SIGNALS[2]:,.0f} to {SIGNALS[-1]:,.0f}: their sum is that many times the sum of one, and is released as
-any. Noise and smoothing err by n epsilon alone, so that each error says for which n sampling has the
+of {SIGNALS[2]:,.0f} to {SIGNALS[-1]:,.0f}: their sum is that many times the sum of one, and released
+as any. Noise and smoothing err by n epsilon alone, so that each error says for which n sampling has the
 same: {reach} (alpha 1 and 2).
 """
     path.write_text(text, encoding="utf-8")
