@@ -372,7 +372,7 @@ def shared(
 
 def shared_symmetric(
     central: SymmetricNoise, honest: int, difference: OuterDifference, requested: Guarantee
-) -> SharedSymmetricNoise:
+) -> SharedSymmetricNoise | SharedSymmetricKNormNoise:
     """The same on symmetric matrices, in the Frobenius norm. Raises RefusedMechanismError."""
     pure = isinstance(requested, PureDP)
     if isinstance(central, SymmetricKNormNoise if pure else SymmetricGaussianNoise):

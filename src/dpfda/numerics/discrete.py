@@ -123,7 +123,7 @@ def _gamma(shape: Fraction) -> Callable[[int], arb]:
         pair = zip(uniforms.balls(bits), (part, 1 - part), strict=False)
         return [(uniform.log() / enclosed(exponent)).exp() for uniform, exponent in pair]
 
-    while part and not _decided(lambda bits: 1 - sum(powers(bits))):
+    while part and not _decided(lambda bits: 1 - sum(powers(bits), arb(0))):
         uniforms = _Uniforms(3)
 
     def value(bits: int) -> arb:
