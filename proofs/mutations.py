@@ -580,8 +580,8 @@ MUTATIONS = [
     (
         "a zero of discrete Gaussian numbers that counts twice",
         "src/dpfda/numerics/discrete.py",
-        "if taken and not (negative and not size):",
-        "if taken:",
+        "if kept[number] and not (negative and not size):",
+        "if kept[number]:",
         TIE,
     ),
     (

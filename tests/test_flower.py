@@ -12,7 +12,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from dpfda import Ledger, PrivateMean
+from dpfda import Ledger, PrivateMean, PrivateSurvival
 from dpfda.errors import BudgetError, CustodyError, MissingExtraError
 from dpfda.privacy.guarantees import ZeroConcentratedDP
 
@@ -102,7 +102,9 @@ def flower(monkeypatch):
     sys.modules.pop("dpfda.front.interop.flower", None)
 
 
-def started(flower, folder, approve=lambda words: "1-differential privacy" in words, ledgers=None):
+def started(
+    flower, folder, approve=lambda words: "1-differential privacy" in words, ledgers=None, made=None
+):
     """A grid of five nodes, each with its folder."""
 
     def site(context):
@@ -111,7 +113,8 @@ def started(flower, folder, approve=lambda words: "1-differential privacy" in wo
         records = np.full((UNITS + context.node, POINTS), 0.1 * context.node)
         ledger = None if ledgers is None else ledgers[context.node]
         name = f"clinic-{context.node}"
-        return flower.Site(name, own, lambda: records, approve, UNITS + context.node, ledger)
+        handed = records if made is None else made(len(records))
+        return flower.Site(name, own, lambda: handed, approve, UNITS + context.node, ledger)
 
     (folder / "lead").mkdir()
     return Grid(flower.client_app(site), [None] * 5)
@@ -126,6 +129,14 @@ def test_all_nodes_release_one_mean_in_two_rounds(flower, tmp_path):
     assert grid.refused == []
     # Nodes have used their keys, and the coordinator's cannot open a second time.
     assert "secret" not in (tmp_path / "site0" / "clinic-0.keys").read_text()
+
+
+def test_what_is_said_of_each_record_goes_along(flower, tmp_path):
+    grid = started(flower, tmp_path, made=lambda n: (np.full(n, 50.0), None, np.ones(n, dtype=bool)))
+    survival = PrivateSurvival(epsilon=1.0, domain=(0, 100))
+    release = flower.CustodyStrategy(survival, tmp_path / "lead").publish(grid)
+    assert grid.refused == []
+    assert release.shares.public_size == 5 * UNITS + 10
 
 
 @pytest.mark.parametrize("step", ["part", "answer"])

@@ -16,7 +16,13 @@ from dpfda.noise import (
 )
 from dpfda.noise.elliptical_forms import StudentForms
 from dpfda.noise.protocol import Law
-from dpfda.noise.shared import SharedGaussianNoise, SharedLaplaceNoise, SharedSymmetricNoise
+from dpfda.noise.shared import (
+    SharedGaussianNoise,
+    SharedKNormNoise,
+    SharedLaplaceNoise,
+    SharedSymmetricKNormNoise,
+    SharedSymmetricNoise,
+)
 from dpfda.noise.summed import SummedNoise
 from dpfda.noise.symmetric import SymmetricGaussianNoise, SymmetricKNormNoise
 from dpfda.noise.wishart import CoupledNoise, WishartDifferenceNoise
@@ -43,6 +49,8 @@ LAWS = {
     "normal in shares": SharedGaussianNoise(SCALES, 2, 2),
     "Laplace in shares": SharedLaplaceNoise(SCALES, 2, 2),
     "symmetric normal in shares": SharedSymmetricNoise(7, 10**6, 2, 2),
+    "block in shares": SharedKNormNoise(SCALES, 2, 2),
+    "symmetric block in shares": SharedSymmetricKNormNoise(7, 10**6, 2, 2),
 }
 DRAWN = {
     "few numbers in a box": "41986696d575bab8",
@@ -63,6 +71,8 @@ DRAWN = {
     "normal in shares": "c7c8570925b699c3",
     "Laplace in shares": "cf4bf0df9b15b6a8",
     "symmetric normal in shares": "2a61a80c140faa3d",
+    "block in shares": "7d315e407262ec71",
+    "symmetric block in shares": "5a7b6854bcc228d1",
 }
 
 

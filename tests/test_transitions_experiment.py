@@ -44,6 +44,15 @@ def test_the_rates_are_reached_without_knowing_the_smoothness(alpha: float) -> N
     assert transitions.kink_power(found) == pytest.approx(1 / (2 * alpha), abs=0.05)
 
 
+def test_where_privacy_begins_to_cost_moves_as_proved_beyond_the_first_sizes() -> None:
+    for alpha in transitions.ALPHAS:
+        many = transitions.kinks_of_many(transitions.some(ROWS, alpha=alpha, design="many"))[-4:]
+        assert transitions.kink_power(many) == pytest.approx(1 / (2 * alpha), abs=0.08)
+        first = transitions.kinks(transitions.some(ROWS, alpha=alpha, design="whole"), "epsilon")
+        turned = [(n, n * at**2) for n, at in first]
+        assert transitions.kink_power(turned) < 1 / (2 * alpha) - 0.1
+
+
 def test_privacy_is_free_for_enough_people_and_sets_the_error_for_few() -> None:
     for alpha in transitions.ALPHAS:
         whole = transitions.some(ROWS, alpha=alpha, design="whole", n=100_000.0)
@@ -56,5 +65,5 @@ def test_privacy_is_free_for_enough_people_and_sets_the_error_for_few() -> None:
 def test_a_quick_run_writes_its_table(tmp_path: Path) -> None:
     transitions.main(["--quick", "--results", str(tmp_path)])
     rows = transitions.read(tmp_path / "transitions.csv")
-    assert {row["design"] for row in rows} == {"whole", "common", "independent"}
+    assert {row["design"] for row in rows} == {"whole", "common", "independent", "many"}
     assert all(row["error"] > -0.01 for row in rows)

@@ -2,12 +2,14 @@
 
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations, combinations_with_replacement
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -434,9 +436,12 @@ main()
 PLACES = {
     "part, nothing used": ("Keys", "Keys.use_up", "pass"),
     "part, keys used": ("Keys", "Keys.use_up", "whole(*given)"),
+    "roll": ("Roll", "Roll.save", "pass"),
+    "roll, written": ("Roll", "Roll.save", "whole(*given)"),
     "answer, not bound": ("Kept", "Kept._bind", "pass"),
     "answer, bound": ("Kept", "Kept._bind", "whole(*given)"),
     "merge": ("Keys", "Keys.use_up", "pass"),
+    "merge, keys used": ("Keys", "Keys.use_up", "whole(*given)"),
 }
 
 
@@ -481,8 +486,13 @@ def test_processes_that_are_killed_at_every_step(tmp_path, monkeypatch):
     assert (lost.exit_code, "were used" in lost.stderr) == (2, True)
     # d is too late for the roll.
     called = ["roll", "a.part", "b.part", "c.part", *agreed, *lead, "--out", "roll.json"]
-    done = run(*called)
+    # The coordinator is killed before its roll is written, and behind: it calls the same one again.
+    killed("roll", *called)
+    killed("roll, written", *called)
+    first = Path("roll.json").read_bytes()
+    done = run(*called, "--overwrite")
     assert done.exit_code == 0, done.output
+    assert Path("roll.json").read_bytes() == first
     assert "in:  a, b, c\nout: d, e\n" in done.stdout
     # a is killed before it is bound, b behind it; both answer again. e lost its part, and still answers.
     killed("answer, not bound", *step("a", "answer", "roll.json"))
@@ -499,6 +509,13 @@ def test_processes_that_are_killed_at_every_step(tmp_path, monkeypatch):
             assert "answers of at least 3 custodians must be there" in " ".join(few.stderr.split())
     merged += [*(f"{name}.answer" for name in "abe"), *agreed, *lead, "--out", "fa.json"]
     killed("merge", *merged)
+    # Behind its keys the release is lost: another opening would be a second one.
+    spare = [*merged[:-2], "--out", "lost.json"]
+    spare[spare.index("registry.keys")] = shutil.copy("registry.keys", "spare.keys")
+    killed("merge, keys used", *spare)
+    lost = run(*spare)
+    assert (lost.exit_code, "were used" in lost.stderr) == (2, True)
+    assert not Path("lost.json").exists()
     done = run(*merged)
     assert done.exit_code == 0, done.output
     assert load("fa.json").count == 30

@@ -13,7 +13,7 @@ from dpfda.covariance.deviations import outer_sum
 from dpfda.covariance.plan import CovariancePlan
 from dpfda.covariance.publish import Stage, release_covariance, released_count
 from dpfda.covariance.release import ReleasedCovariance
-from dpfda.noise.shared import SharedSymmetricNoise
+from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Integers
 from dpfda.numerics.errors import ParameterError
@@ -119,7 +119,7 @@ class PooledCovariance(PooledSum):
     ) -> ReleasedCovariance:
         _, certificate = self.sharing.opened(total, law, read_ledger(ledger))
         stage = self._stage(float(size), self.plan)
-        return release_covariance(total, stage, certificate, cast("SharedSymmetricNoise", law))
+        return release_covariance(total, stage, certificate, cast("SymmetricNoise", law))
 
     def _stage(self, divisor: float | NoisyCount, plan: CovariancePlan) -> Stage:
         return Stage(plan, divisor, np.asarray(plan.center), None)

@@ -20,7 +20,6 @@ from dpfda.covariance.design import nearest_positive
 from dpfda.covariance.plan import MOMENTS, CovariancePlan, variance_noise
 from dpfda.covariance.release import ReleasedCovariance
 from dpfda.noise import KNormNoise
-from dpfda.noise.shared import SharedSymmetricNoise
 from dpfda.noise.subspaces import DIRECTION_BITS, draw_direction
 from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.aggregate import IntegerSum
@@ -104,7 +103,7 @@ class Stage:
 
 
 def release_covariance(
-    total: IntegerSum, stage: Stage, certificate: Certificate, shared: SharedSymmetricNoise | None = None
+    total: IntegerSum, stage: Stage, certificate: Certificate, shared: SymmetricNoise | None = None
 ) -> ReleasedCovariance:
     """Add noise to a sum of outer products and wrap it. The ledger has been charged.
 
@@ -116,7 +115,7 @@ def release_covariance(
     stage : Stage
     certificate : Certificate
         Of the whole release, as it was charged.
-    shared : SharedSymmetricNoise, optional
+    shared : SymmetricNoise, optional
         The law of the noise that is in the sum; none is drawn then.
     """
     plan = stage.plan

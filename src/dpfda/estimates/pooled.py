@@ -39,7 +39,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -222,6 +222,15 @@ class PooledMean:
         """Integrals (C, N) over cells, weighted by the density of times, of curves on the grid."""
         weighted = self.near * (self.times / self.times.size)[:, None]
         return np.asarray(weighted.reshape(self.cells, INSIDE, -1).sum(axis=1))
+
+    @property
+    def measured(self) -> tuple[CurveModel, Floats]:
+        """What the contrasts (C,) see of the mean, with the noise and all of the sampling, and they."""
+        posterior, _, sampling = self._settled
+        errors = posterior.model.noise
+        assert isinstance(errors, Contrasts)  # noqa: S101
+        model = self._model(self.forms, replace(errors, sampling=sampling))
+        return model, posterior.noisy * posterior.model.deviations
 
     @cached_property
     def _settled(self) -> tuple[CurvePosterior, Floats, Floats]:

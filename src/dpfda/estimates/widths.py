@@ -124,7 +124,7 @@ class Widths:
         generator = np.random.Generator(np.random.Philox(key=1))
         apart = apart + generator.standard_normal((len(apart), root.shape[1])) @ root[self.looked_at].T
         half, line = spread([apart], level, simultaneous), self.posterior.line
-        times, cells = self.posterior.model.times, self.posterior.model.resolution
+        times, cells = self.posterior.model.times, self.cells
         factors = np.where(_outside(line.size, cells), OF_SEEN_OUTSIDE, OF_SEEN)
         half = factors * np.interp(times, times[self.looked_at], half)
         return np.asarray(half + OF_BENDS * differences(line, cells, 2))

@@ -21,12 +21,14 @@ from dpfda.spine.arguments import Columns
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.pooled import PooledSum, one_sum
 from dpfda.spine.written import estimator_from
+from dpfda.survival.estimator import PrivateSurvival
 
 SUMMARIES: dict[str, type[Estimator]] = {
     "mean": PrivateMean,
     "density": PrivateDensity,
     "covariance": PrivateCovariance,
     "comparison": PrivateComparison,
+    "survival": PrivateSurvival,
 }
 # A released count is counted in units of at most this.
 COUNTED = 2**40

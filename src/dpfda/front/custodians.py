@@ -52,6 +52,7 @@ from dpfda.releases.base import Release
 from dpfda.spine.arguments import Columns, Labels, Records
 from dpfda.spine.estimator import Estimator, read_ledger
 from dpfda.spine.pooled import PooledSum
+from dpfda.spine.pooled_tables import PooledTable
 from dpfda.spine.written import estimator_from, written_parameters
 
 __all__ = [
@@ -73,8 +74,9 @@ def agree(
 
     Parameters
     ----------
-    estimator : PrivateMean, PrivateDensity, PrivateCovariance or PrivateComparison
-        What is to be released. Under replace-one neighbours the number of units is that of the cards.
+    estimator : PrivateMean, PrivateDensity, PrivateCovariance, PrivateComparison or PrivateSurvival
+        What is to be released; curves seen at a few times each with missing="pooled". Under replace-one
+        neighbours the number of units is that of the cards.
     custodians : sequence of Card
         With the number of units, under replace-one neighbours.
     coordinator : Keys
@@ -126,6 +128,8 @@ def agree(
     check_weights(asked, [card.name for card in custodians], noise)
     check_weighed(names[0], size, asked)
     made = pooled(estimator, planned_size(size, custodians, asked), columns)
+    if asked and isinstance(made, PooledTable):
+        raise ParameterError("weights", "be left out for observations that are pooled", "weights")
     if made.thresholds:
         raise ParameterError(
             "mechanism", "have no thresholds, which need the exact total", shown(estimator.mechanism)

@@ -14,7 +14,7 @@ from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Search, read_bounds
 from dpfda.mean.pooled import PooledMean
 from dpfda.mean.public_curves import read_public_curves
-from dpfda.mean.sparse import plan_pooled, prepare_pooled
+from dpfda.mean.sparse import plan_pooled, pooled_table, prepare_pooled
 from dpfda.mean.spread import both_plans, check_share, publish_both
 from dpfda.mean.spread_release import MeanAndVariance
 from dpfda.mean.staged import StagedPlans, fit_staged, staged_plan, strategy_of
@@ -52,6 +52,7 @@ from dpfda.spine.curves import POINTS, is_pooled, public_basis, read_curves, uni
 from dpfda.spine.embedding import own_fit
 from dpfda.spine.estimator import warn_of_labels
 from dpfda.spine.pooled_curves import PooledPlan, refuse_pooled
+from dpfda.spine.pooled_tables import PooledTable
 from dpfda.spine.settings import Reading, Settings
 from dpfda.spine.sums import Readable, Summation, Summed, matrix_on
 
@@ -362,14 +363,13 @@ class PrivateMean(InBlocks):
         if self.variance is not None:
             raise ParameterError("variance", f"be None {where}", shown(self.variance))
 
-    def pooled(self, n: int, columns: Columns = POINTS) -> PooledMean:
+    def pooled(self, n: int, columns: Columns = POINTS) -> PooledMean | PooledTable:
         """The sum as several holders make it, for n units of all of them; see `PooledSum`."""
         self.check_road("pooled")
         self._refuse_more("for one sum of several holders")
         plan = self.plan(n, columns)
         if isinstance(plan, PooledPlan):
-            words = "be 'refuse' or 'complete' for one sum of several holders"
-            raise ParameterError("missing", words, "'pooled'")
+            return pooled_table(self, plan)
         if isinstance(plan, StagedPlans):
             raise plan.strategy.refusal("one sum of several holders")
         return PooledMean(self.settings, Summation.of(plan))

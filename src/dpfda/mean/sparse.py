@@ -12,6 +12,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.publication import Prepared
 from dpfda.records.observations import CORNERS
+from dpfda.spine.arguments import Labels, Records
 from dpfda.spine.choices import check_choices
 from dpfda.spine.embedding import embedding_of
 from dpfda.spine.pooled_curves import (
@@ -22,6 +23,7 @@ from dpfda.spine.pooled_curves import (
     pooled_plan,
     two_bounds,
 )
+from dpfda.spine.pooled_tables import PooledTable
 
 REMEDY = "For the estimate that fills each person's gaps first: missing='complete'."
 
@@ -65,6 +67,22 @@ def plan_pooled(estimator: InBlocks, n: int) -> PooledPlan:
         estimator.asked(), n, settings=settings, noise=noise,
         unit=settings.unit.called(None), ends=planned_ends(settings), bounds=bounds, planned=True,
     )  # fmt: skip
+
+
+def pooled_table(estimator: InBlocks, plan: PooledPlan) -> PooledTable:
+    """The same table as a sum of several holders, on the cells of a plan for all of their units."""
+    settings, (start, end) = estimator.settings, plan.ends
+    cells = CellGrid.regular(plan.table.cells // CORNERS, plan.ends)
+
+    def counted(X: Records, groups: Labels, y: Labels) -> tuple[list[int], int]:
+        with np.errstate(all="ignore"):
+            found, ends, _ = pooled_observations(settings, X, groups)
+            if ends != plan.ends:
+                raise ParameterError("X", f"be on the domain {start:g} to {end:g} of all", "another")
+            return found.shares(cells, plan.bounds, UNIT), found.units
+
+    made = [cells.to_json(), [float(end).hex() for end in plan.bounds]]
+    return PooledTable(settings, plan, {"reading": settings.reading.invalid, "integers": made}, counted)
 
 
 def _asked(estimator: InBlocks) -> tuple[tuple[float, float], str]:

@@ -27,23 +27,45 @@ the smallest scale (Kairouz, Liu & Steinke 2021, Theorem 9).
 exp(-1/b). m of them are one of probabilities proportional to exp(-|x| / b): the loss is sum_j |d_j| /
 b_j without a gap, and with h > m no more, since what is added is independent. With h < m nothing is
 stated.
+
+**K-norm.** The law of density proportional to exp(-|z|), |z|^2 = sum_j (z_j / a_j)^2, in K coordinates
+is normal with variances 2 a_j^2 G for a gamma variable G of shape (K + 1) / 2, and G divides. A share
+draws its own G of shape (K + 1) / (2 m), and discrete Gaussian integers of variances a_j^2 (t + 2 G), t
+such that these are at least w = `LEAST`. Given all G of h shares, their sum lies in each coordinate
+within eta = 5 (h - 1) exp(-pi^2 w) of one discrete Gaussian of the added variances, as above with v >=
+w / 2, and that within 3 exp(-2 pi^2 w) of a normal density at the integers, by Poisson summation of its
+constant. Both bounds are on logarithms, at all integers and for all G, so that they hold for the
+mixture: within kappa = K (eta + 3 exp(-2 pi^2 w)) the chances are f(x), the density of a normal
+variable of variances h t a_j^2, plus one of the law above, plus (h > m) what more of G gives. f(x) /
+f(x + d) <= exp |d|, as for the law above: what is added is independent. So the loss is |d| + 2 kappa,
+pure. With h < m the law without t is steeper near zero, and nothing is stated.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, cast
+from typing import ClassVar, TypeVar, cast
 
 import numpy as np
 from flint import arb
 
 from dpfda.noise.blocks import KNormNoise
+from dpfda.noise.bodies import BoxNoise, EllipsoidNoise
 from dpfda.noise.gaussian import GaussianNoise
+from dpfda.noise.mixtures import NoiseMixture, factor, one_factor
 from dpfda.noise.protocol import AnyNorm, NoiseLaw, ScaledLaw, Width, check_positive, unsuited
-from dpfda.noise.symmetric import OuterDifference, SymmetricGaussianNoise, SymmetricNoise
+from dpfda.noise.symmetric import (
+    MatrixLaw,
+    OuterDifference,
+    SymmetricGaussianNoise,
+    SymmetricKNormNoise,
+    SymmetricNoise,
+    filled,
+)
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.discrete import discrete_gaussians, polyas
+from dpfda.numerics.discrete import discrete_gaussians, gamma_gaussians, polyas
 from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.numerics.exactness import enclosed, precision, upper_end
 from dpfda.privacy.composition import gaussian_delta
@@ -54,6 +76,8 @@ from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConce
 TAIL = Fraction(1, 2**20)
 # Scales are raised by 2^-k, the largest of these k that will do, where the gap asks for it.
 STEPS = range(24, 5, -1)
+# Variance that every integer of a share of K-norm noise has at least.
+LEAST = 64
 
 
 @dataclass(frozen=True)
@@ -67,6 +91,7 @@ class InShares(ScaledLaw):
 
     honest: int
     drawn: int
+    central: ClassVar[str]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -80,10 +105,9 @@ class InShares(ScaledLaw):
         return [sum(each) for each in zip(*(self.share() for _ in range(self.drawn)), strict=True)]
 
     def describe(self) -> str:
-        central = "Gaussian" if isinstance(self, SharedGaussianNoise) else "Laplace"
         return (
-            f"discrete {central} noise on {self.components} coefficients, in {self.drawn} shares of "
-            f"which {self.honest} keep the guarantee"
+            f"discrete {self.central} noise on {self.components} coefficients, in {self.drawn} shares "
+            f"of which {self.honest} keep the guarantee"
         )
 
 
@@ -92,6 +116,7 @@ class SharedGaussianNoise(InShares):
     """Sums of discrete Gaussian shares of variances s_j^2 / honest."""
 
     law: ClassVar[str] = "shared-gaussian"
+    central: ClassVar[str] = "Gaussian"
 
     def share(self) -> list[int]:
         return discrete_gaussians([Fraction(scale**2, self.honest) for scale in self.scales])
@@ -151,16 +176,12 @@ def _with_gap(
 
 
 @dataclass(frozen=True)
-class SharedSymmetricNoise(SymmetricGaussianNoise):
-    """Sums of discrete Gaussian shares on a symmetric matrix.
-
-    Of variance s^2 / honest on the diagonal, and half of that off it.
-    """
+class SymmetricShares(MatrixLaw):
+    """What noise in shares on symmetric matrices has in common; fields as in `InShares`."""
 
     honest: int
     drawn: int
-    law: ClassVar[str] = "shared-symmetric-gaussian"
-    # It is not asked for by a name of its own.
+    # They are not asked for by a name of their own.
     mechanism: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
@@ -168,20 +189,17 @@ class SharedSymmetricNoise(SymmetricGaussianNoise):
         check_positive("honest and drawn", (self.honest, self.drawn))
 
     @property
-    def power(self) -> float:
-        return float(self.scale) ** 2 * self.drawn / self.honest
+    def squares(self) -> list[Fraction]:
+        """Of the scale, for the entries of the lower triangle: half of it off the diagonal."""
+        places = zip(*np.tril_indices(self.size), strict=True)
+        return [Fraction(self.scale**2, 1 if i == j else 2) for i, j in places]
 
     def share(self) -> list[int]:
         """One exact draw of one party's share, from the operating system's entropy."""
-        whole, half = (Fraction(self.scale**2, k * self.honest) for k in (1, 2))
-        places = zip(*np.tril_indices(self.size), strict=True)
-        return discrete_gaussians([whole if i == j else half for i, j in places])
+        raise NotImplementedError
 
-    def draw(self) -> list[int]:
+    def _all(self) -> list[int]:
         return [sum(each) for each in zip(*(self.share() for _ in range(self.drawn)), strict=True)]
-
-    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
-        return np.asarray(super().simulate(generator, draws) * (self.drawn / self.honest) ** 0.5)
 
     def describe(self) -> str:
         return (
@@ -189,12 +207,61 @@ class SharedSymmetricNoise(SymmetricGaussianNoise):
             "guarantee"
         )
 
+    def loss(self, requested: Guarantee) -> None:
+        return None
+
+
+@dataclass(frozen=True)
+class SharedSymmetricNoise(SymmetricShares, SymmetricGaussianNoise):
+    """Sums of discrete Gaussian shares on a symmetric matrix.
+
+    Of variance s^2 / honest on the diagonal, and half of that off it.
+    """
+
+    law: ClassVar[str] = "shared-symmetric-gaussian"
+
+    @property
+    def power(self) -> float:
+        return float(self.scale) ** 2 * self.drawn / self.honest
+
+    def share(self) -> list[int]:
+        return discrete_gaussians([square / self.honest for square in self.squares])
+
+    def draw(self) -> list[int]:
+        return self._all()
+
+    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
+        return np.asarray(super().simulate(generator, draws) * (self.drawn / self.honest) ** 0.5)
+
     def achieved(self, difference: OuterDifference, requested: Guarantee) -> Guarantee:  # type: ignore[override]
         square = Fraction(difference.frobenius_square, self.scale**2)
         return _with_gap(self, square, Fraction(self.scale**2, 2 * self.honest), requested)
 
-    def loss(self, requested: Guarantee) -> None:
-        return None
+
+@dataclass(frozen=True)
+class SharedSymmetricKNormNoise(SymmetricShares, SymmetricKNormNoise):
+    """Sums of K-norm shares on a symmetric matrix, in the Frobenius norm: pure epsilon."""
+
+    law: ClassVar[str] = "shared-symmetric-k-norm"
+
+    @property
+    def power(self) -> float:
+        return float(self.scale) ** 2 * (self.components + 1) * self.drawn / self.honest
+
+    def share(self) -> list[int]:
+        return _k_norm_share(self.squares, self.honest)
+
+    def draw(self) -> list[int]:
+        return self._all()
+
+    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
+        shape = (self.components + 1) * self.drawn / (2 * self.honest)
+        mixing = np.sqrt(2 * generator.standard_gamma(shape, size=(draws, 1)))
+        normal = generator.standard_normal((draws, self.components)) * mixing
+        return filled(normal, self.size) * float(self.scale)
+
+    def achieved(self, difference: OuterDifference, requested: Guarantee) -> PureDP:
+        return _k_norm_loss(self, difference.frobenius / self.scale, requested)
 
 
 @dataclass(frozen=True)
@@ -202,6 +269,7 @@ class SharedLaplaceNoise(InShares):
     """Sums of Polya shares of shape 1 / honest: differences of negative binomial numbers."""
 
     law: ClassVar[str] = "shared-laplace"
+    central: ClassVar[str] = "Laplace"
 
     def share(self) -> list[int]:
         return polyas(self.scales, self.honest)
@@ -224,43 +292,100 @@ class SharedLaplaceNoise(InShares):
         return _laplace(self.scales).achieved(norm, width, requested)
 
 
+@dataclass(frozen=True)
+class SharedKNormNoise(InShares):
+    """Sums of K-norm shares: of density exp(-(sum_j z_j^2 / a_j^2)^(1/2)) where all are honest."""
+
+    law: ClassVar[str] = "shared-k-norm"
+    central: ClassVar[str] = "K-norm"
+
+    def share(self) -> list[int]:
+        return _k_norm_share([Fraction(scale**2) for scale in self.scales], self.honest)
+
+    def draw(self) -> list[int]:
+        return self._all()
+
+    @property
+    def shape(self) -> float:
+        """Of the gamma variable that all shares have together."""
+        return (self.components + 1) * self.drawn / (2 * self.honest)
+
+    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
+        mixing = np.sqrt(2 * generator.standard_gamma(self.shape, size=(draws, 1)))
+        return np.asarray(generator.standard_normal((draws, self.components)) * mixing * self.sizes)
+
+    def variances(self) -> Floats:
+        return np.asarray(2 * self.shape * self.sizes**2)
+
+    def mixture(self) -> NoiseMixture:
+        return one_factor(self.sizes, factor(self.components, self.shape, 2.0))
+
+    def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> PureDP:
+        loss = EllipsoidNoise(self.scales).achieved(norm, width, PureDP(Fraction(1)))
+        return _k_norm_loss(self, cast("PureDP", loss).epsilon, requested)
+
+
+def _k_norm_share(squares: list[Fraction], honest: int) -> list[int]:
+    shape = Fraction(len(squares) + 1, 2 * honest)
+    return gamma_gaussians(squares, LEAST / min(squares), shape)
+
+
+def _k_norm_loss(
+    law: SharedKNormNoise | SharedSymmetricKNormNoise, length: Fraction, requested: Guarantee
+) -> PureDP:
+    """What K-norm shares give; length: of the longest difference, in the norm of the law."""
+    if not isinstance(requested, PureDP) or law.drawn < law.honest:
+        raise unsuited(law, requested)
+    with precision(PRECISION):
+        share = (-(arb.pi() ** 2) * LEAST).exp()
+        kappa = law.components * (5 * law.drawn - 5 + 3 * share) * share
+        return PureDP(_up(length + upper_end(2 * kappa)))
+
+
 def shared(
     central: NoiseLaw, honest: int, norm: AnyNorm, width: Width, requested: Guarantee
-) -> SharedGaussianNoise | SharedLaplaceNoise:
-    """The law in shares of which `honest` have the guarantee, with the scales of a central law.
+) -> SharedGaussianNoise | SharedLaplaceNoise | SharedKNormNoise:
+    """The law in shares of which `honest` have the guarantee, in the place of a central law.
 
-    Raises RefusedMechanismError if the central law is neither Gaussian nor of independent Laplace
-    variables, or the gap leaves no scale of at most 1.05 times its variance.
+    Gaussian and Laplace noise have its scales, and one block of K-norm noise. In the place of that of a
+    box, which is not known to divide, stands that of the ellipsoid around the box of least noise.
+    Raises RefusedMechanismError if the central law is another, or the gap leaves no scale of at most
+    1.05 times its variance.
     """
     if isinstance(central, GaussianNoise):
         gaussian = SharedGaussianNoise(central.scales, honest, honest)
         if not isinstance(requested, PureDP) and min(central.scales) ** 2 >= honest:
             return _raised(gaussian, norm, width, requested)
-    laplace = isinstance(central, KNormNoise) and central.components == len(central.block_sizes)
-    if laplace and isinstance(requested, PureDP):
-        return SharedLaplaceNoise(central.scales, honest, honest)  # type: ignore[attr-defined]
+    if isinstance(requested, PureDP):
+        laplace = isinstance(central, KNormNoise) and central.components == len(central.block_sizes)
+        if laplace:
+            return SharedLaplaceNoise(central.scales, honest, honest)  # type: ignore[attr-defined]
+        if scales := _ellipsoid(central, width, requested.epsilon):
+            return _raised(SharedKNormNoise(scales, honest, honest), norm, width, requested)
     raise RefusedMechanismError(
         "mechanism",
         "have noise that can be drawn in shares",
         central.describe(),
-        "Use 'gaussian' with rho or delta, or 'laplace' without.",
+        "Use 'gaussian' with rho or delta, or 'auto', 'knorm' or 'laplace' without.",
     )
 
 
 def shared_symmetric(
     central: SymmetricNoise, honest: int, difference: OuterDifference, requested: Guarantee
-) -> SharedSymmetricNoise:
-    """The same on symmetric matrices, for normal noise alone. Raises RefusedMechanismError."""
-    if isinstance(central, SymmetricGaussianNoise) and not isinstance(requested, PureDP):
+) -> SharedSymmetricNoise | SharedSymmetricKNormNoise:
+    """The same on symmetric matrices, in the Frobenius norm. Raises RefusedMechanismError."""
+    pure = isinstance(requested, PureDP)
+    if isinstance(central, SymmetricKNormNoise if pure else SymmetricGaussianNoise):
         for scale in _raises(central.scale):
-            made = SharedSymmetricNoise(central.size, scale, honest, honest)
+            kind = SharedSymmetricKNormNoise if pure else SharedSymmetricNoise
+            made = kind(central.size, scale, honest, honest)
             if within(made.achieved(difference, requested), requested):
                 return made
     raise RefusedMechanismError(
         "mechanism",
         "have noise that can be drawn in shares",
         central.describe(),
-        "Use 'gaussian' with rho or delta.",
+        "Use 'gaussian' with rho or delta, or 'knorm' without.",
     )
 
 
@@ -269,11 +394,29 @@ def _up(value: Fraction, bits: int = 128) -> Fraction:
     return Fraction(-(-value * 2**bits // 1), 2**bits)
 
 
-def _raised(
-    law: SharedGaussianNoise, norm: AnyNorm, width: Width, requested: Guarantee
-) -> SharedGaussianNoise:
+def _ellipsoid(central: NoiseLaw, width: Width, epsilon: Fraction) -> tuple[int, ...]:
+    """Scales of K-norm noise in the place of a central law; empty where none is known.
+
+    Around a box of half-widths D_j the ellipsoid with (sum_j D_j^2 / a_j^2)^(1/2) = epsilon that has the
+    least sum_j a_j^2 has a_j^2 = D_j sum_i D_i / epsilon^2.
+    """
+    if isinstance(central, BoxNoise) and isinstance(width, tuple):
+        total = sum(width)
+        squares = [max(each, 1) * total / epsilon**2 for each in width]
+        return tuple(math.ceil(root_at_least(square)) for square in squares)
+    if isinstance(central, EllipsoidNoise):
+        return central.scales
+    if isinstance(central, KNormNoise) and len(central.block_sizes) == 1:
+        return central.scales * central.components
+    return ()
+
+
+Raised = TypeVar("Raised", SharedGaussianNoise, SharedKNormNoise)
+
+
+def _raised(law: Raised, norm: AnyNorm, width: Width, requested: Guarantee) -> Raised:
     for scales in zip(*map(_raises, law.scales), strict=True):
-        made = SharedGaussianNoise(scales, law.honest, law.honest)
+        made = type(law)(scales, law.honest, law.honest)
         if within(made.achieved(norm, width, requested), requested):
             return made
     raise unsuited(law, requested)

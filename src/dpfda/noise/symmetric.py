@@ -163,7 +163,7 @@ class SymmetricKNormNoise(MatrixLaw):
         """Float draws (draws, M, M)."""
         mixing = np.sqrt(generator.chisquare(self.components + 1, size=(draws, 1)))
         normal = generator.standard_normal((draws, self.components))
-        return _filled(normal * mixing, self.size) * float(self.scale)
+        return filled(normal * mixing, self.size) * float(self.scale)
 
     def describe(self) -> str:
         """Say the law in words."""
@@ -213,9 +213,7 @@ class SymmetricGaussianNoise(MatrixLaw):
 
     def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
         """Float draws (draws, M, M)."""
-        return _filled(generator.standard_normal((draws, self.components)), self.size) * float(
-            self.scale
-        )
+        return filled(generator.standard_normal((draws, self.components)), self.size) * float(self.scale)
 
     def describe(self) -> str:
         """Say the law in words."""
@@ -306,7 +304,7 @@ def _deviations(a: Arithmetic[Real], scale: int, size: int, length: Real | None 
     return lambda places: a.where(diagonal[places], whole, aside)
 
 
-def _filled(coordinates: Floats, size: int) -> Floats:
+def filled(coordinates: Floats, size: int) -> Floats:
     """Orthonormal coordinates (draws, N) as symmetric matrices (draws, M, M)."""
     rows, columns = np.tril_indices(size)
     values = coordinates * np.where(rows == columns, 1.0, np.sqrt(0.5))

@@ -7,13 +7,22 @@ a comparison of such; no law passes through a float.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import lru_cache, partial
 
 from flint import arb
 
 from dpfda.numerics.drawing import Arithmetic, At, Places, Real, draw_array
-from dpfda.numerics.exactness import draw_rounded, enclosed, system_bits
+from dpfda.numerics.exactness import (
+    GUARD_BITS,
+    INITIAL_BITS,
+    draw_rounded,
+    enclosed,
+    precision,
+    system_bits,
+    uniform_ball,
+)
 
 
 def floors(numerators: Sequence[int], denominators: Sequence[int]) -> list[int]:
@@ -37,29 +46,120 @@ def discrete_gaussians(variances: Sequence[Fraction]) -> list[int]:
     Kamath & Steinke (2020), Algorithm 3. A bit of probability exp(-y) says whether an exponential
     variable exceeds y.
     """
-    drawn, open_places = [0] * len(variances), [*range(len(variances))]
-    while open_places:
-        scales = [math.isqrt(math.floor(variances[place])) + 1 for place in open_places]
-        sizes = floors(scales, [1] * len(scales))
+
+    def taken(places: Sequence[int], sizes: Sequence[int], scales: Sequence[int]) -> list[bool]:
         squares = [
             (size - variances[place] / scale) ** 2 / (2 * variances[place])
-            for place, size, scale in zip(open_places, sizes, scales, strict=True)
+            for place, size, scale in zip(places, sizes, scales, strict=True)
         ]
         # Where the exponent is 0 any number above 1 will do.
         exceeding = floors(
             [y.denominator for y in squares], [y.numerator or y.denominator for y in squares]
         )
-        signs, again = system_bits(len(sizes)), []
+        return [not y or most >= 1 for y, most in zip(squares, exceeding, strict=True)]
+
+    return _rejected([math.isqrt(math.floor(variance)) + 1 for variance in variances], taken)
+
+
+def _rejected(
+    scales: Sequence[int], taken: Callable[[Sequence[int], Sequence[int], Sequence[int]], list[bool]]
+) -> list[int]:
+    """Discrete Laplace numbers of these scales, each drawn again until `taken` takes its size."""
+    drawn, open_places = [0] * len(scales), [*range(len(scales))]
+    while open_places:
+        own = [scales[place] for place in open_places]
+        sizes = floors(own, [1] * len(own))
+        kept, signs, again = taken(open_places, sizes, own), system_bits(len(sizes)), []
         for number, (place, size) in enumerate(zip(open_places, sizes, strict=True)):
             negative = signs >> number & 1
-            taken = not squares[number] or exceeding[number] >= 1
             # Zero would count twice.
-            if taken and not (negative and not size):
+            if kept[number] and not (negative and not size):
                 drawn[place] = -size if negative else size
             else:
                 again.append(place)
         open_places = again
     return drawn
+
+
+def gamma_gaussians(squares: Sequence[Fraction], least: Fraction, shape: Fraction) -> list[int]:
+    """One draw of integers that are discrete Gaussians given one gamma variable G of this shape.
+
+    The variance of number j is squares[j] (least + 2 G), of which no bit is lost: it is a function of
+    uniforms, of which more bits are drawn until each comparison is decided.
+    """
+    gamma = _gamma(shape)
+
+    def variances(bits: int) -> list[arb]:
+        time = enclosed(least) + 2 * gamma(bits)
+        return [time * enclosed(square) for square in squares]
+
+    def taken(places: Sequence[int], sizes: Sequence[int], scales: Sequence[int]) -> list[bool]:
+        uniforms = _Uniforms(len(places))
+
+        def left(number: int, bits: int) -> arb:
+            variance = known(bits)[places[number]]
+            square = (sizes[number] - variance / scales[number]) ** 2 / (2 * variance)
+            return -uniforms.balls(bits)[number].log() - square
+
+        return [_decided(partial(left, number)) for number in range(len(places))]
+
+    known = lru_cache(maxsize=4)(variances)
+    with precision(INITIAL_BITS + GUARD_BITS):
+        # Any scale draws the same law; near the deviation most numbers are taken.
+        roots = [variance.sqrt().mid().floor().unique_fmpz() for variance in known(INITIAL_BITS)]
+    return _rejected([int(root or 0) + 1 for root in roots], taken)
+
+
+def _gamma(shape: Fraction) -> Callable[[int], arb]:
+    """A gamma variable of rational shape, as enclosures by the number of bits that are known of it.
+
+    Of a whole shape it is a sum of exponential variables. Of a shape f below 1 it is such a variable
+    times X / (X + Y), X = U^(1/f) and Y = V^(1/(1 - f)) drawn again until X + Y < 1 (Johnk 1964).
+    """
+    whole, part = divmod(shape, 1)
+    units, uniforms = _Uniforms(whole), _Uniforms(3)
+
+    def powers(bits: int) -> list[arb]:
+        pair = zip(uniforms.balls(bits), (part, 1 - part), strict=False)
+        return [(uniform.log() / enclosed(exponent)).exp() for uniform, exponent in pair]
+
+    while part and not _decided(lambda bits: 1 - sum(powers(bits), arb(0))):
+        uniforms = _Uniforms(3)
+
+    def value(bits: int) -> arb:
+        total = -sum((uniform.log() for uniform in units.balls(bits)), arb(0))
+        if part:
+            own, other = powers(bits)
+            total -= uniforms.balls(bits)[2].log() * own / (own + other)
+        return total
+
+    return value
+
+
+class _Uniforms:
+    """Uniform variables, each known by as many bits as were asked for so far."""
+
+    def __init__(self, count: int) -> None:
+        self._bits, self._numerators = INITIAL_BITS, [system_bits(INITIAL_BITS) for _ in range(count)]
+
+    def balls(self, bits: int) -> list[arb]:
+        """Enclosures of them, by this many bits or more."""
+        more = bits - self._bits
+        if more > 0:
+            self._numerators = [number << more | system_bits(more) for number in self._numerators]
+            self._bits = bits
+        return [uniform_ball(number, self._bits) for number in self._numerators]
+
+
+def _decided(value: Callable[[int], arb]) -> bool:
+    """Whether a function of uniforms is positive, by as many of their bits as that takes."""
+    bits = INITIAL_BITS
+    while True:
+        with precision(bits + GUARD_BITS):
+            ball = value(bits)
+            if ball > 0 or ball < 0:
+                return bool(ball > 0)
+        bits *= 2
 
 
 def polyas(scales: Sequence[int], parts: int) -> list[int]:

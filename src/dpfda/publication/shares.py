@@ -16,6 +16,7 @@ from dpfda.noise import NoiseLaw
 from dpfda.noise.protocol import AnyNorm, Width
 from dpfda.noise.shared import (
     SharedGaussianNoise,
+    SharedKNormNoise,
     SharedLaplaceNoise,
     shared,
     shared_symmetric,
@@ -32,7 +33,7 @@ from dpfda.publication.needed import times
 from dpfda.publication.paying import Paying
 from dpfda.publication.plan import Plan
 
-SharedLaw = SharedGaussianNoise | SharedLaplaceNoise
+SharedLaw = SharedGaussianNoise | SharedLaplaceNoise | SharedKNormNoise
 ONE = Fraction(1)
 
 

@@ -2,7 +2,8 @@
 
 Combining costs nothing. Default lines that know no more than bounds are one measurement, which is
 smoothed once: `dpfda.estimates.joint`. An average would keep what each line smoothed away, which is
-common to them.
+common to them. A mean of people who were each seen at a few times is part of such a measurement, with
+its noise and its own error of sampling, and of no average.
 
 Others, and files of earlier versions, are averages w f + (1 - w) g. w / (1 - w) is the ratio of the
 squared typical errors of g and of f, as their priors have them (the squared half-widths of their bands,
@@ -18,10 +19,11 @@ where no unit has records in both.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -45,6 +47,7 @@ from dpfda.releases.base import LEVEL
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.lines import MeanLine
+from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.views import Curve
 
 # Format of the mean itself; those derived from it know more, and have formats of their own.
@@ -62,7 +65,7 @@ class CombinedMean(Valued):
 
     Parameters
     ----------
-    first, second : ReleasedFunction or CombinedMean
+    first, second : ReleasedFunction, ReleasedPooledMean or CombinedMean
         Of one mean, on one domain, from different charges.
     certificate : Certificate
         Of both together.
@@ -75,8 +78,8 @@ class CombinedMean(Valued):
     FORMAT: ClassVar[str] = "dpfda-combined-mean"
     CALLED: ClassVar[str] = "combined mean"
 
-    first: MeanLine | CombinedMean
-    second: MeanLine | CombinedMean
+    first: Averaged
+    second: Averaged
     certificate: Certificate
     apart: bool | None = field(default=None, metadata=SAID.kept)
     jointly: bool | None = field(default=None, metadata=SAID.kept)
@@ -84,7 +87,7 @@ class CombinedMean(Valued):
     @classmethod
     def of(cls, first: Averaged, second: object, apart: bool = False) -> CombinedMean:
         """Combine two releases; see `ReleasedFunction.combined`."""
-        if not isinstance(second, (MeanLine, CombinedMean)):
+        if not isinstance(second, Averaged):
             raise ParameterError("other", "be a released mean curve", shown(second))
         apart = parameters.flag(apart, "apart")
         whole = _certificate(first, second, apart)
@@ -100,8 +103,9 @@ class CombinedMean(Valued):
         # Files of earlier versions may name a caveat once for each part.
         if (self.guarantee, joined_caveats(self.caveats)) != (whole.guarantee, whole.caveats):
             raise ParameterError("certificate", f"be {claim(whole)}", claim(self.certificate))
-        if self.jointly and not _joinable(self):
-            raise ParameterError("jointly", "be of default lines of means alone", "others")
+        if (self.jointly or self._has_sparse) and not _joinable(self):
+            words = "be default lines of means between bounds, of public numbers of units"
+            raise ParameterError("The parts of one estimate", words, "others")
 
     def _parts(self) -> list[Certificate]:
         """What its parts promise together: it stands for them where a file is held to its parts."""
@@ -110,7 +114,7 @@ class CombinedMean(Valued):
     @property
     def order(self) -> int:
         """Order of the derivative that the parts are of the mean."""
-        return self.first.order
+        return _order(self.first)
 
     @property
     def about(self) -> Mapping[str, object]:
@@ -139,18 +143,30 @@ class CombinedMean(Valued):
 
     @property
     def _lines_both(self) -> bool:
-        return all(leaf._is_line for leaf in _leaves(self))
+        return all(isinstance(leaf, MeanLine) and leaf._is_line for leaf in _leaves(self))
 
     @cached_property
     def _limits(self) -> tuple[float, float]:
         """Lowest and highest of the parts' public bounds."""
-        limits = [leaf.limits for leaf in _leaves(self) if leaf.limits is not None]
-        return min(float(low.min()) for low, _ in limits), max(float(high.max()) for _, high in limits)
+        limits = [limits for leaf in _leaves(self) if (limits := _limits_of(leaf)) is not None]
+        return min(float(np.min(low)) for low, _ in limits), max(float(np.max(e)) for _, e in limits)
 
     @cached_property
     def _widths(self) -> Widths:
         """The estimate from what all measured."""
         return joined([measured(leaf) for leaf in _leaves(self)], *self._limits)
+
+    def _half_widths(self, level: float, simultaneous: bool) -> Floats:
+        """Of the band around that estimate, in shares of the bounds on the common grid."""
+        if not self._has_sparse:
+            return self._widths.around_line(level, simultaneous)
+        # All places were seen, each in the mean of its cell, and all of sampling is in the noise.
+        points = self._widths.posterior.model.places.size
+        return self._widths.around_seen(level, simultaneous, np.zeros((points, 1)))
+
+    @property
+    def _has_sparse(self) -> bool:
+        return any(isinstance(leaf, ReleasedPooledMean) for leaf in _leaves(self))
 
     def _in_units(self, shares: Floats, at: Floats) -> Floats:
         """Shares of the bounds on the common grid, in the units of the data at points (k,)."""
@@ -167,7 +183,7 @@ class CombinedMean(Valued):
     def _around(self, at: Floats, asked: Asked) -> Band:
         line = self._values(at)
         if self.jointly:
-            half = self._in_units(self._widths.around_line(asked.level, asked.simultaneous), at)
+            half = self._in_units(self._half_widths(asked.level, asked.simultaneous), at)
             band = Band(at, line - half, line + half, asked.level, asked.simultaneous)
             low, high = (np.full(at.size, end) for end in self._limits)
             return settled(band, line, (low, high))
@@ -192,7 +208,10 @@ class CombinedMean(Valued):
         return f"mean curve from {_number(self)} releases"
 
     def _claims(self) -> tuple[Claim, ...]:
-        own, parts = _leaves(self)[0]._claims()[0], len(_leaves(self))
+        leaves, parts = _leaves(self), len(_leaves(self))
+        # Of a pooled mean the band is for the population, and then that of all is.
+        claims = [leaf._claims()[0] for leaf in leaves]
+        own = next((claim for claim in claims if claim.of == "population"), claims[0])
         where = "both" if parts == 2 else f"all {parts}"
         return (replace(own, holds=f"{own.holds}, if it is the same in {where}", seen=""),)
 
@@ -240,14 +259,24 @@ def _certificate(first: Averaged, second: Averaged, apart: bool) -> Certificate:
     return replace(made.fulfilled(achieved), caveats=joined_caveats(known))
 
 
-def measured(release: MeanLine) -> Measured:
-    """What a default line was estimated from."""
+def measured(release: Leaf) -> Measured:
+    """What a release was estimated from; of a pooled mean the error of sampling is in its noise."""
+    if isinstance(release, ReleasedPooledMean):
+        return Measured(*release._estimate.measured, math.inf)
     return Measured(release._curve_model, release._measured, release.count)
 
 
-def _leaves(*parts: Averaged) -> tuple[MeanLine, ...]:
+def _limits_of(leaf: Leaf) -> tuple[Any, Any] | None:
+    return leaf.bounds if isinstance(leaf, ReleasedPooledMean) else leaf.limits
+
+
+def _order(release: Averaged) -> int:
+    return 0 if isinstance(release, ReleasedPooledMean) else release.order
+
+
+def _leaves(*parts: Averaged) -> tuple[Leaf, ...]:
     """The releases that some were made of."""
-    found: list[MeanLine] = []
+    found: list[Leaf] = []
     for part in parts:
         found += _leaves(part.first, part.second) if isinstance(part, CombinedMean) else [part]
     return tuple(found)
@@ -264,12 +293,17 @@ def _joinable(*parts: Averaged) -> bool:
 
     A line that knows public curves, cycles or other groups, or a private number of units, is averaged.
     """
-    return all(
+    return all(map(_knows_bounds_alone, _leaves(*parts)))
+
+
+def _knows_bounds_alone(leaf: Leaf) -> bool:
+    if isinstance(leaf, ReleasedPooledMean):
+        return leaf.public_units is not None
+    return (
         leaf.FORMAT == PLAIN
         and isinstance(leaf.hierarchy, CurvePrior)
         and not (leaf.hierarchy.centers.size or leaf.hierarchy.periods)
         and not (leaf.order or isinstance(leaf.divisor, NoisyCount))
-        for leaf in _leaves(*parts)
     )
 
 
@@ -287,19 +321,20 @@ def _check_alike(first: Averaged, second: Averaged) -> None:
         raise ParameterError("other", "protect the same units", theirs)
     same = first.domain_range == second.domain_range
     standardized = [bool(each.about.get("standardized")) for each in (first, second)]
-    same = same and first.order == second.order and standardized[0] == standardized[1]
-    if not same or first._claims()[0].of != second._claims()[0].of:
+    same = same and _order(first) == _order(second) and standardized[0] == standardized[1]
+    of = {leaf._claims()[0].of for leaf in _leaves(first, second) if isinstance(leaf, MeanLine)}
+    if not same or len(of) > 1:
         words = "be of a mean on the same domain, in the same units, with a band for the same"
         raise ParameterError("other", words, "another")
 
 
 def _square(release: Averaged, line: bool) -> float:
-    """Squared error to be expected of a release, in squared units of the data."""
+    """Squared error to be expected of a release in an average, in squared units of the data."""
     if isinstance(release, CombinedMean):
         shares = release.share, 1 - release.share
         parts = zip(shares, (release.first, release.second), strict=True)
         return sum(share**2 * _square(part, line) for share, part in parts)
-    if line:
+    if line and isinstance(release, MeanLine):
         return (release.widths.typical_error * float(np.mean(release._scale))) ** 2
     band = release.band(LEVEL, points=release.grid_points)
     return float(np.mean((band.upper - band.lower) ** 2))
@@ -310,8 +345,10 @@ def _bound(first: Averaged, second: Averaged) -> dict[str, object]:
     return {"description": " and ".join(dict.fromkeys(said))}
 
 
-Averaged = MeanLine | CombinedMean
+Leaf = MeanLine | ReleasedPooledMean
+Averaged = Leaf | CombinedMean
+PARTS = file.part(MeanLine, ReleasedPooledMean, CombinedMean)
 CombinedMean.ENTRIES = {
-    "first": file.part(MeanLine, CombinedMean),
-    "second": file.part(MeanLine, CombinedMean),
+    "first": PARTS,
+    "second": PARTS,
 }

@@ -18,7 +18,7 @@ from dpfda.releases.bands import (
     make_credible_band,
 )
 from dpfda.releases.base import LEVEL, Release
-from dpfda.releases.combined import CombinedMean
+from dpfda.releases.combined import Averaged, CombinedMean
 from dpfda.releases.confidence import Variance, each_part, for_population
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.lines import WIGGLES, MeanLine, line_claim, misfit, posterior_claim, verdict
@@ -43,7 +43,7 @@ class ReleasedFunction(MeanLine):
     FORMAT: ClassVar[str] = "dpfda-release"
     CALLED: ClassVar[str] = "dpfda release"
 
-    def combined(self, other: ReleasedFunction | CombinedMean, apart: bool = False) -> CombinedMean:
+    def combined(self, other: Averaged, apart: bool = False) -> CombinedMean:
         """One mean from this release and another of it.
 
         Both are public, so it costs nothing. It is for a mean that is the same in both, such as last
@@ -53,7 +53,7 @@ class ReleasedFunction(MeanLine):
 
         Parameters
         ----------
-        other : ReleasedFunction or CombinedMean
+        other : ReleasedFunction, ReleasedPooledMean or CombinedMean
             On the same domain, of the same units, from another charge.
         apart : bool
             Whether no unit has records in both, as where each is a patient of one hospital alone. Then

@@ -98,6 +98,16 @@ class ReleasedPooledMean(Valued):
     def _values(self, at: Floats) -> Floats:
         return self._carried(self.bounds[0] + self._width * self._estimate.line)(at)
 
+    def combined(self, other: Any, apart: bool = False) -> Any:
+        """One mean from this release and another of it, of whole curves or again of a few times each.
+
+        As `ReleasedFunction.combined`, whose parameters it has; all parts must have public numbers of
+        units and be default lines between bounds.
+        """
+        from dpfda.releases.combined import CombinedMean
+
+        return CombinedMean.of(self, other, apart)
+
     def deviation(self, points: ArrayLike) -> Any:
         """Standard deviation of a value at a time, between people and within; noisy as the mean is."""
         return self._at(self._carried(self._width * np.sqrt(self._estimate.variance)), points)

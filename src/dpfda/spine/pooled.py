@@ -154,7 +154,7 @@ def one_sum(estimator: Any, road: str) -> OneSum:
     ParameterError
         If it is none, or its class has a `fit` of its own that this road would not hear.
     """
-    if not (hasattr(estimator, "pooled") and hasattr(estimator, "pooled_on")):
+    if not hasattr(estimator, road):
         words = "be a PrivateMean, a PrivateDensity, a PrivateCovariance or a PrivateComparison"
         raise ParameterError("estimator", words, shown(estimator))
     estimator.check_road(road)

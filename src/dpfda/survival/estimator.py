@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Self
 
 import numpy as np
@@ -19,10 +19,11 @@ from dpfda.records.containers import column_of
 from dpfda.records.labels import units_of
 from dpfda.records.points import cell_weights
 from dpfda.records.weights import Weights, check_weights, usual_total, whole_weights
-from dpfda.spine.arguments import Labels, Number, Payer, Place, Protected
+from dpfda.spine.arguments import Columns, Labels, Number, Payer, Place, Protected, Records
 from dpfda.spine.choices import check_choices
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.memberships import OTHER, members, none_of, public_labels
+from dpfda.spine.pooled_tables import PooledTable
 from dpfda.spine.settings import Reading
 from dpfda.survival.endings import Coding
 from dpfda.survival.plan import SurvivalPlan, survival_plan
@@ -210,9 +211,44 @@ class PrivateSurvival(Estimator):
     ) -> Prepared[SurvivalPlan, IntegerSum]:
         """Everything before the noise: read, check, count. The result is private."""
         self._checked()
+        named = self._named(start is not None, by is not None)
+        count_in, coding, count = self._read(time, event, start, by)
+        invalid = self.settings.reading.invalid
+        codes, units = units_of(groups, count, invalid)
+        said = "" if event is None else coding
+        plan = self._plan(usual_total(weights, units), groups, named, said)
+        plan = plan if weights is None else plan.weighted(check_weights(weights).largest)
+        counted = whole_weights(weights, count, invalid, EXPONENT)
+        return Prepared(plan, IntegerSum.of(count_in(plan.cells, codes, counted)))
+
+    def pooled(self, n: int, columns: Columns | None = None) -> PooledTable:
+        """The sum as several holders make it of `time`, with `event` as y; see `PooledSum`.
+
+        Of one group, all of whom are followed from the start of the domain.
+        """
+        self.check_road("pooled")
+        settings, named = self.settings, self._named(False, self.levels is not None)
+        if self.levels is not None or columns is not None:
+            raise ParameterError("levels", "be left out for one sum of several holders", "levels")
+        coding = Coding.of(self.causes, self.censored).checked(True, settings.reading.invalid)
+        plan = self._plan(n, None, named, coding.words(settings.reading.invalid), planned=True)
+
+        def counted(X: Records, groups: Labels, y: Labels) -> tuple[list[int], int]:
+            count_in, _, total = self._read(X, y, None, None)
+            codes, units = units_of(groups, total, settings.reading.invalid)
+            return count_in(plan.cells, codes), units
+
+        rule = [plan.cells.to_json(), coding.names]
+        return PooledTable(
+            settings, plan, {"reading": settings.reading.invalid, "integers": rule}, counted
+        )
+
+    def _read(
+        self, time: object, event: Labels, start: Labels, by: Labels
+    ) -> tuple[Callable[..., list[int]], str, int]:
+        """What counts the follow-ups in cells, given their units; words of the coding; their number."""
         invalid, given = self.settings.reading.invalid, event is not None
         coding = Coding.of(self.causes, self.censored).checked(given, invalid)
-        named = self._named(start is not None, by is not None)
         times = column_of(time, "time")[0]
         count = len(times)
         ends = np.zeros(count, dtype=np.int64) if event is None else coding.read(event)
@@ -241,14 +277,14 @@ class PrivateSurvival(Estimator):
         if invalid == "refuse":
             coding.refuse(offences, given)
         usable = ~np.any([*offences.values()], axis=0)
-        codes, units = units_of(groups, count, invalid)
-        said = "" if event is None else coding.words(invalid)
-        plan = self._plan(usual_total(weights, units), groups, named, said)
-        plan = plan if weights is None else plan.weighted(check_weights(weights).largest)
-        counted = whole_weights(weights, count, invalid, EXPONENT)
         times = np.where(usable, times, 0.0)
-        found = _counted(plan.cells, times, ends, starts, member, usable, codes, counted)
-        return Prepared(plan, IntegerSum.of(found))
+
+        def count_in(
+            cells: LifeCells, codes: Integers | None, weights: Integers | None = None
+        ) -> list[int]:
+            return _counted(cells, times, ends, starts, member, usable, codes, weights)
+
+        return count_in, coding.words(invalid), count
 
     def _levels(self, given: bool) -> list[object]:
         if given != (self.levels is not None):

@@ -41,8 +41,8 @@ class Site:
     folder : path
         Of its own, private: holds its keys. A new one for each release.
     records : callable
-        Without arguments: the records, or a pair of records and labels of their units. Private; called
-        when the part is made, in this process.
+        Without arguments: the records, or a tuple of what `dpfda.front.custodians.part` takes of them:
+        X, groups, y. Private; called when the part is made, in this process.
     approve : callable
         Takes the agreement in words, with its fingerprint. True if this is what was agreed on, and the
         fingerprint that of the other custodians: Flower's server could have put keys of its own in the
@@ -55,7 +55,7 @@ class Site:
 
     name: str
     folder: Path
-    records: Callable[[], Records | tuple[Records, Labels]]
+    records: Callable[[], Records | tuple[Records, Labels] | tuple[Records, Labels, Labels]]
     approve: Callable[[str], bool]
     units: int | None = None
     ledger: object = None
@@ -80,8 +80,8 @@ class Site:
             if not self.approve(custodians.words(agreement)):
                 raise CustodyError(f"{self.name} did not approve of the agreement. No part was made.")
             handed = self.records()
-            X, groups = handed if isinstance(handed, tuple) else (handed, None)
-            part = custodians.part(agreement, Keys.load(keys), X, groups, ledger=self.ledger)
+            said = handed if isinstance(handed, tuple) else (handed,)
+            part = custodians.part(agreement, Keys.load(keys), *said, ledger=self.ledger)
             part.save(made)
         elif step == "answer":
             agreement, roll = Agreement.load(folder / "agreed.json"), Roll.load(folder / "roll.json")
@@ -115,7 +115,8 @@ class CustodyStrategy(Strategy):  # type: ignore[misc]
 
     Parameters
     ----------
-    estimator : PrivateMean, PrivateDensity, PrivateCovariance or PrivateComparison
+    estimator : Estimator
+        As in `dpfda.front.custodians.agree`.
     folder : path
         Of the coordinator, private: holds its keys and all files. A new one for each release.
     columns, noise, colluding, threshold, weights

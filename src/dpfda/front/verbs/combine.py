@@ -36,6 +36,7 @@ def combine(
     from dpfda.command.files import check_outputs, opened
     from dpfda.releases.combined import CombinedMean
     from dpfda.releases.function import ReleasedFunction
+    from dpfda.releases.pooled_mean import ReleasedPooledMean
 
     if len(files) < 2:
         raise ParameterError("F.json", "be two releases or more", f"{len(files)}")
@@ -43,7 +44,7 @@ def combine(
     releases = []
     for file in files:
         release = opened(file)
-        if not isinstance(release, ReleasedFunction | CombinedMean):
+        if not isinstance(release, ReleasedFunction | ReleasedPooledMean | CombinedMean):
             raise ParameterError("F.json", "be released mean curves", release.CALLED)
         releases.append(release)
     first, second, *others = releases

@@ -14,8 +14,6 @@ from __future__ import annotations
 import secrets
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 from cryptography.exceptions import InvalidTag
@@ -28,46 +26,19 @@ from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import CustodyError
 from dpfda.publication.custody.agreements import Agreement
 from dpfda.publication.custody.canonical import verified
-from dpfda.publication.custody.keys import KEY_BYTES, Card, Keys, opened
-from dpfda.publication.custody.vanishing import Answer, Roll, Seeds, deal, opened_seeds
-from dpfda.releases.files import built, write_json
+from dpfda.publication.custody.keys import KEY_BYTES, Card, Keys
+from dpfda.publication.custody.vanishing import Answer, Roll, Sealed, Seeds, deal, opened_seeds
 
 # Every key is used for one stream or one message, so that a nonce of zeros is used once.
 _STREAM_NONCE, _SEAL_NONCE = bytes(16), bytes(12)
 TAG_BYTES = 16
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Part:
-    """What one custodian hands over: sealed for the coordinator, masked even for it, and signed.
+class Part(Sealed):
+    """The masked sum of one custodian: masked even for the coordinator."""
 
-    written: The file's content.
-    """
-
-    written: Json
     FORMAT: ClassVar[str] = "dpfda-custodian-part"
-
-    @property
-    def custodian(self) -> str:
-        """Who says to have made it."""
-        return str(self.written["custodian"])
-
-    def save(self, path: str | Path, overwrite: bool = False) -> Path:
-        """Write the file."""
-        return write_json(path, dict(self.written), overwrite)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Part:
-        """Read a part; what is in it is checked where it is joined with the others.
-
-        Raises StorageError if the file holds none.
-        """
-        part = cls(opened(path, cls.FORMAT, (1, 2)))
-        built(lambda: part.written["custodian"], path)
-        return part
-
-    def __repr__(self) -> str:
-        return f"Part({self.custodian!r}, content sealed)"
+    VERSIONS: ClassVar[tuple[int, ...]] = (1, 2)
 
 
 def masked(agreement: Agreement, keys: Keys, total: IntegerSum) -> Part:

@@ -167,14 +167,15 @@ class Roll:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Answer:
-    """Shares that a custodian opens for one roll, sealed for the coordinator and signed.
+class Sealed:
+    """What one custodian hands over, sealed for the coordinator and signed.
 
     written: The file's content.
     """
 
     written: Json
-    FORMAT: ClassVar[str] = "dpfda-custodian-answer"
+    FORMAT: ClassVar[str]
+    VERSIONS: ClassVar[tuple[int, ...]] = (1,)
 
     @property
     def custodian(self) -> str:
@@ -187,13 +188,19 @@ class Answer:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read an answer; it is checked where it is used. Raises StorageError if the file holds none."""
-        answer = cls(opened(path, cls.FORMAT))
-        built(lambda: answer.written["custodian"], path)
-        return answer
+        """Read the file, to be checked where it is used. Raises StorageError if it is none."""
+        made = cls(opened(path, cls.FORMAT, cls.VERSIONS))
+        built(lambda: made.written["custodian"], path)
+        return made
 
     def __repr__(self) -> str:
-        return f"Answer({self.custodian!r}, content sealed)"
+        return f"{type(self).__name__}({self.custodian!r}, content sealed)"
+
+
+class Answer(Sealed):
+    """Shares that a custodian opens for one roll."""
+
+    FORMAT: ClassVar[str] = "dpfda-custodian-answer"
 
 
 class Kept:
