@@ -37,6 +37,12 @@ def exact(total):
     return exact_totals(total), total.count_with_noise(0, 1)
 
 
+def dealt(parts):
+    """Rows as Spark deals them: whole persons, one after another, in the order of their days."""
+    rows = np.argsort(WHO, kind="stable")
+    return [rows[k == WHO[rows] % parts] for k in range(parts)]
+
+
 def whole(pool, groups=None):
     return exact(pool.total(RECORDS, groups))
 
@@ -63,9 +69,9 @@ def test_batches_of_partitions_give_the_integers_of_one_fit(bounds, batch):
 def test_persons_are_averaged_in_the_order_of_their_rows():
     pool = pool_of(mean(), COLUMNS, True)
     adder = Adder(pool, POINTS, True)
-    dealt = [np.flatnonzero(k == WHO % 3) for k in range(3)]
-    parts = [adder.sum(table(rows).to_batches(max_chunksize=4), k) for k, rows in enumerate(dealt)]
-    assert exact(summed(joined(parts))) == whole(pool, WHO)
+    for size in (1, 4, 60):
+        parts = [adder.sum(table(rows).to_batches(size), k) for k, rows in enumerate(dealt(3))]
+        assert exact(summed(joined(parts))) == whole(pool, WHO)
 
 
 CASE = np.where(WHO % 3 == 0, "case", "control")
@@ -81,8 +87,7 @@ def test_a_comparison_on_batches_has_the_integers_of_one_fit(grouped, neighbours
     adder = Adder(pool, POINTS, grouped, True)
     said = table().append_column("case", pa.array(CASE)).drop_columns(["day"])
     said = said if grouped else said.drop_columns(["who"])
-    dealt = [np.flatnonzero(k == WHO % 4) for k in range(4)]
-    parts = [adder.sum(said.take(rows).to_batches(max_chunksize=5), k) for k, rows in enumerate(dealt)]
+    parts = [adder.sum(said.take(rows).to_batches(5), k) for k, rows in enumerate(dealt(4))]
     whole = comparison.prepare(RECORDS, CASE, WHO if grouped else None)[1]
     made = pool.prepared(summed(joined([*parts[::-1], parts[0]])))
     assert [exact(part.total) for part in made] == [exact(part.total) for part in whole]

@@ -23,7 +23,7 @@ from dpfda.mean.two_looks import TwoLooks
 from dpfda.mean.weighted import refuse_weights, weighted_plan, weighted_sum
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Integers
-from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.errors import DpfdaError, ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.publication import MeanPlan, Prepared, publish
 from dpfda.publication.means import ReleasedMean
@@ -31,6 +31,7 @@ from dpfda.records import Curves, LongCurves
 from dpfda.records.dask_arrays import is_dask, sample
 from dpfda.records.frames import units_apart
 from dpfda.records.labels import units_of
+from dpfda.records.queries import queried, sum_of_query
 from dpfda.records.weights import Weights, check_weights
 from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.spine.arguments import (
@@ -46,7 +47,7 @@ from dpfda.spine.arguments import (
     PublicCurves,
     Records,
 )
-from dpfda.spine.choices import check_choices, mean_plan, public_size
+from dpfda.spine.choices import check_choices, is_basis, mean_plan, public_size
 from dpfda.spine.clusters import total_on_cluster
 from dpfda.spine.curves import POINTS, is_pooled, public_basis, read_curves, unit_curves
 from dpfda.spine.embedding import own_fit
@@ -352,7 +353,26 @@ class PrivateMean(InBlocks):
                 X, groups = units_apart(X, groups)
                 pool = self._pool_on(sample(X), groups)
                 return counted(pool.summation, total_on_cluster(pool, X, groups))
-            return self._prepare(X, groups, progress)
+            return self._queried(X, groups) or self._prepare(X, groups, progress)
+
+    def _queried(self, X: object, groups: Any) -> Summed | None:
+        """The sum as a query, where X is in a data base that can be asked for it; else None."""
+        if (table := queried(X, groups)) is None:
+            return None
+        settings = self.settings_for(X, groups)
+        try:
+            _, basis, _ = read_curves(settings, self.basis, table.made_up, groups, boxes=True)
+            summation = open_summation(self._plan(basis, 2, groups, settings))
+        except DpfdaError:
+            # Raised again where the table is read, or it is of no concern there.
+            return None
+        invalid, stated = settings.reading.invalid, settings.domain.grid_points is not None
+        named = invalid == "refuse" and not stated and not is_basis(self.basis)
+        grid = table.grid(groups) if named else None
+        rule = summation.clipping
+        if rule is None or (query := table.query(rule, grid is not None)) is None:
+            return None
+        return counted(summation, sum_of_query(query, rule.center.size, invalid, grid))
 
     def _refuse_looks(self) -> None:
         if (strategy := self._staged) is not None:

@@ -132,7 +132,7 @@ def arrow_table(values: object) -> Any:
     """
     table = _table(values)
     if is_arrow_table(table) and not isinstance(table, NamedRows):
-        _guarded(lambda: check_buffers(table))
+        guarded(lambda: check_buffers(table))
     return table
 
 
@@ -141,15 +141,15 @@ def _table(values: Any) -> Any:
         return values
     _check_parquet(values)
     if is_cursor(values):
-        return _guarded(lambda: rows_of(values))
+        return guarded(lambda: rows_of(values))
     if _is_lazy(values):
-        return _table(_guarded(values.collect))
+        return _table(guarded(values.collect))
     if _beyond_arrow(values):
-        return _guarded(lambda: _rows_of_columns(values))
+        return guarded(lambda: _rows_of_columns(values))
     if hasattr(values, "__arrow_c_stream__"):
-        return _guarded(lambda: _pyarrow().table(values))
+        return guarded(lambda: _pyarrow().table(values))
     readers = (getattr(values, name, None) for name in ("read_all", "to_table", "read"))
-    return _guarded(next(reader for reader in readers if reader is not None))
+    return guarded(next(reader for reader in readers if reader is not None))
 
 
 def _check_parquet(values: object) -> None:
@@ -163,8 +163,8 @@ def arrow_array(values: object) -> Any:
     if foreign and hasattr(values, "__arrow_c_stream__") and not hasattr(values, "columns"):
         column: Any = values
         if _beyond_arrow(column):
-            return _guarded(column.to_list)
-        return _guarded(lambda: _pyarrow().chunked_array(column))
+            return guarded(column.to_list)
+        return guarded(lambda: _pyarrow().chunked_array(column))
     return values
 
 
@@ -202,7 +202,7 @@ def blocks_of(source: object) -> Iterator[Any]:
     Raises DataError if it is a container of all records already, or cannot be read.
     """
     _check_parquet(source)
-    blocks = _guarded(lambda: _blocks(source))
+    blocks = guarded(lambda: _blocks(source))
     if blocks is None:
         raise DataError(
             "Blocks must come one after the other, from a stream, a query or an iterator; found "
@@ -213,7 +213,7 @@ def blocks_of(source: object) -> Iterator[Any]:
         yield from source
         return
     nothing = object()
-    while (block := _guarded(lambda: next(blocks, nothing))) is not nothing:
+    while (block := guarded(lambda: next(blocks, nothing))) is not nothing:
         yield block
 
 
@@ -232,7 +232,8 @@ def _blocks(source: Any) -> Any:
     return source if hasattr(source, "__next__") else None
 
 
-def _guarded(read: Callable[[], Read]) -> Read:
+def guarded(read: Callable[[], Read]) -> Read:
+    """What another library reads. Raises DataError in place of its errors, which may hold cells."""
     try:
         return read()
     except MissingExtraError:

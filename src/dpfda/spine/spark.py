@@ -8,9 +8,9 @@ writes to disk are inside the walls of privacy.
 **Why nothing is counted twice.** Spark takes the answer of one attempt a partition; the sums carry their
 partition's number, and one that arrives twice counts once.
 
-**Persons with several records.** Rows are sent to partitions by the person's label and sorted by a
-column, because Spark keeps no order of its own: a person's average is then the same floating-point
-number as in one fit on rows in that order.
+**Persons with several records.** Rows are sent to partitions by the person's label and sorted by it, and
+then by a column, because Spark keeps no order of its own: a person's average is the same floating-point
+number as in one fit on rows in that order. An executor holds a batch at a time, and who is in it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ import numpy as np
 
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, DpfdaError, ParameterError
-from dpfda.records.arrow import arrow_cells
 from dpfda.spine.clusters import PrivateSum, joined, refused, sent, summed
 from dpfda.spine.pooled import OneSum, PooledSum, one_sum
 
@@ -85,7 +84,8 @@ def total_on_spark(
         if kind not in LABELS:
             raise DataError(f"groups must be a column of text or integers; found {kind}.")
         parts = frame.sparkSession.conf.get("spark.sql.shuffle.partitions")
-        frame = frame.repartition(int(parts), f"`{groups}`").sortWithinPartitions(f"`{order}`")
+        frame = frame.repartition(int(parts), f"`{groups}`")
+        frame = frame.sortWithinPartitions(f"`{groups}`", f"`{order}`")
         wanted.append(groups)
     if y is not None:
         wanted.append(y)
@@ -136,31 +136,34 @@ class Adder:
         )
 
     def sum(self, batches: Iterable[Any], number: int) -> PrivateSum:
-        """The exact sum over the batches of a partition, which hold whole persons."""
+        """The exact sum over the batches of a partition: of whole persons, one after another."""
         total = IntegerSum(self.pool.numbers)
-        filled = (batch for batch in batches if batch.num_rows)
         try:
-            if self.grouped:
-                return sent(self._of_persons([*filled], total), number)
-            for batch in filled:
-                total.merge(self.pool.total(self._matrix(batch), None, self._said([batch])))
+            for rows in self._persons(batches):
+                columns = rows.columns
+                whose = columns[self.columns] if self.grouped else None
+                said = columns[self.columns + self.grouped] if self.labelled else None
+                records = rows.select(list(range(self.columns)))
+                total.merge(self.pool.total(records, whose, said))
         except DpfdaError as error:
             return refused(f"In partition {number}: {error}")
         return sent(total, number)
 
-    def _of_persons(self, batches: Sequence[object], total: IntegerSum) -> IntegerSum:
-        if not batches:
-            return total
-        matrix = np.concatenate([self._matrix(batch) for batch in batches])
-        return self.pool.total(matrix, _cells(batches, self.columns), self._said(batches))
+    def _persons(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Tables of whole persons: the last one of a batch may go on in the next."""
+        import pyarrow as pa
+        from pyarrow import compute
 
-    def _said(self, batches: Sequence[object]) -> list[object] | None:
-        return _cells(batches, self.columns + self.grouped) if self.labelled else None
-
-    def _matrix(self, batch: Any) -> Any:
-        columns = map(batch.column, range(self.columns))
-        return np.column_stack([column.to_numpy(zero_copy_only=False) for column in columns])
-
-
-def _cells(batches: Sequence[Any], place: int) -> list[Any]:
-    return [cell for batch in batches for cell in arrow_cells(batch.column(place))]
+        kept: list[Any] = []
+        for batch in batches:
+            rows = pa.Table.from_batches([*kept, batch])
+            begins = rows.num_rows
+            if self.grouped and begins:
+                labels = rows.column(self.columns)
+                # None where there is no label: such records are one unit, and come first.
+                begins = max(0, compute.index(labels, labels[-1]).as_py())
+            if begins:
+                yield rows.slice(0, begins)
+            kept = rows.slice(begins).to_batches()
+        if kept:
+            yield pa.Table.from_batches(kept)
