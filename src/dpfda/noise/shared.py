@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, cast
+from typing import ClassVar, Final, cast
 
 import numpy as np
 from flint import arb
@@ -50,6 +50,8 @@ from dpfda.privacy.composition import gaussian_delta
 from dpfda.privacy.composition.rounding import PRECISION, root_at_least
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, within
 
+# Not above pi^2: up to here it is proved, without Fourier analysis (`proofs/Theta.v`).
+FLATNESS: Final = 9.869
 # Of the delta asked for, what tails may take.
 TAIL = Fraction(1, 2**20)
 # Scales are raised by 2^-k, the largest of these k that will do, where the gap asks for it.
@@ -128,7 +130,7 @@ def _with_gap(
         raise unsuited(law, asked)
     mu = root_at_least(square * law.honest / law.drawn)
     with precision(PRECISION):
-        turn = arb.pi() ** 2
+        turn = arb(FLATNESS)
         eta = _up(upper_end(5 * (law.drawn - 1) * (-turn * enclosed(smallest)).exp()))
     if isinstance(asked, ZeroConcentratedDP):
         gap = 2 * eta * root_at_least(Fraction(law.components))
