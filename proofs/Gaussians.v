@@ -104,10 +104,10 @@ Qed.
 (** The Renyi divergence of every order alpha from the number that is shifted by an integer m is at most rho alpha, for
     rho = m^2 / 2 v: a number of variance v is rho-concentrated. *)
 Theorem gaussian_is_concentrated : forall v m alpha, 0 < v -> 1 < alpha ->
-  Series (folded (fun x => Rpower (discrete_gaussian v x) alpha * Rpower (discrete_gaussian v (x - m)) (1 - alpha)))
-  <= exp ((alpha - 1) * (IZR m ^ 2 / (2 * v) * alpha)).
+  let f := fun x => Rpower (discrete_gaussian v x) alpha * Rpower (discrete_gaussian v (x - m)) (1 - alpha) in
+  ex_series (folded f) /\ Series (folded f) <= exp ((alpha - 1) * (IZR m ^ 2 / (2 * v) * alpha)).
 Proof.
-  intros v m alpha V A. pose proof (bell_sum_positive v V) as Z. set (z := Series (folded (bell v))) in *.
+  intros v m alpha V A f. pose proof (bell_sum_positive v V) as Z. set (z := Series (folded (bell v))) in *.
   assert (L : forall x, discrete_gaussian v x = exp (- (IZR x ^ 2 / (2 * v)) - ln z)).
   { intros x. unfold discrete_gaussian, bell, Rminus. fold z. rewrite exp_plus, (exp_Ropp (ln z)), (exp_ln z) by exact Z. reflexivity. }
   assert (E : forall x, Rpower (discrete_gaussian v x) alpha * Rpower (discrete_gaussian v (x - m)) (1 - alpha)
@@ -118,9 +118,12 @@ Proof.
       by (rewrite (exp_Ropp (ln z)), (exp_ln z) by exact Z; reflexivity).
     rewrite <- !exp_plus. f_equal. field. lra. }
   set (c := exp ((alpha - 1) * (IZR m ^ 2 / (2 * v) * alpha))) in *. assert (C : 0 < c) by apply exp_pos.
-  rewrite (Series_ext _ (fun n => c / z * folded (fun y => exp (- ((IZR y - (1 - alpha) * IZR m) ^ 2 / (2 * v)))) n)).
-  2:{ intros n. rewrite <- folded_times. destruct n; cbn [folded]; rewrite !E; reflexivity. }
-  rewrite Series_scal_l. change (Series (folded _)) with (around v ((1 - alpha) * IZR m)).
+  assert (Same' : forall n, c / z * folded (near v ((1 - alpha) * IZR m)) n = folded f n).
+  { intros n. rewrite <- folded_times. unfold f. destruct n; cbn [folded]; rewrite !E; reflexivity. }
+  split.
+  { apply ex_series_ext with (1 := Same'). apply (ex_series_scal_l (c / z) (folded (near v ((1 - alpha) * IZR m)))).
+    apply near_exists, V. }
+  rewrite <- (Series_ext _ _ Same'), Series_scal_l. change (Series (folded _)) with (around v ((1 - alpha) * IZR m)).
   assert (Same : around v 0 = z).
   { unfold around, z. apply Series_ext. intros n. unfold bell. destruct n; cbn [folded]; rewrite ?Rminus_0_r; reflexivity. }
   pose proof (around_is_largest v ((1 - alpha) * IZR m) V) as M. rewrite Same in M.

@@ -41,13 +41,16 @@ Proof. intros s a b A B. apply is_lim_seq_unique in A, B. rewrite A in B. now in
 Lemma uptos_converge : forall f, ex_series (folded f) -> is_lim_seq (upto f) (all f).
 Proof. intros f E. exact (Series_correct _ E). Qed.
 
-Lemma all_shifted : forall f y, summable f -> all (fun x => f (x - y)%Z) = all f.
+Lemma series_shifted : forall f y, summable f -> is_series (folded (fun x => f (x - y)%Z)) (all f).
 Proof.
-  intros f y S. apply is_series_unique. change (is_lim_seq (upto (fun x => f (x - y)%Z)) (all f)).
+  intros f y S. change (is_lim_seq (upto (fun x => f (x - y)%Z)) (all f)).
   apply is_lim_seq_ext with (fun k => span f (- Z.of_nat k - y) (Datatypes.S (2 * k))).
   - intros k. now rewrite upto_is_span, span_shifted.
   - apply spans_converge with (r := Z.abs y); [exact S|]. intros k. lia.
 Qed.
+
+Lemma all_shifted : forall f y, summable f -> all (fun x => f (x - y)%Z) = all f.
+Proof. intros f y S. apply is_series_unique, series_shifted, S. Qed.
 
 (** Even and odd ones. *)
 Lemma all_halves : forall f, summable f ->
