@@ -20,6 +20,7 @@ INTEGERS = {
     "feature_bits": ("machines/solvers/gradient.py", "FEATURE_BITS"),
     "point_bits": ("machines/solvers/gradient.py", "POINT_BITS"),
     "gradient_block": ("machines/solvers/gradient.py", "BLOCK"),
+    "length_bits": ("survival/cox_rounds.py", "LENGTH_BITS"),
     "share_bits": ("noise/shares.py", "EXPONENT"),
     "weight_bits": ("publication/tables.py", "WEIGHT"),
     "value_bits": ("publication/tables.py", "VALUE"),
