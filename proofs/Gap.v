@@ -239,7 +239,7 @@ Qed.
 
 (** * One coordinate *)
 
-Definition moved (p : Z -> R) (m : Z) (x : Z) : R := p (x - m)%Z.
+Definition moved (p : Z -> R) (m : Z) (x : Z) : R := p (Z.sub x m).
 
 Lemma moved_law : forall p m, positive_law p -> positive_law (moved p m).
 Proof.

@@ -47,6 +47,7 @@ from dpfda.publication.tables import CornerTable
 from dpfda.records import Curves
 from dpfda.records.covariates import table_rows
 from dpfda.records.points import cell_weights
+from dpfda.survival.cox_rounds import FollowedUp, Rounds, Walk
 
 RANDOM = np.random.default_rng(20261124)
 BOTH = [(Neighbours.REPLACE_ONE, True), (Neighbours.ADD_REMOVE, False)]
@@ -61,12 +62,14 @@ def _script(name):
 
 CONSTANTS, FLOATS = ("\n".join(part) + "\n" for part in _script("constants").lines())
 PROVED = gallina.definitions(
-    "Sums", "Sensitivity", "Averages", "Deviations", "Corners", "Scores", constants=CONSTANTS
+    *("Sums", "Sensitivity", "Averages", "Deviations", "Descent", "Corners", "Scores"),
+    constants=CONSTANTS,
 )
 LAWS = gallina.definitions("Laws", "Composition", whole=False)
 # Of a series whose terms fall fast, as many as a float can see.
 SHARES = gallina.definitions(
-    *("Laws", "Shares", "Whole", "Lattice"),
+    *("Laws", "Shares", "Whole", "Lattice", "Theta", "Gaussians", "Gap"),
+    constants=FLOATS,
     whole=False,
     known={"Series": lambda term: math.fsum(map(term, range(40)))},
 )
@@ -356,6 +359,89 @@ def test_slopes_are_clipped_to_the_level_that_is_proved():
     # A unit of as many rows as were stated stays within the step's width.
     assert (rows * levels * 2 ** PROVED["feature_bits"] <= 2**36).all()
     assert (made**2).sum(axis=0).max() > 0.99 * 2**40
+
+
+def _kept(level, vector):
+    return _entries(PROVED["kept"](len(vector))(int(level))(_vector(vector)), len(vector))
+
+
+def test_what_is_too_long_is_dropped_as_proved():
+    levels = RANDOM.integers(1, 40, size=300)
+    columns = RANDOM.normal(size=(3, 300)) * 100
+    columns[:, ::7] = math.inf
+    with np.errstate(invalid="ignore"):
+        made = clipped(columns, levels, 1.0)
+        lengths = np.maximum(np.sqrt((columns * columns).sum(axis=0)), 1.0)
+        floats = np.trunc(columns * (levels * (1 - 2.0**-40) / lengths))
+    whole = np.where(np.abs(floats) <= levels, floats, 2.0 * levels).astype(int)
+    proved = [_kept(level, column) for level, column in zip(levels, whole.T, strict=True)]
+    assert made.T.tolist() == proved
+    assert not made[:, ::7].any()
+    assert _kept(5, [3, 4]) == [3, 4]
+    assert _kept(5, [3, 5]) == [0, 0]
+
+
+@pytest.mark.parametrize("functions", [1, 3])
+def test_steps_of_descent_add_what_is_proved(functions):
+    codes = RANDOM.permutation(np.arange(24) % 7)
+    rows = RANDOM.integers(-(2**12), 2**12, size=(24, 4))
+    targets = RANDOM.choice([-1.0, 1.0], 24) if functions == 1 else np.eye(3)[RANDOM.integers(0, 3, 24)]
+    logistic = SimpleNamespace(name="logistic", smoothness=0.25)
+    terms = SimpleNamespace(
+        guarantee=ZeroConcentratedDP(1), functions=functions, components=4, loss=logistic,
+        penalty=0.1, units=7, neighbours=Neighbours.REPLACE_ONE,
+    )  # fmt: skip
+    solver = gradient.GradientSolver(terms)
+    made = solver.summed(Labelled(rows, targets, codes, 7))([]).with_noise([0] * 4 * functions)
+    # At coefficients zero slopes are known: half of a class, and a third of each.
+    slopes = -targets[:, None] / 2 if functions == 1 else 1 / 3 - targets
+    levels = 2**20 // np.bincount(codes)[codes]
+    scale = levels * (1 - 2.0**-40) / np.maximum(np.sqrt((slopes**2).sum(axis=1)), gradient.CLIP)
+    whole = np.trunc(slopes * scale[:, None]).astype(int)
+
+    def row(level):
+        return lambda i: PROVED["step_row"](functions)(_vector(rows[i]))(_vector(_kept(level, whole[i])))
+
+    units = [np.flatnonzero(codes == unit).tolist() for unit in range(7)]
+    proved = _entries(PROVED["summed"](20)(row)(units), 4 * functions)
+    # Tables of functions lie one after another in the program.
+    assert np.reshape(made, (functions, 4)).T.ravel().tolist() == proved
+    assert solver.width == _of("repeated_width", (solver.step_width, solver.rounds))
+
+
+def test_rounds_of_calibration_add_what_is_proved():
+    weights = clipped(np.array([[0.3, -2.0, 0.5]]), np.array([9, 9, 4]), 0.5)
+    made = (weights << gradient.FEATURE_BITS).ravel().tolist()
+    rows = [PROVED["calibration_row"](int(w)) for w in weights.ravel()]
+    assert made == [row(0) for row in rows]
+    assert [row(1) for row in rows] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(("relation", "replaced"), BOTH)
+def test_rounds_of_hazards_add_what_is_proved(relation, replaced):
+    model = SimpleNamespace(
+        cells=SimpleNamespace(count=3), baselines=1, hazards=3, effects=1,
+        terms=SimpleNamespace(covariates=(None,)),
+    )  # fmt: skip
+    rounds = Rounds(model, ZeroConcentratedDP(1), relation)
+    codes = RANDOM.permutation(np.arange(20) % 6)
+    levels = 2**20 // np.bincount(codes)[codes]
+    exposures, cell = RANDOM.uniform(0, 1, size=(3, 20)), RANDOM.integers(-1, 3, size=20)
+    data = FollowedUp(
+        exposures, cell, RANDOM.normal(size=(1, 20)), np.zeros(20, int), levels, np.ones(20, dtype=bool)
+    )
+    made = rounds.sums(data, Walk(rounds))
+    died = np.equal.outer(np.arange(3), cell).astype(float)
+    parts = np.concatenate([died, exposures / math.sqrt(3)])
+    lengths = np.sqrt(sum(part * part for part in parts))
+    whole = np.trunc(parts * (levels * (1 - 2.0**-40) / np.maximum(lengths, math.sqrt(2)))).astype(int).T
+    units = [np.flatnonzero(codes == unit).tolist() for unit in range(6)]
+    proved = PROVED["summed"](PROVED["length_bits"])(
+        lambda level: lambda i: _vector(_kept(level, whole[i]))
+    )
+    assert made[:6].tolist() == _entries(proved(units), 6)
+    step = PROVED["differences"](replaced)(2 ** PROVED["length_bits"])
+    assert (rounds.step_width, rounds.width) == (step, _of("repeated_width", (step, rounds.count)))
 
 
 def test_the_width_of_several_steps_is_the_one_that_is_proved():
@@ -1016,13 +1102,28 @@ def test_discrete_gaussian_numbers_have_the_chances_that_are_proved(monkeypatch)
 
 
 def test_the_gap_of_gaussian_shares_is_the_one_that_is_proved():
-    for scale, honest, drawn in ((1, 1, 3), (2, 4, 2), (2, 3, 7), (9, 50, 64)):
-        law = SharedGaussianNoise((scale,), honest, drawn)
+    for scales, honest, drawn in (((1,), 1, 3), ((2,), 4, 2), ((2, 3), 3, 7), ((9, 8, 8), 50, 64)):
+        law = SharedGaussianNoise(scales, honest, drawn)
         rho = float(law.achieved("l2", 1, ZeroConcentratedDP(1)).rho)
-        # rho = (mu + 2 eta)^2 / 2 in one coordinate.
-        gap = (math.sqrt(2 * rho) - math.sqrt(honest / drawn) / scale) / 2
-        proved = SHARES["gap"](scale**2 / honest)(drawn - 1)
+        # rho = (mu + 2 eta K^(1/2))^2 / 2 in K coordinates, and one of them moves by all of the width.
+        gap = (math.sqrt(2 * rho) - math.sqrt(honest / drawn) / min(scales)) / 2 / math.sqrt(len(scales))
+        proved = SHARES["gap"](min(scales) ** 2 / honest)(drawn - 1)
         assert proved - 1e-15 <= gap == pytest.approx(proved, rel=1e-6, abs=1e-15)
+
+
+def test_what_a_gap_costs_is_no_less_than_what_it_takes():
+    # Two shares of variance 1.
+    law, root = SHARES["gaussian_shares"](1)(1), SHARES["gap"](1)(1)
+    chances = {x: law(x) for x in range(-16, 17)}
+    shares = lambda x: chances.get(x, 1e-99)  # noqa: E731
+    for m in (1, 3):
+        stated = m / math.sqrt(2) + 2 * root
+        for alpha in (1.01, 2, 20):
+            found = [
+                SHARES["renyi"](alpha)(shares)(SHARES["moved"](shares)(m))(x) for x in range(-13, 14)
+            ]
+            divergence = math.log(math.fsum(found)) / (alpha - 1)
+            assert 0.97 * m**2 / 4 * alpha < divergence <= stated**2 / 2 * alpha
 
 
 def test_sums_of_gaussian_shares_are_as_close_as_proved():
@@ -1030,14 +1131,18 @@ def test_sums_of_gaussian_shares_are_as_close_as_proved():
     shares, one = SHARES["gaussian_shares"](1)(1), SHARES["discrete_gaussian"](2)
     gaps = [abs(math.log(shares(x) / one(x))) for x in range(-4, 5)]
     assert SHARES["gap"](1)(1) / 3 < max(gaps) <= SHARES["gap"](1)(1)
-    # Poisson's formula, which is assumed there, in numbers.
-    for v, t in ((0.5, 0.3), (1, 0.25), (2, 0.5)):
-        waves = math.fsum(
-            math.exp(-2 * (math.pi * k) ** 2 * v) * math.cos(2 * math.pi * k * t) for k in range(1, 9)
-        )
-        assert SHARES["around"](v)(t) == pytest.approx(
-            math.sqrt(2 * math.pi * v) * (1 + 2 * waves), rel=1e-13
-        )
+
+
+def test_sums_around_a_place_are_as_flat_as_proved():
+    around, wave = SHARES["around"], SHARES["wave"]
+    for v in (0.25, 0.4, 0.5, 0.8):
+        most, least = around(v)(0), around(v)(0.5)
+        assert all(least <= around(v)(t) <= most for t in RANDOM.uniform(-2, 2, size=5).tolist())
+        relative = (most - least) / (most + least)
+        assert 0.99 * wave(v) < relative / 2 <= wave(v) * (1 - wave(v) ** 2)
+        t, s = RANDOM.uniform(-1, 1, size=2).tolist()
+        parts = [around(v)((t + s + k) / 2) * around(v)((t - s + k) / 2) for k in (0, 1)]
+        assert around(2 * v)(t) * around(2 * v)(s) == pytest.approx(sum(parts), rel=1e-13)
 
 
 def test_discrete_gaussian_numbers_lose_what_is_proved():
