@@ -19,6 +19,7 @@ import gallina
 from dpfda.bounds import IntegerBall
 from dpfda.bounds.balls import repaired
 from dpfda.bounds.clipped import clipped
+from dpfda.bounds.l1sums import L1Rule, l1_sum
 from dpfda.covariance import deviations
 from dpfda.covariance.deviations import Deviations
 from dpfda.covariance.strategies import Center
@@ -38,7 +39,7 @@ from dpfda.numerics.enclosures import Enclosures
 from dpfda.numerics.errors import BudgetError, LedgerError, RefusedMechanismError
 from dpfda.numerics.gridsums import GridRule, SideBySide, grid_sum, integers
 from dpfda.numerics.twofold import Twofold
-from dpfda.privacy.composition import Cost, PureLoss, gaussian_limit
+from dpfda.privacy.composition import Cost, LaplaceLoss, PureLoss, gaussian_limit
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.privacy.ledger import Amount, Budget, lines
 from dpfda.privacy.ledger.filters import SPARE, Filter
@@ -218,6 +219,22 @@ def test_repairs_are_those_that_are_proved(norm):
     # Some rows were left as they are, and some were moved.
     changed = {tuple(row) != tuple(before) for row, before in zip(proved, rows.tolist(), strict=True)}
     assert changed == {True, False}
+
+
+def test_records_on_the_grid_add_what_is_proved():
+    matrix = RANDOM.integers(-(2**9), 2**9, size=(6, 4)).astype(float)
+    ball, shift = IntegerBall("l1", 90, 0), 4
+    rule = L1Rule(matrix, np.ones(6), 0, 2.0**20, 20, ball, shift, 2.0**60, 0)
+    taken = set()
+    for record in RANDOM.integers(-2, 3, size=(60, 6)).astype(float) * RANDOM.integers(0, 2, (60, 6)):
+        added = l1_sum(record[None], rule, compile=False)[0]
+        whole = (matrix.T @ record).astype(int).tolist()
+        inside = sum(_of("units_up", (shift, each)) for each in whole) <= ball.radius
+        taken.add(inside)
+        assert (added == whole) == inside
+        assert sum(map(abs, added)) <= ball.radius << shift
+        assert inside or all(each % 2**shift == 0 for each in added)
+    assert taken == {True, False}
 
 
 @pytest.mark.parametrize(("relation", "replaced"), BOTH)
@@ -624,7 +641,20 @@ def test_delta_of_a_coin_is_the_excess_that_is_proved():
         assert math.log(moment) / (alpha - 1) <= float(coin.rho) * alpha + 1e-12
 
 
-def test_amounts_are_compared_as_proved():
+def test_symmetric_laws_lose_what_is_proved():
+    # One Laplace variable, moved by r: its loss |z - r| - |z| is at most t just as often as stated.
+    r = 1.25
+    at = LAWS["laplace"](1)
+    points = np.linspace(-40, 42, 200_001)
+    chances = np.array([at(z) for z in points.tolist()]) * (points[1] - points[0])
+    losses = np.abs(points - r) - np.abs(points)
+    for t in (0.0, 0.4, 1.0):
+        assert chances[losses <= t + 1e-9].sum() == pytest.approx(math.exp(-(r - t) / 2) / 2, abs=1e-3)
+        excess = np.maximum(0, 1 - np.exp(t - losses)) @ chances
+        assert float(LaplaceLoss(Fraction(r)).delta(Fraction(t))) == pytest.approx(excess, abs=1e-3)
+
+
+def test_amounts_add_up_and_are_compared_as_proved():
     for _ in range(200):
         numbers = [Fraction(int(n), 7) for n in RANDOM.integers(0, 3, size=4)]
         mine, other = (dict(zip(("first_value", "second_value"), part, strict=True))
@@ -633,6 +663,11 @@ def test_amounts_are_compared_as_proved():
             Amount("approximate", tuple(numbers[2:]))
         )
         assert LEDGER["within"](mine)(other) == (not exceeds)
+        # Basic composition, and rhos.
+        both = [a + b for a, b in zip(numbers[:2], numbers[2:], strict=True)]
+        assert list(Amount("approximate", tuple(numbers[:2])).plus(
+            Amount("approximate", tuple(numbers[2:]))
+        ).values) == both  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", [PureDP, ZeroConcentratedDP])
@@ -1116,9 +1151,9 @@ def test_what_a_gap_costs_is_no_less_than_what_it_takes():
     law, root = SHARES["gaussian_shares"](1)(1), SHARES["gap"](1)(1)
     chances = {x: law(x) for x in range(-16, 17)}
     shares = lambda x: chances.get(x, 1e-99)  # noqa: E731
-    for m in (1, 3):
+    for m in (1, 2):
         stated = m / math.sqrt(2) + 2 * root
-        for alpha in (1.01, 2, 20):
+        for alpha in (1.01, 2, 3):
             found = [
                 SHARES["renyi"](alpha)(shares)(SHARES["moved"](shares)(m))(x) for x in range(-13, 14)
             ]
