@@ -1,8 +1,7 @@
 """Which test of `tests/test_proofs.py` compares the program with what a theorem is about.
 
-Constants that a theorem has from the program are read from its source (`constants.py`), which is a tie of its own:
-`CONSTANTS` stands for it. `ANY` are theorems about whatever laws and events there are, without a formula of
-the program in them.
+`CONSTANTS` stands for `constants.py`: the numbers of such theorems are read from the source of the
+program, and nothing else of it is in them. `ANY` are theorems about whatever laws and events there are.
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ TIES = {
     "test_neighbours_are_as_far_apart_as_proved": """
         Sensitivity.l1_replace Sensitivity.l1_add Sensitivity.l2_replace Sensitivity.l2_add
         Sensitivity.box_replace Sensitivity.box_add Sensitivity.shares_apart""",
-    "test_records_on_the_grid_add_what_is_proved": "Sensitivity.grid_inside Sensitivity.grid_projected",
+    "test_records_on_the_grid_add_what_is_proved": """
+        Sensitivity.grid_inside Sensitivity.grid_projected""",
     "test_shares_of_a_unit_are_those_that_are_proved": "Sensitivity.shares_of_a_unit",
     "test_outer_products_move_as_proved": "Sensitivity.outer_replace Sensitivity.outer_add",
     "test_steps_of_descent_are_as_wide_as_proved": "Sensitivity.unit_in_a_step",
@@ -45,26 +45,32 @@ TIES = {
     "test_channels_are_side_by_side_as_proved": "Corners.channels_in_box",
     "test_scales_of_a_box_are_those_that_are_proved": "Corners.one_box_replace Corners.one_box_add",
     "test_shares_in_parts_are_as_far_apart_as_proved": "Corners.parts_replace",
-    "test_scores_of_quantiles_have_the_range_that_is_proved": "Scores.score_replaced Scores.score_added",
-    "test_weights_of_quantiles_follow_the_score_that_is_proved": "Laws.weights_to_chances Laws.integer_weights",
-    "test_the_density_of_laplace_noise_is_the_one_that_is_proved": "Laws.rounded_laplace Laws.k_norm_ratio",
-    "test_the_loss_of_laplace_noise_is_the_one_that_is_proved": "Laws.laplace_vector Laws.laplace_is_pure",
+    "test_scores_of_quantiles_have_the_range_that_is_proved": """
+        Scores.score_replaced Scores.score_added""",
+    "test_weights_of_quantiles_follow_the_score_that_is_proved": """
+        Laws.weights_to_chances Laws.integer_weights""",
+    "test_the_density_of_laplace_noise_is_the_one_that_is_proved": """
+        Laws.rounded_laplace Laws.k_norm_ratio""",
+    "test_the_loss_of_laplace_noise_is_the_one_that_is_proved": """
+        Laws.laplace_vector Laws.laplace_is_pure""",
     "test_symmetric_laws_lose_what_is_proved": "Laws.symmetric_laws",
     "test_geometric_numbers_are_drawn_as_proved": "Shares.floors_are_geometric",
     "test_shares_of_laplace_noise_are_drawn_as_proved": """
         Shares.poisson_chances Shares.least_number_is_poisson Shares.sizes_given_a_ratio
         Shares.sizes_are_logarithmic Whole.least_number_exists""",
     "test_the_laws_of_shares_are_those_that_are_proved": """
-        Shares.drawn_share Shares.shares_add Shares.shares_are_geometric Shares.difference_is_two_sided""",
+        Shares.drawn_share Shares.shares_add Shares.shares_are_geometric
+        Shares.difference_is_two_sided""",
     "test_the_loss_of_shares_is_the_one_that_is_proved": """
         Shares.two_sided_ratio Shares.shares_lose Shares.shared_noise_ratio Shares.drawn_shares_lose""",
-    "test_discrete_gaussian_numbers_are_taken_as_proved": "Shares.gaussian_by_rejection Shares.first_taken",
+    "test_discrete_gaussian_numbers_are_taken_as_proved": """
+        Shares.gaussian_by_rejection Shares.first_taken""",
     "test_discrete_gaussian_numbers_have_the_chances_that_are_proved": """
         Whole.rounds_end Whole.drawn_gaussian Whole.gaussian_adds_up Whole.shared_noise_adds_up
         Whole.two_sided_adds_up""",
     "test_sums_around_a_place_are_as_flat_as_proved": """
-        Theta.sums_multiply Theta.around_is_largest Theta.around_is_smallest Theta.difference_is_small
-        Theta.around_is_flat""",
+        Theta.sums_multiply Theta.around_is_largest Theta.around_is_smallest
+        Theta.difference_is_small Theta.around_is_flat""",
     "test_sums_of_gaussian_shares_are_as_close_as_proved": """
         Lattice.sums_add_up Gaussians.two_gaussians Gaussians.gaussian_shares_are_close""",
     "test_discrete_gaussian_numbers_lose_what_is_proved": "Gaussians.gaussian_is_concentrated",
@@ -74,11 +80,12 @@ TIES = {
     "test_neighbours_of_the_other_kind_cost_what_is_proved": "Composition.replace_from_add",
     "test_delta_of_a_coin_is_the_excess_that_is_proved": "Composition.approximate_events",
     "test_amounts_add_up_and_are_compared_as_proved": """
-        Composition.pure_composition Composition.basic_composition Composition.concentrated_composition
-        Ledger.never_over""",
+        Composition.pure_composition Composition.basic_composition
+        Composition.concentrated_composition Ledger.never_over""",
     "test_requests_are_refused_as_the_filter_that_is_proved": """
         Filter.filter_never_over Filter.filter_is_pure Filter.filter_is_concentrated""",
-    "test_filters_of_a_delta_let_through_what_is_proved": "Filter.filter_holds Filter.filter_goes_one_way",
+    "test_filters_of_a_delta_let_through_what_is_proved": """
+        Filter.filter_holds Filter.filter_goes_one_way""",
     "test_ledgers_are_read_as_proved": """
         Ledger.noise_is_paid Ledger.a_kill_leaves_it_readable Ledger.losses_are_refused
         Ledger.a_charge_gets_through""",
@@ -89,13 +96,16 @@ TIES = {
     "test_pairs_of_floats_are_those_that_are_proved_bit_for_bit": """
         Twofold.sums_are_exact Twofold.products_are_exact Twofold.sum_of_pairs_is_enclosed
         Twofold.product_of_pairs_is_enclosed""",
-    "test_radii_of_sums_of_many_are_those_that_are_proved_bit_for_bit": "Totals.sum_of_many_is_enclosed",
-    "test_sums_of_many_pairs_are_those_that_are_proved_bit_for_bit": "Totals.sum_of_many_pairs_is_enclosed",
+    "test_radii_of_sums_of_many_are_those_that_are_proved_bit_for_bit": """
+        Totals.sum_of_many_is_enclosed""",
+    "test_sums_of_many_pairs_are_those_that_are_proved_bit_for_bit": """
+        Totals.sum_of_many_pairs_is_enclosed""",
     "test_polynomials_are_those_that_are_proved_bit_for_bit": """
         Polynomials.log_polynomial Polynomials.log_of_two Polynomials.sine_polynomial
         Polynomials.cosine_polynomial""",
     "test_logarithms_are_those_that_are_proved_bit_for_bit": """
-        Polynomials.mantissas_in_range Logarithm.logarithm_of_a_mantissa Logarithm.logarithm_of_a_float""",
+        Polynomials.mantissas_in_range Logarithm.logarithm_of_a_mantissa
+        Logarithm.logarithm_of_a_float""",
     "test_cosines_and_sines_are_those_that_are_proved_bit_for_bit": """
         Turns.turns_of_a_float Turns.turns_are_enclosed""",
     "test_integers_of_any_size_are_enclosed_as_proved": """
@@ -111,10 +121,11 @@ TIES = {
     "test_sums_that_are_rounded_once_are_those_that_are_proved_bit_for_bit": """
         Products.sum_rounded_once_is_enclosed""",
     "test_radii_of_all_doubles_are_those_that_are_proved": """
-        Overflow.doubles_sum Overflow.doubles_product Overflow.doubles_quotient Overflow.doubles_root
-        Ranges.doubles_log""",
+        Overflow.doubles_sum Overflow.doubles_product Overflow.doubles_quotient
+        Overflow.doubles_root Ranges.doubles_log""",
     "test_radii_of_sums_of_all_doubles_are_those_that_are_proved": "Many.doubles_many",
-    "test_pairs_of_all_doubles_are_those_that_are_proved": "Pairs.doubles_pair_sum Pairs.doubles_pair_product",
+    "test_pairs_of_all_doubles_are_those_that_are_proved": """
+        Pairs.doubles_pair_sum Pairs.doubles_pair_product""",
     "test_quotients_of_pairs_hold_what_balls_do": "Pairs.balls_are_pairs",
     "test_functions_of_doubles_are_those_that_are_proved_bit_for_bit": """
         Ranges.doubles_log_float Ranges.doubles_turns""",
