@@ -371,6 +371,13 @@ MUTATIONS = [
         "Gap",
     ),
     (
+        "the length of normal variables, by the root of 2",
+        "proofs/Normal.v",
+        "sqrt (-2 * ln u).",
+        "sqrt (-1 * ln u).",
+        "Normal",
+    ),
+    (
         "rows of descent that are kept though they are too long",
         "proofs/Descent.v",
         "if square size v <=? level * level then",
@@ -519,6 +526,13 @@ MUTATIONS = [
         "src/dpfda/survival/cox_rounds.py",
         "return repeated_width(self.step_width, self.count)",
         "return repeated_width(self.step_width, self.count - 1)",
+        TIE,
+    ),
+    (
+        "normal variables of the program, by the root of 2",
+        "src/dpfda/numerics/drawing.py",
+        "length = a.sqrt(-2 * a.log(",
+        "length = a.sqrt(-1 * a.log(",
         TIE,
     ),
     (

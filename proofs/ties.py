@@ -77,6 +77,8 @@ TIES = {
     "test_what_a_gap_costs_is_no_less_than_what_it_takes": """
         Gap.close_is_concentrated Gap.roots_of_rho Gap.shares_are_concentrated""",
     "test_the_gap_of_gaussian_shares_is_the_one_that_is_proved": "Gap.shared_gaussians_lose",
+    "test_normal_variables_are_those_that_are_proved": """
+        Normal.normals_change Normal.normals_fill Normal.normals_are_normal""",
     "test_neighbours_of_the_other_kind_cost_what_is_proved": "Composition.replace_from_add",
     "test_delta_of_a_coin_is_the_excess_that_is_proved": "Composition.approximate_events",
     "test_amounts_add_up_and_are_compared_as_proved": """

@@ -10,6 +10,7 @@ import importlib.util
 import math
 from fractions import Fraction
 from operator import add, itemgetter, mul, neg, sub, truediv
+from statistics import NormalDist
 from types import SimpleNamespace
 
 import numpy as np
@@ -32,7 +33,7 @@ from dpfda.mechanisms.protocol import COUNT_SCALE, Design
 from dpfda.noise import BoxNoise, KNormNoise, body_noise, repeated_width, shares
 from dpfda.noise.shared import SharedGaussianNoise, SharedLaplaceNoise
 from dpfda.noise.symmetric import OuterDifference
-from dpfda.numerics import discrete, enclosures, twofold
+from dpfda.numerics import discrete, drawing, enclosures, twofold
 from dpfda.numerics.aggregate import exact_product
 from dpfda.numerics.embedding import Rows
 from dpfda.numerics.enclosures import Enclosures
@@ -69,7 +70,7 @@ PROVED = gallina.definitions(
 LAWS = gallina.definitions("Laws", "Composition", whole=False)
 # Of a series whose terms fall fast, as many as a float can see.
 SHARES = gallina.definitions(
-    *("Laws", "Shares", "Whole", "Lattice", "Theta", "Gaussians", "Gap"),
+    *("Laws", "Shares", "Whole", "Lattice", "Theta", "Gaussians", "Gap", "Normal"),
     constants=FLOATS,
     whole=False,
     known={"Series": lambda term: math.fsum(map(term, range(40)))},
@@ -466,6 +467,24 @@ def test_the_width_of_several_steps_is_the_one_that_is_proved():
         assert repeated_width(width, times) == PROVED["repeated_width"](width)(times)
     assert PROVED["repeated_width"](3)(4) == 6
     assert PROVED["root_up"](37) == 7
+
+
+def test_normal_variables_are_those_that_are_proved():
+    uniforms = RANDOM.uniform(0, 1, size=24)
+    floats = SimpleNamespace(
+        uniforms=uniforms.__getitem__, log=np.log, sqrt=np.sqrt, where=np.where,
+        turns=lambda x: (np.cos(2 * math.pi * x), np.sin(2 * math.pi * x)),
+    )  # fmt: skip
+    made = drawing.normals(floats, 4, np.arange(20))
+    for place, pair in enumerate(uniforms[4:].reshape(-1, 2).tolist()):
+        for number, name in enumerate(("first_normal", "second_normal")):
+            proved = SHARES[name](pair[0])(pair[1])
+            assert made[2 * place + number] == pytest.approx(proved, rel=1e-12)
+        # The density of a square of the uniform numbers, and of what becomes of it.
+        densities = [SHARES["normal_density"](SHARES[name](pair[0])(pair[1]))
+                     for name in ("first_normal", "second_normal")]  # fmt: skip
+        assert math.prod(densities) * SHARES["stretch"](pair[0])(pair[1]) == pytest.approx(1, rel=1e-12)
+    assert SHARES["normal_density"](0.5) == pytest.approx(NormalDist().pdf(0.5), rel=1e-12)
 
 
 @pytest.mark.parametrize(("relation", "replaced"), BOTH)
