@@ -5,18 +5,18 @@ looked at. Who holds the other shares subtracts them; what is left is the sum of
 
 **Gaussian.** A share of coordinate j is a discrete Gaussian integer of variance s_j^2 / m. Two of
 variances a and b add up to e^(-x^2 / 2 (a + b)) times a sum over the lattice, sum_y exp(-(y - c x)^2 /
-2 v) with v = a b / (a + b). By Poisson summation that lies within 1 +- 2 q', q' = sum_k exp(-2 pi^2 v
-k^2), of a constant. So the logarithm of the ratio to the discrete Gaussian of variance a + b is at most
-5 exp(-2 pi^2 v) where v >= 1/2, both ways and everywhere. A bound on a ratio stays under convolution: h
-shares differ by at most eta = 5 (h - 1) exp(-pi^2 s^2 / m) a coordinate from one discrete Gaussian, s
-the smallest scale (Kairouz, Liu & Steinke 2021, Theorem 9).
+2 v) with v = a b / (a + b). Wherever their centre is, such sums are alike: for v >= 1/2 their ratio is
+at most exp(5 exp(-2 f v)), f = 9.869, and so is that to the discrete Gaussian of variance a + b, both
+ways and everywhere. A bound on a ratio stays under convolution: h shares differ by at most eta = 5 (h -
+1) exp(-f s^2 / m) a coordinate from one discrete Gaussian, s the smallest scale (Kairouz, Liu & Steinke
+2021, Theorem 9, with pi^2 for f). All of this and rho below a machine has checked (`proofs/Gap.v`).
 
 - *rho.* Discrete Gaussians lose mu^2 / 2, as normal variables do (Canonne, Kamath & Steinke 2020,
   Theorem 4), for mu the length of a shift in units of s_j (h/m)^(1/2). A ratio within eta is one of
   eta^2 / 2 a coordinate, on both sides, and roots of rho add up (Bun & Steinke 2016): rho = (mu + 2 eta
   K^(1/2))^2 / 2.
 - *(epsilon, delta).* Let V be the variance of a coordinate of all h. Against the rounded normal
-  variable the ratio is, at |x| <= A, at most exp of kappa = (1 + A^2 / V) / (24 V) + 3 exp(-2 pi^2 V):
+  variable the ratio is, at |x| <= A, at most exp of kappa = (1 + A^2 / V) / (24 V) + 3 exp(-2 f V):
   the mean of exp(-x u / V - u^2 / 2 V) over |u| < 1/2 lies between exp(-1 / 24 V) and sinh(z) / z <=
   exp(z^2 / 6), z = x / 2 V. With zeta = eta + kappa at A = (T + mu) V^(1/2), on the set of all |x_j| <=
   T V^(1/2) and on what a shift makes of it, delta(epsilon) <= e^(K zeta) delta_normal(epsilon - 2 K
