@@ -65,6 +65,8 @@ BUILT_IN: Scope = {
     "ln": math.log,
     "Rabs": abs,
     "sqrt": math.sqrt,
+    "cos": math.cos,
+    "sin": math.sin,
     "PI": math.pi,
     "fold_left": lambda f: lambda parts: lambda start: reduce(lambda a, x: f(a)(x), parts, start),
     "IZR": lambda n: n,

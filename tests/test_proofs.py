@@ -10,6 +10,7 @@ import importlib.util
 import math
 from fractions import Fraction
 from operator import add, itemgetter, mul, neg, sub, truediv
+from statistics import NormalDist
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,6 +20,7 @@ import gallina
 from dpfda.bounds import IntegerBall
 from dpfda.bounds.balls import repaired
 from dpfda.bounds.clipped import clipped
+from dpfda.bounds.l1sums import L1Rule, l1_sum
 from dpfda.covariance import deviations
 from dpfda.covariance.deviations import Deviations
 from dpfda.covariance.strategies import Center
@@ -31,14 +33,14 @@ from dpfda.mechanisms.protocol import COUNT_SCALE, Design
 from dpfda.noise import BoxNoise, KNormNoise, body_noise, repeated_width, shares
 from dpfda.noise.shared import SharedGaussianNoise, SharedLaplaceNoise
 from dpfda.noise.symmetric import OuterDifference
-from dpfda.numerics import discrete, enclosures, twofold
+from dpfda.numerics import discrete, drawing, enclosures, twofold
 from dpfda.numerics.aggregate import exact_product
 from dpfda.numerics.embedding import Rows
 from dpfda.numerics.enclosures import Enclosures
 from dpfda.numerics.errors import BudgetError, LedgerError, RefusedMechanismError
 from dpfda.numerics.gridsums import GridRule, SideBySide, grid_sum, integers
 from dpfda.numerics.twofold import Twofold
-from dpfda.privacy.composition import Cost, PureLoss, gaussian_limit
+from dpfda.privacy.composition import Cost, LaplaceLoss, PureLoss, gaussian_limit
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.privacy.ledger import Amount, Budget, lines
 from dpfda.privacy.ledger.filters import SPARE, Filter
@@ -47,6 +49,7 @@ from dpfda.publication.tables import CornerTable
 from dpfda.records import Curves
 from dpfda.records.covariates import table_rows
 from dpfda.records.points import cell_weights
+from dpfda.survival.cox_rounds import FollowedUp, Rounds, Walk
 
 RANDOM = np.random.default_rng(20261124)
 BOTH = [(Neighbours.REPLACE_ONE, True), (Neighbours.ADD_REMOVE, False)]
@@ -61,12 +64,14 @@ def _script(name):
 
 CONSTANTS, FLOATS = ("\n".join(part) + "\n" for part in _script("constants").lines())
 PROVED = gallina.definitions(
-    "Sums", "Sensitivity", "Averages", "Deviations", "Corners", "Scores", constants=CONSTANTS
+    *("Sums", "Sensitivity", "Averages", "Deviations", "Descent", "Corners", "Scores"),
+    constants=CONSTANTS,
 )
 LAWS = gallina.definitions("Laws", "Composition", whole=False)
 # Of a series whose terms fall fast, as many as a float can see.
 SHARES = gallina.definitions(
-    *("Laws", "Shares", "Whole", "Lattice"),
+    *("Laws", "Shares", "Whole", "Lattice", "Theta", "Gaussians", "Gap", "Normal"),
+    constants=FLOATS,
     whole=False,
     known={"Series": lambda term: math.fsum(map(term, range(40)))},
 )
@@ -217,6 +222,22 @@ def test_repairs_are_those_that_are_proved(norm):
     assert changed == {True, False}
 
 
+def test_records_on_the_grid_add_what_is_proved():
+    matrix = RANDOM.integers(-(2**9), 2**9, size=(6, 4)).astype(float)
+    ball, shift = IntegerBall("l1", 90, 0), 4
+    rule = L1Rule(matrix, np.ones(6), 0, 2.0**20, 20, ball, shift, 2.0**60, 0)
+    taken = set()
+    for record in RANDOM.integers(-2, 3, size=(60, 6)).astype(float) * RANDOM.integers(0, 2, (60, 6)):
+        added = l1_sum(record[None], rule, compile=False)[0]
+        whole = (matrix.T @ record).astype(int).tolist()
+        inside = sum(_of("units_up", (shift, each)) for each in whole) <= ball.radius
+        taken.add(inside)
+        assert (added == whole) == inside
+        assert sum(map(abs, added)) <= ball.radius << shift
+        assert inside or all(each % 2**shift == 0 for each in added)
+    assert taken == {True, False}
+
+
 @pytest.mark.parametrize(("relation", "replaced"), BOTH)
 def test_neighbours_are_as_far_apart_as_proved(relation, replaced):
     for radius in RANDOM.integers(1, 2**40, size=20).tolist():
@@ -358,11 +379,112 @@ def test_slopes_are_clipped_to_the_level_that_is_proved():
     assert (made**2).sum(axis=0).max() > 0.99 * 2**40
 
 
+def _kept(level, vector):
+    return _entries(PROVED["kept"](len(vector))(int(level))(_vector(vector)), len(vector))
+
+
+def test_what_is_too_long_is_dropped_as_proved():
+    levels = RANDOM.integers(1, 40, size=300)
+    columns = RANDOM.normal(size=(3, 300)) * 100
+    columns[:, ::7] = math.inf
+    with np.errstate(invalid="ignore"):
+        made = clipped(columns, levels, 1.0)
+        lengths = np.maximum(np.sqrt((columns * columns).sum(axis=0)), 1.0)
+        floats = np.trunc(columns * (levels * (1 - 2.0**-40) / lengths))
+    whole = np.where(np.abs(floats) <= levels, floats, 2.0 * levels).astype(int)
+    proved = [_kept(level, column) for level, column in zip(levels, whole.T, strict=True)]
+    assert made.T.tolist() == proved
+    assert not made[:, ::7].any()
+    assert _kept(5, [3, 4]) == [3, 4]
+    assert _kept(5, [3, 5]) == [0, 0]
+
+
+@pytest.mark.parametrize("functions", [1, 3])
+def test_steps_of_descent_add_what_is_proved(functions):
+    codes = RANDOM.permutation(np.arange(24) % 7)
+    rows = RANDOM.integers(-(2**12), 2**12, size=(24, 4))
+    targets = RANDOM.choice([-1.0, 1.0], 24) if functions == 1 else np.eye(3)[RANDOM.integers(0, 3, 24)]
+    logistic = SimpleNamespace(name="logistic", smoothness=0.25)
+    terms = SimpleNamespace(
+        guarantee=ZeroConcentratedDP(1), functions=functions, components=4, loss=logistic,
+        penalty=0.1, units=7, neighbours=Neighbours.REPLACE_ONE,
+    )  # fmt: skip
+    solver = gradient.GradientSolver(terms)
+    made = solver.summed(Labelled(rows, targets, codes, 7))([]).with_noise([0] * 4 * functions)
+    # At coefficients zero slopes are known: half of a class, and a third of each.
+    slopes = -targets[:, None] / 2 if functions == 1 else 1 / 3 - targets
+    levels = 2**20 // np.bincount(codes)[codes]
+    scale = levels * (1 - 2.0**-40) / np.maximum(np.sqrt((slopes**2).sum(axis=1)), gradient.CLIP)
+    whole = np.trunc(slopes * scale[:, None]).astype(int)
+
+    def row(level):
+        return lambda i: PROVED["step_row"](functions)(_vector(rows[i]))(_vector(_kept(level, whole[i])))
+
+    units = [np.flatnonzero(codes == unit).tolist() for unit in range(7)]
+    proved = _entries(PROVED["summed"](20)(row)(units), 4 * functions)
+    # Tables of functions lie one after another in the program.
+    assert np.reshape(made, (functions, 4)).T.ravel().tolist() == proved
+    assert solver.width == _of("repeated_width", (solver.step_width, solver.rounds))
+
+
+def test_rounds_of_calibration_add_what_is_proved():
+    weights = clipped(np.array([[0.3, -2.0, 0.5]]), np.array([9, 9, 4]), 0.5)
+    made = (weights << gradient.FEATURE_BITS).ravel().tolist()
+    rows = [PROVED["calibration_row"](int(w)) for w in weights.ravel()]
+    assert made == [row(0) for row in rows]
+    assert [row(1) for row in rows] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(("relation", "replaced"), BOTH)
+def test_rounds_of_hazards_add_what_is_proved(relation, replaced):
+    model = SimpleNamespace(
+        cells=SimpleNamespace(count=3), baselines=1, hazards=3, effects=1,
+        terms=SimpleNamespace(covariates=(None,)),
+    )  # fmt: skip
+    rounds = Rounds(model, ZeroConcentratedDP(1), relation)
+    codes = RANDOM.permutation(np.arange(20) % 6)
+    levels = 2**20 // np.bincount(codes)[codes]
+    exposures, cell = RANDOM.uniform(0, 1, size=(3, 20)), RANDOM.integers(-1, 3, size=20)
+    data = FollowedUp(
+        exposures, cell, RANDOM.normal(size=(1, 20)), np.zeros(20, int), levels, np.ones(20, dtype=bool)
+    )
+    made = rounds.sums(data, Walk(rounds))
+    died = np.equal.outer(np.arange(3), cell).astype(float)
+    parts = np.concatenate([died, exposures / math.sqrt(3)])
+    lengths = np.sqrt(sum(part * part for part in parts))
+    whole = np.trunc(parts * (levels * (1 - 2.0**-40) / np.maximum(lengths, math.sqrt(2)))).astype(int).T
+    units = [np.flatnonzero(codes == unit).tolist() for unit in range(6)]
+    proved = PROVED["summed"](PROVED["length_bits"])(
+        lambda level: lambda i: _vector(_kept(level, whole[i]))
+    )
+    assert made[:6].tolist() == _entries(proved(units), 6)
+    step = PROVED["differences"](replaced)(2 ** PROVED["length_bits"])
+    assert (rounds.step_width, rounds.width) == (step, _of("repeated_width", (step, rounds.count)))
+
+
 def test_the_width_of_several_steps_is_the_one_that_is_proved():
     for width, times in RANDOM.integers(1, 2**30, size=(50, 2)).tolist():
         assert repeated_width(width, times) == PROVED["repeated_width"](width)(times)
     assert PROVED["repeated_width"](3)(4) == 6
     assert PROVED["root_up"](37) == 7
+
+
+def test_normal_variables_are_those_that_are_proved():
+    uniforms = RANDOM.uniform(0, 1, size=24)
+    floats = SimpleNamespace(
+        uniforms=uniforms.__getitem__, log=np.log, sqrt=np.sqrt, where=np.where,
+        turns=lambda x: (np.cos(2 * math.pi * x), np.sin(2 * math.pi * x)),
+    )  # fmt: skip
+    made = drawing.normals(floats, 4, np.arange(20))
+    for place, pair in enumerate(uniforms[4:].reshape(-1, 2).tolist()):
+        for number, name in enumerate(("first_normal", "second_normal")):
+            proved = SHARES[name](pair[0])(pair[1])
+            assert made[2 * place + number] == pytest.approx(proved, rel=1e-12)
+        # The density of a square of the uniform numbers, and of what becomes of it.
+        densities = [SHARES["normal_density"](SHARES[name](pair[0])(pair[1]))
+                     for name in ("first_normal", "second_normal")]  # fmt: skip
+        assert math.prod(densities) * SHARES["stretch"](pair[0])(pair[1]) == pytest.approx(1, rel=1e-12)
+    assert SHARES["normal_density"](0.5) == pytest.approx(NormalDist().pdf(0.5), rel=1e-12)
 
 
 @pytest.mark.parametrize(("relation", "replaced"), BOTH)
@@ -538,7 +660,20 @@ def test_delta_of_a_coin_is_the_excess_that_is_proved():
         assert math.log(moment) / (alpha - 1) <= float(coin.rho) * alpha + 1e-12
 
 
-def test_amounts_are_compared_as_proved():
+def test_symmetric_laws_lose_what_is_proved():
+    # One Laplace variable, moved by r: its loss |z - r| - |z| is at most t just as often as stated.
+    r = 1.25
+    at = LAWS["laplace"](1)
+    points = np.linspace(-40, 42, 200_001)
+    chances = np.array([at(z) for z in points.tolist()]) * (points[1] - points[0])
+    losses = np.abs(points - r) - np.abs(points)
+    for t in (0.0, 0.4, 1.0):
+        assert chances[losses <= t + 1e-9].sum() == pytest.approx(math.exp(-(r - t) / 2) / 2, abs=1e-3)
+        excess = np.maximum(0, 1 - np.exp(t - losses)) @ chances
+        assert float(LaplaceLoss(Fraction(r)).delta(Fraction(t))) == pytest.approx(excess, abs=1e-3)
+
+
+def test_amounts_add_up_and_are_compared_as_proved():
     for _ in range(200):
         numbers = [Fraction(int(n), 7) for n in RANDOM.integers(0, 3, size=4)]
         mine, other = (dict(zip(("first_value", "second_value"), part, strict=True))
@@ -547,6 +682,11 @@ def test_amounts_are_compared_as_proved():
             Amount("approximate", tuple(numbers[2:]))
         )
         assert LEDGER["within"](mine)(other) == (not exceeds)
+        # Basic composition, and rhos.
+        both = [a + b for a, b in zip(numbers[:2], numbers[2:], strict=True)]
+        assert list(Amount("approximate", tuple(numbers[:2])).plus(
+            Amount("approximate", tuple(numbers[2:]))
+        ).values) == both  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", [PureDP, ZeroConcentratedDP])
@@ -822,9 +962,10 @@ def test_radii_of_products_are_those_that_are_proved_bit_for_bit(monkeypatch):
             assert radius == math.inf
     assert 0 < known < 50
     # What is left of the last ones is one.
-    fewer = enclosures.logs_of_products(x[np.arange(3)])
-    relative = float((x.radius / x.middle)[:3].sum())
-    assert fewer.radius[0] == _called("factors_radius", [float(np.prod(x.middle[:3])), relative])
+    best = np.argsort(x.radius / x.middle)[:3]
+    fewer = enclosures.logs_of_products(x[best])
+    relative = float((x.radius / x.middle)[best].sum())
+    assert fewer.radius[0] == _called("factors_radius", [float(np.prod(x.middle[best])), relative])
 
 
 def test_sums_that_are_rounded_once_are_those_that_are_proved_bit_for_bit():
@@ -1016,13 +1157,28 @@ def test_discrete_gaussian_numbers_have_the_chances_that_are_proved(monkeypatch)
 
 
 def test_the_gap_of_gaussian_shares_is_the_one_that_is_proved():
-    for scale, honest, drawn in ((1, 1, 3), (2, 4, 2), (2, 3, 7), (9, 50, 64)):
-        law = SharedGaussianNoise((scale,), honest, drawn)
+    for scales, honest, drawn in (((1,), 1, 3), ((2,), 4, 2), ((2, 3), 3, 7), ((9, 8, 8), 50, 64)):
+        law = SharedGaussianNoise(scales, honest, drawn)
         rho = float(law.achieved("l2", 1, ZeroConcentratedDP(1)).rho)
-        # rho = (mu + 2 eta)^2 / 2 in one coordinate.
-        gap = (math.sqrt(2 * rho) - math.sqrt(honest / drawn) / scale) / 2
-        proved = SHARES["gap"](scale**2 / honest)(drawn - 1)
+        # rho = (mu + 2 eta K^(1/2))^2 / 2 in K coordinates, and one of them moves by all of the width.
+        gap = (math.sqrt(2 * rho) - math.sqrt(honest / drawn) / min(scales)) / 2 / math.sqrt(len(scales))
+        proved = SHARES["gap"](min(scales) ** 2 / honest)(drawn - 1)
         assert proved - 1e-15 <= gap == pytest.approx(proved, rel=1e-6, abs=1e-15)
+
+
+def test_what_a_gap_costs_is_no_less_than_what_it_takes():
+    # Two shares of variance 1.
+    law, root = SHARES["gaussian_shares"](1)(1), SHARES["gap"](1)(1)
+    chances = {x: law(x) for x in range(-16, 17)}
+    shares = lambda x: chances.get(x, 1e-99)  # noqa: E731
+    for m in (1, 2):
+        stated = m / math.sqrt(2) + 2 * root
+        for alpha in (1.01, 2, 3):
+            found = [
+                SHARES["renyi"](alpha)(shares)(SHARES["moved"](shares)(m))(x) for x in range(-13, 14)
+            ]
+            divergence = math.log(math.fsum(found)) / (alpha - 1)
+            assert 0.97 * m**2 / 4 * alpha < divergence <= stated**2 / 2 * alpha
 
 
 def test_sums_of_gaussian_shares_are_as_close_as_proved():
@@ -1030,14 +1186,18 @@ def test_sums_of_gaussian_shares_are_as_close_as_proved():
     shares, one = SHARES["gaussian_shares"](1)(1), SHARES["discrete_gaussian"](2)
     gaps = [abs(math.log(shares(x) / one(x))) for x in range(-4, 5)]
     assert SHARES["gap"](1)(1) / 3 < max(gaps) <= SHARES["gap"](1)(1)
-    # Poisson's formula, which is assumed there, in numbers.
-    for v, t in ((0.5, 0.3), (1, 0.25), (2, 0.5)):
-        waves = math.fsum(
-            math.exp(-2 * (math.pi * k) ** 2 * v) * math.cos(2 * math.pi * k * t) for k in range(1, 9)
-        )
-        assert SHARES["around"](v)(t) == pytest.approx(
-            math.sqrt(2 * math.pi * v) * (1 + 2 * waves), rel=1e-13
-        )
+
+
+def test_sums_around_a_place_are_as_flat_as_proved():
+    around, wave = SHARES["around"], SHARES["wave"]
+    for v in (0.25, 0.4, 0.5, 0.8):
+        most, least = around(v)(0), around(v)(0.5)
+        assert all(least <= around(v)(t) <= most for t in RANDOM.uniform(-2, 2, size=5).tolist())
+        relative = (most - least) / (most + least)
+        assert 0.99 * wave(v) < relative / 2 <= wave(v) * (1 - wave(v) ** 2)
+        t, s = RANDOM.uniform(-1, 1, size=2).tolist()
+        parts = [around(v)((t + s + k) / 2) * around(v)((t - s + k) / 2) for k in (0, 1)]
+        assert around(2 * v)(t) * around(2 * v)(s) == pytest.approx(sum(parts), rel=1e-13)
 
 
 def test_discrete_gaussian_numbers_lose_what_is_proved():

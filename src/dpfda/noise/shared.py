@@ -5,18 +5,18 @@ looked at. Who holds the other shares subtracts them; what is left is the sum of
 
 **Gaussian.** A share of coordinate j is a discrete Gaussian integer of variance s_j^2 / m. Two of
 variances a and b add up to e^(-x^2 / 2 (a + b)) times a sum over the lattice, sum_y exp(-(y - c x)^2 /
-2 v) with v = a b / (a + b). By Poisson summation that lies within 1 +- 2 q', q' = sum_k exp(-2 pi^2 v
-k^2), of a constant. So the logarithm of the ratio to the discrete Gaussian of variance a + b is at most
-5 exp(-2 pi^2 v) where v >= 1/2, both ways and everywhere. A bound on a ratio stays under convolution: h
-shares differ by at most eta = 5 (h - 1) exp(-pi^2 s^2 / m) a coordinate from one discrete Gaussian, s
-the smallest scale (Kairouz, Liu & Steinke 2021, Theorem 9).
+2 v) with v = a b / (a + b). Wherever their centre is, such sums are alike: for v >= 1/2 their ratio is
+at most exp(5 exp(-2 f v)), f = 9.869, and so is that to the discrete Gaussian of variance a + b, both
+ways and everywhere. A bound on a ratio stays under convolution: h shares differ by at most eta = 5 (h -
+1) exp(-f s^2 / m) a coordinate from one discrete Gaussian, s the smallest scale (Kairouz, Liu & Steinke
+2021, Theorem 9, with pi^2 for f). All of this and rho below a machine has checked (`proofs/Gap.v`).
 
 - *rho.* Discrete Gaussians lose mu^2 / 2, as normal variables do (Canonne, Kamath & Steinke 2020,
   Theorem 4), for mu the length of a shift in units of s_j (h/m)^(1/2). A ratio within eta is one of
   eta^2 / 2 a coordinate, on both sides, and roots of rho add up (Bun & Steinke 2016): rho = (mu + 2 eta
   K^(1/2))^2 / 2.
 - *(epsilon, delta).* Let V be the variance of a coordinate of all h. Against the rounded normal
-  variable the ratio is, at |x| <= A, at most exp of kappa = (1 + A^2 / V) / (24 V) + 3 exp(-2 pi^2 V):
+  variable the ratio is, at |x| <= A, at most exp of kappa = (1 + A^2 / V) / (24 V) + 3 exp(-2 f V):
   the mean of exp(-x u / V - u^2 / 2 V) over |u| < 1/2 lies between exp(-1 / 24 V) and sinh(z) / z <=
   exp(z^2 / 6), z = x / 2 V. With zeta = eta + kappa at A = (T + mu) V^(1/2), on the set of all |x_j| <=
   T V^(1/2) and on what a shift makes of it, delta(epsilon) <= e^(K zeta) delta_normal(epsilon - 2 K
@@ -32,10 +32,10 @@ stated.
 is normal with variances 2 a_j^2 G for a gamma variable G of shape (K + 1) / 2, and G divides. A share
 draws its own G of shape (K + 1) / (2 m), and discrete Gaussian integers of variances a_j^2 (t + 2 G), t
 such that these are at least w = `LEAST`. Given all G of h shares, their sum lies in each coordinate
-within eta = 5 (h - 1) exp(-pi^2 w) of one discrete Gaussian of the added variances, as above with v >=
-w / 2, and that within 3 exp(-2 pi^2 w) of a normal density at the integers, by Poisson summation of its
+within eta = 5 (h - 1) exp(-f w) of one discrete Gaussian of the added variances, as above with v >=
+w / 2, and that within 3 exp(-2 f w) of a normal density at the integers, by Poisson summation of its
 constant. Both bounds are on logarithms, at all integers and for all G, so that they hold for the
-mixture: within kappa = K (eta + 3 exp(-2 pi^2 w)) the chances are f(x), the density of a normal
+mixture: within kappa = K (eta + 3 exp(-2 f w)) the chances are f(x), the density of a normal
 variable of variances h t a_j^2, plus one of the law above, plus (h > m) what more of G gives. f(x) /
 f(x + d) <= exp |d|, as for the law above: what is added is independent. So the loss is |d| + 2 kappa,
 pure. With h < m the law without t is steeper near zero, and nothing is stated.
@@ -46,7 +46,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, TypeVar, cast
+from typing import ClassVar, Final, TypeVar, cast
 
 import numpy as np
 from flint import arb
@@ -72,6 +72,8 @@ from dpfda.privacy.composition import gaussian_delta
 from dpfda.privacy.composition.rounding import PRECISION, root_at_least
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, within
 
+# Not above pi^2: up to here it is proved, without Fourier analysis (`proofs/Theta.v`).
+FLATNESS: Final = 9.869
 # Of the delta asked for, what tails may take.
 TAIL = Fraction(1, 2**20)
 # Scales are raised by 2^-k, the largest of these k that will do, where the gap asks for it.
@@ -153,7 +155,7 @@ def _with_gap(
         raise unsuited(law, asked)
     mu = root_at_least(square * law.honest / law.drawn)
     with precision(PRECISION):
-        turn = arb.pi() ** 2
+        turn = arb(FLATNESS)
         eta = _up(upper_end(5 * (law.drawn - 1) * (-turn * enclosed(smallest)).exp()))
     if isinstance(asked, ZeroConcentratedDP):
         gap = 2 * eta * root_at_least(Fraction(law.components))
@@ -337,7 +339,7 @@ def _k_norm_loss(
     if not isinstance(requested, PureDP) or law.drawn < law.honest:
         raise unsuited(law, requested)
     with precision(PRECISION):
-        share = (-(arb.pi() ** 2) * LEAST).exp()
+        share = (-arb(FLATNESS) * LEAST).exp()
         kappa = law.components * (5 * law.drawn - 5 + 3 * share) * share
         return PureDP(_up(length + upper_end(2 * kappa)))
 
