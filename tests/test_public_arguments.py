@@ -25,7 +25,7 @@ from public_surface import (
     questions,
 )
 
-pytestmark = pytest.mark.usefixtures("few_draws", "few_trials")
+pytestmark = pytest.mark.usefixtures("few_draws")
 
 # What is made by the library itself, from arguments that are covered.
 NOT_CALLED = {
