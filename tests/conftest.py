@@ -83,7 +83,7 @@ def few_trials(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plans that simulate fewer releases, for what does not depend on how exact they are."""
     kinds()
     for plan in (TriedPlan, *TriedPlan.__subclasses__()):
-        for name, most in (("TRIALS", 3), ("QUICK", 2), ("BANDS", 1)):
+        for name, most in (("TRIALS", 4), ("QUICK", 2), ("BANDS", 1)):
             monkeypatch.setattr(plan, name, min(most, getattr(plan, name)))
 
 

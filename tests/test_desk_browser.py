@@ -13,7 +13,7 @@ from dpfda.front.desk.server import serve
 
 mpl.use("Agg")
 # What comes out is tested; elsewhere, how exact the bands in it are.
-pytestmark = pytest.mark.usefixtures("few_draws", "few_trials")
+pytestmark = pytest.mark.usefixtures("few_draws")
 
 # Milliseconds that a page may take on a machine that is busy.
 PATIENCE = 120_000

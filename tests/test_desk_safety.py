@@ -28,7 +28,7 @@ from dpfda.front.verbs.run import Planned
 
 mpl.use("Agg")
 # What comes out is tested; elsewhere, how exact the bands in it are.
-pytestmark = pytest.mark.usefixtures("few_draws", "few_trials")
+pytestmark = pytest.mark.usefixtures("few_draws")
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals here")
 ACCOUNT = {"groups": "", "ledger": "budget.ledger", "dataset": "people", "budget": "2"}
 MEAN = {"bounds": ["0", "1"], "epsilon": "1", "name": "m"}

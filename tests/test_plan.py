@@ -82,14 +82,15 @@ def test_half_the_units_at_twice_the_epsilon_have_half_the_error_or_more_alike(n
 REACHED = dict.fromkeys(("covariance", "components", "private center", "pairs"), 0.75)
 
 
-# That least numbers are least is of a plan's own numbers, however many releases these are simulated of.
+# Whether least numbers are found does not depend on how many releases a plan simulates. Those of a plan
+# that was asked before are there: new ones are made.
 FEW = pytest.mark.usefixtures("few_trials")
 
 
 @FEW
 @pytest.mark.parametrize("name", [name for name in PLANNED if name != "density"])
 def test_the_least_numbers_are_enough_and_hardly_less_is_not(name):
-    plan = PLANNED[name]
+    plan = PLANNED[name].at(epsilon=1)
     wanted = plan.error * REACHED.get(name, 0.5)
     epsilon, units = plan.least_epsilon(error=wanted), plan.least_n(error=wanted)
     assert plan.at(epsilon=epsilon).error_for_most <= wanted
@@ -103,13 +104,12 @@ def test_the_least_numbers_are_enough_and_hardly_less_is_not(name):
 @FEW
 @pytest.mark.parametrize("name", ["covariance", "components"])
 def test_an_error_that_no_budget_reaches_is_refused(name):
-    plan = PLANNED[name]
+    plan = PLANNED[name].at(epsilon=1)
     for asked in (plan.least_epsilon, plan.least_n):
         with pytest.raises(ParameterError, match=r"error must be within reach of .* stays, whatever"):
             asked(error=plan.error / 2)
 
 
-@FEW
 @pytest.mark.parametrize("name", ["line", "gaussian", "covariance", "comparison", "several values"])
 def test_the_table_between_has_least_numbers_for_budgets_around(name):
     plan = PLANNED[name]
@@ -366,7 +366,6 @@ def test_what_cannot_be_reached_is_refused_in_words():
         PrivateMean(rho=0.5, bounds=(0, 1)).plan(60, POINTS).least_epsilon(error=0.1)
 
 
-@FEW
 @pytest.mark.parametrize("name", ["mean", "density", "covariance", "several values"])
 def test_plans_are_words_numbers_pictures_and_travel(name):
     plan = PLANNED[name]
