@@ -82,15 +82,9 @@ def test_half_the_units_at_twice_the_epsilon_have_half_the_error_or_more_alike(n
 REACHED = dict.fromkeys(("covariance", "components", "private center", "pairs"), 0.75)
 
 
-# Whether least numbers are found does not depend on how many releases a plan simulates. Those of a plan
-# that was asked before are there: new ones are made.
-FEW = pytest.mark.usefixtures("few_trials")
-
-
-@FEW
 @pytest.mark.parametrize("name", [name for name in PLANNED if name != "density"])
 def test_the_least_numbers_are_enough_and_hardly_less_is_not(name):
-    plan = PLANNED[name].at(epsilon=1)
+    plan = PLANNED[name]
     wanted = plan.error * REACHED.get(name, 0.5)
     epsilon, units = plan.least_epsilon(error=wanted), plan.least_n(error=wanted)
     assert plan.at(epsilon=epsilon).error_for_most <= wanted
@@ -101,10 +95,9 @@ def test_the_least_numbers_are_enough_and_hardly_less_is_not(name):
     assert epsilon == float(f"{epsilon:.3g}")
 
 
-@FEW
 @pytest.mark.parametrize("name", ["covariance", "components"])
 def test_an_error_that_no_budget_reaches_is_refused(name):
-    plan = PLANNED[name].at(epsilon=1)
+    plan = PLANNED[name]
     for asked in (plan.least_epsilon, plan.least_n):
         with pytest.raises(ParameterError, match=r"error must be within reach of .* stays, whatever"):
             asked(error=plan.error / 2)
@@ -395,7 +388,7 @@ def test_the_command_says_what_an_error_needs():
     assert one["least_n"] == PrivateMean(1.0, bounds=(0, 5)).plan(100).least_n(error=0.1)
 
 
-@FEW
+@pytest.mark.usefixtures("few_trials")
 @pytest.mark.parametrize(
     "more",
     [
