@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpfda.bases import Basis
+from dpfda.bases.grids import frozen
 from dpfda.bases.ordinary import Outlook, ordinary_modes
 from dpfda.bounds import IntegerBall
 from dpfda.covariance.design import best_symmetric, check_signal, symmetric_error, symmetric_laws
@@ -20,6 +21,7 @@ from dpfda.mechanisms.design.expectation import volume
 from dpfda.noise import KNormNoise, cost_of, knorm_noise
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric, quietest_symmetric
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.remembered import remembered
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss, RangeLoss
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, pure_part, split
@@ -31,12 +33,12 @@ from dpfda.publication.trials import ORDINARY, PairTrial, Trial, TriedPlan
 from dpfda.records.second_moments import outer_ball
 from dpfda.releases.staged import RADIUS, Selection
 
-# Stages of a release.
-# Deviation of the logarithm of a curve's size. So many persons are made up at most, each for several.
+# Deviation of the logarithm of a curve's size. So many persons are made up, each for several or a few.
 SIZES = 0.5
 # Of curves, in distances between bounds on values.
 DEVIATION = 0.06
-MOST_PERSONS = 4000
+PERSONS = 500
+# Stages of a release.
 COUNT, MEAN, MOMENTS, VARIANCES = "count", "mean", "second moments", "variances"
 
 
@@ -193,7 +195,7 @@ class CovariancePlan(TriedPlan, PlanAgain):
     sought: str = "covariance"
     # Small differences of noise choose other lengths: of few trials errors would jump.
     TRIALS: ClassVar[int] = 32
-    QUICK: ClassVar[int] = 32
+    QUICK: ClassVar[int] = 12
     BANDS: ClassVar[int] = 8
 
     @property
@@ -359,17 +361,15 @@ class CovariancePlan(TriedPlan, PlanAgain):
             return []
         start, end = basis.domain_range
         grid, pairs = basis.grid_points, self.about["center"] == "pairs"
-        certificate, generator = self.certified(), np.random.Generator(np.random.Philox(key=2))
-        persons, found = min(self.n or size, MOST_PERSONS), list[Trial]()
-        for modes in self._deviation * ordinary_modes((grid - start) / (end - start), count):
-            curves = generator.standard_normal((persons, len(modes))) @ modes
-            # Some are larger than others: by a third, mostly.
-            curves *= np.exp(SIZES * generator.standard_normal((persons, 1)) - SIZES**2)
-            curves -= curves.mean(axis=0)
-            half = persons // 2
-            apart = (curves[:half] - curves[half : 2 * half]) / math.sqrt(2) if pairs else curves
-            made = self._released(apart @ basis.analysis, size, generator, certificate)
-            found.append(PairTrial(made, grid, curves.T @ curves / persons))
+        certificate, found = self.certified(), list[Trial]()
+        curves, covariances = ordinary_persons((grid - start) / (end - start), count)
+        half, scale = PERSONS // 2, self._deviation
+        for key, (each, covariance) in enumerate(zip(curves, covariances, strict=True)):
+            # Each from its own key: how many numbers one takes does not change the others.
+            generator = np.random.Generator(np.random.Philox(key=[2, key]))
+            apart = (each[:half] - each[half:]) / math.sqrt(2) if pairs else each
+            made = self._released(scale * apart @ basis.analysis, size, generator, certificate)
+            found.append(PairTrial(made, grid, scale**2 * covariance))
         return found
 
     @property
@@ -404,9 +404,9 @@ class CovariancePlan(TriedPlan, PlanAgain):
             shrunk=self.shrunk,
         )
 
-    def outlook_width(self, level: float) -> Outlook | None:
+    def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
         """For the variance function; None where the count is private."""
-        return None if self.size is None else super().outlook_width(level)
+        return None if self.size is None else super().outlook_width(level, quick)
 
     @property
     def scale(self) -> tuple[float, str] | None:
@@ -420,6 +420,21 @@ class CovariancePlan(TriedPlan, PlanAgain):
             parts = "; ".join(f"{of}: {part}" for of, part in self.subspace.describe().items())
             return f"exponential on {self.subspace.components} functions; {parts}"
         return f"{self.law}: {self.noise(self.size or self.expected_size or 1).describe()}"
+
+
+@remembered(4)
+def ordinary_persons(times: Floats, count: int) -> tuple[Floats, Floats]:
+    """Deviations (count, PERSONS, N) of made-up persons from their mean, and covariances (count, N, N).
+
+    The same persons whatever their number is to be: plans of nearby numbers differ by the noise alone.
+    """
+    generator = np.random.Generator(np.random.Philox(key=2))
+    modes = ordinary_modes(times, count)
+    curves = generator.standard_normal((count, PERSONS, modes.shape[1])) @ modes
+    # Some are larger than others: by a third, mostly.
+    curves *= np.exp(SIZES * generator.standard_normal((count, PERSONS, 1)) - SIZES**2)
+    curves -= curves.mean(axis=1, keepdims=True)
+    return frozen(curves), frozen(curves.transpose(0, 2, 1) @ curves / PERSONS)
 
 
 def variance_noise(

@@ -19,8 +19,8 @@ counts for M from 40 to 80, beyond which it stays, but for q.
 **Where every point is a cell** it is 1.15 (1 + p) (R + B) / 2, and the band is cut to what was
 measured, y(t) -+ q, which holds whatever the mean is, with two fifths of what the level leaves. Of other
 noise than a box's it is 1.05 (R + B + D2) / 2, with the largest second difference D2; of sparse
-observations 1.5 R, twice R in the first and the last cell, and .3 D2; where every unit is seen once,
-over one variable, (R + B) / 2 + .2 q and what changes within cells as where a cell holds several points.
+observations 1.5 R + .3 D2, and where every unit is seen once, over one variable, (R + B) / 2 + .2 q; of
+both, what changes within cells as where a cell holds several points.
 
 **A difference of groups that borrow** is seen with less noise than either, as their common line is not
 in it: R + .25 q + .33 D.
@@ -67,8 +67,8 @@ FACTOR = 1.05
 OF_LINE, OF_NOISE, OF_CHANGES, OF_ENDS, OF_ROUGHNESS = 0.92, 0.71, 0.33, 1.65, 0.45
 # Between so many cells all count less, and the noise beyond too.
 MANY_CELLS, MOST_CELLS = 40, 80
-# Of sparse observations: factors, that in the outer cells, and that of second differences over cells.
-OF_SEEN, OF_SEEN_OUTSIDE, OF_BENDS = 1.5, 2.0, 0.3
+# Of sparse observations: a factor, and that of second differences over cells.
+OF_SEEN, OF_BENDS = 1.5, 0.3
 # Of the noise in a difference of groups that borrow.
 OF_DIFFERENCE = 0.25
 # Of the noise where every unit was seen once.
@@ -125,9 +125,8 @@ class Widths:
         apart = apart + generator.standard_normal((len(apart), root.shape[1])) @ root[self.looked_at].T
         half, line = spread([apart], level, simultaneous), self.posterior.line
         times, cells = self.posterior.model.times, self.cells
-        factors = np.where(_outside(line.size, cells), OF_SEEN_OUTSIDE, OF_SEEN)
-        half = factors * np.interp(times, times[self.looked_at], half)
-        return np.asarray(half + OF_BENDS * differences(line, cells, 2))
+        half = OF_SEEN * np.interp(times, times[self.looked_at], half)
+        return np.asarray(half + OF_BENDS * differences(line, cells, 2) + _changes(line, cells))
 
     def around_alone(self, level: float, simultaneous: bool) -> Floats:
         """The same where every unit was seen once: then all of sampling is in the noise."""

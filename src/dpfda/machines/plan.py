@@ -213,7 +213,7 @@ class MachinePlan(PlanAgain):
         typical = None if found is None else float(np.sqrt(np.mean(found[0] ** 2)))
         return None if typical is None else Outlook(typical, MOST * typical)
 
-    def outlook_width(self, level: float) -> Outlook | None:
+    def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
         found = self._deviations
         if found is None:
             return None

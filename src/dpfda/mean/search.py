@@ -148,8 +148,8 @@ class SearchPlan(StagedPlan):
     def outlook(self, quick: bool = False) -> Outlook | None:
         return None if self._few else self._widest.outlook(quick)
 
-    def outlook_width(self, level: float) -> Outlook | None:
-        return None if self._few else self._widest.outlook_width(level)
+    def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
+        return None if self._few else self._widest.outlook_width(level, quick)
 
     @cached_property
     def _widest(self) -> MeanPlan:

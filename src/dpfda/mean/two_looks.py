@@ -217,8 +217,8 @@ class LooksPlan(StagedPlan):
     def outlook(self, quick: bool = False) -> Outlook | None:
         return self._widest.outlook(quick)
 
-    def outlook_width(self, level: float) -> Outlook | None:
-        return self._widest.outlook_width(level)
+    def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
+        return self._widest.outlook_width(level, quick)
 
     @property
     def _widest(self) -> MeanPlan:

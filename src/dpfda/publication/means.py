@@ -42,8 +42,8 @@ from dpfda.releases.function import ReleasedFunction
 # On an interval, or on a box.
 ReleasedMean: TypeAlias = ReleasedFunction | ReleasedField
 
-# Releases that are simulated for an expected band.
-EXAMPLES = 16
+# Releases that are simulated for an expected band, and where it is to be quick.
+EXAMPLES, QUICK = 16, 6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,10 +132,10 @@ class MeanPlan(MeanDesign):
         return self.examples(1)[0]._claims()[0].words(level)
 
     @one_thread(scipy=False)
-    def outlook_width(self, level: float) -> Outlook | None:
+    def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
         if self.n is None:
             return None
-        made = [release.band(level) for release in self.examples(EXAMPLES)]
+        made = [release.band(level) for release in self.examples(QUICK if quick else EXAMPLES)]
         return Outlook.of(np.array([np.mean(band.upper - band.lower) / 2 for band in made]))
 
     def examples(self, count: int) -> list[ReleasedMean]:

@@ -47,7 +47,7 @@ class Remade(Protocol):
         self, n: int | None = None, epsilon: object = None, *, guarantee: Guarantee | None = None
     ) -> Self: ...
     def outlook(self, quick: bool = False) -> Outlook | None: ...
-    def outlook_width(self, level: float) -> Outlook | None: ...
+    def outlook_width(self, level: float, quick: bool = False) -> Outlook | None: ...
 
 
 def ratio_of(plan: Remade, error: float | None, band: float | None, level: float) -> Ratio:
@@ -67,7 +67,7 @@ def ratio_of(plan: Remade, error: float | None, band: float | None, level: float
 
     @cache
     def ratio(guarantee: Guarantee, n: int | None, quick: bool) -> float:
-        if quick and not (plan.simulated and band is None):
+        if quick and not (plan.simulated or band is not None):
             return ratio(guarantee, n, False)
         try:
             made = plan.at(n=n, guarantee=guarantee)
@@ -76,7 +76,7 @@ def ratio_of(plan: Remade, error: float | None, band: float | None, level: float
                 raise
             # A budget so small, or so few units, that what is asked for cannot be published at all.
             return math.inf
-        outlook = made.outlook(quick) if band is None else made.outlook_width(level)
+        outlook = made.outlook(quick) if band is None else made.outlook_width(level, quick)
         if outlook is None:
             words = plan.error_words if band is None else plan.band_words
             raise ParameterError(name, "be one that can be stated", "none", words)
@@ -100,6 +100,7 @@ def table(plan: Remade, ratio: Ratio) -> list[dict[str, float | None]] | None:
     if middle is None:
         return None
     (units, factor), rows, term = middle, [], plan.guarantee.terms[0]
+    slope = math.log2(ratio(plan.guarantee, 2 * units, True) / ratio(plan.guarantee, units, True))
     for share in TIMES:
         other = times(plan.guarantee, share)
 
@@ -108,7 +109,7 @@ def table(plan: Remade, ratio: Ratio) -> list[dict[str, float | None]] | None:
 
         # A product of budget and number says nearly as much, whichever is larger: a look is enough.
         start = units / float(share)
-        found = units if share == 1 else crossing(quickly, start, SIZES, 2 * plan.close)
+        found = units if share == 1 else crossing(quickly, start, SIZES, 2 * plan.close, slope)
         many = None if found is None else math.ceil(rounded_up(found))
         row: dict[str, float | None] = {term: float(getattr(other, term)), "least_n": many}
         rows.append(row)
@@ -166,7 +167,9 @@ def least(
     return None
 
 
-def crossing(ratio: Falling, start: float, limits: tuple[float, float], close: float) -> float | None:
+def crossing(
+    ratio: Falling, start: float, limits: tuple[float, float], close: float, slope: float = -1.0
+) -> float | None:
     """A value at which a falling ratio is at most one, and hardly less of it is not.
 
     None where there is none within the limits. Steps go by the slope between the last two values, and
@@ -174,9 +177,10 @@ def crossing(ratio: Falling, start: float, limits: tuple[float, float], close: f
 
     limits: (float, float).
     close: So little more than the value sought is close enough.
+    slope: That is believed at first.
     """
     lowest, highest = (math.log(limit) for limit in limits)
-    at, slope = min(max(math.log(start), lowest), highest), -1.0
+    at, slope = min(max(math.log(start), lowest), highest), min(max(slope, STEEPEST), FLATTEST)
     below = above = before = None
     for step in range(STEPS):
         height = math.log(min(max(ratio(math.exp(at)), 1e-12), TOO_LARGE))

@@ -158,8 +158,8 @@ class Plan(ABC):
         outlook = self.outlook_width(level)
         return None if outlook is None else outlook.typical
 
-    def outlook_width(self, level: float) -> Outlook | None:
-        """Half-width of the default band at a level that has been checked, typically and for most."""
+    def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
+        """Half-width of the default band at a level that has been checked; otherwise as `outlook`."""
         return None
 
     @property

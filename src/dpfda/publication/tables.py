@@ -323,7 +323,7 @@ class CornersPlan(TablePlan[Made]):
     def outlook(self, quick: bool = False) -> Outlook:
         return Outlook.alike((self.bounds[1] - self.bounds[0]) * expected_error(self._expected))
 
-    def outlook_width(self, level: float) -> Outlook:
+    def outlook_width(self, level: float, quick: bool = False) -> Outlook:
         """As `band`, around one wave over the domain."""
         half = self._expected.half_widths(level, True).mean()
         return Outlook.alike((self.bounds[1] - self.bounds[0]) * float(half))

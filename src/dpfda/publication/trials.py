@@ -108,6 +108,6 @@ class TriedPlan(Plan):
         return claim.words(level)
 
     @one_thread()
-    def outlook_width(self, level: float) -> Outlook | None:
-        tried = self._tried[: self.BANDS]
+    def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
+        tried = self._tried[: self.QUICK if quick else self.BANDS]
         return Outlook.of(np.array([each.half_width(level) for each in tried])) if tried else None

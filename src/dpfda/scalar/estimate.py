@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -38,6 +39,65 @@ class Explained:
     residual: float
 
 
+@dataclass(frozen=True, eq=False)
+class _Equations:
+    """Noisy second moments h = A b + error of x (p coordinates) with y, and of x; with their noise.
+
+    inner, across, alone: Parts of the factor that the last step was seen through.
+    priors: array (q, p). Variances of b that are weighed.
+    """
+
+    second: Floats
+    mixed: Floats
+    variance: float
+    inner: Floats
+    across: Floats
+    alone: float
+    power: float
+    n: int
+    priors: Floats
+
+    @classmethod
+    def of(cls, moments: Moments, eigenvalues: Floats) -> _Equations:
+        last = len(moments.steps) - 1
+        factor, matrix = moments.factors[last], moments.matrix
+        count, beside = eigenvalues.size, len(matrix) - 1 - eigenvalues.size
+        variance = max(float(matrix[-1, -1]), ROUNDING * float(np.trace(matrix)), 1e-300)
+        size = variance / max(float(np.trace(matrix[:count, :count])), 1e-300)
+        priors = [
+            np.append(
+                scale * size * (eigenvalues / eigenvalues[0]) ** exponent,
+                np.full(beside, LOOSE * variance),
+            )
+            for exponent, scale in product(EXPONENTS, SCALES)
+        ]
+        return cls(
+            matrix[:-1, :-1], matrix[:-1, -1], variance, factor[:-1, :-1], factor[-1, :-1],
+            float(factor[-1, -1]), moments.power(last), moments.size, np.array(priors),
+        )  # fmt: skip
+
+    def aside(self, found: Floats) -> float:
+        """What b takes from the noise, beside the target itself."""
+        return float(np.sum((self.across - self.inner.T @ found) ** 2))
+
+    def error(self, residual: float, aside: float) -> Floats:
+        """Covariance (p, p) of the error: sampling, and noise."""
+        noise = self.power / 2 * (self.alone**2 + aside) * self.inner @ self.inner.T
+        rounding = ROUNDING * np.trace(self.second) * np.eye(len(self.mixed))
+        return np.asarray(residual / self.n * self.second + noise + rounding)
+
+    def clear(self) -> tuple[Floats, float]:
+        """A (p, p) less what its noise may have added, and which share of it that is."""
+        seen = np.linalg.solve(self.inner, np.linalg.solve(self.inner, self.second).T)
+        values, vectors = np.linalg.eigh((seen + seen.T) / 2)
+        # About the largest eigenvalue of the noise alone.
+        edge = 2 * np.sqrt(self.power / 2 * len(values))
+        left = np.maximum(values - edge, 0.0)
+        root = self.inner @ (vectors * np.sqrt(left))
+        lost = 1 - left.sum() / max(float(np.maximum(values, 0.0).sum()), 1e-300)
+        return root @ root.T, float(lost)
+
+
 def explained(moments: Moments, eigenvalues: Floats) -> Explained:
     """Coefficients of the last coordinate given the others, the first of which are of functions.
 
@@ -49,38 +109,49 @@ def explained(moments: Moments, eigenvalues: Floats) -> Explained:
 
     eigenvalues: array (K,). Of the public functions.
     """
-    n, factor = moments.size, moments.factors[len(moments.steps) - 1]
-    power, matrix = moments.power(len(moments.steps) - 1), moments.matrix
-    second, mixed, variance = matrix[:-1, :-1], matrix[:-1, -1], float(matrix[-1, -1])
-    inner, across, alone = factor[:-1, :-1], factor[-1, :-1], float(factor[-1, -1])
-    count, total = eigenvalues.size, float(np.trace(second[: eigenvalues.size, : eigenvalues.size]))
-    variance = max(variance, ROUNDING * float(np.trace(matrix)), 1e-300)
-    priors = [
-        np.append(
-            scale * variance / max(total, 1e-300) * (eigenvalues / eigenvalues[0]) ** exponent,
-            np.full(len(mixed) - count, LOOSE * variance),
-        )
-        for exponent, scale in product(EXPONENTS, SCALES)
-    ]
+    given = _Equations.of(moments, eigenvalues)
+    second, mixed, variance = given.second, given.mixed, given.variance
     residual, found = variance, np.zeros(len(mixed))
     posterior = np.zeros_like(second)
     for round_ in range(2):
         # At first b is not known: it takes as much from the noise as the target itself.
-        aside = float(np.sum((across - inner.T @ found) ** 2)) if round_ else alone**2
-        error = residual / n * second + power / 2 * (alone**2 + aside) * inner @ inner.T
-        error += ROUNDING * np.trace(second) * np.eye(len(mixed))
-        weights = np.array([_evidence(second, mixed, prior, error) for prior in priors])
-        weights = np.exp(weights - weights.max())
-        weights /= weights.sum()
-        made = [_posterior(second, mixed, prior, error) for prior in np.array(priors)[weights > LIGHT]]
-        weights = weights[weights > LIGHT] / weights[weights > LIGHT].sum()
-        means = np.array([mean for mean, _ in made])
-        found = weights @ means
-        posterior = np.einsum("i,ijk->jk", weights, np.array([spread for _, spread in made]))
-        posterior += (means - found).T @ (weights[:, None] * (means - found))
+        error = given.error(residual, given.aside(found) if round_ else given.alone**2)
+        found, posterior = _weighed(second, mixed, given.priors, [error] * len(given.priors))
         left = variance - 2 * float(mixed @ found) + float(found @ second @ found)
         residual = max(left, LEAST * variance)
     return Explained(found, (posterior + posterior.T) / 2, variance, residual)
+
+
+def cautious(moments: Moments, eigenvalues: Floats, model: Explained) -> tuple[Floats, float]:
+    """Squared distances (p, p) from the coefficients that a band is made of, and the share of drowned A.
+
+    As the posterior, but that A is less what its noise may have added, and that each prior says itself
+    how much of the noise b takes: else directions that noise drowns make large b look unlikely.
+    """
+    given = _Equations.of(moments, eigenvalues)
+    second, lost = given.clear()
+    across = float(np.sum(given.across**2))
+    asides = across + given.priors @ np.sum(given.inner**2, axis=1)
+    errors = [given.error(model.residual, aside) for aside in asides]
+    found, covariance = _weighed(second, given.mixed, given.priors, errors)
+    off = found - model.coefficients
+    return covariance + np.outer(off, off), lost
+
+
+def _weighed(
+    second: Floats, mixed: Floats, priors: Floats, errors: Sequence[Floats]
+) -> tuple[Floats, Floats]:
+    """Posterior mean and covariance of b over priors (q, p) weighed by their evidence."""
+    held = list(zip(priors, errors, strict=True))
+    logs = np.array([_evidence(second, mixed, *each) for each in held])
+    weights = np.exp(logs - logs.max())
+    kept = weights > LIGHT * weights.sum()
+    made = [_posterior(second, mixed, *each) for each, keep in zip(held, kept, strict=True) if keep]
+    weights = weights[kept] / weights[kept].sum()
+    means = np.array([mean for mean, _ in made])
+    found = weights @ means
+    spread = np.einsum("i,ijk->jk", weights, np.array([each for _, each in made]))
+    return found, spread + (means - found).T @ (weights[:, None] * (means - found))
 
 
 def _posterior(second: Floats, mixed: Floats, prior: Floats, error: Floats) -> tuple[Floats, Floats]:

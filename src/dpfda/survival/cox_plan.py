@@ -164,7 +164,7 @@ class CoxPlan(PlanAgain):
         typical = float(np.sqrt(np.mean(self._variances[0])))
         return Outlook(typical, MORE * typical)
 
-    def outlook_width(self, level: float) -> Outlook | None:
+    def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
         if self._variances is None:
             return None
         noise, sampling = self._variances

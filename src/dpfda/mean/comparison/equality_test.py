@@ -337,7 +337,7 @@ class TestPlan(PlanOfMeans):
     def outlook(self, quick: bool = False) -> Outlook | None:
         return Outlook.alike(self.detectable())
 
-    def outlook_width(self, level: float) -> None:
+    def outlook_width(self, level: float, quick: bool = False) -> None:
         """There is no band."""
 
     @property

@@ -135,8 +135,8 @@ class ComparisonPlan(PlanOfMeans):
         said = self.one.error_words
         return f"of each group's mean, the largest (of a difference up to 1.4 times as much); {said}"
 
-    def outlook_width(self, level: float) -> Outlook | None:
-        return widest(part.outlook_width(level) for part in self._sizes())
+    def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
+        return widest(part.outlook_width(level, quick) for part in self._sizes())
 
     @property
     def noise_words(self) -> str:

@@ -237,8 +237,8 @@ class RunningPlan(PlanOfMeans):
     def outlook(self, quick: bool = False) -> Outlook | None:
         return self.alike(self.steps).outlook(quick)
 
-    def outlook_width(self, level: float) -> Outlook | None:
-        return self.alike(self.steps).outlook_width(level)
+    def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
+        return self.alike(self.steps).outlook_width(level, quick)
 
     @property
     def error_words(self) -> str:

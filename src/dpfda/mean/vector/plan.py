@@ -130,10 +130,10 @@ class VectorPlan(PlanOfMeans):
         own = own_level(level, len(self.parts))
         return {name: part.band(own) for name, part in self.parts.items()}
 
-    def outlook_width(self, level: float) -> Outlook | None:
+    def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
         """Of the channel whose band is widest."""
         own = own_level(level, len(self.parts))
-        return widest([part.outlook_width(own) for part in self.parts.values()])
+        return widest([part.outlook_width(own, quick) for part in self.parts.values()])
 
     @property
     def scale(self) -> tuple[float, str] | None:

@@ -82,11 +82,12 @@ class QuantileCurvesPlan(TablePlan[ReleasedQuantileCurves]):
         fits = self._few_fits if quick else self._fits
         return Outlook.of(self.scale[0] * np.array([error for _, error in fits]))
 
-    def outlook_width(self, level: float) -> Outlook:
+    def outlook_width(self, level: float, quick: bool = False) -> Outlook:
         """As `band`, of the median or the level next to it."""
         middle, cells = self.levels[len(self.levels) // 2], self.cells
         at = cells.nodes.positions
-        halves = [half_widths(fit, at, cells.times, middle, level, True).mean() for fit, _ in self._fits]
+        fits = self._few_fits if quick else self._fits
+        halves = [half_widths(fit, at, cells.times, middle, level, True).mean() for fit, _ in fits]
         return Outlook.of(self.scale[0] * np.array(halves))
 
     @cached_property
