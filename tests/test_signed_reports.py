@@ -211,7 +211,7 @@ def test_other_numbers_of_units_are_pointed_out(two, tmp_path):
     assert "They are of 60 records, 40 records. The sum is for whoever is in all of them" in words
 
 
-def test_a_release_has_two_pages_and_one_of_words_for_all(two, tmp_path):
+def test_in_a_browser_a_release_has_two_pages_and_one_of_words_for_all(two, tmp_path):
     out = tmp_path / "r.html"
     assert run("report", two[0], "--out", out).exit_code == 0
     with chromium() as browser:
