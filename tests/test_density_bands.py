@@ -76,7 +76,7 @@ def test_errors_are_those_of_the_smoother(regular):
     own[:, 0] = 0.0
     own[0] = 0.0
     wanted = np.sum(own**2 * power, axis=1) + privacy * np.sum(linear**2, axis=1)
-    drawn = np.array(list(smoother.errors(np.random.default_rng(4), 4000, privacy, size)))
+    drawn = np.concatenate([*smoother.errors(np.random.default_rng(4), 4000, privacy, size)])
     found = np.mean(drawn**2, axis=0)
     # The variance of 4,000 normal draws is within a fifth in nine standard errors.
     kept = wanted > wanted.max() * 1e-6

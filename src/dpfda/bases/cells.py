@@ -207,22 +207,28 @@ def cell_averages(modes: int, edges: Floats) -> Floats:
     return averages
 
 
-def analyse(values: Floats) -> Floats:
-    """Cosine coefficients of a function from its values at cell midpoints, by a fast transform."""
-    return np.asarray(scipy.fft.dctn(values, norm="ortho", workers=1) / math.sqrt(values.size))
+def analyse(values: Floats, dimensions: int | None = None) -> Floats:
+    """Cosine coefficients of a function from its values at cell midpoints, by a fast transform.
+
+    dimensions: Number of the last axes that are variables; others are of several functions.
+    """
+    axes = range(-(values.ndim if dimensions is None else dimensions), 0)
+    found = scipy.fft.dctn(values, norm="ortho", axes=axes, workers=1)
+    return np.asarray(found / math.sqrt(math.prod(values.shape[axis] for axis in axes)))
 
 
 def synthesise(coefficients: Floats, shape: Sequence[int]) -> Floats:
     """Values at the midpoints of a regular grid of a cosine sum, by a fast transform.
 
-    Functions that oscillate faster than the grid resolves are folded onto those that agree with them
-    at its midpoints, so the values are those of the whole sum.
+    Several functions are along the first axes of coefficients. Those that oscillate faster than the grid
+    resolves are folded onto those that agree with them at its midpoints, so the values are those of the
+    whole sum.
     """
-    folded = coefficients
-    for axis, cells in enumerate(shape):
-        folded = _fold(np.moveaxis(folded, axis, 0), cells)
-        folded = np.moveaxis(folded, 0, axis)
-    return np.asarray(scipy.fft.idctn(folded, norm="ortho", workers=1) * math.sqrt(folded.size))
+    folded, axes = coefficients, range(-len(shape), 0)
+    for axis, cells in zip(axes, shape, strict=True):
+        folded = np.moveaxis(_fold(np.moveaxis(folded, axis, 0), cells), 0, axis)
+    values = scipy.fft.idctn(folded, norm="ortho", axes=axes, workers=1)
+    return np.asarray(values * math.sqrt(math.prod(shape)))
 
 
 @lru_cache(maxsize=64)

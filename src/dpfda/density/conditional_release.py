@@ -17,7 +17,7 @@ from dpfda.density.cell_errors import block_noise, is_fine, share_step
 from dpfda.density.histogram_release import ReleasedHistogram
 from dpfda.density.many_cells import block_lines, blocks_for, variances_at
 from dpfda.density.release import NODES, ReleasedDensity
-from dpfda.estimates.histospline import nearest_probabilities
+from dpfda.estimates.histospline import nearest_shares
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
@@ -115,8 +115,10 @@ class ReleasedConditionalDensity(ReleasedDensity):
         return frozen(self._made(self._before(self._along(self.raw.coefficients)))), None
 
     def _made(self, before: Floats) -> Floats:
-        """The nearest density, by its values at the nodes."""
-        return nearest_probabilities(before / before.size) * before.size / self._volume
+        """The nearest densities, by their values (..., R) at the nodes."""
+        kept = nearest_shares(before / before.shape[-1])
+        # What rounding left of the constraint.
+        return np.asarray(kept / np.mean(kept, axis=-1, keepdims=True) / self._volume)
 
     def _before(self, lines: Floats) -> Floats:
         """What is made a density, at the nodes of the unit interval, of `_along` (2, K, ..)."""
@@ -188,7 +190,7 @@ class ReleasedConditionalDensity(ReleasedDensity):
         for draw, moved in enumerate(self._moved(generator)):
             without[..., draw] = lines - moved
         others, middle = self._before(without).T, self._before(lines)
-        errors = np.array([np.interp(where, nodes, self._made(other) - own) for other in others])
+        errors = np.array([np.interp(where, nodes, other) for other in self._made(others) - own])
         before = np.array([np.interp(where, nodes, other - middle) for other in others])
         if asked.simultaneous:
             deviation = np.sqrt(np.mean(before**2, axis=0))

@@ -28,6 +28,14 @@ CLOSE = 1e-9
 RawDensity = ReleasedHistogram | ReleasedFunction | ReleasedField
 
 
+def between(values: Floats, positions: Floats) -> Floats:
+    """Values (q,) between nodes: linear in each variable.
+
+    positions: array (d, q), in numbers of nodes.
+    """
+    return np.asarray(scipy.ndimage.map_coordinates(values, positions, order=1, mode="nearest"))
+
+
 @dataclass(frozen=True, eq=False)
 class LinearDensity(Valued):
     """A density by its values at the midpoints of equal cells, linear in each variable between them.
@@ -101,14 +109,13 @@ class LinearDensity(Valued):
         return 1.0 if self.scale is None else self.scale.slopes(at[:, 0])
 
     def _interpolated(self, at: Floats, values: Floats | None = None) -> Floats:
+        return between(self.node_values if values is None else values, self._in_nodes(at))
+
+    def _in_nodes(self, at: Floats) -> Floats:
+        """Points (d, q) in numbers of nodes."""
         ends = np.array(self._own)
         nodes = self.node_values.shape[0]
-        position = (at - ends[:, 0]) / (ends[:, 1] - ends[:, 0]) * nodes - 0.5
-        return np.asarray(
-            scipy.ndimage.map_coordinates(
-                self.node_values if values is None else values, position.T, order=1, mode="nearest"
-            )
-        )
+        return np.asarray(((at - ends[:, 0]) / (ends[:, 1] - ends[:, 0]) * nodes - 0.5).T)
 
     def on_grid(self, shape: Sequence[int] | None = None) -> Floats:
         """Values at the midpoints of a regular grid; by default at the nodes.

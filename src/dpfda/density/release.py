@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -225,8 +225,7 @@ class ReleasedDensity(LinearDensity):
             if self.raw.smoothing == "monotone":
                 made = cells_band(self.raw, own, asked)
                 return settled(replace(made, lower=made.lower * slopes, upper=made.upper * slopes), line)
-            read = partial(self._interpolated, own)
-            width = sample_widths(self.raw, self.node_values, own, asked, read) * slopes
+            width = sample_widths(self.raw, self.node_values, self._in_nodes(own), asked) * slopes
             lower = np.maximum(line - width, 0.0)
             return Band(where, lower, line + width, asked.level, asked.simultaneous)
         band = self.raw.band(asked.level, asked.simultaneous, own, "noise", exact=True)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import scipy
 
 from dpfda.bases.cells import synthesise
 from dpfda.density.histogram_release import ReleasedHistogram
+from dpfda.density.linear_density import between
+from dpfda.estimates.histospline import Smoother
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.remembered import remembered
 from dpfda.releases.bands import Asked, Band, band_from_errors
 
 # Chosen on half of the sets that the page on densities names: how much wider than simulated, and what
@@ -24,9 +26,7 @@ COMB, FAR = 3, 4.0
 DRAWN, FEWEST, WORK = 500, 100, 10**8
 
 
-def sample_widths(
-    raw: ReleasedHistogram, nodes: Floats, at: Floats, asked: Asked, read: Callable[[Floats], Floats]
-) -> Floats:
+def sample_widths(raw: ReleasedHistogram, nodes: Floats, positions: Floats, asked: Asked) -> Floats:
     """Half-widths (q,) of the band for the density of the sample, per unit of volume.
 
     Parameters
@@ -35,19 +35,33 @@ def sample_widths(
         Smoothed adaptively.
     nodes : array
         The density on its nodes.
-    at : array (q, d)
-        Points of the box that the cells are in.
+    positions : array (d, q)
+        Points, in numbers of nodes.
     asked : Asked
-    read : callable
-        From values at the nodes to those at the points.
     """
-    generator, smoother = np.random.Generator(np.random.Philox(key=5)), raw.smoother
-    draws = min(DRAWN, max(FEWEST, WORK // max(raw.coefficients.size, nodes.size)))
-    errors = smoother.errors(generator, draws, raw.share_variance, raw.size)
-    drawn = np.array([read(synthesise(each, nodes.shape)) for each in errors])
-    band = band_from_errors(np.zeros(len(at)), np.abs(drawn), asked.level, asked.simultaneous, at)
-    width = GUARD * (WIDER if is_crowded(raw) else 1.0) * band.upper / raw.cells.volume
-    return width + BENDS * read(bends(raw, nodes)) if raw.cells.is_regular else width
+    size = float(raw.size)
+    reach = _reach(raw.smoother, raw.share_variance, size, nodes.shape, positions, asked)
+    width = GUARD * (WIDER if is_crowded(raw) else 1.0) * reach / raw.cells.volume
+    return width + BENDS * between(bends(raw, nodes), positions) if raw.cells.is_regular else width
+
+
+# Words, pictures and tables ask for the same band one after another.
+@remembered(16)
+def _reach(
+    smoother: Smoother,
+    privacy: float,
+    size: float,
+    shape: tuple[int, ...],
+    positions: Floats,
+    asked: Asked,
+) -> Floats:
+    """How far simulated errors (q,) on the unit box reach."""
+    generator = np.random.Generator(np.random.Philox(key=5))
+    draws = min(DRAWN, max(FEWEST, WORK // max(math.prod(smoother.modes), math.prod(shape))))
+    blocks = smoother.errors(generator, draws, privacy, size)
+    drawn = [between(each, positions) for errors in blocks for each in synthesise(errors, shape)]
+    none = np.zeros(positions.shape[1])
+    return band_from_errors(none, np.abs(drawn), asked.level, asked.simultaneous, positions.T).upper
 
 
 def cells_band(raw: ReleasedHistogram, at: Floats, asked: Asked) -> Band:

@@ -104,7 +104,7 @@ class Smoother:
         return np.asarray((values * self.factors) @ _observed(self.modes[0], self.cells.size))
 
     def errors(
-        self, generator: np.random.Generator, draws: int, privacy: float, size: float
+        self, generator: np.random.Generator, draws: int, privacy: float, size: float, most: int = 2**17
     ) -> Iterator[Floats]:
         """Draws of how far the coefficients are from those that an unlimited budget would give.
 
@@ -117,6 +117,8 @@ class Smoother:
         draws : int
         privacy, size : float
             As in `adaptive_smoother`, which made this.
+        most : int
+            Numbers that are held at a time: draws come in blocks.
         """
         assert self.prior is not None  # noqa: S101
         spread, deviation = np.sqrt(self.prior + 1 / size), math.sqrt(privacy)
@@ -124,17 +126,21 @@ class Smoother:
         gains = (
             _gains(self.cells, self.modes) if regular else self._averages * self.cells.shares[:, None]
         )
-        for _ in range(draws):
-            own = generator.standard_normal(self.modes) * spread
-            own.flat[0] = 0.0
-            noise = deviation * generator.standard_normal(self.cells.shape)
+        modes, cells = math.prod(self.modes), self.cells.size
+        block = max(1, most // (modes + cells))
+        for count in (min(block, draws - start) for start in range(0, draws, block)):
+            drawn, noise = np.split(generator.standard_normal((count, modes + cells)), [modes], axis=1)
+            own = drawn.reshape(count, *self.modes) * spread
             if regular:
-                seen = over_families(gains * own, self.cells) + analyse(noise * noise.size)
+                noisy = (deviation * cells * noise).reshape(count, *self.cells.shape)
+                seen = over_families(gains * own, self.cells) + analyse(noisy, self.cells.dimensions)
                 found = self.factors * _spread(seen, self.modes)
             else:
-                found = self.factors @ (gains @ own + noise)
-            found.flat[0] = 0.0
-            yield found - part * own
+                found = (own @ gains.T + deviation * noise) @ self.factors.T
+            found -= part * own
+            # The first coefficient is known.
+            found.reshape(count, -1)[:, 0] = 0.0
+            yield found
 
     @property
     def _averages(self) -> Floats:
@@ -359,15 +365,15 @@ def _gains(cells: CellGrid, modes: tuple[int, ...]) -> Floats:
 
 
 def over_families(values: Floats, cells: CellGrid) -> Floats:
-    """Sum over families, in the shape of the cells."""
-    for axis, seen in enumerate(cells.shape):
+    """Sum over families, in the shape of the cells; along the last axes."""
+    for axis, seen in enumerate(cells.shape, -cells.dimensions):
         values = np.moveaxis(gathered(np.moveaxis(values, axis, 0), seen), 0, axis)
     return values
 
 
 def _spread(observed: Floats, modes: tuple[int, ...]) -> Floats:
     """Give each function its family's value; a function that no cell sees gets any, its gain being 0."""
-    for axis, count in enumerate(modes):
+    for axis, count in enumerate(modes, -len(modes)):
         like = aliases(count, observed.shape[axis])[0]
         observed = np.take(observed, np.where(like == observed.shape[axis], 0, like), axis=axis)
     return observed
