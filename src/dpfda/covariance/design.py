@@ -131,17 +131,17 @@ def fitted_shrinkage(coordinates: Floats, power: Floats, eigenvalues: Floats, si
         Factors in [0, 1].
     """
     rows, columns = np.tril_indices(size)
-    best, factors = -np.inf, np.zeros(coordinates.size)
     relative = (eigenvalues[rows] * eigenvalues[columns]) / eigenvalues[0] ** 2
     largest = float(np.max(coordinates**2 + power))
+    scales = largest * np.geomspace(1e-6, 4.0, 67)[:, None]
+    found = list[tuple[float, Floats]]()
     for exponent in EXPONENTS:
-        for scale in largest * np.geomspace(1e-6, 4.0, 67):
-            prior = scale * relative**exponent
-            total = prior + power
-            likelihood = -0.5 * float(np.sum(np.log(total) + coordinates**2 / total))
-            if likelihood > best:
-                best, factors = likelihood, prior / total
-    return np.asarray(factors)
+        prior = scales * relative**exponent
+        total = prior + power
+        unlikely = np.sum(np.log(total) + coordinates**2 / total, axis=1)
+        least = int(np.argmin(unlikely))
+        found.append((unlikely[least], prior[least] / total[least]))
+    return min(found, key=lambda each: each[0])[1]
 
 
 def nearest_positive(matrix: Floats) -> Floats:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
@@ -25,6 +26,7 @@ Matrix = list[list[int]]
 Drawn = TypeVar("Drawn")
 
 
+@lru_cache(1024)
 def outer_ball(radius: float) -> IntegerBall:
     """The l2 ball of integer rows whose outer products are summed: a radius of at most 2^24.
 
