@@ -63,14 +63,16 @@ def legible(written: Read) -> Read:
     whole = [written]
     waiting: list[dict[str, Any] | list[Any]] = [whole]
     while waiting:
-        part = waiting.pop()
-        places = list(part.items()) if isinstance(part, dict) else list(enumerate(part))
+        part: Any = waiting.pop()
         if isinstance(part, dict):
+            shown = [(visible(key) if isinstance(key, str) else key, part[key]) for key in part]
             part.clear()
-        for place, value in places:
-            key: Any = visible(place) if isinstance(place, str) else place
-            part[key] = visible(value) if isinstance(value, str) else value
-            if isinstance(value, dict | list):
+            part.update(shown)
+        # Most parts are numbers, which stay.
+        for place, value in list(part.items()) if isinstance(part, dict) else enumerate(part):
+            if isinstance(value, str):
+                part[place] = visible(value)
+            elif isinstance(value, (dict, list)):
                 waiting.append(value)
     return whole[0]
 

@@ -206,6 +206,7 @@ class Language:
             yield " ".join(left[:many]), said
             del left[:many]
 
+    @lru_cache(1024)  # noqa: B019 - a language is a name; reports say most sentences again
     def _ended(self, text: str) -> str | None:
         """The translation of a message, which may have the mark behind it that ends an item."""
         reader = Reader(self.name)

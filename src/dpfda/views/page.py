@@ -6,6 +6,7 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from dpfda.views.languages import ENGLISH, IN_ENGLISH, Language
 from dpfda.views.shapes import Panels, View
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
     from markupsafe import Markup
 
 # Package with the templates that others include.
@@ -104,9 +106,21 @@ def rendered(
     Raises MissingExtraError if jinja2 is not installed.
     """
     with needed("jinja2", "report", what):
-        from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+        import jinja2  # noqa: F401 - what fails is said in our words
+    return (
+        _templates((*rooms, HERE), language)
+        .get_template(template)
+        .render(svg=_Pictures(language.name).svg, language=language.name, **shown)
+    )
+
+
+@lru_cache(16)
+def _templates(packages: tuple[str, ...], language: Language) -> Environment:
+    """The templates in the folders of packages, which are read once."""
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
     made = Environment(
-        loader=ChoiceLoader([PackageLoader(package, "templates") for package in (*rooms, HERE)]),
+        loader=ChoiceLoader([PackageLoader(package, "templates") for package in packages]),
         autoescape=True,
         finalize=_shown,
         undefined=StrictUndefined,
@@ -114,9 +128,7 @@ def rendered(
         lstrip_blocks=True,
     )
     made.filters |= {"blocks": _blocks, "said": language.text}
-    return made.get_template(template).render(
-        svg=_Pictures(language.name).svg, language=language.name, **shown
-    )
+    return made
 
 
 def _shown(value: object) -> object:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from http import HTTPStatus
 from importlib.resources import files
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -178,7 +179,8 @@ def _stated(verb: str, fields: list[Field]) -> Draft:
 def _free(verb: str) -> str:
     """A name that no release has."""
     taken = {each.stem for each in desk().folder.iterdir()}
-    return next(x for x in (verb, *(f"{verb}-{k}" for k in range(2, 10**6))) if x not in taken)
+    numbered = (f"{verb}-{k}" for k in count(2))
+    return next(name for name in chain([verb], numbered) if name not in taken)
 
 
 @ASKING.route("/plan", methods=["GET", "POST"])
