@@ -110,10 +110,11 @@ def _is_number(text: str) -> bool:
 
 
 def put(tree: Tree, path: Place, value: Any) -> Tree:
-    """The tree with one entry changed."""
-    changed = copy.deepcopy(tree)
-    inner = changed
+    """The tree with one entry changed; all that does not hold it is shared."""
+    changed = copy.copy(tree)
+    inner: Any = changed
     for key in path[:-1]:
+        inner[key] = copy.copy(inner[key])
         inner = inner[key]
     if value is DROPPED:
         del inner[path[-1]]

@@ -18,6 +18,7 @@ import numpy as np  # noqa: E402 - after the limits, which are read when it is i
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
+from dpfda.publication import TriedPlan  # noqa: E402
 from dpfda.releases.kinds import kinds  # noqa: E402
 
 # What is imported and collected lives to the end: looking through it for garbage is in vain.
@@ -74,7 +75,16 @@ def drawing() -> list[ModuleType]:
 def few_draws(drawing: list[ModuleType], monkeypatch: pytest.MonkeyPatch) -> None:
     """Bands of fewer draws, for what does not depend on how exact they are."""
     for module in drawing:
-        monkeypatch.setattr(module, "DRAWS", 1000)
+        monkeypatch.setattr(module, "DRAWS", min(1000, module.DRAWS))
+
+
+@pytest.fixture
+def few_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans that simulate fewer releases, for what does not depend on how exact they are."""
+    kinds()
+    for plan in (TriedPlan, *TriedPlan.__subclasses__()):
+        for name, most in (("TRIALS", 4), ("QUICK", 2), ("BANDS", 1)):
+            monkeypatch.setattr(plan, name, min(most, getattr(plan, name)))
 
 
 @pytest.fixture

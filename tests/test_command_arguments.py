@@ -19,7 +19,7 @@ from dpfda.front.verbs import declared_verbs
 from odd_values import SECONDS, TooSlowError, at_most
 
 # What comes out is tested; elsewhere, how exact the bands in it are.
-pytestmark = pytest.mark.usefixtures("few_draws")
+pytestmark = pytest.mark.usefixtures("few_draws", "few_trials")
 
 TEXTS = (
     "", " ", "x", "-1", "0", "1", "2.5", "1e13", "1e300", "1e-320", "1e999999999", "9" * 400, "1/3",
@@ -123,15 +123,7 @@ def table(path: str, header: list[str], rows: list[list[object]]) -> None:
 
 def make_files() -> None:
     """What the lines read, in the working directory."""
-    times = [f"t_{t:.3f}" for t in GRID]
-    table("curves.csv", times, CURVES.tolist())
-    table("other.csv", times, CURVES.tolist())
-    groups = [["ab"[i % 2], *row] for i, row in enumerate(CURVES.tolist())]
-    table("groups.csv", ["who", *times], groups)
-    table("scores.csv", ["y", *times], [[float(np.mean(row)), *row] for row in CURVES.tolist()])
-    points = np.linspace(0.05, 0.95, 40)
-    table("points.csv", ["x", "y", "c"], [[x, x**2, "ab"[int(x > 0.5)]] for x in points])
-    table("times.csv", ["t", "e"], [[0.2 * i, i % 2] for i in range(40)])
+    make_tables()
     custodians("ab", "c", "agreed.json")
     custodians("def", "g", "fewer.json", "--threshold", "2")
     called = ("--agreement", "fewer.json", "--keys", "g.keys", "--out", "called.json")
@@ -141,6 +133,19 @@ def make_files() -> None:
         run("mean", "curves.csv", *BOUNDED, "--epsilon", "1", "--out", out)
     release = '[[release]]\nverb = "mean"\nepsilon = 1\nbounds = [-1, 1]\nout = "mean.json"\n'
     Path("study.toml").write_text(f'[data]\nfile = "curves.csv"\n{release}')
+
+
+def make_tables() -> None:
+    """What the lines of verbs that publish read."""
+    times = [f"t_{t:.3f}" for t in GRID]
+    table("curves.csv", times, CURVES.tolist())
+    table("other.csv", times, CURVES.tolist())
+    groups = [["ab"[i % 2], *row] for i, row in enumerate(CURVES.tolist())]
+    table("groups.csv", ["who", *times], groups)
+    table("scores.csv", ["y", *times], [[float(np.mean(row)), *row] for row in CURVES.tolist()])
+    points = np.linspace(0.05, 0.95, 40)
+    table("points.csv", ["x", "y", "c"], [[x, x**2, "ab"[int(x > 0.5)]] for x in points])
+    table("times.csv", ["t", "e"], [[0.2 * i, i % 2] for i in range(40)])
 
 
 def custodians(names: str, coordinator: str, agreed: str, *rules: str) -> None:

@@ -30,7 +30,7 @@ from dpfda.privacy.guarantees import PureDP
 
 mpl.use("Agg")
 # What comes out is tested; elsewhere, how exact the bands in it are.
-pytestmark = pytest.mark.usefixtures("few_draws")
+pytestmark = pytest.mark.usefixtures("few_draws", "few_trials")
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ from dpfda.front.desk.asking import KNOWN, publishing
 from dpfda.front.desk.examples import example
 from dpfda.front.desk.fields import fields_of, read_fields
 from dpfda.front.desk.planning import UNITS, outlook
-from test_command_arguments import LINES, make_files
+from test_command_arguments import LINES, make_tables
 
 mpl.use("Agg")
-# What comes out is tested; elsewhere, how exact the bands in it are.
-pytestmark = pytest.mark.usefixtures("few_draws")
+# What comes out is tested; elsewhere, how exact plans and the bands in it are.
+pytestmark = pytest.mark.usefixtures("few_draws", "few_trials")
 VERBS = tuple(publishing())
 
 
@@ -50,7 +50,7 @@ def filled(verb):
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_is_served(visitor, folder, verb):
-    make_files()
+    make_tables()
     visitor.begin(LINES[verb][0], budget="3")
     form = filled(verb)
     page = visitor.get(f"/ask/{verb}")
@@ -102,7 +102,7 @@ def test_every_sketch_is_of_a_verb_and_every_preset_has_a_source():
 
 
 def test_what_is_beside_a_release_has_a_name_like_it(visitor, folder):
-    make_files()
+    make_tables()
     visitor.begin("groups.csv")
     form = filled("compare") | {"difference-plot": "yes"}
     assert went(visitor.post("/ask/compare", form)) == "/plan"

@@ -37,7 +37,7 @@ from dpfda.front.verbs.ledger import VERB as LEDGER_VERBS
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.ledger import Amount, AnyLedger
 
-pytestmark = pytest.mark.usefixtures("few_draws")
+pytestmark = pytest.mark.usefixtures("few_draws", "few_trials")
 
 POINTS = 93
 # Commands that are not the program's: they are tried elsewhere, or take long.

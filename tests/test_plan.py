@@ -388,6 +388,7 @@ def test_the_command_says_what_an_error_needs():
     assert one["least_n"] == PrivateMean(1.0, bounds=(0, 5)).plan(100).least_n(error=0.1)
 
 
+@pytest.mark.usefixtures("few_trials")
 @pytest.mark.parametrize(
     "more",
     [

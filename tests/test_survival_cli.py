@@ -152,6 +152,7 @@ def plan(*arguments: object) -> tuple[int, str]:
     return result.exit_code, " ".join(result.output.split())
 
 
+@pytest.mark.usefixtures("few_trials")
 def test_the_command_plans_what_the_estimator_plans() -> None:
     made = PrivateSurvival(1, domain=(0, 1100), levels=["1", "2"], causes=["1", "2"]).plan(400, True)
     asked = ["survival", "--units", 400, "--domain", 0, 1100, "--epsilon", 1]
