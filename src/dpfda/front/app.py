@@ -45,8 +45,9 @@ def _usage() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if isinstance(getattr(error, "message", None), str):
-            option, words = getattr(error, "param", None), visible(error.message)
+        message = getattr(error, "message", None)
+        if isinstance(message, str):
+            option, words = getattr(error, "param", None), visible(message)
             if option is not None and option.opts[0].startswith("--"):
                 form = f"Write {option.opts[0]} {option.metavar or ''}".rstrip()
                 words = ". ".join(filter(None, (words.rstrip("."), form))) + "."
