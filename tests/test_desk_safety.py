@@ -129,14 +129,14 @@ def test_a_long_header_is_screened_at_once(folder):
     names = [f"anna {k} of a long name that a message cuts off" for k in range(20_000)]
     write(folder / "wide.csv", [",".join(names), ",".join(["1"] * 20_000)])
     opened = open_file(folder / "wide.csv", "wide.csv", ".", public=False)
-    began = time.monotonic()
+    began = time.process_time()
     for words, typed, told in (
         ("found anna 19999 of a long name that a... (str)", "", True),
         ("found anna 19999 of a long name that a... (str)", names[-1], False),
         ("found another", "", False),
     ):
         assert opened.tells(words, typed) == told
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 2
 
 
 # What is said of a charge.
