@@ -309,8 +309,10 @@ def test_every_custodian_charges_before_it_draws(monkeypatch):
 def test_what_cannot_be_shared_is_refused():
     own, lead, _ = started(KINDS["rho"][0])
     cards = [each.card for each in own]
+    # Shares of K-norm noise are for a pure epsilon.
+    knorm = PrivateMean(rho=1, bounds=(0, 1), mechanism="knorm")
     with pytest.raises(RefusedMechanismError, match="can be drawn in shares"):
-        agree(PrivateMean(1.0, bounds=(0, 1)), cards, lead, POINTS, noise="shared")
+        agree(knorm, cards, lead, POINTS, noise="shared")
     covariance = PrivateCovariance(1.0, bounds=(0, 1), center=np.zeros(POINTS))
     with pytest.raises(RefusedMechanismError, match="can be drawn in shares"):
         agree(covariance, cards, lead, POINTS, noise="shared")
