@@ -195,7 +195,7 @@ class CovariancePlan(TriedPlan, PlanAgain):
     sought: str = "covariance"
     # Small differences of noise choose other lengths: of few trials errors would jump.
     TRIALS: ClassVar[int] = 32
-    QUICK: ClassVar[int] = 12
+    QUICK: ClassVar[int] = 32
     BANDS: ClassVar[int] = 8
 
     @property

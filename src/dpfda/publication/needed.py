@@ -155,6 +155,9 @@ def least(
     for _ in range(ROUNDS):
         found = crossing(lambda x, by=factor: by * known(x, True), at, limits, close)  # type: ignore[misc]
         if found is None:
+            # What few releases have may level off above one where that of all does not.
+            found = crossing(lambda x: known(x, False), at, limits, close)
+        if found is None:
             return None
         at = value = rounded_up(found)
         guessed, factor = factor, known(value, False) / known(value, True)

@@ -52,7 +52,7 @@ class SurvivalPlan(TriedPlan, TablePlan[ReleasedSurvival]):
     designed: int | None
     about: Mapping[str, object]
     TRIALS: ClassVar[int] = 6
-    QUICK: ClassVar[int] = 2
+    QUICK: ClassVar[int] = 3
     BANDS: ClassVar[int] = 3
     scale = 1.0, "all of the persons"
 
