@@ -458,7 +458,7 @@ Proof.
     rewrite (Rmult_assoc 2). apply Rmult_le_compat_l; [lra|].
     assert (P : exp (INR k * - 1) <= (/ 2) ^ k).
     { rewrite <- (Rpower_pow k (/ 2)) by lra. unfold Rpower. apply exp_le. apply Rmult_le_compat_l; [apply pos_INR|].
-      rewrite ln_Rinv by lra. assert (ln 2 <= 1) by interval. lra. }
+      rewrite ln_Rinv by lra. assert (ln 2 <= 1) by interval with (i_prec 60). lra. }
     apply Rle_trans with (exp (- (100 * u)) * exp (INR k * - 1)); [|apply Rmult_le_compat_l; [left; apply exp_pos|exact P]].
     rewrite <- exp_plus. apply exp_le. rewrite plus_INR. pose proof (pos_INR k). simpl INR.
     replace (1 + 1 + 1 + 1 + INR k + 1) with (INR k + 5) by ring. nra. }
@@ -487,7 +487,7 @@ Qed.
 Lemma wave_is_small : forall v, / 4 <= v -> 0 < wave v <= / 16.
 Proof.
   intros v V. unfold wave. split; [apply exp_pos|].
-  apply Rle_trans with (exp (- (flatness / 2))); [|unfold flatness; interval].
+  apply Rle_trans with (exp (- (flatness / 2))); [|unfold flatness; interval with (i_prec 60)].
   apply exp_le. assert (0 < flatness) by (unfold flatness; lra). nra.
 Qed.
 
@@ -537,7 +537,7 @@ Proof.
   split; [exact P|]. split; [|intros t; split; [apply around_is_smallest|apply around_is_largest]; lra].
   pose proof (difference_is_small v ltac:(lra)) as D. pose proof (wave_is_small v ltac:(lra)) as W.
   assert (W' : wave v <= / 100).
-  { unfold wave. apply Rle_trans with (exp (- flatness)); [|unfold flatness; interval].
+  { unfold wave. apply Rle_trans with (exp (- flatness)); [|unfold flatness; interval with (i_prec 60)].
     apply exp_le. assert (0 < flatness) by (unfold flatness; lra). nra. }
   pose proof (around_positive v 0 ltac:(lra)) as Pa.
   set (q := wave v) in *. set (a := around v 0) in *. set (b := around v (1 / 2)) in *.

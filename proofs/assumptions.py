@@ -1,7 +1,7 @@
 """Ask Coq on what axioms the theorems that the documentation names rest; refuse others than the reals'.
 
-Usage: assumptions.py [coqc]. What Coq answers for the theorems of a file is printed beside each of them,
-and kept in Assumptions.log.
+Usage: assumptions.py [coqc]. What Coq answers for theorems about integers alone, and for all others, is
+printed beside each of them, and kept in Assumptions.log.
 """
 
 from __future__ import annotations
@@ -38,16 +38,25 @@ def unproved() -> list[str]:
     return found
 
 
-def answers(coqc: str, names: list[str]) -> dict[str, list[str]]:
-    """For each file the names of the axioms that its theorems, these of them, rest on all together.
+def groups(names: list[str]) -> dict[str, list[str]]:
+    """Theorems about integers alone, and the others."""
+    made: dict[str, list[str]] = {"integers": [], "reals": []}
+    for name in names:
+        text = (FOLDER / f"{name.split('.')[0]}.v").read_text(encoding="utf-8")
+        made["reals" if re.search(r"^From .*\bReals\b", text, re.MULTILINE) else "integers"].append(name)
+    return made
 
-    Coq looks through what they share, such as the real numbers, once for a file and not for each.
+
+def answers(coqc: str, parts: dict[str, list[str]]) -> dict[str, list[str]]:
+    """For each group the names of the axioms that its theorems rest on all together.
+
+    Coq looks through what they share, such as the real numbers, once for a group and not for each.
     """
-    files = sorted({name.split(".")[0] for name in names})
+    files = sorted({name.split(".")[0] for names in parts.values() for name in names})
     text = "".join(f"From Proofs Require {file}.\n" for file in files)
-    for file in files:
-        own = ", ".join(f"@{name}" for name in names if name.startswith(f"{file}."))
-        text += f"Definition all_of_{file} := ({own}).\nPrint Assumptions all_of_{file}.\n"
+    for group, names in parts.items():
+        own = ", ".join(f"@{name}" for name in names)
+        text += f"Definition about_{group} := ({own}).\nPrint Assumptions about_{group}.\n"
     (FOLDER / "Assumptions.v").write_text(text, encoding="utf-8")
     made = subprocess.run(  # noqa: S603
         [coqc, "-Q", ".", "Proofs", "Assumptions.v"],
@@ -56,27 +65,23 @@ def answers(coqc: str, names: list[str]) -> dict[str, list[str]]:
         text=True,
         check=True,
     )
-    parts = re.findall(
+    found = re.findall(
         r"Closed under the global context|Axioms:\n(?:.+\n?)*?(?=Closed|Axioms:|\Z)", made.stdout
     )
-    if len(parts) != len(files):
-        raise SystemExit(f"theorems of {len(files)} files are named; Coq answered for {len(parts)}")
+    if len(found) != len(parts):
+        raise SystemExit(f"there are {len(parts)} groups of theorems; Coq answered for {len(found)}")
     return {
-        file: re.findall(r"^(\S+)(?: :|$)", part, re.MULTILINE)[1:] if part.startswith("Axioms") else []
-        for file, part in zip(files, parts, strict=True)
+        group: re.findall(r"^(\S+)(?: :|$)", part, re.MULTILINE)[1:] if part.startswith("Axioms") else []
+        for group, part in zip(parts, found, strict=True)
     }
 
 
 def main() -> int:
     """Print and keep what Coq answers; 1 where something is missing."""
-    wrong, names = unproved(), named()
-    lines = []
-    found = answers(sys.argv[1] if len(sys.argv) > 1 else "coqc", names)
-    for name in names:
-        axioms = found[name.split(".")[0]]
-        lines.append(f"{name}: {', '.join(axioms) or 'no axiom'}")
-    for file, axioms in found.items():
-        wrong += [f"{file} rests on {axiom}" for axiom in axioms if axiom not in ALLOWED]
+    wrong, parts, lines = unproved(), groups(named()), []
+    for group, axioms in answers(sys.argv[1] if len(sys.argv) > 1 else "coqc", parts).items():
+        lines += [f"{name}: {', '.join(axioms) or 'no axiom'}" for name in parts[group]]
+        wrong += [f"theorems about {group} rest on {axiom}" for axiom in axioms if axiom not in ALLOWED]
     print("\n".join(lines))
     if wrong:
         print("\n".join(wrong), file=sys.stderr)

@@ -371,6 +371,13 @@ MUTATIONS = [
         "Gap",
     ),
     (
+        "the width that a weight leaves, by one",
+        "proofs/Weights.v",
+        "Z.max (count_scale width b a - 1) 0.",
+        "Z.max (count_scale width b a) 0.",
+        "Weights",
+    ),
+    (
         "the length of normal variables, by the root of 2",
         "proofs/Normal.v",
         "sqrt (-2 * ln u).",
@@ -526,6 +533,13 @@ MUTATIONS = [
         "src/dpfda/survival/cox_rounds.py",
         "return repeated_width(self.step_width, self.count)",
         "return repeated_width(self.step_width, self.count - 1)",
+        TIE,
+    ),
+    (
+        "the width that a weight leaves in the program, by one",
+        "src/dpfda/publication/shares.py",
+        "max(math.ceil(weight * width) - 1, 0) for width",
+        "max(math.ceil(weight * width), 0) for width",
         TIE,
     ),
     (

@@ -45,6 +45,8 @@ TIES = {
     "test_channels_are_side_by_side_as_proved": "Corners.channels_in_box",
     "test_scales_of_a_box_are_those_that_are_proved": "Corners.one_box_replace Corners.one_box_add",
     "test_shares_in_parts_are_as_far_apart_as_proved": "Corners.parts_replace",
+    "test_totals_with_weights_are_those_that_are_proved": """
+        Weights.weighed_box Weights.weighed_l1 Weights.weighed_l2 Weights.width_below""",
     "test_scores_of_quantiles_have_the_range_that_is_proved": """
         Scores.score_replaced Scores.score_added""",
     "test_weights_of_quantiles_follow_the_score_that_is_proved": """

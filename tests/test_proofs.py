@@ -34,7 +34,7 @@ from dpfda.noise import BoxNoise, KNormNoise, body_noise, repeated_width, shares
 from dpfda.noise.shared import SharedGaussianNoise, SharedLaplaceNoise
 from dpfda.noise.symmetric import OuterDifference
 from dpfda.numerics import discrete, drawing, enclosures, twofold
-from dpfda.numerics.aggregate import exact_product
+from dpfda.numerics.aggregate import IntegerSum, exact_product
 from dpfda.numerics.embedding import Rows
 from dpfda.numerics.enclosures import Enclosures
 from dpfda.numerics.errors import BudgetError, LedgerError, RefusedMechanismError
@@ -45,6 +45,7 @@ from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConc
 from dpfda.privacy.ledger import Amount, Budget, lines
 from dpfda.privacy.ledger.filters import SPARE, Filter
 from dpfda.privacy.ledger.spending import spend
+from dpfda.publication.shares import Sharing
 from dpfda.publication.tables import CornerTable
 from dpfda.records import Curves
 from dpfda.records.covariates import table_rows
@@ -64,7 +65,7 @@ def _script(name):
 
 CONSTANTS, FLOATS = ("\n".join(part) + "\n" for part in _script("constants").lines())
 PROVED = gallina.definitions(
-    *("Sums", "Sensitivity", "Averages", "Deviations", "Descent", "Corners", "Scores"),
+    *("Sums", "Sensitivity", "Averages", "Deviations", "Descent", "Corners", "Weights", "Scores"),
     constants=CONSTANTS,
 )
 LAWS = gallina.definitions("Laws", "Composition", whole=False)
@@ -467,6 +468,24 @@ def test_the_width_of_several_steps_is_the_one_that_is_proved():
         assert repeated_width(width, times) == PROVED["repeated_width"](width)(times)
     assert PROVED["repeated_width"](3)(4) == 6
     assert PROVED["root_up"](37) == 7
+
+
+@pytest.mark.parametrize("norm", ["box", "l1", "l2"])
+def test_totals_with_weights_are_those_that_are_proved(norm):
+    size, width, weight = 6, 5000, Fraction(3, 7)
+    plan = SimpleNamespace(
+        norm=norm, width=(width,) * size if norm == "box" else width,
+        noise=SimpleNamespace(components=size),
+    )  # fmt: skip
+    factor, moved = Sharing.moved(plan, weight)
+    allowed = PROVED["weighed_width"](3)(7)(width)
+    assert moved == ((allowed,) * size if norm == "box" else allowed)
+    # The room for rounding that is asked for.
+    room = {"box": 1, "l1": size, "l2": math.isqrt(size) + 1}[norm]
+    assert factor * width <= allowed - room
+    totals = RANDOM.integers(-(10**6), 10**6, size=size).tolist()
+    made = IntegerSum(size).add_totals(totals, 1).weighed(factor).with_noise([0] * size)
+    assert list(made) == [_of("weighed", (factor.numerator, factor.denominator, t)) for t in totals]
 
 
 def test_normal_variables_are_those_that_are_proved():
