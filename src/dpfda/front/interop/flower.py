@@ -80,8 +80,8 @@ class Site:
             if not self.approve(custodians.words(agreement)):
                 raise CustodyError(f"{self.name} did not approve of the agreement. No part was made.")
             handed = self.records()
-            said = handed if isinstance(handed, tuple) else (handed,)
-            part = custodians.part(agreement, Keys.load(keys), *said, ledger=self.ledger)
+            X, groups, y = (*handed, None)[:3] if isinstance(handed, tuple) else (handed, None, None)
+            part = custodians.part(agreement, Keys.load(keys), X, groups, y, self.ledger)
             part.save(made)
         elif step == "answer":
             agreement, roll = Agreement.load(folder / "agreed.json"), Roll.load(folder / "roll.json")
