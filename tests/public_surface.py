@@ -316,7 +316,8 @@ MODULES: tuple[ModuleType, ...] = (
 SEAMS = {
     "assemble", "body", "check_road", "center_on", "charged", "curves_on", "from_json", "fulfilled",
     "of", "on_basis", "paid_with", "part", "prepare", "prepare_counts", "prepare_looks",
-    "radius_on", "remade", "restrict", "scaled_transform", "to_json", "values_at", "with_prior",
+    "radius_on", "remade", "restrict", "scaled_transform", "to_json", "values_at", "weighted",
+    "with_prior",
 }  # fmt: skip
 # Methods of scikit-learn, which raise its errors.
 LEARN = {

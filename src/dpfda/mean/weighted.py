@@ -23,7 +23,7 @@ from dpfda.mechanisms import COUNT_SCALE
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import length
+from dpfda.numerics.parameters import length, shown
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.records import Curves
@@ -50,7 +50,7 @@ def weighted_plan(plan: MeanPlan, largest: float) -> MeanPlan:
     if not made.joins_count or not isinstance(plan.bound, ValueBounds):
         raise ParameterError(
             "weights", "be None but for the default mean of curves between bounds without a public size",
-            f"{largest:g}", "Give bounds=(lower, upper) alone: the total of the weights is private.",
+            shown(largest), "Give bounds=(lower, upper) alone: the total of the weights is private.",
         )  # fmt: skip
     return replace(made, about={**plan.about, "max_weight": length(largest, "max_weight")})
 
