@@ -42,6 +42,9 @@ WIDE = re.compile(r"U?BIGINT|DECIMAL\(\d+,0\)")
 DECIMAL = re.compile(r"DECIMAL\(.*\)")
 LABELS = WHOLE | {"BOOLEAN", "BIGINT", "UBIGINT"}
 LAST = 2**53 - 1
+# Before functions: those of the engine, whatever macros of their names the data base has.
+OWN = "system.main."
+COUNT = f"{OWN}count(*)"
 # Halves, neighbours of halves and of ends, and what is too small or too large to matter.
 TRIED = (
     0.3125, 0.4375, 0.1875, 0.31250000000000006, 0.3124999999999999, 0.0, -0.0, 5e-324, 0.1, 131072.25,
@@ -84,16 +87,17 @@ class Queried(Kept):
         columns = [f"d{k}" for k in range(len(self.numbers))]
         read = [f"{number} AS {name}" for number, name in zip(self.numbers, columns, strict=True)]
         if self.label is not None:
-            read += [f"{self.label} AS unit", "row_number() OVER () AS place"]
-        finite = " AND ".join(f"coalesce(isfinite({name}), false)" for name in columns)
-        told = ["count(*)", "count(*) FILTER (usable)", "0", "count(*)", "count(*) FILTER (usable)"]
+            read += [f"{self.label} AS unit", f"{OWN}row_number() OVER () AS place"]
+        finite = " AND ".join(f"coalesce({OWN}isfinite({name}), false)" for name in columns)
+        told = [COUNT, f"{COUNT} FILTER (usable)", "0", COUNT, f"{COUNT} FILTER (usable)"]
         try:
             made = self.relation.project(", ".join(read)).project(f"*, {finite} AS usable")
             if self.label is not None:
                 made = _averages(made, columns)
-                told[2:] = ["count(*) FILTER (unit IS NULL)", "sum(records)", "sum(size)"]
+                sums = [f"{OWN}sum({name})" for name in ("records", "size")]
+                told[2:] = [f"{COUNT} FILTER (unit IS NULL)", *sums]
             told += [
-                f"sum(CASE WHEN usable THEN {_integer(name, *end)} ELSE 0 END)"
+                f"{OWN}sum(CASE WHEN usable THEN {_integer(name, *end)} ELSE 0 END)"
                 for name, end in zip(columns, ends, strict=True)
             ]
             return made.aggregate(", ".join(told + (_below(columns) if compared else [])))
@@ -173,21 +177,24 @@ def _number(column: str, kind: str) -> str:
 def _label(column: str, kind: str) -> str | None:
     """What labels are told apart by; text by its bytes, whatever order of words is in force."""
     if kind == "VARCHAR":
-        return f"encode({column})"
+        return f"{OWN}encode({column})"
     return column if kind in LABELS else None
 
 
 def _averages(records: Any, columns: Sequence[str]) -> Any:
     """One record a unit: usable ones times one over their number, added in the order of the rows."""
     held = records.aggregate(
-        "unit, count(*) AS records, count(*) FILTER (usable) AS size, "
-        f"list([{', '.join(columns)}] ORDER BY place) FILTER (usable) AS rows",
+        f"unit, {COUNT} AS records, {COUNT} FILTER (usable) AS size, "
+        f"{OWN}list([{', '.join(columns)}] ORDER BY place ASC) FILTER (usable) AS rows",
         "unit",
     )
-    share = f"{_double(1.0)} / size"
+    parts = (
+        f"{OWN}list_transform(rows, lambda r: r[{k}] * ({_double(1.0)} / size))"
+        for k in range(1, 1 + len(columns))
+    )
     means = (
-        f"list_reduce(list_transform(rows, lambda r: r[{k}] * ({share})), lambda a, b: a + b) AS {name}"
-        for k, name in enumerate(columns, 1)
+        f"{OWN}list_reduce({part}, lambda a, b: a + b) AS {name}"
+        for part, name in zip(parts, columns, strict=True)
     )
     return held.project(f"unit, records, size, size > 0 AS usable, {', '.join(means)}")
 
@@ -196,15 +203,16 @@ def _below(columns: Sequence[str]) -> list[str]:
     """What is told of records for `Below`."""
     steps = ", ".join(f"{b} - {a}" for a, b in pairwise(columns))
     rising = " AND ".join(f"{a} < {b}" for a, b in pairwise(columns))
-    mean = f"abs({columns[-1]} - {columns[0]}) / {_double(len(columns) - 1)}"
-    even = f"greatest({steps}) - least({steps}) <= {_double(ALIKE)} * {mean}"
-    ends = [f"{end}({name}) FILTER (usable)" for end in ("min", "max") for name in columns]
-    return [*(f"count(*) FILTER (usable AND {which})" for which in (rising, even)), *ends]
+    mean = f"{OWN}abs({columns[-1]} - {columns[0]}) / {_double(len(columns) - 1)}"
+    even = f"{OWN}greatest({steps}) - {OWN}least({steps}) <= {_double(ALIKE)} * {mean}"
+    ends = [f"{OWN}{end}({name}) FILTER (usable)" for end in ("min", "max") for name in columns]
+    return [*(f"{COUNT} FILTER (usable AND {which})" for which in (rising, even)), *ends]
 
 
 def _integer(number: str, lower: str, upper: str, center: str, scale: str) -> str:
     """Clipped and rounded to the nearest integer, to the even one of two, as a cast does."""
-    return f"CAST((least(greatest({number}, {lower}), {upper}) - {center}) * {scale} AS BIGINT)"
+    clipped = f"{OWN}least({OWN}greatest({number}, {lower}), {upper})"
+    return f"CAST(({clipped} - {center}) * {scale} AS BIGINT)"
 
 
 def _ends(rule: GridRule) -> list[tuple[str, ...]] | None:

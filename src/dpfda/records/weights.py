@@ -76,7 +76,9 @@ def weight_shares(weights: Weights, size: int, invalid: str) -> Floats:
         raise DataError(
             f"weights must be finite and not negative; found another in row {row}. {OUTSIDE}"
         )
-    return np.clip(np.where(sound, column, 0.0) / weights.largest, 0.0, 1.0)
+    # Whether a quotient overflows or underflows depends on weights: it may neither warn nor raise.
+    with np.errstate(all="ignore"):
+        return np.clip(np.where(sound, column, 0.0) / weights.largest, 0.0, 1.0)
 
 
 def whole_weights(weights: Weights | None, size: int, invalid: str, exponent: int) -> Integers | None:
