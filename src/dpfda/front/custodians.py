@@ -52,7 +52,6 @@ from dpfda.releases.base import Release
 from dpfda.spine.arguments import Columns, Labels, Records
 from dpfda.spine.estimator import Estimator, read_ledger
 from dpfda.spine.pooled import PooledSum
-from dpfda.spine.pooled_tables import PooledTable
 from dpfda.spine.written import estimator_from, written_parameters
 
 __all__ = [
@@ -126,10 +125,8 @@ def agree(
         raise ParameterError("estimator", words, shown(estimator))
     size, asked = public_size(estimator, custodians), _weights(weights or {})
     check_weights(asked, [card.name for card in custodians], noise)
-    check_weighed(names[0], size, asked)
     made = pooled(estimator, planned_size(size, custodians, asked), columns)
-    if asked and isinstance(made, PooledTable):
-        raise ParameterError("weights", "be left out for observations that are pooled", "weights")
+    check_weighed(names[0], made, size, asked)
     if made.thresholds:
         raise ParameterError(
             "mechanism", "have no thresholds, which need the exact total", shown(estimator.mechanism)

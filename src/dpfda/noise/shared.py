@@ -403,8 +403,9 @@ def _ellipsoid(central: NoiseLaw, width: Width, epsilon: Fraction) -> tuple[int,
     least sum_j a_j^2 has a_j^2 = D_j sum_i D_i / epsilon^2.
     """
     if isinstance(central, BoxNoise) and isinstance(width, tuple):
-        total = sum(width)
-        squares = [max(each, 1) * total / epsilon**2 for each in width]
+        # Of the coordinates that get noise, which may be the first ones alone.
+        sizes = width[: central.components]
+        squares = [max(each, 1) * sum(sizes) / epsilon**2 for each in sizes]
         return tuple(math.ceil(root_at_least(square)) for square in squares)
     if isinstance(central, EllipsoidNoise):
         return central.scales

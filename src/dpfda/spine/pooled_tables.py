@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dpfda.noise.shares import UNIT
@@ -62,7 +62,11 @@ class PooledTable(PooledSum):
         return IntegerSum(self.numbers).add_totals(sums, units)
 
     def publish(self, total: IntegerSum, ledger: object = None) -> Any:
-        return self.plan.publish(total, read_ledger(ledger))
+        noisy, certificate = self.table.publish(total, read_ledger(ledger))
+        if noisy.public_size is not None:
+            # Of those who are in it: others may have vanished since it was planned.
+            noisy = replace(noisy, public_size=total.count_with_noise(0, 1))
+        return self.plan.assemble(noisy, certificate)
 
     @property
     def sharing(self) -> Sharing:
