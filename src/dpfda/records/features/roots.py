@@ -8,6 +8,7 @@ import numpy as np
 
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import length, shown
 from dpfda.records.features.inputs import FeatureMap
 
 # By the number of square roots, which IEEE 754 rounds correctly: no bit of a row depends on others.
@@ -37,8 +38,8 @@ class RootFeatures:
     power: float
 
     def __post_init__(self) -> None:
-        if self.power not in POWERS:
-            raise ParameterError("power", f"be one of {', '.join(map(str, POWERS))}", repr(self.power))
+        if length(self.power, "power") not in POWERS:
+            raise ParameterError("power", f"be one of {', '.join(map(str, POWERS))}", shown(self.power))
 
     @property
     def inputs(self) -> int:
