@@ -416,8 +416,8 @@ MUTATIONS = [
     (
         "shares of the program, rounded up",
         "src/dpfda/records/points.py",
-        "shares = (counts.astype(np.int64) << exponent) // sizes[units]",
-        "shares = -(-(counts.astype(np.int64) << exponent) // sizes[units])",
+        "shares = _held(place.ravel(), pairs.size, exponent, weights) // sizes[pairs // cells]",
+        "shares = -(-_held(place.ravel(), pairs.size, exponent, weights) // sizes[pairs // cells])",
         TIE,
     ),
     (
