@@ -180,7 +180,8 @@ def seams(ledger: Ledger, agreement: Agreement, parts: list[Part], keys: Keys) -
     assert_type(chosen.release, ReleasedDensity)
     assert_type(merge(agreement, parts, keys), Release)
     assert_type(MeanStream(PrivateMean(1.0).plan(9)).release(), ReleasedFunction | ReleasedField)
-    assert_type(PrivateMean(1.0).pooled(9).publish(IntegerSum(8)), ReleasedFunction | ReleasedField)
+    pooled = PrivateMean(1.0).pooled(9).publish(IntegerSum(8))
+    assert_type(pooled, ReleasedFunction | ReleasedField | ReleasedPooledMean)
     assert_type(ledger.of("scans").remaining(), Amount)
     assert_type(Domain.of((0, 24)), Domain)
 

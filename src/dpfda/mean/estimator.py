@@ -383,7 +383,7 @@ class PrivateMean(InBlocks):
         if self.variance is not None:
             raise ParameterError("variance", f"be None {where}", shown(self.variance))
 
-    def pooled(self, n: int, columns: Columns = POINTS) -> PooledMean | PooledTable:
+    def pooled(self, n: int, columns: Columns = POINTS) -> PooledMean | PooledTable[ReleasedPooledMean]:
         """The sum as several holders make it, for n units of all of them; see `PooledSum`."""
         self.check_road("pooled")
         self._refuse_more("for one sum of several holders")

@@ -12,6 +12,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.publication import Prepared
 from dpfda.records.observations import CORNERS
+from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.spine.arguments import Labels, Records
 from dpfda.spine.choices import check_choices
 from dpfda.spine.embedding import embedding_of
@@ -69,7 +70,7 @@ def plan_pooled(estimator: InBlocks, n: int) -> PooledPlan:
     )  # fmt: skip
 
 
-def pooled_table(estimator: InBlocks, plan: PooledPlan) -> PooledTable:
+def pooled_table(estimator: InBlocks, plan: PooledPlan) -> PooledTable[ReleasedPooledMean]:
     """The same table as a sum of several holders, on the cells of a plan for all of their units."""
     settings, (start, end) = estimator.settings, plan.ends
     cells = CellGrid.regular(plan.table.cells // CORNERS, plan.ends)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Generic, TypeVar
 
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
@@ -13,14 +13,17 @@ from dpfda.numerics.errors import DpfdaError
 from dpfda.publication import read_ledger
 from dpfda.publication.shares import SharedLaw, Sharing
 from dpfda.publication.tables import ShareTable, TablePlan
+from dpfda.releases.base import Release
 from dpfda.releases.shares import NoisyShares
 from dpfda.spine.arguments import Labels, Records
 from dpfda.spine.pooled import PooledSum, Rows
 from dpfda.spine.settings import Settings
 
+Made = TypeVar("Made", bound=Release)
+
 
 @dataclass(frozen=True, eq=False)
-class PooledTable(PooledSum):
+class PooledTable(PooledSum, Generic[Made]):
     """A table of shares as a sum.
 
     Parameters
@@ -35,7 +38,7 @@ class PooledTable(PooledSum):
     """
 
     settings: Settings
-    plan: TablePlan[Any]
+    plan: TablePlan[Made]
     rule: dict[str, object]
     counted: Callable[[Records, Labels, Labels], tuple[list[int], int]]
     largest = UNIT
@@ -61,7 +64,7 @@ class PooledTable(PooledSum):
         sums, units = self.counted(X, groups, y)
         return IntegerSum(self.numbers).add_totals(sums, units)
 
-    def publish(self, total: IntegerSum, ledger: object = None) -> Any:
+    def publish(self, total: IntegerSum, ledger: object = None) -> Made:
         noisy, certificate = self.table.publish(total, read_ledger(ledger))
         if noisy.public_size is not None:
             # Of those who are in it: others may have vanished since it was planned.
@@ -73,6 +76,8 @@ class PooledTable(PooledSum):
         law, charged, norm, width = self.table.calibrated
         return Sharing(self.plan, law, norm, width, charged)
 
-    def publish_shared(self, total: IntegerSum, law: SharedLaw, size: int | None, ledger: object) -> Any:
+    def publish_shared(
+        self, total: IntegerSum, law: SharedLaw, size: int | None, ledger: object
+    ) -> Made:
         noisy, certificate = self.sharing.opened(total, law, read_ledger(ledger))
         return self.plan.assemble(NoisyShares(noisy, law, size), certificate)

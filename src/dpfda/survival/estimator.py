@@ -27,6 +27,7 @@ from dpfda.spine.pooled_tables import PooledTable
 from dpfda.spine.settings import Reading
 from dpfda.survival.endings import Coding
 from dpfda.survival.plan import SurvivalPlan, survival_plan
+from dpfda.survival.release import ReleasedSurvival
 
 
 class PrivateSurvival(Estimator):
@@ -221,7 +222,7 @@ class PrivateSurvival(Estimator):
         counted = whole_weights(weights, count, invalid, EXPONENT)
         return Prepared(plan, IntegerSum.of(count_in(plan.cells, codes, counted)))
 
-    def pooled(self, n: int, columns: Columns | None = None) -> PooledTable:
+    def pooled(self, n: int, columns: Columns | None = None) -> PooledTable[ReleasedSurvival]:
         """The sum as several holders make it of `time`, with `event` as y; see `PooledSum`.
 
         Of one group, all of whom are followed from the start of the domain.
