@@ -1,4 +1,4 @@
-"""A released pooled mean: noisy shares of times and values, and the mean curve estimated from them."""
+"""The line of a pooled mean: noisy shares of times and values, and the curve estimated from them."""
 
 from __future__ import annotations
 
@@ -34,25 +34,8 @@ def bound_words(bounds: tuple[float, float], unit: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedPooledMean(Valued):
-    """Mean curve of people who were observed at a few times each, published with noise.
-
-    Call it for the mean. The density of the observation times is part of the release: `observed`; where
-    it is low the band is wide.
-
-    Parameters
-    ----------
-    shares : NoisyShares
-        The mechanism's output: for each time cell and each of the three corners of values.
-    domain_range : (float, float)
-        Public ends of the domain, which is cut into equal cells.
-    bounds : (float, float)
-        Public bounds on values.
-    certificate : Certificate
-        What it promises to whom, and what it cost.
-    about : mapping
-        Versions, date, labels of the axes.
-    """
+class PooledLine(Valued):
+    """Mean curve of pooled observations; fields as of `ReleasedPooledMean`, which is the kind of it."""
 
     shares: NoisyShares = field(metadata=file.itself(NoisyShares.from_json).kept)
     domain_range: tuple[float, float] = field(metadata=file.ENDS.kept)
@@ -60,8 +43,6 @@ class ReleasedPooledMean(Valued):
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
-    FORMAT: ClassVar[str] = "dpfda-pooled-mean"
-    CALLED: ClassVar[str] = "released pooled mean"
     _axis_units: ClassVar[str] = "units of the data"
     _has_exact: ClassVar[bool] = False
 
@@ -97,16 +78,6 @@ class ReleasedPooledMean(Valued):
 
     def _values(self, at: Floats) -> Floats:
         return self._carried(self.bounds[0] + self._width * self._estimate.line)(at)
-
-    def combined(self, other: Any, apart: bool = False) -> Any:
-        """One mean from this release and another of it, of whole curves or again of a few times each.
-
-        As `ReleasedFunction.combined`, whose parameters it has; all parts must have public numbers of
-        units and be default lines between bounds.
-        """
-        from dpfda.releases.combined import CombinedMean
-
-        return CombinedMean.of(self, other, apart)
 
     def deviation(self, points: ArrayLike) -> Any:
         """Standard deviation of a value at a time, between people and within; noisy as the mean is."""
