@@ -1,8 +1,8 @@
 """Draw the pictures at the head of the pages on single summaries.
 
 Run with: python examples/pictures.py FOLDER
-Those of effects and of profiles are drawn where DPFDA_DATA_DIR names a folder with dti_cca.csv and
-adelaide_monday_demand.csv.
+Those of effects, of profiles and of a number explained by a curve are drawn where DPFDA_DATA_DIR names a
+folder with dti_cca.csv, adelaide_monday_demand.csv and atlas/berkeley_growth.csv.
 """
 
 import os
@@ -22,6 +22,7 @@ from dpfda import (
     PrivateMean,
     PrivateQuantiles,
     PrivateReferenceBand,
+    PrivateScalarOnFunction,
     PrivateScoreCurves,
 )
 from dpfda.mean.two_looks import TwoLooks
@@ -138,6 +139,41 @@ def effects(random: np.random.Generator) -> None:
         axis.legend()
 
 
+def scalar_on_function(random: np.random.Generator) -> None:
+    """Height at 18 from heights up to 12, of children with the mean and covariance of 93."""
+    file = Path(os.environ["DPFDA_DATA_DIR"]) / "atlas" / "berkeley_growth.csv"
+    ages, *heights = np.genfromtxt(file, delimiter=",")
+    apart = np.array(heights) - np.mean(heights, axis=0)
+    mixed = random.normal(size=(5400, len(apart))) / np.sqrt(len(apart)) @ apart
+    children = np.mean(heights, axis=0) + mixed
+    early = ages <= 12
+    domain = Domain(grid_points=ages[early])
+    X, y = children[:, early], children[:, -1]
+    private, plain = (
+        PrivateScalarOnFunction(
+            epsilon, 1e-5, bounds=(50, 190), target_bounds=(130, 220), domain=domain, unit="child"
+        )
+        .fit(X[:5000], y[:5000])
+        .release_
+        for epsilon in (1, 1e6)
+    )
+    shares = [1 - np.var(y[5000:] - each.predict(X[5000:])) / np.var(y) for each in (private, plain)]
+    print("explained on new children, at epsilon 1 and 1e6:", *np.round(shares, 2))
+    _, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    band = private.band(0.95)
+    left.plot(band.points, private(band.points))
+    left.fill_between(band.points, band.lower, band.upper, alpha=0.2)
+    left.plot(band.points, plain(band.points), "k:")
+    left.set(
+        xlabel="age (years)", ylabel="cm at 18 per cm and year", title="coefficient function, 95% band"
+    )
+    foretold = private.predict(X[5000:])
+    right.plot(foretold, y[5000:], ".")
+    right.axline((170, 170), slope=1, color="gray", linewidth=0.7)
+    words = {"xlabel": "predicted height at 18 (cm)", "ylabel": "height at 18 (cm)"}
+    right.set(**words, title="400 new children")
+
+
 def profiles(random: np.random.Generator) -> None:
     """Demand on Mondays by season and years."""
     file = Path(os.environ["DPFDA_DATA_DIR"]) / "adelaide_monday_demand.csv"
@@ -171,7 +207,7 @@ def main(folder: str) -> None:
         clusters,
         score_curves,
     ]
-    for draw in drawn + [effects, profiles] * ("DPFDA_DATA_DIR" in os.environ):
+    for draw in drawn + [effects, scalar_on_function, profiles] * ("DPFDA_DATA_DIR" in os.environ):
         draw(random)
         pyplot.gcf().savefig(Path(folder) / f"{draw.__name__}.png", dpi=90)
         pyplot.close("all")
