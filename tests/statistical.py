@@ -167,6 +167,15 @@ def epsilon_bound(hits: Sequence[int], trials: int, delta: float) -> float:
     return math.log(likely / upper_limit(hits[1], trials, ERROR)) if likely > 0 else -math.inf
 
 
+def drawn(law: Any, count: int) -> list[list[int]]:
+    """So many independent draws of a law: one long draw, where coordinates are independent."""
+    if not isinstance(law, KNormNoise | GaussianNoise) or max(getattr(law, "block_sizes", (1,))) > 1:
+        return [law.draw() for _ in range(count)]
+    blocks = {"block_sizes": law.block_sizes * count} if isinstance(law, KNormNoise) else {}
+    found, size = list(replace(law, scales=law.scales * count, **blocks).draw()), law.components
+    return [found[start : start + size] for start in range(0, len(found), size)]
+
+
 @dataclass(frozen=True)
 class Audit:
     """Two neighbouring data sets and what is published of them: an auditor knows everything else.
@@ -208,7 +217,7 @@ class Audit:
 
     def bound(self, trials: int) -> float:
         """Lower limit of the loss that is really there."""
-        level, noise = self.level(trials), [self.law.draw() for _ in range(trials)]
+        level, noise = self.level(trials), drawn(self.law, trials)
         if self.publish is None:
             outputs = [each + np.array(noise, dtype=float) for each in self.sums]
         else:

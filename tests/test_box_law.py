@@ -30,7 +30,7 @@ def test_it_is_the_mean_under_the_law(cells: int, functions: int, others: int) -
     generator = np.random.default_rng(cells + functions)
     times = np.linspace(-1, 1, cells)
     root = np.stack([np.full(cells, 0.3 * cells), 0.2 * cells * times], axis=1)[:, :functions]
-    for _ in range(10):
+    for _ in range(5):
         length = generator.gamma(cells + others + 1)
         seen = root @ generator.standard_normal(functions) + length * generator.uniform(-1, 1, cells)
         mean, deviation = integrated(root, seen, others)

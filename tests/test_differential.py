@@ -37,7 +37,7 @@ from dpfda.errors import DataError
 from dpfda.records.labels import label_key, read_keys
 from dpfda.testing import exact_totals
 
-PAIRS = int(os.environ.get("DPFDA_PAIRS", "3000"))
+PAIRS = int(os.environ.get("DPFDA_PAIRS", "1200"))
 SEED = int(os.environ.get("DPFDA_SEED", "20261122"))
 # Shares of the pairs: tables of numbers, and columns of labels, targets, counts and observations.
 TABLES, COLUMNS = PAIRS * 2 // 3, PAIRS // 3

@@ -10,7 +10,7 @@ from dpfda.records import csv_tables, parquet_tables
 from tests import file_doors
 
 # The suite compares this many pairs over all doors; DPFDA_PAIRS asks for more.
-PAIRS = int(os.environ.get("DPFDA_PAIRS", "1800"))
+PAIRS = int(os.environ.get("DPFDA_PAIRS", "700"))
 
 
 @pytest.mark.parametrize("door", file_doors.DOORS)

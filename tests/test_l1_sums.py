@@ -85,7 +85,7 @@ def test_compiled_sums_are_those_of_each_record_alone(kind, radius):
 
 
 @pytest.mark.parametrize("components", [20, 32, 60])
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(
     cells=st.lists(
         st.floats(width=64)

@@ -221,7 +221,7 @@ class TestRelease:
         raw = np.array([float(v) for v in release.noisy_sum]) * 2.0**-release.exponent / release.count
         np.testing.assert_allclose(again.coefficients, again.shrinkage * raw, rtol=1e-12)
 
-    def test_the_noise_band_covers_what_was_measured(self, release: Any) -> None:
+    def test_the_noise_band_covers_what_was_measured(self, release: Any, few_draws: None) -> None:
         # Releases of one sum with fresh noise; the band holds the sum's function without any shrinkage.
         exact = tuple(int(v) for v in release.noisy_sum)
         hidden = replace(release, noisy_sum=exact).unshrunk(GRID)

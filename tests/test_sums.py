@@ -70,7 +70,7 @@ def hostile_matrix(cells: list[float], seed: int, rows: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", RULES)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(cells=st.lists(hostile, max_size=8), seed=st.integers(0, 2**32 - 1), rows=st.integers(1, 21))
 @example(cells=[1.7e308] * 8, seed=0, rows=1)
 @example(cells=[np.nan, 1e300], seed=1, rows=9)
@@ -416,7 +416,7 @@ def test_fourier_functions_on_a_period_are_enforced_on_the_grid():
 
 
 @pytest.mark.parametrize("components", [1, 5, 30, 37])
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=12)
 @given(
     cells=st.lists(hostile, max_size=8),
     seed=st.integers(0, 2**32 - 1),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 import numpy as np
@@ -18,7 +18,9 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.numerics.rationals import readable
+from dpfda.numerics.remembered import remembered
 from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.publication import recomputed
 
 # Beyond this the exponential mechanism's float tuning could not tell the leading eigenvalue apart.
 LARGEST_SIGNAL = 10**12
@@ -73,6 +75,26 @@ def symmetric_laws(
         for name in names
         for size in sizes
     ]
+
+
+@remembered(256)
+def checked_laws(
+    functions: int,
+    radius: int,
+    rest: Guarantee,
+    neighbours: Neighbours,
+    mechanism: str,
+    components: int | None,
+) -> Mapping[SymmetricNoise, Guarantee]:
+    """These laws and what each gives; plans for other numbers of units share them. As `symmetric_laws`.
+
+    Raises DpfdaError if one gives more than `rest`.
+    """
+    found = dict[SymmetricNoise, Guarantee]()
+    for law in symmetric_laws(functions, radius, rest, neighbours, mechanism, components):
+        difference = OuterDifference.of(law.size, radius, neighbours)
+        found[law] = recomputed(law, "l2", difference, rest)
+    return found
 
 
 def best_symmetric(

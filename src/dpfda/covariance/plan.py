@@ -15,7 +15,7 @@ from dpfda.bases import Basis
 from dpfda.bases.grids import frozen
 from dpfda.bases.ordinary import Outlook, ordinary_modes
 from dpfda.bounds import IntegerBall
-from dpfda.covariance.design import best_symmetric, check_signal, symmetric_error, symmetric_laws
+from dpfda.covariance.design import best_symmetric, check_signal, checked_laws, symmetric_error
 from dpfda.covariance.release import ReleasedCovariance
 from dpfda.mechanisms.design.expectation import volume
 from dpfda.noise import KNormNoise, cost_of, knorm_noise
@@ -264,11 +264,8 @@ class CovariancePlan(TriedPlan, PlanAgain):
         DpfdaError
             If one gives more than its part of the budget; then nothing is charged.
         """
-        radius, rest = self.ball.radius, self.shares.rest
-        laws = symmetric_laws(
-            self.basis.eigenvalues.size, radius, rest, self.neighbours, self.law, self.components
-        )
-        return {law: recomputed(law, "l2", self.difference(law), rest) for law in laws}
+        size, radius, rest = self.basis.eigenvalues.size, self.ball.radius, self.shares.rest
+        return checked_laws(size, radius, rest, self.neighbours, self.law, self.components)
 
     def difference(self, law: SymmetricNoise) -> OuterDifference:
         """How far one unit moves the sum that a law is added to."""

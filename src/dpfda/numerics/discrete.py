@@ -187,8 +187,10 @@ def negative_binomials(scales: Sequence[int], parts: int) -> list[int]:
     each = [scale for scale, count in zip(scales, jumps, strict=True) for _ in range(count)]
 
     def sizes(uniforms: Sequence[arb]) -> list[arb]:
+        # Enclosed anew at every precision, but once for all numbers of a scale.
+        rests = {scale: _log_rest(scale) for scale in set(each)}
         triples = zip(each, uniforms[::2], uniforms[1::2], strict=True)
-        return [v.log() / (-(u * _log_rest(b)).expm1()).log() + arb(0.5) for b, u, v in triples]
+        return [v.log() / (-(u * rests[b]).expm1()).log() + arb(0.5) for b, u, v in triples]
 
     added = iter(draw_rounded(sizes, 2 * len(each)))
     return [sum(next(added) for _ in range(count)) for count in jumps]

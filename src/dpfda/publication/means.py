@@ -103,6 +103,10 @@ class MeanPlan(MeanDesign):
         return expected_error(self.problem(self.n), self.planned, self.basis, draws, rough)
 
     def outlook(self, quick: bool = False) -> Outlook | None:
+        return self._outlook
+
+    @cached_property
+    def _outlook(self) -> Outlook | None:
         found = self.expected_error()
         return None if found is None else Outlook(self.typical(found.total), self.typical(found.most))
 
