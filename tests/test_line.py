@@ -162,7 +162,8 @@ class TestLine:
                 sizes = theirs.forms.sum(axis=1)
                 plain = [(noisy(theirs, mean, generator) / sizes + 0.5) for _ in range(60)]
                 steps = np.array(plain)[:, theirs.prior.labels]
-                ratios.append(error(ours, mean, 30, 2) / np.sqrt(np.mean((steps - mean) ** 2)))
+                ratios.append(error(ours, mean, 12, 2) / np.sqrt(np.mean((steps - mean) ** 2)))
+            # Measured .42 and .45, with standard errors of .02.
             assert np.exp(np.mean(np.log(ratios))) < 0.7
 
     def test_five_periods_are_followed(self) -> None:

@@ -496,13 +496,15 @@ def publish_until_killed(path: Path, pipe: int) -> None:
             tell.flush()
 
 
-def test_processes_killed_at_any_instant_publish_each_month_once(path):
+# Calls to the system at which one dies are gone through one by one in the test before.
+@pytest.mark.parametrize("least", [8, pytest.param(20, marks=pytest.mark.thorough)])
+def test_processes_killed_at_any_instant_publish_each_month_once(path, least):
     # A killed process publishes a dozen months at most: there are enough for all of them.
     of_rho(steps=1000).open(path, n=60, columns=12).suspend()
     told: dict[int, set[str]] = {}
     generator, deaths = np.random.default_rng(5), 0
     for _ in range(300):
-        if deaths >= 20 and len(told) > 30:
+        if deaths >= least and len(told) > 1.5 * least:
             break
         read, write = os.pipe()
         child = os.fork()
@@ -520,8 +522,8 @@ def test_processes_killed_at_any_instant_publish_each_month_once(path):
                 if line.endswith("\n"):
                     month, noisy = json.loads(line)
                     told.setdefault(month, set()).add(json.dumps(noisy))
-    assert deaths >= 20
-    assert len(told) > 30
+    assert deaths >= least
+    assert len(told) > 1.5 * least
     assert all(len(rows) == 1 for rows in told.values())
     with of_rho(steps=1000).resume(path) as months:
         assert months.published >= max(told)
