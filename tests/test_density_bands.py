@@ -41,21 +41,25 @@ def test_the_default_is_of_the_sample_and_no_other_is_stated_for_a_kernel():
         plane.conditional(0.5).band(of="sample")
 
 
+@pytest.mark.usefixtures("few_draws")
 @pytest.mark.parametrize("epsilon", [1, 10])
 def test_it_holds_what_an_unlimited_budget_publishes(epsilon):
     # Stated is .95: 32 or fewer of 40 hold with probability 7e-4. At epsilon 10 much of the error is the
     # smoother's, and a band of the noise alone held 319 of 480: 38 or more of 40 with less than 1e-4.
-    # At 1 it is mostly noise, and that band cannot be told from the other by 40.
+    # At 1 it is mostly noise, and that band cannot be told from the other by 40. Of the band of the
+    # noise alone that it fails is looked at, by fewer draws than a user has.
     generator, held, alone = np.random.default_rng(3), 0, 0
     for _ in range(40):
         points = hills(600, generator)
         many = PrivateDensity(1e5, domain=(0, 1)).fit(points).release_
         release = PrivateDensity(epsilon, domain=(0, 1)).fit(points).release_
-        band, noise = release.band(), release.band(of="noise")
+        band = release.band()
         held += band.contains(many(band.points))
-        alone += noise.contains(many(noise.points))
+        if epsilon == 10:
+            noise = release.band(of="noise")
+            alone += noise.contains(many(noise.points))
     assert held > 32
-    assert alone < 38 or epsilon == 1
+    assert alone < 38
 
 
 @pytest.mark.parametrize("regular", [True, False])

@@ -382,26 +382,32 @@ def start(folder, code=""):
 
 
 @POSIX
-@pytest.mark.parametrize("ending", ["SIGINT", "SIGTERM", "SIGHUP", "SIGKILL"])
-def test_what_a_desk_keeps_goes_with_it_or_with_the_next(folder, ending):
+def test_what_a_desk_keeps_goes_with_it_or_with_the_next(folder):
     kept = folder / "kept"
     kept.mkdir()
     (kept / "dpfda-desk-other").write_text("no folder")
     living, _ = start(folder)
-    process, _ = start(folder)
-    process.send_signal(getattr(signal, ending))
-    process.communicate(timeout=30)
-    left = [each for each in kept.iterdir() if each.is_dir()]
-    assert len(left) == (2 if ending == "SIGKILL" else 1)
+
+    def folders():
+        return {each for each in kept.iterdir() if each.is_dir()}
+
+    (own,) = left = folders()
+    for ending in ("SIGINT", "SIGTERM", "SIGHUP", "SIGKILL"):
+        process, _ = start(folder)
+        process.send_signal(getattr(signal, ending))
+        process.communicate(timeout=30)
+        left = folders()
+        assert own in left
+        assert len(left) == (2 if ending == "SIGKILL" else 1), ending
     # What is new may be about to be locked, and is left alone.
     young, _ = start(folder)
     young.send_signal(signal.SIGTERM)
     young.communicate(timeout=30)
-    assert {each for each in kept.iterdir() if each.is_dir()} == {*left}
+    assert folders() == left
     for each in left:
         os.utime(each, (0, 0))
     following, _ = start(folder)
-    assert len([each for each in kept.iterdir() if each.is_dir()]) == 2
+    assert len(folders()) == 2
     for each in (living, following):
         each.send_signal(signal.SIGTERM)
         assert each.communicate(timeout=30)[0].endswith("stopped\n")

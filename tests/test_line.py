@@ -111,7 +111,17 @@ class TestDesign:
             "cells"
         }
 
-    def test_more_budget_is_never_worse(self) -> None:
+    @pytest.mark.parametrize(
+        ("epsilons", "deltas"),
+        [
+            (("1/4", "1", "4"), (0, "1e-9", "1e-2")),
+            # Every step of what is above.
+            pytest.param(
+                ("1/4", "1/2", "1", "2", "4"), (0, "1e-9", "1e-5", "1e-2"), marks=pytest.mark.thorough
+            ),
+        ],
+    )
+    def test_more_budget_is_never_worse(self, epsilons: Any, deltas: Any) -> None:
         # Expected errors at one key: simulation and whole numbers of cells leave a few per cent.
         for size in (300, 8000):
             table = [
@@ -119,9 +129,9 @@ class TestDesign:
                     make_plan(
                         self.basis, ValueBounds(0, 1), size, guarantee_for(e, d), draws=300
                     ).typical_error
-                    for e in ("1/4", "1/2", "1", "2", "4")
+                    for e in epsilons
                 ]
-                for d in (0, "1e-9", "1e-5", "1e-2")
+                for d in deltas
             ]
             assert np.all(np.diff(table, axis=1) < 0)
             assert np.all(np.diff(table, axis=0) <= 0.03 * np.array(table)[1:])
@@ -152,7 +162,8 @@ class TestLine:
                 sizes = theirs.forms.sum(axis=1)
                 plain = [(noisy(theirs, mean, generator) / sizes + 0.5) for _ in range(60)]
                 steps = np.array(plain)[:, theirs.prior.labels]
-                ratios.append(error(ours, mean, 30, 2) / np.sqrt(np.mean((steps - mean) ** 2)))
+                ratios.append(error(ours, mean, 12, 2) / np.sqrt(np.mean((steps - mean) ** 2)))
+            # Measured .42 and .45, with standard errors of .02.
             assert np.exp(np.mean(np.log(ratios))) < 0.7
 
     def test_five_periods_are_followed(self) -> None:
@@ -684,7 +695,9 @@ class TestRealCurves:
         assert held >= 0.9 * cases
         assert np.median(ratios) < 7
 
-    def test_error_beside_an_expert(self) -> None:
+    # Two sets of those that are worst in every run; four in a run of all.
+    @pytest.mark.parametrize("count", [2, pytest.param(4, marks=pytest.mark.thorough)])
+    def test_error_beside_an_expert(self, count: int) -> None:
         # Errors over those of the expert's rule of the page on baselines. With 4 draws a size the error
         # of a size has a standard error of about .14, and the geometric mean over 39 sets and four sizes
         # one of .014; with 40 draws those of a set have .035. Limits are four of these above what
@@ -693,7 +706,7 @@ class TestRealCurves:
         first = {name: over_expert(name, mean, 4) for name, mean in means.items()}
         assert np.exp(np.mean(list(first.values()))) < 0.937
         # Judged by other draws than those that picked them.
-        worst = sorted(first, key=lambda name: -first[name])[:4]
+        worst = sorted(first, key=lambda name: -first[name])[:count]
         again = [np.exp(over_expert(f"{name} again", means[name], 40)) for name in worst]
         assert max(again) < 1.24
 

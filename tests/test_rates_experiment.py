@@ -19,10 +19,15 @@ def test_the_printed_sensitivity_is_the_largest_over_all_eigenvalues(eta):
     assert rates.printed_sensitivity(eta, penalty, size) ** 2 == pytest.approx(factor)
 
 
+@pytest.fixture(scope="module")
+def of_sizes():
+    return rates.size_rows()
+
+
 @pytest.mark.parametrize("decay", rates.DECAYS)
 @pytest.mark.parametrize("eta", rates.ETAS)
-def test_the_noise_falls_at_the_rate_of_the_theorem_and_the_error_like_sampling(decay, eta):
-    line = rates.chosen(rates.size_rows(), "N", decay, eta)
+def test_the_noise_falls_at_the_rate_of_the_theorem_and_the_error_like_sampling(decay, eta, of_sizes):
+    line = rates.chosen(of_sizes, "N", decay, eta)
     noise, error = (rates.slope(line, name, rates.LARGE) for name in ("noise", "error"))
     # Eigenvalues are apart, so that lines go in steps: by .03 at most between these ends.
     assert noise == pytest.approx(-(2 - 1 / eta), abs=0.03)

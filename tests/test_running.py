@@ -8,6 +8,7 @@ import pickle
 import shutil
 import sys
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -302,18 +303,25 @@ class TestAttack:
         """Log likelihood ratios of all that is seen, true over false, where a home is in both months."""
         grid = Domain([0.0, 0.5, 1.0])
         estimator = PrivateRunningMean(None, rho=0.5, bounds=(0, 1), steps=2, domain=grid, most_months=2)
-        plan, others, found = estimator.plan(4), np.full((3, 3), 0.4), []
+        plan, other, found = estimator.plan(4), 0.4, []
+
+        def curves(other: float, value: float) -> np.ndarray:
+            return np.vstack([np.full((3, 3), other), np.full((1, 3), value)])
+
+        @cache
+        def exact(other: float, value: float) -> np.ndarray:
+            return sums_of(plan, curves(other, value)).astype(float)
+
         for trial in range(self.TRIALS):
             with Months.open(estimator, folder / f"{trial}", plan) as months:
                 sums, seen = [np.zeros((2, 3)), np.zeros((2, 3))], []
                 for month in range(2):
                     # The second month's data depend on what the first one told.
                     if month and seen[0](0.5) > 0.5:
-                        others = np.full((3, 3), 0.6)
-                    both = [np.vstack([others, np.full((1, 3), value)]) for value in (0.0, 1.0)]
-                    seen.append(months.publish(both[0]))
-                    for each, curves in zip(sums, both, strict=True):
-                        each[month] = sums_of(plan, curves).astype(float)
+                        other = 0.6
+                    seen.append(months.publish(curves(other, 0.0)))
+                    for each, value in zip(sums, (0.0, 1.0), strict=True):
+                        each[month] = exact(other, value)
             matrix = matrix_of(plan.chosen.factorisation).astype(float)
             rows, scales = rows_of(plan, seen), np.array(plan.chosen.law.scales, dtype=float)
             logs = [-0.5 * np.sum(((rows - matrix @ each) / scales) ** 2) for each in sums]
@@ -488,13 +496,15 @@ def publish_until_killed(path: Path, pipe: int) -> None:
             tell.flush()
 
 
-def test_processes_killed_at_any_instant_publish_each_month_once(path):
+# Calls to the system at which one dies are gone through one by one in the test before.
+@pytest.mark.parametrize("least", [8, pytest.param(20, marks=pytest.mark.thorough)])
+def test_processes_killed_at_any_instant_publish_each_month_once(path, least):
     # A killed process publishes a dozen months at most: there are enough for all of them.
     of_rho(steps=1000).open(path, n=60, columns=12).suspend()
     told: dict[int, set[str]] = {}
     generator, deaths = np.random.default_rng(5), 0
     for _ in range(300):
-        if deaths >= 20 and len(told) > 30:
+        if deaths >= least and len(told) > 1.5 * least:
             break
         read, write = os.pipe()
         child = os.fork()
@@ -512,8 +522,8 @@ def test_processes_killed_at_any_instant_publish_each_month_once(path):
                 if line.endswith("\n"):
                     month, noisy = json.loads(line)
                     told.setdefault(month, set()).add(json.dumps(noisy))
-    assert deaths >= 20
-    assert len(told) > 30
+    assert deaths >= least
+    assert len(told) > 1.5 * least
     assert all(len(rows) == 1 for rows in told.values())
     with of_rho(steps=1000).resume(path) as months:
         assert months.published >= max(told)

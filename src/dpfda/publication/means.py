@@ -29,6 +29,7 @@ from dpfda.noise import BoxNoise
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
+from dpfda.numerics.remembered import remembered
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, split
@@ -135,6 +136,7 @@ class MeanPlan(MeanDesign):
     def _band_said(self, level: float) -> str:
         return self.examples(1)[0]._claims()[0].words(level)
 
+    @remembered(64)
     @one_thread(scipy=False)
     def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
         if self.n is None:

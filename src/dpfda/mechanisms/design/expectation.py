@@ -19,6 +19,7 @@ from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.cells import measured_error
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.remembered import remembered
 
 # Means that are simulated, each with two releases.
 DRAWS = 720
@@ -64,6 +65,7 @@ class LineError(NamedTuple):
     most: float
 
 
+@remembered(64)
 def expected_error(
     problem: Problem, design: Design, basis: Basis, draws: int = DRAWS, rough: CountNoise | None = None
 ) -> ExpectedError:

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
+from dpfda.numerics.remembered import remembered
 from dpfda.privacy.composition.concentrated import zcdp_epsilon
 from dpfda.privacy.composition.costs import Cost
 from dpfda.privacy.composition.distributions import composed
@@ -135,6 +136,11 @@ def attack_risk(costs: Iterable[Cost]) -> AttackRisk:
         listed = []
     if not listed or not all(isinstance(cost, Cost) for cost in listed):
         raise ParameterError("costs", "be costs, one or more", shown(costs))
+    return _risk(listed)
+
+
+@remembered(16)
+def _risk(listed: list[Cost]) -> AttackRisk:
     profile, end = _profile(listed), _end(listed)
     slopes = [end * k / POINTS for k in range(POINTS + 1)]
     deltas = [min(1.0, math.nextafter(float(profile(slope)), 1.0)) for slope in slopes]
