@@ -95,12 +95,12 @@ class TestParallelComposition:
         draws = np.array(
             [
                 [mean.noisy_sum[0] for mean in compared(X, y, mechanism="knorm").means.values()]
-                for _ in range(300)
+                for _ in range(150)
             ],
             dtype=float,
         )
         correlation = np.corrcoef(draws.T)[0, 1]
-        assert abs(correlation) < 5 / np.sqrt(300)
+        assert abs(correlation) < 5 / np.sqrt(150)
         # The exact sums are equal, so equal noise would have shown as a correlation of one.
         assert (draws[:, 0] != draws[:, 1]).all()
 
@@ -151,9 +151,9 @@ class TestDifference:
         # Shrinkage tuned to each group's size would tell them apart where the data do not.
         one = np.full((1, GRID.size), 1.2)
         X, y = np.repeat(one, 330, axis=0), np.repeat(["a", "b"], [30, 300])
-        means = np.array([compared(X, y, epsilon=3.0).difference("a", "b")(GRID) for _ in range(86)])
+        means = np.array([compared(X, y, epsilon=3.0).difference("a", "b")(GRID) for _ in range(40)])
         # Six standard errors at 21 points: beyond by chance below 1e-6.
-        spread = means.std(axis=0) / np.sqrt(86)
+        spread = means.std(axis=0) / np.sqrt(40)
         assert (np.abs(means.mean(axis=0)) < 6 * spread).all()
 
     def test_releases_of_different_designs_have_no_difference(self):
@@ -181,9 +181,9 @@ class TestDifference:
         def difference():
             return estimator.fit(X, y).release_.difference("case", "control")
 
-        hits = sum(difference().band(0.8, True, GRID).contains(target) for _ in range(120))
+        hits = sum(difference().band(0.8, True, GRID).contains(target) for _ in range(60))
         # Each limit is wrong with chance 5e-7; a band too narrow by sqrt(2) covers about half.
-        assert stats.binom.ppf(5e-7, 120, 0.8) <= hits <= stats.binom.isf(5e-7, 120, 0.8)
+        assert stats.binom.ppf(5e-7, 60, 0.8) <= hits <= stats.binom.isf(5e-7, 60, 0.8)
 
     def test_the_band_is_wider_than_that_of_either_mean(self):
         release = compared(mechanism="gaussian", delta=1e-6)

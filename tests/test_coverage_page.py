@@ -131,6 +131,7 @@ FEWER: dict[str, dict[str, Any]] = {
         "matching_gaussian.STEPS": 2,
         "matching_gaussian.DRAWS": 20,
     },
+    "rates": {"rates.COMPONENTS": 5_000},
     "scenarios": {"scenarios.SETTINGS": scenarios.SETTINGS[:4], "scenarios.FIGURES": ("1",)},
     "table1": {"table1.SIZES": (100,), "table1.TIMED": 1, "table1.REPEATS": 1},
     "table2": {"table2.QUICK_DRAWS": 50, "honest.POSTERIOR_DRAWS": 50},
@@ -143,7 +144,13 @@ def header(path: Path) -> list[str]:
         return next(csv.reader(handle))
 
 
-@pytest.mark.parametrize("name", NAMED)
+# The dearest that are like others in what they take and write; figures 1 and 2 and table 2 always run.
+DEAR = ("dti", "figure6", "table1", "table3")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.thorough] * (n in DEAR)) for n in NAMED]
+)
 def test_an_experiment_that_a_row_names_runs(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

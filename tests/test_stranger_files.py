@@ -17,7 +17,7 @@ from stranger_files import KINDS, mutated, written
 pytestmark = pytest.mark.usefixtures("few_draws")
 
 # Of each kind; 450 of each, 10,000 in all, take half a minute.
-MUTATIONS = 30
+MUTATIONS = 15
 SECONDS = 1.0
 
 

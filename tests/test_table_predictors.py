@@ -180,7 +180,7 @@ class TestFunctions:
         )
 
     def test_the_band_holds_the_function_of_the_population(self) -> None:
-        rng, at, draws, held = np.random.default_rng(3), np.linspace(0, 1, 60), 60, 0
+        rng, at, draws, held = np.random.default_rng(3), np.linspace(0, 1, 60), 30, 0
         for _ in range(draws):
             points = rng.uniform(0, 1, (1500, 1))
             noisy = 1 + np.sin(5 * points[:, 0]) + rng.normal(0, 0.5, 1500)
@@ -200,7 +200,7 @@ class TestFunctions:
         assert release.view(None).faded is None
         pyplot.close(release.plot().figure)
         whole = []
-        for _ in range(20):
+        for _ in range(12):
             curve = regressor(2.0).fit(points[:, :1], points[:, 0]).release_.view()
             solid, dotted = curve.lines
             assert dotted.label == "little is known"
@@ -212,10 +212,16 @@ class TestFunctions:
 
 
 class TestRoads:
-    @pytest.mark.parametrize("inputs", [1, 2])
-    @pytest.mark.parametrize("classes", [0, 2, 3])
+    # A number of one input, two classes, and three classes of two; the rest in a run of all.
+    @pytest.mark.parametrize(
+        ("classes", "inputs"),
+        [
+            (0, 1), (2, 1), (3, 2),
+            *(pytest.param(*case, marks=pytest.mark.thorough) for case in ((0, 2), (2, 2), (3, 1))),
+        ],
+    )  # fmt: skip
     def test_it_keeps_what_kinds_of_release_promise(
-        self, inputs: int, classes: int, tmp_path: Any
+        self, classes: int, inputs: int, tmp_path: Any
     ) -> None:
         labels = np.arange(400) % max(classes, 1)
         machine = classifier(5.0, classes=tuple(range(classes))) if classes else regressor(5.0)

@@ -345,7 +345,7 @@ class TestPrivateSelection:
             return Output(float(generator.choice(3, p=chances[candidate])), PureDP(epsilon))
 
         counts = np.zeros(3)
-        draws = 6000
+        draws = 2000
         for _ in range(draws):
             chosen = private_selection(["a", "b"], fit, lambda out: out.value, 1, eta=0, expected_runs=4)
             counts[int(chosen.release.value)] += 1

@@ -92,7 +92,7 @@ def records(draw: Any) -> Any:
         return X.astype(kind), codes, draw(st.booleans()), draw(st.booleans())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(made=records(), bound=st.sampled_from([(0.0, 1.0), (-4.0, 1e9), L2Ball(0.7)]))
 def test_both_roads_make_the_same_integers_of_any_records(made: Any, bound: Any) -> None:
     X, codes, complete, standardize = made

@@ -1,10 +1,10 @@
 """Custodians who vanish: what opens, what never does, and processes that are killed at every step."""
 
 import json
+import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -422,40 +422,41 @@ def test_nothing_secret_shows(tmp_path):
 
 # Processes that are killed: before their keys are used up, behind it, behind the note which roll is
 # answered, and before the coordinator's keys are used up.
-KILLED = """
-import os, signal
-from dpfda.publication.custody import {module}
-whole = {what}
-def killed(*given):
-    {before}
-    os.kill(os.getpid(), signal.SIGKILL)
-{what} = killed
-from dpfda.front import main
-main()
-"""
+# Of what dies: the class and its function, and whether that is done before.
 PLACES = {
-    "part, nothing used": ("Keys", "Keys.use_up", "pass"),
-    "part, keys used": ("Keys", "Keys.use_up", "whole(*given)"),
-    "roll": ("Roll", "Roll.save", "pass"),
-    "roll, written": ("Roll", "Roll.save", "whole(*given)"),
-    "answer, not bound": ("Kept", "Kept._bind", "pass"),
-    "answer, bound": ("Kept", "Kept._bind", "whole(*given)"),
-    "merge": ("Keys", "Keys.use_up", "pass"),
-    "merge, keys used": ("Keys", "Keys.use_up", "whole(*given)"),
+    "part, nothing used": (Keys, "use_up", False),
+    "part, keys used": (Keys, "use_up", True),
+    "roll": (Roll, "save", False),
+    "roll, written": (Roll, "save", True),
+    "answer, not bound": (Kept, "_bind", False),
+    "answer, bound": (Kept, "_bind", True),
+    "merge": (Keys, "use_up", False),
+    "merge, keys used": (Keys, "use_up", True),
 }
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
 def killed(place, *arguments):
-    module, what, before = PLACES[place]
-    program = KILLED.format(module=module, what=what, before=before)
-    command = [sys.executable, "-c", program, *map(str, arguments)]
-    assert subprocess.run(command, timeout=100, check=False).returncode == -signal.SIGKILL  # noqa: S603
+    """Run the command in a process of its own, which is killed at a place."""
+    owner, name, done = PLACES[place]
+    whole = getattr(owner, name)
+
+    def dying(*given):
+        if done:
+            whole(*given)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    child = os.fork()
+    if child == 0:
+        try:
+            setattr(owner, name, dying)
+            run(*arguments)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL here")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_processes_that_are_killed_at_every_step(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     header = ",".join(map(str, range(POINTS)))

@@ -121,7 +121,7 @@ def test_sums_and_count_get_the_box_noise_of_the_rest():
     curves, weights = CURVES[:40], WEIGHTS[:40]
     prepared = mean(epsilon=2.0).plan(100, GRID)
     errors = []
-    for _ in range(400):
+    for _ in range(120):
         made = mean(epsilon=2.0).fit(curves, weights=Weights(weights, 5)).release_
         summed = weighted_sum(prepared, curves, Weights(weights, 5))
         design = prepared.counted_design(max(1, round(made.divisor.before.value)))
@@ -134,7 +134,7 @@ def test_sums_and_count_get_the_box_noise_of_the_rest():
         errors.append(gamma.cdf(gaps.max(), scales.size))
         assert made.noise.scales[-1] >= COUNT_SCALE / 1.8
     # At another scale than in force they would not be uniform.
-    assert abs(np.mean(errors) - 0.5) < 5 / np.sqrt(12 * 400)
+    assert abs(np.mean(errors) - 0.5) < 5 / np.sqrt(12 * 120)
 
 
 def test_a_file_says_that_records_were_weighted(tmp_path):
