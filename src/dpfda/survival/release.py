@@ -228,10 +228,20 @@ class ReleasedSurvival(Valued):
 
     def _times(self, survival: Floats, wanted: float) -> Floats:
         """First times (q,) at which curves (q, count + 1) are at or below a height."""
-        fine = np.unique(self.cells.settled(np.linspace(*self.domain_range, 2001)))
-        curves = np.exp(-self._interpolated(survival.T)(fine))
-        reached = curves <= wanted
-        return np.where(reached.any(axis=0), fine[np.argmax(reached, axis=0)], np.inf)
+        fine, edges = (
+            np.unique(self.cells.settled(np.linspace(*self.domain_range, 2001))),
+            self.cells.edges,
+        )
+        # No curve increases: each is looked at in the cell at whose end it is first so low.
+        low = np.maximum(survival, LEAST) <= wanted
+        ends, found = np.argmax(low, axis=1), np.where(low[:, 0], fine[0], np.inf)
+        for end in np.unique(ends[ends > 0]):
+            first, last = np.searchsorted(fine, edges[[end - 1, end]], "right")
+            near = fine[first : last + 1]
+            curves = np.exp(-self._interpolated(survival[ends == end].T)(near))
+            reached = np.argmax(curves <= wanted, axis=0)
+            found[ends == end] = near[np.where(curves.min(axis=0) <= wanted, reached, -1)]
+        return found
 
     def restricted_mean(
         self, until: float | None = None, level: float = LEVEL, of: Of = "noise"
