@@ -67,6 +67,7 @@ def toward(direction: list[float]) -> np.ndarray:
 
 
 # Name -> (estimator, direction of the coefficients in which its loss is largest, number of trials).
+# Each law is audited in every run: Laplace noise, one block with and without a delta, normal noise.
 AUDITED = {
     "laplace, l1": (
         PrivateMean(1.5, bounds=L1Ball(1.0), basis=BASIS, mechanism=Laplace()),
@@ -101,12 +102,17 @@ AUDITED = {
 }
 
 
+# A weaker direction of the same Laplace noise, and a larger block.
+FURTHER = {"laplace, l2", "block of 3"}
+AUDITS = [pytest.param(name, marks=pytest.mark.thorough if name in FURTHER else ()) for name in AUDITED]
+
+
 def audited(name: str) -> tuple[Audit, int]:
     mean, direction, trials = AUDITED[name]
     return audit_of(mean, toward(direction), -toward(direction)), trials
 
 
-@pytest.mark.parametrize("name", AUDITED)
+@pytest.mark.parametrize("name", AUDITS)
 def test_no_event_tells_neighbours_apart_by_more_than_the_claim(name):
     audit, trials = audited(name)
     # To stay below the claim needs less power, but where a delta hides most of what is there.
@@ -116,7 +122,7 @@ def test_no_event_tells_neighbours_apart_by_more_than_the_claim(name):
     assert bound >= audit.claim / 2
 
 
-@pytest.mark.parametrize("name", AUDITED)
+@pytest.mark.parametrize("name", AUDITS)
 def test_noise_cut_by_root_two_is_found_out(name, monkeypatch):
     audit, trials = audited(name)
     cut_noise(monkeypatch, GaussianNoise if name == "gaussian" else KNormNoise)

@@ -26,7 +26,9 @@ EVENT_SIZES, CENSORING_SIZES = (0.1, 0.4, 1.2, 3.0), (0.15, 0.6, 2.0)
 # Correlation length, as a share of the domain; standard deviations of level and slope.
 LENGTH, LEVEL, SLOPE = 0.5, 4.0, 2.0
 LOWEST, HIGHEST = -12.0, 8.0
-STEPS, SHORTEST, ENOUGH = 60, 1e-3, 1e-6
+STEPS, ENOUGH = 60, 1e-6
+# Of a step that is shortened, parts of its length.
+LENGTHS = 0.5 ** np.arange(1, 11)
 # Variance of a count beside its mean: an empty cell has some, and no hazard is quite smooth.
 SPARE = 0.5
 # Weight of a fit below which it is not drawn from.
@@ -206,9 +208,11 @@ class _Posterior:
         for _ in range(STEPS):
             step = np.linalg.solve(second, -first)
             length, found = 1.0, float(self.objective(theta[None] + step)[0])
-            while not found < value and length > SHORTEST:
-                length /= 2
-                found = float(self.objective(theta[None] + length * step)[0])
+            if not found < value:
+                # All halves at once: near the mode none may descend, and each is looked at in vain.
+                tried = self.objective(theta + LENGTHS[:, None] * step)
+                first_lower = int(np.argmax(tried < value))
+                length, found = float(LENGTHS[first_lower]), float(tried[first_lower])
             if not found < value:
                 break
             gained, theta, value = value - found, theta + length * step, found
@@ -262,15 +266,15 @@ def expected_shares(causes: Floats, censoring: Floats, starts: Floats, cells: Li
 
     Within a cell hazards compete at constant rates; who begins in a cell is there for half of it.
     """
-    ratio, risk, begun = cells.ratio, starts[:, 0], cells.spread(starts[:, 1:])
-    events, ended = np.zeros_like(causes), np.zeros((len(causes), cells.coarse))
+    risk, begun = starts[:, 0], cells.spread(starts[:, 1:])
+    total = causes.sum(axis=1) + censoring
+    left, there = -np.expm1(-total) / total, np.empty_like(total)
     for j in range(cells.count):
         new = begun[:, j]
-        total = causes[:, :, j].sum(axis=1) + censoring[:, j]
-        there = (risk + new / 2) * -np.expm1(-total) / total
-        events[:, :, j] = there[:, None] * causes[:, :, j]
-        ended[:, j // ratio] += there * censoring[:, j]
-        risk = np.maximum(risk + new - there * total, 0.0)
+        there[:, j] = (risk + new / 2) * left[:, j]
+        risk = np.maximum(risk + new - there[:, j] * total[:, j], 0.0)
+    events = there[:, None] * causes
+    ended = (there * censoring).reshape(len(causes), cells.coarse, cells.ratio).sum(axis=2)
     parts = [events.reshape(len(causes), -1), ended, risk[:, None]]
     return np.concatenate([*parts, starts] if cells.late else parts, axis=1)
 
@@ -286,27 +290,30 @@ def shares_with_slopes(theta: Floats, cells: LifeCells) -> tuple[Floats, Floats]
         place = slice(events + cells.coarse, size - 1)
         born[:, place] = np.diag(starts) - np.outer(starts, starts)
         table[cells.exits :], slopes[cells.exits :] = starts, born
+    each, wide = np.arange(count), np.arange(count) // ratio
+    total = causes.sum(axis=0) + censoring
+    left = -np.expm1(-total) / total
+    bent = (np.exp(-total) - left) / total
+    rises, moves, there = np.zeros((count, size)), np.empty((count, size)), np.empty(count)
+    for kind in range(kinds):
+        rises[each, kind * count + each] = causes[kind]
+    rises[each, events + wide] = censoring
     risk, moved = starts[0], born[0]
     for j in range(count):
-        wide = j // ratio
-        new, newly = (each[1 + wide] * cells.portions[j] for each in (starts, born))
-        total = causes[:, j].sum() + censoring[j]
-        rises = np.zeros(size)
-        rises[np.arange(kinds) * count + j] = causes[:, j]
-        rises[events + wide] = censoring[j]
-        left = -np.expm1(-total) / total
-        bent = (np.exp(-total) - left) / total
-        there = (risk + new / 2) * left
-        moves = (moved + newly / 2) * left + (risk + new / 2) * bent * rises
-        for kind in range(kinds):
-            row = kind * count + j
-            table[row] = there * causes[kind, j]
-            slopes[row] = moves * causes[kind, j]
-            slopes[row, row] += table[row]
-        table[events + wide] += there * censoring[j]
-        slopes[events + wide] += moves * censoring[j]
-        slopes[events + wide, events + wide] += there * censoring[j]
-        risk, moved = risk + new - there * total, moved + newly - moves * total - there * rises
+        new, newly = (part[1 + wide[j]] * cells.portions[j] for part in (starts, born))
+        followed = risk + new / 2
+        there[j] = followed * left[j]
+        moves[j] = (moved + newly / 2) * left[j] + followed * bent[j] * rises[j]
+        risk = risk + new - there[j] * total[j]
+        moved = moved + newly - moves[j] * total[j] - there[j] * rises[j]
+    for kind in range(kinds):
+        rows = kind * count + each
+        table[rows], slopes[rows] = there * causes[kind], moves * causes[kind][:, None]
+        slopes[rows, rows] += table[rows]
+    coarse = events + np.arange(cells.coarse)
+    table[coarse] = (there * censoring).reshape(-1, ratio).sum(axis=1)
+    slopes[coarse] = (moves * censoring[:, None]).reshape(-1, ratio, size).sum(axis=1)
+    slopes[coarse, coarse] += table[coarse]
     table[cells.exits - 1], slopes[cells.exits - 1] = risk, moved
     scale = np.exp(theta[-1])
     slopes[:, -1] = table
