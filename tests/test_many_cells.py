@@ -9,7 +9,7 @@ import pytest
 
 from dpfda import PrivateDensity, load
 from dpfda.bases.cells import CellGrid
-from dpfda.density import cell_errors
+from dpfda.density import cell_errors, conditional_release, sample_band
 from dpfda.density.cell_errors import block_noise, errors_at, node_errors, running_width
 from dpfda.density.many_cells import (
     averaging,
@@ -250,8 +250,11 @@ class TestManyCells:
         assert abs(shares - 1) < 0.15
 
     def test_a_plane_of_many_cells(self, few_draws: None, monkeypatch: pytest.MonkeyPatch) -> None:
-        # A quarter as many as where earlier files end.
+        # A quarter as many as where earlier files end, and bands of few draws: they hold what is
+        # drawn inside them however wide they are.
         monkeypatch.setitem(MANY, 2, 2**16)
+        monkeypatch.setattr(sample_band, "DRAWN", 40)
+        monkeypatch.setattr(conditional_release, "DRAWN", 100)
         points = np.random.default_rng(11).beta(2, 5, (20_000, 2))
         density = PrivateDensity(4.0, domain=((0, 1), (0, 1)), cells=(320, 256), noise="laplace")
         release = density.fit(points).release_
