@@ -152,7 +152,7 @@ def test_a_picture_needs_no_tex_where_a_user_draws_with_it(run: Run, curves: Pat
     "name",
     [
         "default mean", "comparison",
-        *(pytest.param(name, marks=pytest.mark.thorough) for name in ("density", "components", "survival")),
+        *(pytest.param(k, marks=pytest.mark.thorough) for k in ("density", "components", "survival")),
     ],
 )  # fmt: skip
 def test_no_verb_prints_what_a_terminal_obeys(run: Run, tmp_path: Path, name: str) -> None:

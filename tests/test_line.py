@@ -298,7 +298,8 @@ class TestBand:
         slope = release.derivative()
         assert slope.band(level, simultaneous).contains(slope(band.points))
 
-    @pytest.mark.parametrize("strength", [300.0, 5000.0])
+    # At both TestRealCurves looks whether real means are held.
+    @pytest.mark.parametrize("strength", [pytest.param(300.0, marks=pytest.mark.thorough), 5000.0])
     def test_it_holds_smooth_means(self, strength: float) -> None:
         # Meant to hold in 95 of 100; a band that held 90 would fail here one time in a hundred or more.
         generator, held, cases = np.random.default_rng(11), 0, 120

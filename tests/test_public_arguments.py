@@ -55,7 +55,7 @@ LONG = {
 
 
 def refusals(of_run):
-    """Methods that refuse their usual arguments, of those that are tried in every run or of all others."""
+    """Methods that refuse their usual arguments: of those tried in every run, or of all others."""
     refused = set()
     for kind, thing in objects().items():
         for name, _, given in public_methods(kind, thing):

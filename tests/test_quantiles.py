@@ -418,14 +418,14 @@ def test_intervals_hold_the_quantiles_of_the_data():
     values = np.random.default_rng(41).integers(0, 60, 2000).astype(float)
     levels = tuple(np.linspace(0.05, 0.95, 10).round(2))
     made, held = PrivateQuantiles(2, levels=levels, domain=(0, 60), step=1), 0
-    for _ in range(20):
+    for _ in range(12):
         release = made.fit(values).release_
         for share in (0.3, 0.5, 0.77):
             low, high = release.interval(share)
             # The least value with that share at or below it.
             held += low <= np.sort(values)[int(np.ceil(share * values.size)) - 1] <= high
     # It holds more often than it says.
-    assert held == 60
+    assert held == 36
     assert (low, high) != (0.0, 60.0)
     alone = PrivateQuantiles(2, levels=(0.5,), domain=(0, 60), step=1).fit(values).release_
     assert alone.interval(0.5) == (0.0, 60.0)

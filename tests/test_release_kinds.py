@@ -93,7 +93,7 @@ def name(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-# Kinds of a class of which the command has another in every run: test_it_keeps_the_contract has them all.
+# Kinds of a class of which the command has another in every run: the contract is kept by them all.
 MORE = (
     "derivative of the default mean", "mean in a ball", "mean of a private number", "mean with weights",
     "bounds looked for", "two stages", "curve on a box", "density of whole numbers",

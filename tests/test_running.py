@@ -502,7 +502,7 @@ def test_processes_killed_at_any_instant_publish_each_month_once(path, least):
     # A killed process publishes a dozen months at most: there are enough for all of them.
     of_rho(steps=1000).open(path, n=60, columns=12).suspend()
     told: dict[int, set[str]] = {}
-    generator, deaths = np.random.default_rng(5), 0
+    generator, deaths, wait = np.random.default_rng(5), 0, 0.03
     for _ in range(300):
         if deaths >= least and len(told) > 1.5 * least:
             break
@@ -514,7 +514,7 @@ def test_processes_killed_at_any_instant_publish_each_month_once(path, least):
             finally:
                 os._exit(1)
         os.close(write)
-        time.sleep(0.03 + generator.random() * 0.07)
+        time.sleep(wait * (1 + 2 * generator.random()))
         os.kill(child, 9)
         deaths += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -9
         with os.fdopen(read) as handle:
@@ -522,6 +522,9 @@ def test_processes_killed_at_any_instant_publish_each_month_once(path, least):
                 if line.endswith("\n"):
                     month, noisy = json.loads(line)
                     told.setdefault(month, set()).add(json.dumps(noisy))
+        if not told:
+            # The machine is too busy for a month in this time.
+            wait *= 1.3
     assert deaths >= least
     assert len(told) > 1.5 * least
     assert all(len(rows) == 1 for rows in told.values())

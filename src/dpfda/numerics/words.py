@@ -30,6 +30,7 @@ FORMULA = re.compile(rf"(^(?=\s*{START})|;(?={START}))")
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 # Marks a cell as text; spreadsheets do not show it where it is typed.
 QUOTE = "'"
+PLAIN = frozenset({int, float, bool, type(None)})
 Read = TypeVar("Read")
 
 
@@ -68,7 +69,9 @@ def legible(written: Read) -> Read:
             shown = [(visible(key) if isinstance(key, str) else key, part[key]) for key in part]
             part.clear()
             part.update(shown)
-        # Most parts are numbers, which stay.
+        # Most parts are of numbers alone, which stay.
+        if PLAIN.issuperset(map(type, part.values() if isinstance(part, dict) else part)):
+            continue
         for place, value in list(part.items()) if isinstance(part, dict) else enumerate(part):
             if isinstance(value, str):
                 part[place] = visible(value)

@@ -7,9 +7,9 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -106,7 +106,8 @@ def read_json(path: str | Path) -> Any:
     if sum(map(content.count, (b",", b"[", b"{"))) > LARGEST_COUNT:
         raise StorageError(f"{str(path)!r} must hold at most {LARGEST_COUNT} values; found more.")
     try:
-        read = json.loads(content.decode("utf-8"), parse_float=_finite, parse_constant=_finite)
+        read = json.loads(content.decode("utf-8"), parse_constant=_refused)
+        _check_finite(read)
         return legible(read)
     except (ValueError, RecursionError):
         raise StorageError(f"{str(path)!r} must be a JSON file; found something else.") from None
@@ -123,11 +124,21 @@ def _read_bytes(path: Path) -> bytes:
     return content
 
 
-def _finite(written: str) -> float:
-    value = float(written)
-    if not math.isfinite(value):
-        raise ValueError("a number is not finite")
-    return value
+def _refused(written: str) -> NoReturn:
+    raise ValueError(f"{written} is no number")
+
+
+def _check_finite(read: object) -> None:
+    """Refuse numbers that are too large for a float, at any depth."""
+    waiting: list[dict[str, object] | list[object]] = [[read]]
+    while waiting:
+        part = waiting.pop()
+        values: Collection[object] = part.values() if isinstance(part, dict) else part
+        kinds = set(map(type, values))
+        if float in kinds and (math.inf in values or -math.inf in values):
+            raise ValueError("a number is not finite")
+        if not kinds.isdisjoint((dict, list)):
+            waiting.extend(value for value in values if isinstance(value, dict | list))
 
 
 def built(make: Callable[[], Made], path: str | Path) -> Made:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 
 from dpfda.bases.lifetimes import LifeCells
 from dpfda.numerics.arrays import Floats
@@ -113,6 +114,21 @@ def _steadily(change: Floats, censored: Floats, beyond: Floats, cells: LifeCells
     root = np.sqrt(np.maximum(half**2 - (u + v) * u * total * (start + middle), 0.0))
     first = np.clip((half - root) / (u + v), 0.0, total)
     return np.stack([first, total - first], axis=-1).reshape(change.shape)
+
+
+def first_below(hazard: scipy.interpolate.PchipInterpolator, fine: Floats, height: float) -> Floats:
+    """First of increasing times at which survival curves are at or below a height; infinite without one.
+
+    hazard: Their cumulative hazards, which increase.
+    """
+    passed = np.exp(-hazard(hazard.x)) <= height
+    # All are above it up to the edge before the first that one of them has passed.
+    first = np.argmax(passed, axis=0)[passed.any(axis=0)]
+    if first.size:
+        start, end = np.searchsorted(fine, hazard.x[[max(first.min() - 1, 0), first.max()]])
+        fine = fine[start : end + 1]
+    reached = np.exp(-hazard(fine)) <= height
+    return np.where(reached.any(axis=0), fine[np.argmax(reached, axis=0)], np.inf)
 
 
 def equality(

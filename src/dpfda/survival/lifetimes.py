@@ -18,8 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
+from dpfda.bases.grids import frozen
 from dpfda.bases.lifetimes import LifeCells
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.remembered import remembered
 
 # Standard deviations of the path: of events, and of censoring.
 EVENT_SIZES, CENSORING_SIZES = (0.1, 0.4, 1.2, 3.0), (0.15, 0.6, 2.0)
@@ -95,6 +97,16 @@ class CellNoise:
         first = generator.uniform(size=means.shape) < odds
         ends = np.where(first, 0.0, bend), np.where(first, bend, np.inf)
         return _between(np.where(first, up, down), spread, *ends, generator)
+
+
+# Files read again, and groups taken one by one, have the tables of the whole.
+@remembered(2)
+def drawn_tables(
+    noisy: Floats, cells: LifeCells, noise: CellNoise, size: float | None, draws: int
+) -> Floats:
+    """As `table_draws`, from a fixed key."""
+    generator = np.random.Generator(np.random.Philox(key=0))
+    return frozen(table_draws(noisy, cells, noise, size, generator, draws))
 
 
 def table_draws(

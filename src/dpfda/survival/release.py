@@ -16,7 +16,6 @@ from dpfda.bases.lifetimes import LifeCells
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, label, probability
-from dpfda.numerics.remembered import remembered
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
@@ -28,8 +27,8 @@ from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.findings import EqualityTest, Estimate
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import NoisyShares, domain_words, used_units
-from dpfda.survival.lifetables import LifeTable, equality, life_table
-from dpfda.survival.lifetimes import CellNoise, table_draws
+from dpfda.survival.lifetables import LifeTable, equality, first_below, life_table
+from dpfda.survival.lifetimes import CellNoise, drawn_tables
 from dpfda.views import Line, View
 
 DRAWS = 2000
@@ -122,7 +121,7 @@ class ReleasedSurvival(Valued):
         """Draws (draws, groups, each) of the tables without noise, from a fixed key."""
         size = self.shares.public_size
         known = None if size is None else float(size)
-        return _drawn(self.counts.ravel(), self.cells, self.noise, known, DRAWS)
+        return drawn_tables(self.counts.ravel(), self.cells, self.noise, known, DRAWS)
 
     def _table(self, spread: float = 1.0) -> Floats:
         mean = self._draws.mean(axis=0)
@@ -230,16 +229,7 @@ class ReleasedSurvival(Valued):
     def _times(self, survival: Floats, wanted: float) -> Floats:
         """First times (q,) at which curves (q, count + 1) are at or below a height."""
         fine = np.unique(self.cells.settled(np.linspace(*self.domain_range, 2001)))
-        hazard = self._interpolated(survival.T)
-        passed = np.exp(-hazard(hazard.x)) <= wanted
-        # Curves fall: all are above it up to the edge before the first that one of them has passed.
-        first = np.argmax(passed, axis=0)[passed.any(axis=0)]
-        if first.size:
-            ends = hazard.x[[max(first.min() - 1, 0), first.max()]]
-            start, end = np.searchsorted(fine, ends)
-            fine = fine[start : end + 1]
-        reached = np.exp(-hazard(fine)) <= wanted
-        return np.where(reached.any(axis=0), fine[np.argmax(reached, axis=0)], np.inf)
+        return first_below(self._interpolated(survival.T), fine, wanted)
 
     def restricted_mean(
         self, until: float | None = None, level: float = LEVEL, of: Of = "noise"
@@ -455,13 +445,6 @@ class ReleasedSurvival(Valued):
 
     def _lines(self) -> dict[str, str]:
         return {"cells": self.cells.describe(), "median": str(self.median())}
-
-
-# Files read again, and groups taken one by one, have the tables of the whole.
-@remembered(2)
-def _drawn(counts: Floats, cells: LifeCells, noise: CellNoise, size: float | None, draws: int) -> Floats:
-    generator = np.random.Generator(np.random.Philox(key=0))
-    return frozen(table_draws(counts, cells, noise, size, generator, draws))
 
 
 def _listed(arms: Mapping[str, Estimate]) -> str:

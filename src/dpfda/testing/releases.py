@@ -146,9 +146,10 @@ def _check_file(release: Release, folder: Path) -> None:
     assert first == second, "it comes back with other values"
     written = json.loads(path.read_text(encoding="utf-8"))
     assert written["format"] == release.FORMAT, "the file does not say its format"
+    parts = {name: json.dumps({name: part})[1:-1] for name, part in written.items()}
     for name in written:
-        damaged = {key: part for key, part in written.items() if key != name}
-        path.write_text(json.dumps(damaged), encoding="utf-8")
+        damaged = ", ".join(text for key, text in parts.items() if key != name)
+        path.write_text(f"{{{damaged}}}", encoding="utf-8")
         try:
             load(path)
         except StorageError:
