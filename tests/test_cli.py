@@ -34,6 +34,8 @@ POINTS = np.linspace(0.0, 23.0, 24)
 DAYS = 60
 # So little noise that what is released can be compared with a mean.
 LOUD = "1000000000"
+# Of a plan whose grid does not matter.
+FEW = ("--points", 25)
 # What is said of the file of the fixture `days`.
 AXIS = "note: axis: 24 points from 0 to 23, the numbers in the header\n"
 
@@ -442,20 +444,20 @@ def test_plan_agrees_with_simulated_noise(folder):
 
 
 def test_plan_scales_and_orders(folder):
-    result = run("plan", "--units", 500, "--epsilon", 1, "--standardize", "--json")
+    result = run("plan", "--units", 500, *FEW, "--epsilon", 1, "--standardize", "--json")
     answer = json.loads(result.stdout)
     epsilons = [row["epsilon"] for row in answer["over_epsilon"]]
     np.testing.assert_allclose(epsilons, [1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8], rtol=1e-6)
     errors = [row["typical"] for row in answer["over_epsilon"]]
     assert np.all(np.diff(errors) < 0)
     # Twice the units at half the epsilon have the same noise.
-    twice = run("plan", "--units", 1000, "--epsilon", "0.5", "--standardize", "--json")
+    twice = run("plan", "--units", 1000, *FEW, "--epsilon", "0.5", "--standardize", "--json")
     other = json.loads(twice.stdout)["expected"]
     assert other["typical"] == pytest.approx(answer["expected"]["typical"], rel=1e-9)
 
 
 def test_plan_reads_no_file_and_draws_nothing(folder, draws):
-    result = run("plan", "--units", 500, "--epsilon", 1, "--bounds", -10, 40, "--plot", "plan.png")
+    result = run("plan", "--units", 500, *FEW, "--epsilon", 1, "--bounds", -10, 40, "--plot", "plan.png")
     assert result.exit_code == 0
     assert "no file was read" in result.stdout
     assert re.search(r"^-> +1 ", result.stdout, re.MULTILINE)
@@ -499,7 +501,7 @@ def test_plan_pays_for_a_private_count(folder):
 
 
 def test_plan_of_the_default_has_the_error_of_a_private_count_in_it(folder):
-    setting = ("plan", "--units", 500, "--bounds", 0, 1, "--neighbours", "add-remove", "--epsilon")
+    setting = ("plan", "--units", 500, *FEW, "--bounds", 0, 1, "--neighbours", "add-remove", "--epsilon")
     answers = (run(*setting, 1, "--json"), run(*setting, "0.9", "--public-size", 500, "--json"))
     private, public = (json.loads(answer.stdout)["expected"]["typical"] for answer in answers)
     # One coordinate more among many, and a count that scales a curve by its distance from the middle.
@@ -1044,7 +1046,7 @@ def test_plan_takes_a_grid(folder):
     common = ("plan", "--units", 100, "--epsilon", 1, "--bounds", 0, 1, "--json")
     stated, spaced = (
         json.loads(run(*common, *more).stdout)
-        for more in (("--grid", "0:24:0.5"), ("--points", 49, "--domain", 0, 24))
+        for more in (("--grid", "0:24:2"), ("--points", 13, "--domain", 0, 24))
     )
     assert stated == spaced
     assert "--points must be left out" in run(*common, "--grid", "0:24:1", "--points", 5).stderr

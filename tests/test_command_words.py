@@ -87,11 +87,14 @@ def test_a_shell_is_told_how_words_go_on(typed, offered, folder):
         Ledger("budget.ledger").create(name, PureDP(1))
     asked = {"_DPFDA_COMPLETE": "complete_bash", "COMP_WORDS": typed}
     asked["COMP_CWORD"] = str(len(typed.split()) - 1)
-    made = subprocess.run(
-        [sys.executable, "-c", "from dpfda.front import main; main()"],
-        env=os.environ | asked, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert set(made.stdout.split()) == offered
+    assert set(run(prog_name="dpfda", env=asked).stdout.split()) == offered
+    if typed == "dpfda fp":
+        # As a shell asks, in a process of its own.
+        made = subprocess.run(
+            [sys.executable, "-c", "from dpfda.front import main; main()"],
+            env=os.environ | asked, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert set(made.stdout.split()) == offered
 
 
 @pytest.mark.parametrize("line", [("show",), ("eval", "--at", "0.5"), ("compose",)])

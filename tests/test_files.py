@@ -546,12 +546,12 @@ def is_plain(line: bytes, columns: Columns) -> bool:
 class TestLinesTogetherAndOneByOne:
     """A chunk is what its lines are, read one by one."""
 
-    # Several cells an example: 200 examples hold about a thousand numbers.
+    # Several cells an example: 80 examples hold about four hundred numbers.
     @given(cells=st.lists(NUMBERS, min_size=4, max_size=6))
     @example(cells=["0.1", "2.2250738585072011e-308", "9007199254740991"])
     @example(cells=["179769313486231580793728971405301e276", "9007199254740993.0"])
     @example(cells=["0.500000000000000166533453693773481063544750213623046875"])
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=80, deadline=None)
     def test_numbers_are_those_of_python(self, cells: list[str]) -> None:
         columns = columns_for(Path("none.csv"), 2, "repair")
         table, _ = read_chunk("".join(f"{cell},a\n" for cell in cells).encode(), columns)
@@ -571,7 +571,7 @@ class TestLinesTogetherAndOneByOne:
             max_size=6,
         )
     )
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=80, deadline=None)
     def test_plain_numbers_are_those_of_python(self, cells: list[str]) -> None:
         columns = columns_for(Path("none.csv"), 2, "refuse")
         assert all(is_plain(f"{cell},a".encode(), columns) for cell in cells)
@@ -583,7 +583,7 @@ class TestLinesTogetherAndOneByOne:
         end=st.sampled_from(["\n", "\r\n", "\n\n"]),
         plain=st.integers(0, 3),
     )
-    @settings(max_examples=250, deadline=None)
+    @settings(max_examples=100, deadline=None)
     def test_a_chunk_is_its_lines(self, rows: list[list[str]], end: str, plain: int) -> None:
         lines = [",".join(row) for row in rows] + ["1,NA,b"] * plain
         self.agree(end.join(lines).encode())
@@ -633,7 +633,7 @@ class TestLinesTogetherAndOneByOne:
                        min_size=40,
                        max_size=40),
     )  # fmt: skip
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=60, deadline=None)
     def test_whatever_the_order_of_columns(self, kinds: list[str], cells: list[str]) -> None:
         """Words in a column of numbers, and numbers in one of labels, with the runs of each anywhere."""
         width = len(kinds)
@@ -658,7 +658,7 @@ class TestLinesTogetherAndOneByOne:
         np.testing.assert_array_equal(table.data, [np.arange(450) + 0.5] * 2)
 
     @given(line=st.lists(ODD_CELLS, min_size=2, max_size=5).map(",".join))
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=80, deadline=None)
     def test_cells_are_those_of_the_standard_library(self, line: str) -> None:
         line = line.replace("\n", "").replace("\r", "")
         try:
@@ -694,7 +694,7 @@ class TestLinesTogetherAndOneByOne:
         other=st.lists(ODD_CELLS, min_size=1, max_size=4),
         at=st.integers(0, 5),
     )
-    @settings(max_examples=120, deadline=None)
+    @settings(max_examples=50, deadline=None)
     def test_a_record_depends_on_its_line_alone(
         self, tmp_path_factory: pytest.TempPathFactory,
         rows: list[list[str]], other: list[str], at: int,
@@ -751,7 +751,7 @@ class TestNothingIsTold:
         ),
     )  # fmt: skip
     @example(rows=[["marker0000001", "marker0000000"]], header=None, options={"columns": "marker*"})
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=80, deadline=None)
     def test_no_message_holds_a_cell(
         self, tmp_path_factory: pytest.TempPathFactory,
         rows: list[list[str]], header: str | None, options: dict[str, str],

@@ -154,18 +154,18 @@ def plan(*arguments: object) -> tuple[int, str]:
 
 @pytest.mark.usefixtures("few_trials")
 def test_the_command_plans_what_the_estimator_plans() -> None:
-    made = PrivateSurvival(1, domain=(0, 1100), levels=["1", "2"], causes=["1", "2"]).plan(60, True)
-    asked = ["survival", "--units", 60, "--domain", 0, 1100, "--epsilon", 1]
+    made = PrivateSurvival(1, domain=(0, 1100), levels=["1", "2"], causes=["1", "2"]).plan(30, True)
+    asked = ["survival", "--units", 30, "--domain", 0, 1100, "--epsilon", 1]
     named = ("--by", "arm:1,2", "--cause", 1, "--cause", 2)
     code, said = plan(*asked, *named, "--late")
     assert (code, said) == (0, " ".join(made.describe().split()))
     assert "2 causes" in said
-    code, said = plan(*asked, "--cells", 4, "--error", "10%", "--json")
+    code, said = plan(*asked, "--cells", 2, "--error", "20%", "--json")
     found = json.loads(said)
     assert code == 0
-    assert found["wanted"] == {"error": 0.1}
-    alone = PrivateSurvival(1, domain=(0, 1100), cells=4).plan(60)
-    assert found["least_n"] == alone.least_n(error=0.1)
+    assert found["wanted"] == {"error": 0.2}
+    alone = PrivateSurvival(1, domain=(0, 1100), cells=2).plan(30)
+    assert found["least_n"] == alone.least_n(error=0.2)
 
 
 def test_the_command_plans_a_pooled_mean() -> None:

@@ -435,6 +435,10 @@ PLACES = {
 }
 
 
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
 def killed(place, *arguments):
     """Run the command in a process of its own, which is killed at a place."""
     owner, name, done = PLACES[place]
