@@ -118,8 +118,7 @@ def audited(name: str) -> tuple[Audit, int]:
 @pytest.mark.parametrize("name", AUDITED)
 def test_no_event_tells_neighbours_apart_by_more_than_the_claim(name: str) -> None:
     audit, trials = audited(name)
-    # To stay below the claim needs less power than to find it broken.
-    bound = audit.bound(trials // 3)
+    bound = audit.bound(trials)
     assert audit.claim / 2 <= bound <= audit.claim
 
 
