@@ -82,7 +82,8 @@ def few_draws(drawing: list[ModuleType], monkeypatch: pytest.MonkeyPatch) -> Non
 def fewest_draws(drawing: list[ModuleType], monkeypatch: pytest.MonkeyPatch) -> None:
     """Bands of a hundred draws, where a test asks only that there are bands."""
     for module in drawing:
-        monkeypatch.setattr(module, "DRAWS", min(100, module.DRAWS))
+        for name in ("DRAWS", "FEWEST_DRAWS"):
+            monkeypatch.setattr(module, name, min(100, getattr(module, name, 100)), raising=False)
 
 
 @pytest.fixture

@@ -360,7 +360,10 @@ def block_delta_of(noise: KNormNoise, loss, guarantee: ApproximateDP) -> mpmath.
 
 @ball_and_relation
 @pytest.mark.parametrize("guarantee", WITH_DELTA, ids=str)
-@pytest.mark.parametrize("name", BLOCKS)
+# A block of 12 lies between the least, which is chosen, and all 25.
+@pytest.mark.parametrize(
+    "name", ["knorm", "knorm, 25", pytest.param("knorm, 12", marks=pytest.mark.thorough)]
+)
 def test_delta_of_one_block_is_delta_and_no_more(name, guarantee, norm, relation):
     problem, design = designed(BLOCKS[name], norm, relation, guarantee)
     noise = design.noise
@@ -533,9 +536,9 @@ def test_the_quadrature_agrees_with_the_closed_form():
             assert found == pytest.approx(closed_form(epsilon, mu), rel=1e-12)
 
 
-def test_400_random_requests_are_never_exceeded():
+def test_200_random_requests_are_never_exceeded():
     generator = np.random.default_rng(3)
-    for _ in range(400):
+    for _ in range(200):
         epsilon = Fraction(float(np.exp(generator.uniform(np.log(0.01), np.log(40)))))
         delta = Fraction(float(np.exp(generator.uniform(np.log(1e-14), np.log(0.5)))))
         ratio = gaussian_ratio(ApproximateDP(epsilon, delta))

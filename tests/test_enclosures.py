@@ -108,7 +108,7 @@ tiny = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=1000)
+@settings(deadline=None, max_examples=300)
 @given(x=tiny, y=tiny, r=tiny, s=tiny, at=ends, other=ends)
 def test_arithmetic_holds_down_to_the_least_number(x, y, r, s, at, other):
     a, b = (Enclosures(np.array([m]), np.array([w])) for m, w in ((x, r), (y, s)))
@@ -363,9 +363,9 @@ def test_floats_and_balls_draw_the_same_integers_from_the_same_bits(name, monkey
 
 
 WIDE = {
-    "box": BoxNoise((2**42 + 1, 2**44 - 3) * 2000),
-    "block": KNormNoise((4000,), (2**50 + 1,)),
-    "laplace": KNormNoise((1,) * 4000, (2**52 + 1,) * 4000),
+    "box": BoxNoise((2**43 + 1, 2**45 - 3) * 600),
+    "block": KNormNoise((1200,), (2**50 + 1,)),
+    "laplace": KNormNoise((1,) * 1200, (2**52 + 1,) * 1200),
 }
 
 
@@ -398,7 +398,7 @@ def test_bits_that_are_no_whole_words_are_refused():
 
 def test_too_small_a_radius_would_be_found_out(monkeypatch):
     """Without the error bound of the logarithm, integers would be read off that are not determined."""
-    law = KNormNoise((1,) * 4000, (2**50,) * 4000)
+    law = KNormNoise((1,) * 1500, (2**50,) * 1500)
     exact = drawn(law, 0, 512, monkeypatch)
     assert drawn(law, 0, 64, monkeypatch) == exact
     with monkeypatch.context() as patch:

@@ -19,7 +19,7 @@ from test_golden import FILES
 
 SCHEMA = json.loads((files("dpfda.releases") / "schema.json").read_text(encoding="utf-8"))
 VALID = Draft202012Validator(SCHEMA)
-pytestmark = pytest.mark.usefixtures("few_draws")
+pytestmark = pytest.mark.usefixtures("fewest_draws")
 Written = dict[str, Any]
 
 
@@ -51,7 +51,6 @@ def test_files_of_earlier_versions_are_as_the_schema_says(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", RELEASES | KINDS)
-@pytest.mark.usefixtures("few_draws")
 def test_every_kind_is_saved_as_the_schema_says(name: str, tmp_path: Path) -> None:
     release: Any = made(name)
     written = saved(release, tmp_path)

@@ -114,7 +114,7 @@ def test_counts_get_laplace_noise_of_the_stated_scale(neighbours, kind):
 points = st.lists(st.tuples(st.floats(0, 1), st.integers(0, UNIT)), min_size=2, max_size=7)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(points, st.tuples(st.floats(0, 1), st.integers(0, UNIT)), st.sampled_from([REPLACE, ADD]))
 def test_no_weighted_unit_moves_two_scores_of_the_zoom_farther_apart(people, other, neighbours):
     zoom = Zoom((0.0, 1.0), len(people), (PureDP(1), PureDP(1)), neighbours, weighted=True)

@@ -132,7 +132,7 @@ def test_scores_are_shares_of_intervals() -> None:
 points_of_interval = st.lists(st.floats(0, 1), min_size=2, max_size=7)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(points_of_interval, st.floats(0, 1), st.sampled_from([REPLACE, ADD]))
 def test_no_unit_moves_two_scores_farther_apart(
     points: list[float], other: float, neighbours: Neighbours
