@@ -1,16 +1,20 @@
-"""Draw the pictures at the head of the pages on single summaries.
+"""Draw the pictures at the head of pages, of real data.
 
-Run with: python examples/pictures.py FOLDER
-Those of effects, of profiles and of a number explained by a curve are drawn where DPFDA_DATA_DIR names a
-folder with dti_cca.csv, adelaide_monday_demand.csv and atlas/berkeley_growth.csv.
+Run with: python examples/pictures.py FOLDER [NAME ...]
+DPFDA_DATA_DIR names a folder with dti_cca.csv, adelaide_monday_demand.csv and, in atlas, sets of curves.
 """
 
 import os
 import sys
+import textwrap
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib import pyplot
+from sklearn.datasets import load_breast_cancer
+from sklearn.linear_model import LogisticRegression
+from statsmodels.datasets import anes96
 
 from dpfda import (
     Domain,
@@ -25,104 +29,130 @@ from dpfda import (
     PrivateScalarOnFunction,
     PrivateScoreCurves,
 )
+from dpfda.datasets import load_temperatures
 from dpfda.mean.two_looks import TwoLooks
+from dpfda.privacy.composition import BlockLoss, Cost, compose
+from dpfda.privacy.guarantees import PureDP
 from dpfda.records import LongCurves
+
+FOLDER = Path(os.environ["DPFDA_DATA_DIR"])
+
+
+def read(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Points and curves of a set of the atlas."""
+    points, *curves = np.genfromtxt(FOLDER / "atlas" / f"{name}.csv", delimiter=",")
+    return points, np.array(curves)
+
+
+def demand() -> tuple[Domain, np.ndarray]:
+    """Half hours of a day, and the demand for electricity in Adelaide on 508 days."""
+    labels = {"domain": "hour of the day", "value": "demand (MW)"}
+    return Domain((np.arange(48) + 1) / 2, labels=labels), read("adelaide_demand")[1]
+
+
+def scans() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Persons, whether they are patients, and their scans along a nerve tract, whole ones."""
+    rows = np.genfromtxt(FOLDER / "dti_cca.csv", delimiter=",", skip_header=1)
+    rows = rows[np.isfinite(rows).all(axis=1)]
+    return rows[:, 0], rows[:, 2].astype(int).astype(str), rows[:, 3:]
+
+
+def ages(**settings: float) -> tuple[Domain, np.ndarray]:
+    """Ages of 944 persons who were asked about an election in 1996."""
+    domain = Domain(domain_range=(18, 105), labels={"domain": "age (years)"}, **settings)
+    return domain, anes96.load().data["age"].to_numpy()
 
 
 def density(random: np.random.Generator) -> None:
-    """Ages of 3,000 made-up people."""
-    ages = np.concatenate([random.normal(32, 8, 1800), random.normal(68, 9, 1200)]).clip(18, 95)
-    labels = {"domain": "age (years)", "value": "density (per year)"}
-    PrivateDensity(1, domain=Domain(domain_range=(18, 95), labels=labels)).fit(ages).release_.plot()
+    """The density of ages."""
+    domain, years = ages()
+    PrivateDensity(1, domain=domain, unit="person").fit(years).release_.plot()
 
 
 def quantiles(random: np.random.Generator) -> None:
-    """Quartiles of ages in whole years."""
-    ages = random.integers(18, 90, size=3000)
-    labels = {"domain": "age (years)"}
-    domain = Domain(domain_range=(0, 105), step=1, labels=labels)
-    PrivateQuantiles(1, levels=(0.25, 0.5, 0.75), domain=domain).fit(ages).release_.plot()
+    """Quartiles of ages."""
+    domain, years = ages(step=1)
+    model = PrivateQuantiles(1, levels=(0.25, 0.5, 0.75), domain=domain, unit="person")
+    model.fit(years).release_.plot()
 
 
 def equality(random: np.random.Generator) -> None:
-    """Two groups of curves that differ in level."""
-    curves = 0.5 + 0.1 * np.sin(np.linspace(0, 6, 50)) + random.normal(0, 0.08, (400, 1))
-    case = np.arange(400) % 2
-    test = PrivateEqualityTest(1, bounds=(0.2, 0.9)).fit(curves + 0.06 * case[:, None], case)
-    test.release_.plot()
+    """Patients and others, by scans along a nerve tract."""
+    person, case, values = scans()
+    test = PrivateEqualityTest(1, bounds=(0.2, 0.9), unit="person")
+    test.fit(values, case, groups=person).release_.plot()
 
 
 def sparse(random: np.random.Generator) -> None:
-    """Weights of 2,000 made-up people, three visits each."""
-    person, week = np.repeat(np.arange(2000), 3), random.uniform(0, 52, 6000)
-    weight = 80 - 0.1 * week + random.normal(0, 9, 2000)[person]
-    labels = {"domain": "week", "value": "weight (kg)"}
-    mean = PrivateMean(
-        1, bounds=(40, 140), domain=Domain(domain_range=(0, 52), labels=labels), unit="person"
-    )
-    mean.fit(LongCurves(person, week, weight)).release_.plot()
+    """Heights of 4,000 children, three visits each, made of 93."""
+    ages, heights = read("berkeley_growth")
+    child = np.repeat(random.integers(len(heights), size=4000), 3)
+    visit = random.integers(ages.size, size=child.size)
+    labels = {"domain": "age (years)", "value": "height (cm)"}
+    domain = Domain(domain_range=(1, 18), labels=labels)
+    mean = PrivateMean(1, bounds=(50, 200), domain=domain, unit="child")
+    seen = LongCurves(np.repeat(np.arange(4000), 3), ages[visit], heights[child, visit])
+    mean.fit(seen).release_.plot()
 
 
 def reference(random: np.random.Generator) -> None:
-    """Usual days of 2,000 made-up households."""
-    hours = np.linspace(0, 24, 48)
-    loads = 2 + np.sin(hours / 4) + random.normal(size=(2000, 1)) * 0.4
-    labels = {"domain": "hour of the day", "value": "load (kW)"}
-    domain = Domain(hours, labels=labels)
-    PrivateReferenceBand(1, bounds=(0, 6), domain=domain, unit="household").fit(loads).release_.plot()
+    """Usual days of demand."""
+    hours, days = demand()
+    PrivateReferenceBand(1, bounds=(500, 3500), domain=hours, unit="day").fit(days).release_.plot()
 
 
 def clusters(random: np.random.Generator) -> None:
-    """Days of 3,000 made-up homes, with peaks at three hours."""
-    hours = np.linspace(0, 24, 48)
-    peak = random.choice([7, 13, 20], size=(3000, 1), p=[0.5, 0.3, 0.2])
-    peak = peak + 0.5 * random.normal(size=(3000, 1))
-    loads = 1 + 2 * np.exp(-(((hours - peak) / 3) ** 2)) + 0.2 * random.normal(size=(3000, 1))
-    domain = Domain(hours, labels={"domain": "hour of the day", "value": "load (kW)"})
-    PrivateCurveClusters(1, bounds=(0, 5), domain=domain, unit="home").fit(loads).release_.plot()
+    """Days of demand, 5,000 made of 508."""
+    hours, days = demand()
+    drawn = days[random.integers(len(days), size=5000)]
+    PrivateCurveClusters(1, bounds=(500, 3500), domain=hours, unit="day").fit(drawn).release_.plot()
 
 
 def default_mean(random: np.random.Generator) -> None:
-    """Days of 2,000 made-up households."""
-    hours = np.arange(0, 24, 0.5)
-    peaks = np.exp(-(((hours - 8) / 2) ** 2)) + 1.5 * np.exp(-(((hours - 19) / 3) ** 2))
-    loads = (0.5 + peaks) * random.gamma(5, 0.2, size=(2000, 1)) + random.normal(0, 0.3, (2000, 48))
-    domain = Domain(hours, (0, 24), labels={"domain": "hour of the day", "value": "load (kW)"})
-    PrivateMean(1, bounds=(0, 6), domain=domain, unit="household").fit(loads).release_.plot()
+    """The mean day of demand, and the mean without noise."""
+    hours, days = demand()
+    axis = PrivateMean(1, bounds=(500, 3500), domain=hours, unit="day").fit(days).release_.plot()
+    axis.plot(hours.grid_points, days.mean(axis=0), "k--", linewidth=1, label="without noise")
+    axis.legend()
 
 
 def two_looks(random: np.random.Generator) -> None:
-    """Days of 40,000 made-up rooms with one look, and with two."""
-    hours = np.arange(0, 24, 0.5)
-    rooms = 18 + 0.5 * np.sin(hours / 4) + random.normal(0, 0.5, (40_000, 1))
-    domain = Domain(hours, (0, 24), labels={"domain": "hour of the day", "value": "temperature"})
-    _, axes = pyplot.subplots(1, 2, figsize=(10, 4.5), sharey=True)
-    for axis, looks in zip(axes, ("one", "two"), strict=True):
-        mechanism = TwoLooks() if looks == "two" else "auto"
-        mean = PrivateMean(1, bounds=(-30, 50), domain=domain, mechanism=mechanism, unit="room")
-        mean.fit(rooms).release_.plot(axis).set_title(f"looks: {looks}")
+    """How far releases with one look and with two are off: 5,000 days of temperatures made of 365."""
+    hours, days = read("seattle_temperature")
+    drawn = days[random.integers(len(days), size=5000)]
+    _, axes = pyplot.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
+    for axis, looks in zip(axes, ("one look", "two looks"), strict=True):
+        mechanism = TwoLooks() if looks == "two looks" else "auto"
+        mean = PrivateMean(1, bounds=(-60, 140), domain=Domain(hours), mechanism=mechanism, unit="day")
+        release = mean.fit(drawn).release_
+        band, without = release.band(0.95, points=hours), drawn.mean(axis=0)
+        axis.fill_between(hours, band.lower - without, band.upper - without, alpha=0.2, label="95% band")
+        axis.plot(hours, release(hours) - without, label="released mean")
+        axis.axhline(0, color="black", linestyle="--", linewidth=1, label="without noise")
+        axis.set(title=looks, xlabel="hour of the day")
+    axes[0].set_ylabel("difference (degrees Fahrenheit)")
+    axes[1].legend(loc="lower right", fontsize="small")
 
 
 def score_curves(random: np.random.Generator) -> None:
-    """Risks of 5,000 made-up patients, too high where they are low, and too low where they are high."""
-    risks = random.beta(1.5, 4, size=5000)
-    died = random.random(5000) < np.minimum(1, 0.6 * risks + 0.9 * risks**2)
-    PrivateScoreCurves(1, score_bounds=(0, 1), unit="patient").fit(risks, died).release_.plot()
+    """How well one measurement of tumours tells malignant ones, by a model fitted to others."""
+    tumours = load_breast_cancer()
+    radius, malignant = tumours.data[:, :1], tumours.target == 0
+    order = random.permutation(malignant.size)
+    fitted = LogisticRegression().fit(radius[order[:169]], malignant[order[:169]])
+    risks, found = fitted.predict_proba(radius[order[169:]])[:, 1], malignant[order[169:]]
+    PrivateScoreCurves(1, score_bounds=(0, 1), unit="patient").fit(risks, found).release_.plot()
 
 
 def effects(random: np.random.Generator) -> None:
     """Scans of patients and others along a nerve tract, and least squares without noise."""
-    rows = np.genfromtxt(
-        Path(os.environ["DPFDA_DATA_DIR"]) / "dti_cca.csv", delimiter=",", skip_header=1
-    )
-    rows = rows[np.isfinite(rows).all(axis=1)]
-    person, case, scans = rows[:, 0], rows[:, 2].astype(int).astype(str), rows[:, 3:]
+    person, case, values = scans()
     known = {"case": ["0", "1"]}
     model = PrivateFunctionalRegression(4, bounds=(0, 1), covariates=known, unit="person")
-    release = model.fit(scans, {"case": case}, groups=person).release_
+    release = model.fit(values, {"case": case}, groups=person).release_
     _, who, scans_of = np.unique(person, return_inverse=True, return_counts=True)
     chosen = [(case == k) / scans_of[who] for k in ("0", "1")]
-    plain = [weights @ scans / weights.sum() for weights in chosen]
+    plain = [weights @ values / weights.sum() for weights in chosen]
     pieces = [
         (0, release.at(case="0"), plain[0], "case 0"),
         (0, release.at(case="1"), plain[1], "case 1"),
@@ -141,9 +171,8 @@ def effects(random: np.random.Generator) -> None:
 
 def scalar_on_function(random: np.random.Generator) -> None:
     """Height at 18 from heights up to 12, of children with the mean and covariance of 93."""
-    file = Path(os.environ["DPFDA_DATA_DIR"]) / "atlas" / "berkeley_growth.csv"
-    ages, *heights = np.genfromtxt(file, delimiter=",")
-    apart = np.array(heights) - np.mean(heights, axis=0)
+    ages, heights = read("berkeley_growth")
+    apart = heights - np.mean(heights, axis=0)
     mixed = random.normal(size=(5400, len(apart))) / np.sqrt(len(apart)) @ apart
     children = np.mean(heights, axis=0) + mixed
     early = ages <= 12
@@ -176,8 +205,7 @@ def scalar_on_function(random: np.random.Generator) -> None:
 
 def profiles(random: np.random.Generator) -> None:
     """Demand on Mondays by season and years."""
-    file = Path(os.environ["DPFDA_DATA_DIR"]) / "adelaide_monday_demand.csv"
-    demand = np.genfromtxt(file, delimiter=",", skip_header=1)
+    demand = np.genfromtxt(FOLDER / "adelaide_monday_demand.csv", delimiter=",", skip_header=1)
     week = np.arange(len(demand))
     month = (np.datetime64("1997-07-07") + 7 * week).astype("datetime64[M]").astype(int) % 12
     seasons, years = ["summer", "autumn", "winter", "spring"], ["1997-2000", "2000-2003", "2003-2007"]
@@ -193,24 +221,119 @@ def profiles(random: np.random.Generator) -> None:
     comparison.fit(demand, groups).release_.plot()
 
 
-def main(folder: str) -> None:
-    """Draw each by its name."""
-    random = np.random.default_rng(3)
-    drawn = [
-        density,
-        quantiles,
-        equality,
-        sparse,
-        reference,
-        default_mean,
-        two_looks,
-        clusters,
-        score_curves,
-    ]
-    for draw in drawn + [effects, scalar_on_function, profiles] * ("DPFDA_DATA_DIR" in os.environ):
-        draw(random)
-        pyplot.gcf().savefig(Path(folder) / f"{draw.__name__}.png", dpi=90)
-        pyplot.close("all")
+def releases(settings: dict[str, dict[str, Any]]) -> None:
+    """Means of a year's temperatures beside each other, with bands, and the mean without noise."""
+    days = load_temperatures()
+    _, axes = pyplot.subplots(1, len(settings), figsize=(10, 3.4), sharey=True, layout="constrained")
+    for axis, (title, given) in zip(axes, settings.items(), strict=True):
+        chosen = {"epsilon": 1, "bounds": (-10, 40), "grid_points": days.grid_points} | given
+        release = PrivateMean(**chosen, unit="day").fit(days.values).release_
+        band = release.band(0.95)
+        axis.fill_between(band.points, band.lower, band.upper, alpha=0.2, label="95% band")
+        axis.plot(band.points, release(band.points), label="released mean")
+        plain = days.values.mean(axis=0)
+        axis.plot(days.grid_points, plain, "k--", linewidth=1, label="without noise")
+        axis.set(title=title, xlabel="hour of the day")
+    axes[0].set_ylabel("degrees Celsius")
+    axes[-1].legend(fontsize="small")
+
+
+def choosing_epsilon(random: np.random.Generator) -> None:
+    """One mean at three epsilons."""
+    releases({f"epsilon {epsilon:g}": {"epsilon": epsilon} for epsilon in (0.1, 1, 10)})
+
+
+def choosing_bounds(random: np.random.Generator) -> None:
+    """One mean between three bounds."""
+    pairs = ((-100, 100), (0, 30), (5, 20))
+    releases({f"bounds {low} and {high}": {"bounds": (low, high)} for low, high in pairs})
+
+
+def reading_a_release(random: np.random.Generator) -> None:
+    """A release that shows the course, and one that does not; the verdicts as titles."""
+    hours, days = demand()
+    _, axes = pyplot.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
+    for axis, epsilon in zip(axes, (2, 0.05), strict=True):
+        release = PrivateMean(epsilon, bounds=(500, 3500), domain=hours, unit="day").fit(days).release_
+        words = release.summary()["verdict"]
+        release.plot(axis).set_title(
+            f"epsilon {epsilon}\n" + textwrap.fill(words, 55), fontsize="medium"
+        )
+
+
+def bands(random: np.random.Generator) -> None:
+    """Thirty releases of one mean, the band of one, and the mean without noise."""
+    days = load_temperatures()
+    hours, plain = days.grid_points, days.values.mean(axis=0)
+    _, axis = pyplot.subplots(figsize=(7, 4), layout="constrained")
+    mean = PrivateMean(1, bounds=(-10, 40), grid_points=hours, unit="day")
+    for _ in range(30):
+        release = mean.fit(days.values).release_
+        axis.plot(hours, release(hours), color="gray", linewidth=0.5)
+    band = release.band(0.95)
+    axis.fill_between(band.points, band.lower, band.upper, alpha=0.2, label="95% band of one")
+    axis.plot(hours, release(hours), label="that release")
+    axis.plot(hours, plain, "k--", label="without noise")
+    axis.plot([], [], color="gray", linewidth=0.5, label="other releases")
+    axis.set(xlabel="hour of the day", ylabel="degrees Celsius")
+    axis.legend(fontsize="small")
+
+
+def plans(random: np.random.Generator) -> None:
+    """The planned error of a mean against the number of units."""
+    sizes, epsilons = np.geomspace(100, 100_000, 13).round().astype(int), (0.1, 1.0, 10.0)
+    _, axis = pyplot.subplots(figsize=(6.5, 4), layout="constrained")
+    for epsilon in epsilons:
+        mean = PrivateMean(epsilon, bounds=(0, 1), grid_points=np.linspace(0, 1, 24))
+        axis.loglog(sizes, [mean.plan(int(n)).error for n in sizes], ".-", label=f"epsilon {epsilon:g}")
+    axis.set(xlabel="units", ylabel="planned error (of the distance of the bounds)")
+    axis.legend()
+
+
+def composition(random: np.random.Generator) -> None:
+    """What releases cost together, added up and composed."""
+    counts = np.arange(1, 41)
+    block = Cost(PureDP("1/4"), BlockLoss(dimension=20, epsilon="1/4"))
+    together = [float(compose([block] * int(k), delta="1e-6").epsilon) for k in counts]
+    _, axis = pyplot.subplots(figsize=(6.5, 4), layout="constrained")
+    axis.plot(counts, counts / 4, "--", label="epsilons added up, delta 0")
+    axis.plot(counts, together, label="composed, delta 1e-6")
+    axis.set(xlabel="releases of epsilon 1/4, 20 coefficients each", ylabel="epsilon of all together")
+    axis.legend()
+
+
+def bodies(random: np.random.Generator) -> None:
+    """Two coordinates of noise, for a box, an ellipsoid and independent Laplace noise."""
+    _, axes = pyplot.subplots(1, 3, figsize=(10, 3.6), sharex=True, sharey=True, layout="constrained")
+    sides = np.array([2.0, 1.0])
+    radius = random.gamma(3, size=(3000, 1))
+    circle = random.normal(size=(3000, 2))
+    circle *= np.sqrt(random.uniform(size=(3000, 1))) / np.linalg.norm(circle, axis=1, keepdims=True)
+    drawn = {
+        "box": radius * random.uniform(-1, 1, (3000, 2)),
+        "ellipsoid": radius * circle,
+        "Laplace noise in each, for the box": 2 * random.laplace(size=(3000, 2)),
+    }
+    for axis, (title, points) in zip(axes, drawn.items(), strict=True):
+        axis.plot(*(points * sides).T, ".", markersize=2, alpha=0.4)
+        axis.set(title=title, xlim=(-20, 20), ylim=(-12, 12), aspect="equal")
+
+
+DRAWN = (
+    density, quantiles, equality, sparse, reference, default_mean, two_looks, clusters, score_curves,
+    effects, scalar_on_function, profiles, choosing_epsilon, choosing_bounds, reading_a_release, bands,
+    plans, composition, bodies,
+)  # fmt: skip
+
+
+def main(folder: str, *names: str) -> None:
+    """Draw each by its name, or those named."""
+    for draw in DRAWN:
+        if not names or draw.__name__ in names:
+            draw(np.random.default_rng(3))
+            file = Path(folder) / f"{draw.__name__}.png"
+            pyplot.gcf().savefig(file, dpi=90, pil_kwargs={"optimize": True})
+            pyplot.close("all")
 
 
 if __name__ == "__main__":

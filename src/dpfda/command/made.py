@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import Any, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand
@@ -15,14 +17,55 @@ from dpfda.command.running import EXIT_CODES, epilog, flowing, guarded
 from dpfda.numerics.errors import ParameterError
 
 CONTEXT = {"help_option_names": ["--help", "-h"]}
+# What is typed becomes one of these by a call.
+KINDS = {
+    str: "be text", float: "be a number", int: "be a whole number", Path: "be a path", bool: "be a flag"
+}  # fmt: skip
 
 
-def without_types(parameters: Sequence[Any]) -> list[Any]:
-    """Parameters of a command, of which flags are shown without a type."""
+class UnreadableError(typer.BadParameter):
+    """What was typed for an option and cannot be read, and what it must be."""
+
+    def __init__(self, must: str, found: str, **where: Any) -> None:
+        self.must, self.found = must, found
+        super().__init__(f"must {must}; found {found!r}.", **where)
+
+
+def plainly_read(parameters: Sequence[Any]) -> list[Any]:
+    """Parameters of a command, whose values are read as they are; flags are shown without a type.
+
+    Typer's own reader is a fourth of the time of a small command, and its errors say no value.
+    """
     for each in parameters:
         if getattr(each, "is_flag", False):
             each.metavar = ""
+        kind = getattr(getattr(each, "type_descriptor", None), "annotation", None)
+        leaves = get_args(kind) if get_origin(kind) in (list, tuple) else (kind,)
+        if all(leaf in KINDS for leaf in leaves):
+            each.process_value = partial(_process, each, kind)
     return list(parameters)
+
+
+def _process(parameter: Any, kind: Any, context: Any, value: Any) -> Any:
+    """A value of an option, in the place of typer's method, which is called where one is missing."""
+    if parameter.required and parameter.value_is_missing(value):
+        return type(parameter).process_value(parameter, context, value)
+    if value is None:
+        value = () if parameter.multiple or parameter.nargs == -1 else None
+    else:
+        value = _read(kind, value, ctx=context, param=parameter)
+    return value if parameter.callback is None else parameter.callback(context, parameter, value)
+
+
+def _read(kind: Any, value: Any, **where: Any) -> Any:
+    if get_origin(kind) is list:
+        return [_read(*get_args(kind), each, **where) for each in value]
+    if get_origin(kind) is tuple:
+        return tuple(_read(own, each, **where) for own, each in zip(get_args(kind), value, strict=True))
+    try:
+        return value if isinstance(value, kind) else kind(value)
+    except ValueError:
+        raise UnreadableError(KINDS[kind], str(value), **where) from None
 
 
 class Plain(TyperCommand):
@@ -30,7 +73,7 @@ class Plain(TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """All that can be typed."""
-        return without_types(super().get_params(ctx))
+        return plainly_read(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """What was typed; to a shell that asks how an option goes on, what stands before it."""
@@ -83,6 +126,9 @@ def _readable() -> Iterator[None]:
             raise
         option = getattr(error, "param", None)
         name = option.opts[0] if option is not None else "An option"
+        if isinstance(error, UnreadableError):
+            remedy = f"Write {name} {option.metavar}."
+            raise ParameterError(name, error.must, repr(error.found), remedy) from None
         if type(error).__name__ == "MissingParameter":
             raise ParameterError(name, "be given", "none") from None
         remedy = (getattr(error, "message", "") or words()).rstrip(".")

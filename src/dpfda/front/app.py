@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 
 from dpfda.command.declared import Declared
 from dpfda.command.functions import Group
-from dpfda.command.made import CONTEXT, add_command, command_of, examples_below, without_types
+from dpfda.command.made import CONTEXT, add_command, command_of, examples_below, plainly_read
 from dpfda.command.running import EXIT_CODES, epilog
 from dpfda.front.verbs import scanned
 from dpfda.numerics.words import visible
@@ -50,7 +50,8 @@ def _usage() -> Iterator[None]:
             option, words = getattr(error, "param", None), visible(message)
             if option is not None and option.opts[0].startswith("--"):
                 form = f"Write {option.opts[0]} {option.metavar or ''}".rstrip()
-                words = ". ".join(filter(None, (words.rstrip("."), form))) + "."
+                if form not in words:
+                    words = ". ".join(filter(None, (words.rstrip("."), form))) + "."
             error.message = words  # type: ignore[attr-defined]
         raise
 
@@ -63,7 +64,7 @@ class Verbs(TyperGroup):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """All that can be typed before a verb."""
-        return without_types(super().get_params(ctx))
+        return plainly_read(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """What was typed; the default verb is meant where an option comes first."""

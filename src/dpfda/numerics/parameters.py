@@ -151,7 +151,9 @@ def reals(value: object, name: str) -> Floats:
     """
     try:
         given = np.asanyarray(value)
-        if given.dtype.kind not in "biufO" or isinstance(given, np.ma.MaskedArray):
+        # A plain array is not masked, and numpy.ma, loaded when it is named, takes long to load.
+        masked = type(given) is not np.ndarray and isinstance(given, np.ma.MaskedArray)
+        if given.dtype.kind not in "biufO" or masked:
             raise TypeError
         if given.dtype.kind == "O" and any(isinstance(v, str | bytes) or v is None for v in given.flat):
             raise TypeError

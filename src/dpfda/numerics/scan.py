@@ -33,10 +33,8 @@ def _scanned(package: str, path: tuple[str, ...], attribute: str) -> tuple[type[
 def files_named(name: str) -> tuple[str, ...]:
     """Modules ``name`` and ``..._name`` of all folders of the package, without importing them."""
     root = Path(__file__).parents[1]
-    folders = sorted(file.parent for file in root.glob("*/**/__init__.py"))
     return tuple(
-        ".".join([root.name, *folder.relative_to(root).parts, module.name])
-        for folder in folders
-        for module in pkgutil.iter_modules([str(folder)])
-        if module.name == name or module.name.endswith(f"_{name}")
+        ".".join([root.name, *file.relative_to(root).with_suffix("").parts])
+        for file in sorted(root.glob(f"*/**/*{name}.py"))
+        if file.stem == name or file.stem.endswith(f"_{name}")
     )
