@@ -271,7 +271,7 @@ class ReleasedDensity(LinearDensity):
         nodes, kept = peaks.on_nodes(self._nodes), 1 - peaks.mass
         width = peaks.half_width(asked.level) * (nodes > 0)
         if asked.of == "sample":
-            width = width + BENDS * bends(peaks.raw, nodes)
+            width = np.asarray(width + BENDS * bends(peaks.raw, nodes))
         held = self._in_nodes(self._positions(at))
         height, far = (between(each, held) * self._slopes(at) for each in (nodes, width))
         rest = self._without(peaks)._around(at, asked)
