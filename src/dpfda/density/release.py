@@ -271,9 +271,10 @@ class ReleasedDensity(LinearDensity):
         nodes, kept = peaks.on_nodes(self._nodes), 1 - peaks.mass
         width = peaks.half_width(asked.level) * (nodes > 0)
         if asked.of == "sample":
-            width = np.asarray(width + BENDS * bends(peaks.raw, nodes))
+            width = width + BENDS * bends(peaks.raw, nodes)
         held = self._in_nodes(self._positions(at))
-        height, far = (between(each, held) * self._slopes(at) for each in (nodes, width))
+        slopes = self._slopes(at)
+        height, far = between(nodes, held) * slopes, between(np.asarray(width), held) * slopes
         rest = self._without(peaks)._around(at, asked)
         lower = np.maximum(kept * rest.lower + height - far, 0.0)
         found = replace(rest, lower=lower, upper=kept * rest.upper + height + far)
