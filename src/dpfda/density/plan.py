@@ -283,7 +283,7 @@ class DensityPlan(TriedPlan, PlanAgain):
                 smoothing=self.smoothing,
                 **shared,
             )
-            return ReleasedDensity(made, scale, "adaptive", self.step)
+            return ReleasedDensity(made, scale, "peaks", self.step)
         return ReleasedDensity(self.kernel.release(self.elements, noisy, EXPONENT, shared))
 
 

@@ -9,8 +9,9 @@ from dpfda.density.histogram_release import ReleasedHistogram, simulated_errors
 from dpfda.estimates.histospline import monotone_probabilities, nearest_probabilities
 from dpfda.numerics.arrays import Cells, Floats
 
-# How a function is made a density: as in earlier files, or so where there is little below zero.
-PROPER = ("nearest", "adaptive")
+# How a function is made a density: as in earlier files, or so where there is little below zero; also
+# with peaks set aside before.
+PROPER = ("nearest", "adaptive", "peaks")
 MUCH_BELOW = 1 / 16
 # Simulated functions.
 DRAWN = 1000
@@ -22,11 +23,11 @@ def probabilities(values: Floats, proper: str) -> tuple[Floats, bool]:
     Parameters
     ----------
     values : array of any shape
-    proper : {"nearest", "adaptive"}
+    proper : {"nearest", "adaptive", "peaks"}
         The nearest ones; or, on an interval, where more than a sixteenth lies below zero, the
         differences of the nearest running sum that never falls.
     """
-    if proper == "adaptive" and values.ndim == 1 and -np.minimum(values, 0.0).sum() > MUCH_BELOW:
+    if proper != "nearest" and values.ndim == 1 and -np.minimum(values, 0.0).sum() > MUCH_BELOW:
         return monotone_probabilities(values), True
     return nearest_probabilities(values), False
 

@@ -14,10 +14,18 @@ from dpfda.bases.cells import Domain
 from dpfda.bases.grids import frozen, product_points
 from dpfda.bases.scales import Scale
 from dpfda.density.histogram_release import ReleasedHistogram, noise_words
-from dpfda.density.linear_density import LinearDensity, RawDensity, check_levels, midpoints_of
+from dpfda.density.linear_density import LinearDensity, RawDensity, between, check_levels, midpoints_of
 from dpfda.density.many_cells import nodes_of
+from dpfda.density.peaks import Peaks, peaks_of
 from dpfda.density.proper import PROPER, levelled_band, probabilities
-from dpfda.density.sample_band import cells_band, comb_words, crowded_words, sample_widths
+from dpfda.density.sample_band import (
+    BENDS,
+    bends,
+    cells_band,
+    comb_words,
+    crowded_words,
+    sample_widths,
+)
 from dpfda.estimates.histospline import ADAPTIVE
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
@@ -69,8 +77,9 @@ class ReleasedDensity(LinearDensity):
         What the mechanism gave, not yet a density.
     scale : Scale, optional
         Where there is one, `raw` lives on it, from 0 to 1, and nodes are equal there.
-    proper : {"nearest", "adaptive"}
-        Whether it is the nearest one in any case, as in earlier files, or as said above.
+    proper : {"nearest", "adaptive", "peaks"}
+        Whether it is the nearest one in any case, as in earlier files, or as said above; or so, with
+        peaks that are narrower than cells set aside (`dpfda.density.peaks`).
     step : float, optional
         Where there is one, only values that many steps from the first end of the domain can be, and
         `masses` are their probabilities; `cdf`, `quantile`, `sample` and `integral` are for these.
@@ -107,12 +116,25 @@ class ReleasedDensity(LinearDensity):
 
         None where it was levelled.
         """
+        if self._peaks is not None:
+            smooth = (1 - self._peaks.mass) * self._without(self._peaks).node_values
+            return frozen(smooth + self._peaks.on_nodes(self._nodes)), None
         shape = (self._nodes,) * self.dimensions
         cell = self._volume / np.prod(shape)
         raw = _on_grid(self.raw, self._own, shape)
         made, levelled = probabilities(raw * cell, self.proper)
         values = made / cell
         return frozen(values), None if levelled else float(np.mean((raw - values)[values > 0]))
+
+    @cached_property
+    def _peaks(self) -> Peaks | None:
+        """What was set aside before smoothing, if anything."""
+        if self.proper != "peaks" or not isinstance(self.raw, ReleasedHistogram):
+            return None
+        return peaks_of(self.raw, self._nodes)
+
+    def _without(self, peaks: Peaks) -> ReleasedDensity:
+        return replace(self, raw=peaks.rest, proper="adaptive")
 
     @property
     def _nodes(self) -> int:
@@ -219,6 +241,8 @@ class ReleasedDensity(LinearDensity):
         one is made of it as the density is of `raw`: shifted by as much at one end, cut at zero; and it
         contains the released density. Under "monotone" it is about the average over a point's cell.
         """
+        if self._peaks is not None and not asked.exact:
+            return self._around_peaks(self._peaks, at, asked)
         where, slopes, own = as_given(at), self._slopes(at), self._positions(at)
         if asked.of == "sample" and isinstance(self.raw, ReleasedHistogram):
             line = np.asarray(self(where))
@@ -241,6 +265,20 @@ class ReleasedDensity(LinearDensity):
             )
             lower, upper = np.minimum(lower, least * slopes), np.maximum(upper, largest * slopes)
         return settled(replace(band, lower=lower, upper=upper), self(band.points))
+
+    def _around_peaks(self, peaks: Peaks, at: Floats, asked: Asked) -> Band:
+        """That of the rest; in the peaks' cells wider by noise and, of the sample, by the bend there."""
+        nodes, kept = peaks.on_nodes(self._nodes), 1 - peaks.mass
+        width = peaks.half_width(asked.level) * (nodes > 0)
+        if asked.of == "sample":
+            width = width + BENDS * bends(peaks.raw, nodes)
+        held = self._in_nodes(self._positions(at))
+        slopes = self._slopes(at)
+        height, far = between(nodes, held) * slopes, between(np.asarray(width), held) * slopes
+        rest = self._without(peaks)._around(at, asked)
+        lower = np.maximum(kept * rest.lower + height - far, 0.0)
+        found = replace(rest, lower=lower, upper=kept * rest.upper + height + far)
+        return settled(found, np.asarray(self(rest.points)))
 
     def _levelled(self, band: Band) -> tuple[Floats, Floats]:
         """Bounds at the nodes for what `raw` without its noise is levelled to."""
@@ -405,7 +443,7 @@ class ReleasedDensity(LinearDensity):
             made = f"{self._made_words(raw)}, {noise_words(raw.noise)}"
             edges = raw.edges_words()
             if self.step is None:
-                looks = {"values": comb_words(raw), "peak": crowded_words(raw)}
+                looks = {"values": comb_words(raw), "peak": crowded_words(raw) or self._peak_words()}
         looks = {name: words for name, words in looks.items() if words}
         return Stated(
             self._kind_words,
@@ -418,6 +456,12 @@ class ReleasedDensity(LinearDensity):
             numbers=self._numbers(),
             findings=looks,
         )
+
+    def _peak_words(self) -> str:
+        if self._peaks is None:
+            return ""
+        own = self._peaks.raw.cells
+        return self._peaks.words(own.edges[0] if self.scale is None else self.scale.edges(own.size))
 
     def _numbers(self) -> dict[str, object]:
         domain = [list(ends) for ends in self.domain_range]

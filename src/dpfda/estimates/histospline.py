@@ -277,15 +277,20 @@ DESIGN_SCALE = 10.0
 DESIGN_SIZE = 1.5
 
 
-def _mixed_families(
+def evidence(cells: CellGrid, shares: Floats, privacy: float, size: float) -> float:
+    """Logarithm of the prior's likelihood for noisy shares of equal cells, averaged over its shapes."""
+    found = np.array(_family_likelihoods(cells, mode_counts(cells), shares, privacy, size))
+    return float(found.max() + math.log(np.mean(np.exp(found - found.max()))))
+
+
+def _family_likelihoods(
     cells: CellGrid, modes: tuple[int, ...], shares: Floats, privacy: float, size: float
-) -> tuple[Floats, Floats]:
+) -> list[float]:
+    """Logarithms of the likelihoods of each shape and size of the prior."""
     squares = analyse(shares * shares.size) ** 2
-    gains = _gains(cells, modes)
-    noise = privacy * cells.size + 1 / size
-    shapes = list(_shapes(cells, modes))
+    gains, noise = _gains(cells, modes), privacy * cells.size + 1 / size
     likelihoods: list[float] = []
-    for shape in shapes:
+    for shape in _shapes(cells, modes):
         # The prior's size is a factor: functions are added up over families once for all of them.
         seen = over_families(_prior_of(*shape, 1.0) * gains**2, cells)
         for scale in SIZES:
@@ -293,6 +298,16 @@ def _mixed_families(
             terms = np.log(total)
             terms += np.divide(squares, total, out=total)
             likelihoods.append(-0.5 * float(np.sum(terms) - terms.flat[0]))
+    return likelihoods
+
+
+def _mixed_families(
+    cells: CellGrid, modes: tuple[int, ...], shares: Floats, privacy: float, size: float
+) -> tuple[Floats, Floats]:
+    gains = _gains(cells, modes)
+    noise = privacy * cells.size + 1 / size
+    shapes = list(_shapes(cells, modes))
+    likelihoods = _family_likelihoods(cells, modes, shares, privacy, size)
     weights = _weights(likelihoods).reshape(len(shapes), len(SIZES))
     factors, variances = np.zeros(modes), np.zeros(modes)
     for shape, row in zip(shapes, weights, strict=True):

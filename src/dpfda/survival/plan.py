@@ -10,6 +10,7 @@ import numpy as np
 
 from dpfda.bases.lifetimes import NARROW, LifeCells
 from dpfda.noise.shares import EXPONENT
+from dpfda.numerics.arrays import Floats
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Trial, TriedPlan, planner, stamp
@@ -26,8 +27,8 @@ from dpfda.survival.release import BOUND, ReleasedSurvival
 GROWTH, FEWEST, MOST = 0.265, 4, 64
 # Deviation of the noise at epsilon 1 under replace-one, for which the factor was found.
 USUAL = 8.0**0.5
-# Times at which errors are expected.
-POINTS = 201
+# Times at which errors are expected; steps of simulated noise that are added up to that of cells.
+POINTS, FINE = 201, 1024
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,7 +81,7 @@ class SurvivalPlan(TriedPlan, TablePlan[ReleasedSurvival]):
             return []
         cells, certificate = self.cells, self.certified()
         at = np.linspace(*cells.domain_range, POINTS)
-        noise = self.table.law.simulate(np.random.Generator(np.random.Philox(key=2)), count)
+        noise = np.ldexp(self.table.deviation * _paths(cells, count), EXPONENT)
         persons, found = max(1, self.n // cells.groups), []
         for made_up, drawn in zip(ordinary_follow_ups(count, cells, persons), noise, strict=True):
             seen = np.tile(made_up.table(cells), cells.groups)
@@ -93,6 +94,22 @@ class SurvivalPlan(TriedPlan, TablePlan[ReleasedSurvival]):
 
     def assemble(self, shares: NoisyShares, certificate: Certificate) -> ReleasedSurvival:
         return ReleasedSurvival(self.cells, shares, certificate, {**self.about, **stamp()})
+
+
+def _paths(cells: LifeCells, count: int) -> Floats:
+    """Normal noise (count, size) of variance one: steps of the same paths for all numbers of cells.
+
+    So plans of nearby budgets, whose numbers of cells differ, meet nearby noise and have nearby errors.
+    """
+    coarse = cells.each - len(cells.causes) * cells.count
+    sizes = [*[cells.count] * len(cells.causes), cells.coarse, 1, coarse - cells.coarse - 1]
+    generator, found = np.random.Generator(np.random.Philox(key=2)), []
+    for size in filter(None, sizes * cells.groups):
+        steps = generator.standard_normal((count, max(FINE, size)))
+        starts = np.arange(size) * steps.shape[1] // size
+        lengths = np.diff(np.append(starts, steps.shape[1]))
+        found.append(np.add.reduceat(steps, starts, axis=1) / np.sqrt(lengths))
+    return np.concatenate(found, axis=1)
 
 
 @planner

@@ -1,0 +1,100 @@
+"""Densities with values that repeat and peaks narrower than a cell, and ordinary ones beside them.
+
+Run `python -m experiments.density_peaks` (`--quick` for few draws). It goes on where it stopped. None of
+these laws was looked at when constants were chosen, but those of `density_rivals.EVERY` at other seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dpfda import PrivateDensity
+from dpfda.testing import simulate_density
+from experiments import common
+from experiments.common import Floats
+from experiments.density_rivals import CELLS, EVERY, LEVELS, plain_histogram
+
+SEED = 2026112817
+DRAWS, QUICK_DRAWS, SIZES = 16, 2, (300, 1000, 3000, 10_000)
+# Bins of the axis that densities are compared on, draws that tell the law.
+BINS, MANY = 2000, 10**6
+
+
+def _mixed(share: float, value: Callable[..., Any], other: Callable[..., Any]) -> Callable[..., Floats]:
+    def draw(generator: np.random.Generator, size: int) -> Floats:
+        here = generator.random(size) < share
+        return np.where(here, value(generator, size), other(generator, size))
+
+    return draw
+
+
+PEAKS: dict[str, tuple[Callable[..., Floats], tuple[float, float]]] = {
+    "30 % zeros, else lognormal": (
+        _mixed(0.3, lambda g, n: 0.0, lambda g, n: g.lognormal(7.6, 0.6, n)), (0.0, 10_000.0)),
+    "a fifth at 65, else normal": (
+        _mixed(0.2, lambda g, n: 65.0, lambda g, n: g.normal(45, 14, n)), (0.0, 100.0)),
+    "15 % at 0, 10 % at 1, else beta": (
+        _mixed(0.25, lambda g, n: (g.random(n) < 0.4) * 1.0, lambda g, n: g.beta(2, 3, n)), (0.0, 1.0)),
+    "a fifth within .2 %, else even": (
+        _mixed(0.2, lambda g, n: g.normal(0.613, 0.0005, n), lambda g, n: g.random(n)), (0.0, 1.0)),
+    "a twentieth at one value, else even": (
+        _mixed(0.05, lambda g, n: 0.285, lambda g, n: g.random(n)), (0.0, 1.0)),
+}  # fmt: skip
+
+
+def one(name: str, n: int, draws: int, seed: int) -> list[dict[str, Any]]:
+    """Errors as before, with peaks set aside, and of the best plain histogram, from a fresh seed."""
+    if name in PEAKS:
+        law, domain = PEAKS[name]
+    else:
+        shape, domain = EVERY[name]
+        law = lambda generator, size: shape.rvs(size=size, random_state=generator)  # noqa: E731
+    key = [seed, [*PEAKS, *EVERY].index(name), n]
+    grid = np.linspace(*domain, BINS + 1)
+    many = np.clip(law(np.random.default_rng([*key, 1]), MANY), *domain)
+    true = np.histogram(many, grid)[0] / MANY
+    wanted = np.quantile(many, LEVELS, method="inverted_cdf")
+
+    def errors(shares: Floats, quantiles: Floats) -> list[float]:
+        apart = shares - true
+        off = np.sqrt(np.mean((quantiles - wanted) ** 2)) / (domain[1] - domain[0])
+        return [off, np.abs(np.cumsum(apart)).mean(), np.sqrt(np.sum(apart**2) * BINS)]
+
+    kept, found = dict[str, list[Any]](), 0
+    for draw in range(draws):
+        generator = np.random.default_rng([*key, 2, draw])
+        points = np.clip(law(generator, n), *domain)
+        prepared = PrivateDensity(1.0, domain=domain).prepare(points)
+        made = simulate_density(prepared, np.random.default_rng([*key, 3, draw]))
+        before = replace(made, proper="adaptive")
+        found += not np.array_equal(made.node_values, before.node_values)
+        for way, release in (("peaks", made), ("before", before)):
+            shares = np.diff(release.cdf(grid))
+            kept.setdefault(way, []).append(errors(shares, release.quantile(LEVELS)))
+        for cells in CELLS:
+            shares = plain_histogram(points, domain, 1.0, cells, generator)
+            reached = np.append(0, np.cumsum(shares))
+            edges = np.linspace(*domain, cells + 1)
+            row = errors(np.diff(np.interp(grid, edges, reached)), np.interp(LEVELS, reached, edges))
+            kept.setdefault(f"histogram {cells}", []).append(row)
+    means = {way: np.mean(rows, axis=0) for way, rows in kept.items()}
+    means["best histogram"] = np.min([means.pop(f"histogram {cells}") for cells in CELLS], axis=0)
+    told = ("quantiles", "distribution", "l2")
+    case = {"shape": name, "n": n, "set aside in": found / draws}
+    return [{**case, "way": way, **dict(zip(told, row, strict=True))} for way, row in means.items()]
+
+
+def main() -> None:
+    """Simulate all, write the table."""
+    options = common.read_options(str(__doc__), SEED)
+    draws, sizes = (QUICK_DRAWS, SIZES[1:3]) if options.quick else (DRAWS, SIZES)
+    cases = [(name, n) for name in [*PEAKS, *EVERY] for n in sizes]
+    common.resumed(options, "density_peaks.csv", cases, lambda case: one(*case, draws, options.seed))
+
+
+if __name__ == "__main__":
+    main()
