@@ -19,6 +19,7 @@ from dpfda.noise import NoiseLaw
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals
+from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.releases import entries as file
@@ -227,7 +228,7 @@ class ReleasedCurveClusters(OnBasis):
         pairs = zip(self._found[0], self.shares, strict=True)
         return self._curve(
             [
-                Line(self.grid_points, line, f"{100 * share:.0f}% of {self.unit}s")
+                Line(self.grid_points, line, f"{100 * share:.0f}% of {several(self.unit)}")
                 for line, share in pairs
             ]
         )
@@ -237,7 +238,7 @@ class ReleasedCurveClusters(OnBasis):
         laws = [self.moments.laws[-1], self.noise, *([self.sums.noise] if self.sums else [])]
         return Stated(
             f"The centers of {len(self.anchors)} clusters of curves over {self._spoken_domain}, and the "
-            f"share of {self.unit}s in each.",
+            f"share of {several(self.unit)} in each.",
             public=[
                 f"the grid and the domain: {self._spoken_domain}",
                 f"the number of clusters: {len(self.anchors)}",
@@ -251,4 +252,4 @@ class ReleasedCurveClusters(OnBasis):
 
     def _lines(self) -> dict[str, str]:
         shares = ", ".join(f"{100 * share:.0f}%" for share in self.shares)
-        return {"clusters": f"{shares} of {self.unit}s; .centers(t), .assign(curves)"}
+        return {"clusters": f"{shares} of {several(self.unit)}; .centers(t), .assign(curves)"}

@@ -59,7 +59,7 @@ def _process(parameter: Any, kind: Any, context: Any, value: Any) -> Any:
 
 def _read(kind: Any, value: Any, **where: Any) -> Any:
     if get_origin(kind) is list:
-        return [_read(*get_args(kind), each, **where) for each in value]
+        return [_read(get_args(kind)[0], each, **where) for each in value]
     if get_origin(kind) is tuple:
         return tuple(_read(own, each, **where) for own, each in zip(get_args(kind), value, strict=True))
     try:
@@ -127,7 +127,7 @@ def _readable() -> Iterator[None]:
         option = getattr(error, "param", None)
         name = option.opts[0] if option is not None else "An option"
         if isinstance(error, UnreadableError):
-            remedy = f"Write {name} {option.metavar}."
+            remedy = f"Write {name} {getattr(option, 'metavar', '')}."
             raise ParameterError(name, error.must, repr(error.found), remedy) from None
         if type(error).__name__ == "MissingParameter":
             raise ParameterError(name, "be given", "none") from None

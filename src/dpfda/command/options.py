@@ -83,8 +83,8 @@ PARAMETERS = _table(
     Option("invalid", "--invalid", panel=READING),
     Option(
         "unit", "--unit", "TEXT",
-        "What to call the one who is protected, in the singular, in reports: a word whose plural has "
-        "an s (patient, and not child). By default the --groups (or --id) column's name, else record.",
+        "What to call the one who is protected, in the singular, in reports, such as patient. By "
+        "default the --groups (or --id) column's name, else record.",
         READING,
     ),
 )  # fmt: skip

@@ -14,6 +14,7 @@ from dpfda.command.running import print_json, say, warn
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
+from dpfda.numerics.words import several
 
 if TYPE_CHECKING:
     from dpfda.command.publishing import Publication
@@ -68,7 +69,9 @@ def answer(publication: Publication, typed: Given) -> None:
         said = {"wanted": wanted or None, **found, "warnings": warnings, "plot": plot}
         print_json({**facts, **said})
     elif wants:
-        units = f"{made.unit}s in all" if publication.name in GROUPED else f"{made.unit}s"
+        units = (
+            f"{several(made.unit)} in all" if publication.name in GROUPED else f"{several(made.unit)}"
+        )
         say(_told(given, made, wanted, found, units))
     else:
         say(made.describe(level))

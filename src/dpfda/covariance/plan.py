@@ -22,6 +22,7 @@ from dpfda.noise import KNormNoise, cost_of, knorm_noise
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric, quietest_symmetric
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.remembered import remembered
+from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss, RangeLoss
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, pure_part, split
@@ -347,8 +348,8 @@ class CovariancePlan(TriedPlan, PlanAgain):
             )
         return (
             "root mean square at a pair of points, in squared units of the data, from the covariance of "
-            f"these {self.unit}s, {ORDINARY} curves that deviate by {number(self._deviation)} from "
-            "their mean; of others in proportion to their variance"
+            f"these {several(self.unit)}, {ORDINARY} curves that deviate by {number(self._deviation)} "
+            "from their mean; of others in proportion to their variance"
         )
 
     def trials(self, count: int) -> list[Trial]:

@@ -36,6 +36,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import number
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import wholes
+from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number as number_words
@@ -335,7 +336,7 @@ class ReleasedHistogram(Valued):
         largest = number_words(float(((below.upper - below.lower) / 2).max()))
         return [
             f"How many lie below a point is known better: with a probability of {LEVEL:.0%} the "
-            f"share of {self.unit}s below every edge of a cell is known within {largest}."
+            f"share of {several(self.unit)} below every edge of a cell is known within {largest}."
         ]
 
     def _lines(self) -> dict[str, str]:

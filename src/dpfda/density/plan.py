@@ -25,6 +25,7 @@ from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, whole
+from dpfda.numerics.words import several
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, pure_part
@@ -237,7 +238,7 @@ class DensityPlan(TriedPlan, PlanAgain):
             )
         return (
             "root mean square at a point, from what an unlimited budget would publish of these "
-            f"{self.unit}s, {ORDINARY} densities"
+            f"{several(self.unit)}, {ORDINARY} densities"
         )
 
     @property

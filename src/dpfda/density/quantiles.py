@@ -28,6 +28,7 @@ from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.numerics.rationals import exact
+from dpfda.numerics.words import several
 from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost, RangeLoss
 from dpfda.privacy.guarantees import Guarantee, Neighbours
@@ -297,7 +298,7 @@ class QuantilesPlan(PlanAgain):
 
     @property
     def error_axis(self) -> str:
-        return f"error of the share of {self.unit}s below"
+        return f"error of the share of {several(self.unit)} below"
 
     def remade(self, guarantee: Guarantee, n: int) -> QuantilesPlan:
         """The plan for another guarantee and number of units."""

@@ -27,6 +27,7 @@ from dpfda.numerics.encoding import integer, mapping
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import probability, reals
 from dpfda.numerics.rationals import rational
+from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
@@ -237,7 +238,7 @@ class ReleasedQuantiles(Release):
         line = Line(self.values, shares, "released quantiles", stroke="dotted", marked=True)
         if level is not None and far is not None:
             low, high = np.maximum(shares - far, 0.0), np.minimum(shares + far, 1.0)
-            words = f"share of these {self.unit}s below, {100 * level:.4g}%"
+            words = f"share of these {several(self.unit)} below, {100 * level:.4g}%"
             line = replace(line, lower=low, upper=high, band=words)
         return Curve((line,), self.value_label, self._axis_label(0), self.title, self.subtitle)
 
@@ -257,11 +258,11 @@ class ReleasedQuantiles(Release):
         a, b = self.points.domain_range
         accurate = [
             "A quantile that was published is the value below which about the stated share of the "
-            f"{self.unit}s lies. How far its share is off is known."
+            f"{several(self.unit)} lies. How far its share is off is known."
         ]
         if self.spreads is not None:
             accurate.append(
-                f"Where {self.unit}s lie densely, a share is typically off by "
+                f"Where {several(self.unit)} lie densely, a share is typically off by "
                 f"{number(float(self.spreads.max()))} or less. With a probability of {LEVEL:.0%} "
                 f"none is off by more than {number(float(self.rank_bound(LEVEL) or 1))}, whatever "
                 "the data are."
@@ -273,12 +274,12 @@ class ReleasedQuantiles(Release):
                 if (low, high) != (a, b)
             ]
             if known:
-                words = f"So these {self.unit}s' own quantiles lie between others: {'; '.join(known)}."
-                accurate.append(words)
+                who = f"these {several(self.unit)}'"
+                accurate.append(f"So {who} own quantiles lie between others: {'; '.join(known)}.")
         return Stated(
             f"Quantiles of {self.about.get('domain', 'the data')}, each by the share of "
-            f"{self.unit}s below: {self._spoken()}. They were drawn at random among public points, "
-            "the more likely the better they divide the data as stated, which protects every "
+            f"{several(self.unit)} below: {self._spoken()}. They were drawn at random among public "
+            "points, the more likely the better they divide the data as stated, which protects every "
             f"{self.unit} behind them.",
             noised=False,
             public=[

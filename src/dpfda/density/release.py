@@ -30,6 +30,7 @@ from dpfda.estimates.histospline import ADAPTIVE
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, length, real, shown, whole
+from dpfda.numerics.words import several
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, settled
 from dpfda.releases.base import LEVEL, Column
@@ -410,7 +411,7 @@ class ReleasedDensity(LinearDensity):
         return density_label(self.about, self.dimensions)
 
     def _claims(self) -> tuple[Claim, ...]:
-        units = f"in shares of {self.unit}s per unit of the domain"
+        units = f"in shares of {several(self.unit)} per unit of the domain"
         what = "the density" if self.step is None else "the probability of each value"
         over = "" if self._sharp else ", averaged over each cell,"
         hidden = f"{what} that would have been published without noise{over}"
@@ -420,9 +421,9 @@ class ReleasedDensity(LinearDensity):
         if self.raw.mechanism["smoothing"] == "monotone":
             sharp = self.step is not None and self._sharp
             place = "at each value" if sharp else "in each cell, over its size,"
-            shares = f"the share of these {self.unit}s {place}"
+            shares = f"the share of these {several(self.unit)} {place}"
             return Claim("sample", shares, units, shares.removesuffix(",")), noise
-        own = f"the density of these {self.unit}s"
+        own = f"the density of these {several(self.unit)}"
         return Claim("sample", f"{own} without noise and in fine cells", units, own, "releases"), noise
 
     @property
@@ -498,8 +499,8 @@ class ReleasedDensity(LinearDensity):
         words = self._cells_words(raw)
         if raw.mechanism.get("scale") != "zoom":
             return words
-        chosen = f"first an interval where many {self.unit}s lie was chosen with noise, its width, then"
-        return f"{chosen} its place unless it is wide; then {words}"
+        chosen = f"first an interval where many {several(self.unit)} lie was chosen with noise"
+        return f"{chosen}, its width, then its place unless it is wide; then {words}"
 
 
 def _masses_of(line: Line, step: float) -> Line:

@@ -13,6 +13,7 @@ from dpfda.density.linear_density import between
 from dpfda.estimates.histospline import Smoother
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.remembered import remembered
+from dpfda.numerics.words import several
 from dpfda.releases.bands import Asked, Band, band_from_errors
 
 # Chosen on half of the sets that the page on densities names: how much wider than simulated, and what
@@ -121,9 +122,10 @@ def crowded_words(raw: ReleasedHistogram) -> str:
     if not is_crowded(raw):
         return ""
     return (
-        f"more than {CROWDED:.0%} of the {raw.unit}s lie in two of {raw.cells.size} cells. What the "
+        f"more than {CROWDED:.0%} of the {several(raw.unit)} lie in two of {raw.cells.size} cells. "
+        "What the "
         "density does within these was not seen: its peak may be narrower and higher. Ends of the "
-        f"domain nearer to where {raw.unit}s lie, a larger epsilon or scale='log' show more"
+        f"domain nearer to where {several(raw.unit)} lie, a larger epsilon or scale='log' show more"
     )
 
 
@@ -133,7 +135,8 @@ def comb_words(raw: ReleasedHistogram) -> str:
     if found < COMB:
         return ""
     return (
-        f"{found} cells hold far more, or far fewer, {raw.unit}s than both cells beside them. Values "
+        f"{found} cells hold far more, or far fewer, {several(raw.unit)} than both cells beside them. "
+        "Values "
         "that lie a step apart, such as whole years or half hours, look so; the curve and its band then "
         "mean little between values. Where the step is known, state it (step=1, --step 1), and the "
         "probability of each value is published"

@@ -21,6 +21,7 @@ from dpfda.mechanisms.design.lines import growth, number_of_cells
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.parameters import whole
+from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import NAMED, Paying, Trial, TriedPlan, planner, stamp
@@ -105,7 +106,8 @@ class EffectsPlan(TriedPlan, TablePlan[ReleasedFunctionalRegression]):
     def error_words(self) -> str:
         return (
             "root mean square at a point of the curve at either end of the first covariate, from least "
-            f"squares on these {self.unit}s, {ORDINARY} curves and effects, covariates spread evenly"
+            f"squares on these {several(self.unit)}, {ORDINARY} curves and effects, covariates spread "
+            "evenly"
         )
 
     def trials(self, count: int) -> list[Trial]:

@@ -18,6 +18,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import label
+from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import first_up
@@ -358,7 +359,7 @@ class ReleasedFunctionalRegression(Valued):
         shown = f" Shown is the {self._subject}." if self.term or self.place else ""
         return Stated(
             f"How curves over {self._spoken_domain} depend on {told}: a linear model with a "
-            f"coefficient function for each, from sums over all {self.unit}s at the "
+            f"coefficient function for each, from sums over all {several(self.unit)} at the "
             f"{self.corners.size} corners of the covariates.{shown}",
             public=[f"the grid and the domain: {self._spoken_domain}"],
             noise=self.noise_words,

@@ -34,6 +34,7 @@ from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, whole
+from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
@@ -232,8 +233,8 @@ class MachinePlan(PlanAgain):
             )
         return (
             "root mean square at a point of what noise does to the function, at inputs spread evenly, "
-            f"{SAID[self.solver.name]}; what penalty, features and few {self.unit}s leave out is "
-            "no part of it"
+            f"{SAID[self.solver.name]}; what penalty, features and few {several(self.unit)} leave out "
+            "is no part of it"
         )
 
     @property

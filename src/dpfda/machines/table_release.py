@@ -17,6 +17,7 @@ from dpfda.machines.predictor import FADED, Predictor
 from dpfda.numerics import encoding
 from dpfda.numerics.arrays import Flags, Floats
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.records.features import InputBox
 from dpfda.releases import entries as file
@@ -213,7 +214,7 @@ class TablePredictor(Predictor):
         return self.shares.public_size
 
     def _claims(self) -> tuple[Claim, ...]:
-        holds = f"the function of the population that these {self.unit}s were drawn from"
+        holds = f"the function of the population that these {several(self.unit)} were drawn from"
         told = {"legend": "the population's function", "among": "samples"}
         return (Claim("population", holds, self.value_label, **told),)
 
@@ -228,8 +229,8 @@ class TablePredictor(Predictor):
         noise = self.shares.noise.describe().replace("coefficients", "cells")
         return Stated(
             f"A function of {self._said_inputs} that {said}. Each {self.unit} counts as one, spread "
-            f"over their records. Random noise was added to the number of {self.unit}s in each cell of "
-            "inputs and targets; what follows is made of these noisy numbers.",
+            f"over their records. Random noise was added to the number of {several(self.unit)} in each "
+            "cell of inputs and targets; what follows is made of these noisy numbers.",
             uses="be evaluated at any point, drawn, copied and mailed",
             noised=False,
             public=self._public,
@@ -238,7 +239,8 @@ class TablePredictor(Predictor):
             remarks=[
                 "Noise and sampling are in the band, the variance of sampling being taken from the same "
                 "noisy numbers. It is assumed that the function changes little within a cell. "
-                f"{FADED.format(where='at a point')} So they are where fewer {self.unit}s were seen "
+                f"{FADED.format(where='at a point')} So they are where fewer {several(self.unit)} were "
+                "seen "
                 "than noise alone could show: there the function is what the rest of it makes likely."
             ],
             numbers={

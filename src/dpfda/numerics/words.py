@@ -31,7 +31,32 @@ NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 # Marks a cell as text; spreadsheets do not show it where it is typed.
 QUOTE = "'"
 PLAIN = frozenset({int, float, bool, type(None)})
+# Words for a unit whose plural is not the word and an s.
+IRREGULAR = {
+    "baby": "babies", "child": "children", "city": "cities", "company": "companies",
+    "country": "countries", "family": "families", "man": "men", "woman": "women",
+}  # fmt: skip
 Read = TypeVar("Read")
+
+
+def several(unit: str) -> str:
+    """A word for a unit in the plural.
+
+    Examples
+    --------
+    >>> several("patient"), several("school child")
+    ('patients', 'school children')
+    """
+    before, _, last = unit.rpartition(" ")
+    return f"{before} {IRREGULAR.get(last, f'{last}s')}".lstrip()
+
+
+def with_an_s(text: str) -> str:
+    """A text with irregular plurals as if they were regular, as catalogues of sentences have them."""
+    for one, more in IRREGULAR.items():
+        if more in text:
+            text = re.sub(rf"\b{more}\b", f"{one}s", text)
+    return text
 
 
 def unseen(text: str) -> str | None:

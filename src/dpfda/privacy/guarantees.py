@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.numerics.rationals import below_one, exact, positive, readable, root_at_most
+from dpfda.numerics.words import several
 
 
 class Neighbours(StrEnum):
@@ -34,8 +35,8 @@ class Neighbours(StrEnum):
     def describe(self, unit: str) -> str:
         """Say in words what neighbouring data sets are."""
         if self is Neighbours.REPLACE_ONE:
-            return f"data sets that differ in one {unit} (the number of {unit}s is public)"
-        return f"data sets of which one has one {unit} more (the number of {unit}s is private)"
+            return f"data sets that differ in one {unit} (the number of {several(unit)} is public)"
+        return f"data sets of which one has one {unit} more (the number of {several(unit)} is private)"
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition.account import USUAL_DELTA
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
@@ -131,14 +132,15 @@ def protected(certificate: Certificate) -> list[str]:
     if certificate.neighbours is Neighbours.REPLACE_ONE:
         pairs = (
             f"The promise compares what was published with what would have been published had the "
-            f"data of any one {unit} been replaced by any other data whatever. The number of {unit}s "
+            f"data of any one {unit} been replaced by any other data whatever. The number of "
+            f"{several(unit)} "
             "is taken to be public."
         )
     else:
         pairs = (
             f"The promise compares what was published with what would have been published had any "
-            f"one {unit} been left out, or one more been taken in. The number of {unit}s is private "
-            "too."
+            f"one {unit} been left out, or one more been taken in. The number of {several(unit)} is "
+            "private too."
         )
     limit = (
         "If one person can be behind several records, then it is each record that is protected, and "
@@ -149,7 +151,8 @@ def protected(certificate: Certificate) -> list[str]:
     return [
         f"The unit of protection is one {unit}. {limit}",
         pairs,
-        f"Several {unit}s that belong together, such as relatives with like data, are protected less: "
+        f"Several {several(unit)} that belong together, such as relatives with like data, are "
+        "protected less: "
         f"for two of them the numbers below hold with {_doubled(certificate.guarantee)}.",
     ]
 

@@ -14,7 +14,7 @@ from dpfda.bases.ordinary import MOST_WORDS, Outlook
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import probability, whole
 from dpfda.numerics.private import Kept
-from dpfda.numerics.words import visible
+from dpfda.numerics.words import several, visible
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, ZeroConcentratedDP, checked_guarantee
@@ -343,7 +343,11 @@ class Plan(ABC):
 
     @property
     def _units(self) -> str:
-        return f"{self.n} {self.unit}s" if self.n else f"{self.unit}s, whose number is private"
+        return (
+            f"{self.n} {several(self.unit)}"
+            if self.n
+            else f"{several(self.unit)}, whose number is private"
+        )
 
     @property
     def _told_error(self) -> str:
@@ -396,7 +400,7 @@ class Plan(ABC):
             (line,),
             f"{of} (smaller is more private)",
             self.error_axis,
-            f"Expected error: {self.summary}, {self.n} {self.unit}s",
+            f"Expected error: {self.summary}, {self.n} {several(self.unit)}",
             "From public numbers alone; no data were read",
             logarithmic=True,
         )

@@ -16,6 +16,7 @@ from dpfda.bounds import ValueBounds
 from dpfda.mechanisms import COUNT_SCALE
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.words import several
 from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP
@@ -136,7 +137,7 @@ class ReferencePlan(Plan):
         if made is None:
             raise ParameterError(
                 "coverage",
-                f"be lower for {self.size} {self.unit}s at this epsilon",
+                f"be lower for {self.size} {several(self.unit)} at this epsilon",
                 f"{self.coverage:g}",
                 "Or take more of them, or a larger epsilon.",
             )
@@ -182,15 +183,15 @@ class ReferencePlan(Plan):
         exceeded = self.threshold / self.second
         return (
             "none can be stated: how wide the band is follows from how far curves lie from their mean. "
-            f"It is made to hold {exceeded:.3g} of {self.second} {self.unit}s, so that it holds at "
-            f"least {self.coverage:g} of new ones on average"
+            f"It is made to hold {exceeded:.3g} of {self.second} {several(self.unit)}, so that it "
+            f"holds at least {self.coverage:g} of new ones on average"
         )
 
     @property
     def noise_words(self) -> str:
         return (
             f"split conformal: the centre{' and widths' if self.follows else ''} from {self.first} "
-            f"{self.unit}s, the radius from the other {self.second}; {self.centre.noise_words}"
+            f"{several(self.unit)}, the radius from the other {self.second}; {self.centre.noise_words}"
         )
 
     def remade(self, guarantee: Guarantee, n: int) -> ReferencePlan:

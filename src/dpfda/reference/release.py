@@ -14,6 +14,7 @@ from dpfda.bounds.stated import ValueBounds, bound_from_json
 from dpfda.numerics.arrays import Flags, Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals
+from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
@@ -160,7 +161,7 @@ class ReleasedReferenceBand(Release):
     # Tables, pictures and words.
 
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
-        points, share = at[:, 0], f"{100 * self.coverage:.4g}% of new {self.unit}s"
+        points, share = at[:, 0], f"{100 * self.coverage:.4g}% of new {several(self.unit)}"
         return {
             "value": (np.asarray(self(points)), f"middle of the band, {self.value_label}"),
             "lower": (np.asarray(self.lower(points)), f"lower end of the band for {share}"),
@@ -171,7 +172,7 @@ class ReleasedReferenceBand(Release):
         return self.coverage
 
     def _band_words(self, level: float) -> str:
-        return f"{100 * self.coverage:.4g}% of new {self.unit}s have their whole curve in it"
+        return f"{100 * self.coverage:.4g}% of new {several(self.unit)} have their whole curve in it"
 
     def view(self, level: float | None = LEVEL) -> Curve:
         at, (lower, upper) = self.grid_points, self._ends
@@ -183,19 +184,20 @@ class ReleasedReferenceBand(Release):
         lower, upper = self._ends
         typical = number(float(np.mean(upper - lower)))
         return Stated(
-            f"A reference band for curves of new {unit}s: {share} of 100 of them, at least, have their "
-            "whole curve in it.",
+            f"A reference band for curves of new {several(unit)}: {share} of 100 of them, at least, "
+            "have their whole curve in it.",
             "be compared with any curve",
             public=[f"the share: {share}%"],
             noise=self._made_with(),
             first=[
                 f"For a new {unit} that is like those behind this band, the probability that its whole "
                 f"curve lies inside is at least {share}%. This counts the noise and the choice of these "
-                f"{unit}s, and holds whatever the curves look like. It is a statement on average over "
-                "such bands: one band may hold somewhat more or fewer.",
+                f"{several(unit)}, and holds whatever the curves look like. It is a statement on "
+                "average over such bands: one band may hold somewhat more or fewer.",
                 f"The band is {typical} wide on average, from its lower to its upper end. Values beyond "
                 "the public bounds count as on them: where the band ends at a bound, it is open there.",
-                f"It does not hold for {unit}s of another population or another way of measuring, and "
+                f"It does not hold for {several(unit)} of another population or another way of "
+                "measuring, and "
                 "not between the grid points where curves are rougher than straight lines.",
             ],
             numbers={"coverage": self.coverage, "lower": lower.tolist(), "upper": upper.tolist()},
@@ -204,14 +206,15 @@ class ReleasedReferenceBand(Release):
     def _made_with(self) -> str:
         first, second = (self.mechanism.get(f"units for the {part}") for part in ("centre", "radius"))
         return (
-            f"{first} {self.unit}s chosen at random show where curves lie, {second} others how far the "
-            f"band must reach; each half is looked at with noise for {self.guarantee}"
+            f"{first} {several(self.unit)} chosen at random show where curves lie, {second} others how "
+            f"far the band must reach; each half is looked at with noise for {self.guarantee}"
         )
 
     def _lines(self) -> dict[str, str]:
         lower, upper = self._ends
         return {
-            "band": f"holds the whole curve of {100 * self.coverage:.4g} of 100 new {self.unit}s, at "
+            "band": f"holds the whole curve of {100 * self.coverage:.4g} of 100 new "
+            f"{several(self.unit)}, at "
             f"least; {number(float(np.mean(upper - lower)))} wide on average"
         }
 

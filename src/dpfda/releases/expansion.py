@@ -26,6 +26,7 @@ from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import randomness
+from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
@@ -313,7 +314,9 @@ class Expansion(Banded):
     @property
     def noise_words(self) -> str:
         """The law of the noise."""
-        joined = "" if self.counted is None else f", of which the number of {self.unit}s is the last"
+        joined = (
+            "" if self.counted is None else f", of which the number of {several(self.unit)} is the last"
+        )
         return self.noise.describe() + joined
 
     def _lines(self) -> dict[str, str]:
@@ -355,7 +358,7 @@ class Expansion(Banded):
             )
         return (
             f"the number that the sum was divided by: {number(self.count)}. It was given from "
-            f"outside and need not be the number of {self.unit}s"
+            f"outside and need not be the number of {several(self.unit)}"
         )
 
     @property

@@ -10,6 +10,7 @@ import numpy as np
 
 from dpfda.bases.kernels import short_range
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.words import several
 from dpfda.privacy.words import first_up
 from dpfda.releases.bands import (
     Asked,
@@ -151,7 +152,7 @@ class ReleasedFunction(MeanLine):
     def _claims(self) -> tuple[Claim, ...]:
         cut, units = self.limits is not None and not self.order, self._value_words
         noise = Claim("noise", self._hidden(cut), units)
-        people = f"the mean of the population of which these {self.unit}s are a sample"
+        people = f"the mean of the population of which these {several(self.unit)} are a sample"
         population = Claim("population", people, units, legend="the population's mean", among="samples")
         prior = line_claim(self.order, units) if self._is_line else posterior_claim(units)
         known = (prior,) if self._is_line or self._has_posterior else ()

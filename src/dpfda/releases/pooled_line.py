@@ -14,6 +14,7 @@ from dpfda.bases.cells import CellGrid
 from dpfda.estimates.pooled import CORNERS, PooledMean
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
 from dpfda.releases.banded import Valued
@@ -138,7 +139,7 @@ class PooledLine(Valued):
         return self.shares.public_size
 
     def _claims(self) -> tuple[Claim, ...]:
-        holds = f"the mean of the population that these {self.unit}s were drawn from"
+        holds = f"the mean of the population that these {several(self.unit)} were drawn from"
         units = str(self.about.get("value", "units of the data"))
         return (Claim("population", holds, units, legend="the population's mean", among="samples"),)
 
@@ -149,7 +150,7 @@ class PooledLine(Valued):
             f"The mean curve over {self._spoken_domain}, and where it was observed. Every {unit} was "
             "observed at times of their own; all observations are pooled, and no curve is made up "
             f"between them: each {unit} counts as one, spread over their observations. Random noise "
-            f"was added to the number of {unit}s in each cell of times and values.",
+            f"was added to the number of {several(unit)} in each cell of times and values.",
             noised=False,
             public=[f"the domain: {self._spoken_domain}; what was observed elsewhere is left out"],
             noise=f"{self.cells.describe()}, each in three parts by value, {noise}",

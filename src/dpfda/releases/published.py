@@ -14,6 +14,7 @@ from dpfda.bases.grids import check_box_points, freeze, product_points
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals
+from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate, Certified
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import cautions, caveats, claim, first_up, in_short, number
@@ -296,9 +297,9 @@ class Published(Certified):
     def _of_whom(self) -> str:
         """Of how many units, without telling a private number."""
         if self.neighbours is Neighbours.ADD_REMOVE:
-            return f"a private number of {self.unit}s"
+            return f"a private number of {several(self.unit)}"
         known = self.public_units
-        return f"{self.unit}s" if known is None else f"{known} {self.unit}s"
+        return f"{several(self.unit)}" if known is None else f"{known} {several(self.unit)}"
 
     @property
     def title(self) -> str:
@@ -372,8 +373,8 @@ class Published(Certified):
         """What is public of the number of units."""
         known = self.public_units
         if known is None and self.neighbours is Neighbours.ADD_REMOVE:
-            return f"nothing about the number of {self.unit}s"
-        return f"the number of {self.unit}s" + ("" if known is None else f": {known}")
+            return f"nothing about the number of {several(self.unit)}"
+        return f"the number of {several(self.unit)}" + ("" if known is None else f": {known}")
 
     def warnings(self) -> list[str]:
         """What a careful data officer would object to."""

@@ -14,6 +14,7 @@ from dpfda.bases.grids import check_points, frozen
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice
+from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.releases import entries as file
@@ -359,8 +360,8 @@ class ReleasedScoreCurves(Valued):
         return str(self.about.get("domain", "false positive rate"))
 
     def _claims(self) -> tuple[Claim, ...]:
-        own = f"the ROC curve of these {self.unit}s"
-        all_like = f"the ROC curve of a population that these {self.unit}s are a sample of"
+        own = f"the ROC curve of these {several(self.unit)}"
+        all_like = f"the ROC curve of a population that these {several(self.unit)} are a sample of"
         return (
             Claim("sample", own, "in shares", legend="the ROC curve", among="releases"),
             Claim("population", all_like, "in shares", legend="the population's", among="samples"),
@@ -370,8 +371,8 @@ class ReleasedScoreCurves(Valued):
         (low, high), unit = self.score_bounds, self.unit
         area, share, wide = self.auc_interval(), self.prevalence(), self.auc_interval(of="population")
         return Stated(
-            f"How well a score from {low:g} to {high:g} tells {unit}s with an outcome from those "
-            "without: ROC, calibration and decision curves, made of the numbers of both in "
+            f"How well a score from {low:g} to {high:g} tells {several(unit)} with an outcome from "
+            "those without: ROC, calibration and decision curves, made of the numbers of both in "
             f"{self._cells} cells of scores.",
             public=["the score itself, and the edges of its cells"],
             noise=self.shares.noise.describe().replace("coefficients", "cells"),
@@ -380,10 +381,10 @@ class ReleasedScoreCurves(Valued):
             remarks=[
                 f"If one {unit} with the outcome and one without are drawn at random, the one with it "
                 f"has the higher score about {100 * self.auc:.0f} times in 100: that is the area under "
-                f"the ROC curve. It is {area} for these {unit}s, and {wide} for those they are a sample "
-                "of. Intervals and bands allow for every order of scores inside a cell.",
-                f"The score must not have been fitted to these {unit}s: this release does not protect "
-                "them from what the score tells.",
+                f"the ROC curve. It is {area} for these {several(unit)}, and {wide} for those they are "
+                "a sample of. Intervals and bands allow for every order of scores inside a cell.",
+                f"The score must not have been fitted to these {several(unit)}: this release does not "
+                "protect them from what the score tells.",
             ],
             numbers={"auc": area.to_json(), "prevalence": share.to_json()},
             findings={"prevalence": str(share)},

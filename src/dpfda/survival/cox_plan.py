@@ -18,6 +18,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.numerics.parameters import choice
+from dpfda.numerics.words import several
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
@@ -178,8 +179,8 @@ class CoxPlan(PlanAgain):
     def error_words(self) -> str:
         return (
             "root mean square of what noise does to a log hazard ratio, over half the range of a number "
-            f"or for a level, where {DIED:.0%} of the {self.unit}s have an event, covariates are spread "
-            "evenly and change little; sampling comes on top"
+            f"or for a level, where {DIED:.0%} of the {several(self.unit)} have an event, covariates "
+            "are spread evenly and change little; sampling comes on top"
         )
 
 

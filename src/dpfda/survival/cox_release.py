@@ -20,6 +20,7 @@ from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, label, probability, real
+from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
 from dpfda.releases.banded import Valued
@@ -335,7 +336,9 @@ class ReleasedCox(Valued):
         return str(self.about.get("domain", "time"))
 
     def _claims(self) -> tuple[Claim, ...]:
-        who = f"a population of which these {self.unit}s are a sample, if hazards are proportional"
+        who = (
+            f"a population of which these {several(self.unit)} are a sample, if hazards are proportional"
+        )
         population = Claim(
             "population", f"the survival curve of {who}", "in shares of persons",
             legend="the population's curve", among="samples",

@@ -11,6 +11,7 @@ import numpy as np
 from dpfda.bases.lifetimes import NARROW, LifeCells
 from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Trial, TriedPlan, planner, stamp
@@ -71,7 +72,8 @@ class SurvivalPlan(TriedPlan, TablePlan[ReleasedSurvival]):
     def error_words(self) -> str:
         groups = " of a group" if self.cells.levels else ""
         return (
-            f"root mean square at a point, from the Kaplan-Meier curve{groups} of these {self.unit}s, "
+            f"root mean square at a point, from the Kaplan-Meier curve{groups} of these "
+            f"{several(self.unit)}, "
             f"{ORDINARY} follow-ups"
         )
 

@@ -16,6 +16,7 @@ from dpfda.bases.lifetimes import LifeCells
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, label, probability
+from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
@@ -362,7 +363,7 @@ class ReleasedSurvival(Valued):
             self.hazard(where),
             "rate of events of those still without one, a unit of time",
         )
-        columns["at_risk"] = self.at_risk(where), f"estimated number of {self.unit}s followed"
+        columns["at_risk"] = self.at_risk(where), f"estimated number of {several(self.unit)} followed"
         for cause in self.cells.causes if len(self.cells.causes) > 1 else ():
             columns[f"incidence {cause}"] = self.incidence(where, cause), f"share with {cause} so far"
         for name in self.levels if self.level is None else ():
@@ -379,7 +380,9 @@ class ReleasedSurvival(Valued):
                 for cause in self.cells.causes
             ]
         times = np.linspace(*self.domain_range, RISK_TIMES)
-        rows = tuple((each.level or f"{self.unit}s at risk", each.at_risk(times)) for each in shown)
+        rows = tuple(
+            (each.level or f"{several(self.unit)} at risk", each.at_risk(times)) for each in shown
+        )
         return replace(self._curve(lines, baseline=0.0), below=(times, rows))
 
     @property
@@ -398,19 +401,19 @@ class ReleasedSurvival(Valued):
         return str(self.about.get("domain", "time"))
 
     def _claims(self) -> tuple[Claim, ...]:
-        units = f"in shares of {self.unit}s"
+        units = f"in shares of {several(self.unit)}"
         population = Claim(
             "population",
-            f"the curve of a population of which these {self.unit}s are a sample",
+            f"the curve of a population of which these {several(self.unit)} are a sample",
             units,
             legend="the population's curve",
             among="samples",
         )
         sample = Claim(
             "sample",
-            f"the Kaplan-Meier curve of these {self.unit}s",
+            f"the Kaplan-Meier curve of these {several(self.unit)}",
             units,
-            legend=f"the Kaplan-Meier curve of these {self.unit}s",
+            legend=f"the Kaplan-Meier curve of these {several(self.unit)}",
             among="releases",
         )
         return sample, Claim("noise", "the life table of these cells without noise", units), population
@@ -427,11 +430,11 @@ class ReleasedSurvival(Valued):
             noise=f"{self.cells.describe()}; {self.shares.noise.describe()}",
             units=used_units(self),
             remarks=[
-                f"These {self.unit}s are a sample of more like them. The curve of all of those is "
-                f"meant to lie, everywhere at once, in a wider band in {100 * wide.level:.4g} of 100 "
+                f"These {several(self.unit)} are a sample of more like them. The curve of all of those "
+                f"is meant to lie, everywhere at once, in a wider band in {100 * wide.level:.4g} of 100 "
                 f"samples: on average it reaches {far} from this curve.",
-                f"By the median time half of the {self.unit}s had an event: {self.median()} of these "
-                f"{self.unit}s, {self.median(of='population')} of all like them.",
+                f"By the median time half of the {several(self.unit)} had an event: {self.median()} of "
+                f"these {several(self.unit)}, {self.median(of='population')} of all like them.",
                 *([f"Medians of these groups: {_listed(arms)}."] if arms else []),
                 *(f"Groups: {text}." for text in tested.values()),
             ],

@@ -21,6 +21,7 @@ from string import Formatter
 from typing import Any, TypeVar
 
 from dpfda.numerics.parameters import choice
+from dpfda.numerics.words import with_an_s
 
 HERE = Path(__file__).parent / "locale"
 CATALOGUE = "LC_MESSAGES/dpfda.mo"
@@ -209,7 +210,7 @@ class Language:
     @lru_cache(1024)  # noqa: B019 - a language is a name; reports say most sentences again
     def _ended(self, text: str) -> str | None:
         """The translation of a message, which may have the mark behind it that ends an item."""
-        reader = Reader(self.name)
+        reader, text = Reader(self.name), with_an_s(text)
         named, said = reader.known(text)
         if text.endswith(MARKS):
             fewer, item = reader.known(text[:-1])

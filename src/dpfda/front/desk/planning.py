@@ -17,6 +17,7 @@ from dpfda.front.desk.fields import Stated, Value
 from dpfda.front.verbs import declared_verbs
 from dpfda.front.verbs.plan import OWN
 from dpfda.front.verbs.run import options_of, typed_as
+from dpfda.numerics.words import several
 from dpfda.privacy.words import number
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Outlook:
         if "least_epsilon" in self.least:
             facts["Least epsilon for it"] = f"{self.least['least_epsilon']:g}"
         if "least_n" in self.least:
-            facts["Least number for it"] = f"{self.least['least_n']} {plan.unit}s"
+            facts["Least number for it"] = f"{self.least['least_n']} {several(plan.unit)}"
         if error is not None:
             facts["This error is"] = plan.error_words
         told = {name.capitalize(): fact for name, fact in plan.facts().items()}

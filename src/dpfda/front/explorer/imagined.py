@@ -17,6 +17,7 @@ from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, real, shown, whole
 from dpfda.numerics.rationals import exact
+from dpfda.numerics.words import several
 from dpfda.privacy.words import number
 
 if TYPE_CHECKING:
@@ -220,7 +221,9 @@ class Imagined:
         grid = self.release.grid_points
         _, bounded = self.means
         every = max(1, len(self.curves) // DRAWN)
-        people = [Line(grid, curve, f"curves of {self.shape.unit}s") for curve in self.curves[::every]]
+        people = [
+            Line(grid, curve, f"curves of {several(self.shape.unit)}") for curve in self.curves[::every]
+        ]
         ends = np.array(self.release.domain_range)
         limits = [
             Line(ends, np.full(2, limit), "bounds", stroke="dotted")

@@ -14,6 +14,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import mapping, sequence
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import label
+from dpfda.numerics.words import several
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Neighbours
@@ -143,13 +144,13 @@ class ReleasedComparison(OfMeans):
         if self.neighbours is Neighbours.REPLACE_ONE:
             return (
                 f"parallel composition: every {self.unit} is in one group, and which group, like the "
-                f"number of {self.unit}s of each, is public; neighbours replace the data of one "
+                f"number of {several(self.unit)} of each, is public; neighbours replace the data of one "
                 f"{self.unit}, who stays in the same group"
             )
         return (
             f"parallel composition: every {self.unit} is in one group, which is private like the "
-            f"numbers of {self.unit}s; neighbours add or remove one {self.unit}. To move one from a "
-            "group to another is to remove and to add: twice the guarantee"
+            f"numbers of {several(self.unit)}; neighbours add or remove one {self.unit}. To move one "
+            "from a group to another is to remove and to add: twice the guarantee"
         )
 
     # Its file.

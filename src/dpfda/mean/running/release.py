@@ -14,6 +14,7 @@ from dpfda.noise import AnyNorm, BoxNoise, GaussianNoise, NoiseLaw, Width
 from dpfda.noise.summed import SummedNoise
 from dpfda.numerics import encoding
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
 from dpfda.releases.base import LEVEL
@@ -170,9 +171,8 @@ class ReleasedRunningMean(ReleasedFunction):
     def _divided(self) -> str:
         if self.public_units is not None:
             return ""
-        return (
-            f"the number of {self.unit}s of all these months, each counted once a month: {self.count:g}"
-        )
+        who = f"{several(self.unit)} of all these months"
+        return f"the number of {who}, each counted once a month: {self.count:g}"
 
     def view(self, level: float | None = LEVEL) -> Curve:
         if self.latest is None or self.months[0] == self.months[1] or self.order:
@@ -194,7 +194,10 @@ class ReleasedRunningMean(ReleasedFunction):
             f"It is for {self._told_months} of {self.steps}, all paid for at once. The promise is for "
             f"what is published in all of them together, and for {whom}."
         )
-        public = [*own.public, f"the number of {unit}s of every month, and of months: {self.steps}"]
+        public = [
+            *own.public,
+            f"the number of {several(unit)} of every month, and of months: {self.steps}",
+        ]
         return replace(own, what=f"{own.what} {more}", public=public)
 
     def _lines(self) -> dict[str, str]:

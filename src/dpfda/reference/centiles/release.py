@@ -17,6 +17,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import real, reals
+from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.words import number
 from dpfda.reference.centiles.cells import Cells
@@ -367,8 +368,8 @@ class ReleasedQuantileCurves(Valued):
         return Stated(
             f"Quantile curves over {self._spoken_domain}: the value below which a given share of the "
             f"population lies, at any time; here for shares of {said}. {seen} Random noise was added "
-            f"to the number of {unit}s in each cell of times and values, and smooth curves that never "
-            "cross were fitted to the noisy numbers.",
+            f"to the number of {several(unit)} in each cell of times and values, and smooth curves "
+            "that never cross were fitted to the noisy numbers.",
             noised=False,
             public=[f"the domain: {self._spoken_domain}"],
             noise=f"{self.cells.describe()}, {noise}",
@@ -376,7 +377,8 @@ class ReleasedQuantileCurves(Valued):
             bounded=["Values beyond the bounds count as on them."],
             first=[self._contradicted] if self._contradicted else [],
             remarks=[
-                f"The band allows for the noise, for the chance of which {unit}s these are, and for as "
+                f"The band allows for the noise, for the chance of which {several(unit)} these are, "
+                "and for as "
                 "much roughness as real curves had. Spikes and steps narrower than a cell of times are "
                 "missed, and the band does not tell of them. Of shares below .005 or above .995 nothing "
                 "is stated."
