@@ -92,27 +92,27 @@ class QuantileCurvesPlan(TablePlan[ReleasedQuantileCurves]):
 
     @cached_property
     def _fits(self) -> list[tuple[Posterior, float]]:
-        return self._expected(LAWS)
+        return [*self._few_fits, *(self._fit(*each) for each in self._invented[QUICK:])]
 
     @cached_property
     def _few_fits(self) -> list[tuple[Posterior, float]]:
-        return self._expected(QUICK)
+        return [self._fit(*each) for each in self._invented[:QUICK]]
 
-    @one_thread()
-    def _expected(self, count: int) -> list[tuple[Posterior, float]]:
-        """Fits of tables of invented units, and their errors.
+    @cached_property
+    def _invented(self) -> list[tuple[Floats, float, Floats]]:
+        """Centres and deviations of laws, and tables of invented units.
 
         What a unit adds at one time is taken not to depend on another.
         """
         nodes, law = self.cells.nodes, self.table.law
         generator = np.random.Generator(np.random.Philox(key=37))
-        centres = 0.25 + 0.5 * ordinary_curves(nodes.positions, count)
+        centres = 0.25 + 0.5 * ordinary_curves(nodes.positions, LAWS)
         low, high = DEVIATIONS
         edges = np.linspace(0.0, 1.0, self.cells.values + 1)
         edges[0], edges[-1] = -np.inf, np.inf
         found = []
-        for centre, place in zip(centres, spread_evenly(count, 1)[:, 0], strict=True):
-            deviation = low * (high / low) ** place
+        for centre, place in zip(centres, spread_evenly(LAWS, 1)[:, 0], strict=True):
+            deviation = low * (high / low) ** float(place)
             chances = np.diff(scipy.special.ndtr((edges - centre[:, None]) / deviation), axis=1)
             expected = nodes.summed(chances)
             # Whole curves are all seen in every cell of time, visits each in one.
@@ -120,16 +120,20 @@ class QuantileCurvesPlan(TablePlan[ReleasedQuantileCurves]):
             people = np.maximum(1.0, self.designed * (share if self.cells.visits else share**0))
             seen = generator.multinomial(np.rint(people[:, 0]).astype(np.int64), expected / share)
             noise = law.simulate(generator, 1)[0].reshape(expected.shape) / UNIT
-            table = seen * (self.designed * share / people) + noise
-            terms = self.cells.terms(self.size is not None)
-            made = fitted(table, nodes, terms, float(self.designed), self.table.deviation)
-            laws = made.at(nodes.positions)
-            off = [
-                laws.quantiles(p) - np.clip(centre + deviation * scipy.special.ndtri(p), 0.0, 1.0)
-                for p in self.levels
-            ]
-            found.append((made, float(np.sqrt(np.mean(np.square(off))))))
+            found.append((centre, deviation, seen * (self.designed * share / people) + noise))
         return found
+
+    @one_thread()
+    def _fit(self, centre: Floats, deviation: float, table: Floats) -> tuple[Posterior, float]:
+        """The fit of such a table, and its error."""
+        nodes, terms = self.cells.nodes, self.cells.terms(self.size is not None)
+        made = fitted(table, nodes, terms, float(self.designed), self.table.deviation)
+        laws = made.at(nodes.positions)
+        off = [
+            laws.quantiles(p) - np.clip(centre + deviation * scipy.special.ndtri(p), 0.0, 1.0)
+            for p in self.levels
+        ]
+        return made, float(np.sqrt(np.mean(np.square(off))))
 
 
 @planner
