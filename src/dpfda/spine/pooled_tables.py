@@ -52,7 +52,7 @@ class PooledTable(PooledSum, Generic[Made]):
 
     @property
     def numbers(self) -> int:  # type: ignore[override]
-        return self.table.cells
+        return int(self.table.cells)
 
     def read(self, X: Records, y: Labels = None) -> Rows:
         raise DpfdaError("Shares are counted from records and labels together: see total.")
@@ -103,7 +103,8 @@ class PooledCorners(PooledTable[Made]):
         return int(self.table.rows * self.table.columns)
 
     def publish(self, total: IntegerSum, ledger: object = None) -> Made:
-        return self._of(total.count_with_noise(0, 1)).publish(total, read_ledger(ledger))
+        made: Made = self._of(total.count_with_noise(0, 1)).publish(total, read_ledger(ledger))
+        return made
 
     def _assembled(
         self, noisy: tuple[int, ...], law: SharedLaw, size: int | None, certificate: Certificate
