@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpfda import PrivacyUnit, PrivateSurvival, load
+from dpfda import PrivateSurvival, load
 from dpfda.errors import StorageError
 from dpfda.noise.shares import UNIT
 from dpfda.privacy.guarantees import ZeroConcentratedDP
@@ -49,12 +49,13 @@ def test_persons_of_several_follow_ups_keep_to_their_halves():
     generator = np.random.default_rng(5)
     for count in (1, 2, 3, 7):
         ends, starts = generator.uniform(50, 120, count), generator.uniform(-5, 49, count)
-        alone = PrivateSurvival(1, domain=(0, 100), unit=PrivacyUnit("person", "add-remove"), cells=8)
-        made = alone.prepare(ends, np.ones(count, dtype=int), starts, groups=np.zeros(count, dtype=int))
+        # Two persons of the same follow-ups: twice one person's shares.
+        twice = np.tile(ends, 2), np.ones(2 * count, dtype=int), np.tile(starts, 2)
+        made = survival(epsilon=1).prepare(*twice, groups=np.repeat([0, 1], count))
         cells, sums = made.plan.cells, np.array(exact_totals(made.total))
-        assert sums[: cells.exits].sum() <= UNIT // 2
-        assert sums[cells.exits :].sum() <= UNIT // 2
-        assert sums.sum() > UNIT - 4 * count
+        assert sums[: cells.exits].sum() <= UNIT
+        assert sums[cells.exits :].sum() <= UNIT
+        assert sums.sum() > 2 * (UNIT - 4 * count)
 
 
 def test_the_noise_is_that_of_the_plan_and_less_than_without_beginnings():

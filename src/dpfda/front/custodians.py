@@ -74,7 +74,7 @@ def agree(
     Parameters
     ----------
     estimator : Estimator
-        What is to be released: one of `dpfda.front.agreed.SUMMARIES`; curves seen at a few times each with
+        What is to be released, one of `dpfda.front.agreed.SUMMARIES`; curves seen at a few times with
         missing="pooled". Under replace-one neighbours the number of units is that of the cards.
     custodians : sequence of Card
         With the number of units, under replace-one neighbours.
