@@ -132,9 +132,8 @@ class PooledVector(PooledSum):
                 raise RefusedMechanismError("mechanism", words, design.mechanism, remedy)
             own, widths = design.noise.scales, [*sizes_of(design.components, norm, width)]
             if norm != "box":
-                longest = max(
-                    range(len(own)), key=lambda j, own=own, widths=widths: Fraction(widths[j], own[j])
-                )
+                ratios = [Fraction(side, scale) for side, scale in zip(widths, own, strict=True)]
+                longest = ratios.index(max(ratios))
                 widths = [side * (j == longest) for j, side in enumerate(widths)]
             scales += own
             sides += widths
