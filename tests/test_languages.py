@@ -13,6 +13,7 @@ from catalogues import SOURCES, compiled, source, texts
 from dpfda import PrivateMean
 from dpfda.front.app import app
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.words import several
 from dpfda.releases.pages import report_page
 from dpfda.releases.report import sections
 from dpfda.views.drawing import draw
@@ -187,3 +188,11 @@ def test_catalogues_have_the_same_messages():
     assert {path.parts[-3] for path in SOURCES} == set(OTHERS)
     first, *others = [texts(source(path)).keys() for path in SOURCES]
     assert all(keys == first for keys in others)
+
+
+@pytest.mark.parametrize("unit", ["child", "family", "patient"])
+def test_the_plural_of_a_unit_is_known(unit: str) -> None:
+    english = f"the number of {several(unit)}"
+    assert {"child": "children", "family": "families"}.get(unit, "patients") in english
+    assert Language("de").text(english) != english
+    assert Language("fr").text(english) != english

@@ -167,3 +167,12 @@ def test_a_study_that_cannot_be_run_is_refused_before_anything_is_charged(
     assert code == 2
     assert words in " ".join(said.split())
     assert spent(folder) == 0
+
+
+def test_a_value_that_cannot_be_read_is_named(folder: Path) -> None:
+    study = folder / "unreadable.toml"
+    release = '[[release]]\nverb = "mean"\nepsilon = 1\nout = "mean.json"\nbounds = ["low", 3]\n'
+    study.write_text(f'[data]\nfile = "people.csv"\n{release}')
+    status, said = run("run", study, "--dry-run")
+    assert status == 2
+    assert "--bounds must be a number; found 'low'. Write --bounds LO HI." in " ".join(said.split())
