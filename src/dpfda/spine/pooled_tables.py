@@ -12,6 +12,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import DpfdaError, RefusedMechanismError
 from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import read_ledger
 from dpfda.publication.shares import SharedLaw, Sharing
 from dpfda.publication.tables import CORNER_EXPONENT, TablePlan
@@ -103,7 +104,10 @@ class PooledCorners(PooledTable[Made]):
         return int(self.table.rows * self.table.columns)
 
     def publish(self, total: IntegerSum, ledger: object = None) -> Made:
-        made: Made = self._of(total.count_with_noise(0, 1)).publish(total, read_ledger(ledger))
+        # A private number of units is not looked at.
+        public = self.plan.neighbours is Neighbours.REPLACE_ONE
+        plan = self._of(total.count_with_noise(0, 1) if public else None)
+        made: Made = plan.publish(total, read_ledger(ledger))
         return made
 
     def _assembled(

@@ -153,6 +153,7 @@ class PooledVector(PooledSum):
         self, total: IntegerSum, law: SharedLaw, size: Any, ledger: object
     ) -> ReleasedVector:
         noisy, certificate = self.sharing.opened(total, law, read_ledger(ledger))
+        units = int(size or self.plan.size or 0)
         # Each channel sees some of the noise that was drawn for all.
         certificate, start = replace(certificate, stages=(ALL,)), 0
         released: dict[str, Any] = {}
@@ -163,7 +164,7 @@ class PooledVector(PooledSum):
             # Its noise alone gives less than all together.
             plan = replace(self.plan.parts[name], guarantee=self.plan.whole)
             released[name] = released_mean(
-                plan.around(size, made, float(size), certificate), made, noisy[own]
+                plan.around(units, made, float(units), certificate), made, noisy[own]
             )
         return ReleasedVector(released, certificate)
 
