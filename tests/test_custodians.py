@@ -16,6 +16,7 @@ from dpfda import (
     PrivacyUnit,
     PrivateComparison,
     PrivateCovariance,
+    PrivateCox,
     PrivateDensity,
     PrivateFPCA,
     PrivateMean,
@@ -239,7 +240,8 @@ def test_what_cannot_be_agreed_on_is_refused():
             "where it is private",
         ),
         (PrivateComparison(1.0, bounds=(0, 1)), "levels must be given where the records lie"),
-        (PrivateFPCA(1.0, bounds=(0, 1)), "estimator must be one of"),
+        (PrivateFPCA(1.0, bounds=(0, 1)), "center must be public where"),
+        (PrivateCox(1.0, covariates={"age": (0, 1)}, domain=(0, 1)), "estimator must be one of"),
     ):
         with pytest.raises(ParameterError, match=said):
             agree(estimator, cards, lead, POINTS)

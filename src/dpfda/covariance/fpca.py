@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpfda.covariance.components_release import ReleasedComponents
 from dpfda.covariance.estimator import SecondMoments, Sought
+from dpfda.covariance.pooled import PooledCovariance
 from dpfda.covariance.publish import release_covariance, release_subspace
 from dpfda.covariance.release import ReleasedCovariance
 from dpfda.covariance.strategies import Exponential, MatrixNoise
@@ -22,6 +23,7 @@ from dpfda.records.arrow import arrow_table
 from dpfda.records.containers import matrix_of
 from dpfda.spine.arguments import (
     Bounds,
+    Columns,
     Functions,
     Labels,
     Middle,
@@ -32,7 +34,7 @@ from dpfda.spine.arguments import (
     Protected,
     Records,
 )
-from dpfda.spine.curves import check_same_grid, handed_curves
+from dpfda.spine.curves import POINTS, check_same_grid, handed_curves
 from dpfda.spine.embedding import embedding_of
 from dpfda.spine.settings import Reading
 from dpfda.spine.sums import read_block
@@ -178,8 +180,7 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
             release: ReleasedComponents = release_subspace(total, stage, certificate)
         else:
             made = self.covariance_ = release_covariance(total.triangle(), stage, certificate)
-            count = self.n_components
-            release = made.components(None if count is None else min(count, made.noise.size))
+            release = self._found(made)
         self.release_ = release
         self.mean_release_ = release.mean
         self.components_ = release(release.grid_points)
@@ -192,6 +193,14 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
         self.n_features_in_ = int(release.grid_points.size)
         self._set_feature_names(X, groups)
         return self
+
+    def pooled(self, n: int, columns: Columns = POINTS) -> PooledCovariance:
+        """The covariance as several holders add it up, of which components are told; see `PooledSum`."""
+        return PooledCovariance.of(self.settings, self.plan(n, columns), seen=self._found)
+
+    def _found(self, covariance: ReleasedCovariance) -> ReleasedComponents:
+        count = self.n_components
+        return covariance.components(None if count is None else min(count, covariance.noise.size))
 
     @property
     def _n_features_out(self) -> int:

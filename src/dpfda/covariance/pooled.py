@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -21,6 +22,7 @@ from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import charge
 from dpfda.publication.shares import SharedLaw, Sharing
 from dpfda.records import Curves, units
+from dpfda.releases.base import Release
 from dpfda.releases.counts import NoisyCount
 from dpfda.spine.arguments import Labels, Records
 from dpfda.spine.curves import read_curves, unit_curves
@@ -38,13 +40,16 @@ class PooledCovariance(PooledSum):
     settings : Settings
     plan : CovariancePlan
         On the columns of all holders, for any number of units.
+    seen : callable
+        What is told of the released covariance: post-processing.
     """
 
     settings: Settings
     plan: CovariancePlan
+    seen: Callable[[ReleasedCovariance], Release] = lambda release: release
 
     @classmethod
-    def of(cls, settings: Settings, plan: CovariancePlan) -> PooledCovariance:
+    def of(cls, settings: Settings, plan: CovariancePlan, **seen: Any) -> PooledCovariance:
         """With a check that what is summed follows from public numbers.
 
         Raises
@@ -53,6 +58,9 @@ class PooledCovariance(PooledSum):
             If the center is released first, units are paired, or the radius is chosen from counts.
         """
         words = "be public where the records lie in several places"
+        if plan.subspace is not None:
+            words = "be a law of noise where the records lie in several places"
+            raise ParameterError("mechanism", words, "'exponential'")
         if plan.center is None or plan.about["center"] == "pairs":
             remedy = "Pass center=Center(curve, radius=length), or 'bound' for the middle of the bounds."
             raise ParameterError("center", words, repr(plan.about["center"]), remedy)
@@ -60,7 +68,7 @@ class PooledCovariance(PooledSum):
             raise ParameterError(
                 "radius", words, "'private'", "Pass center=Center(curve, radius=length)."
             )
-        return cls(settings, plan)
+        return cls(settings, plan, **seen)
 
     @property
     def stated_basis(self) -> Functions | None:
@@ -95,7 +103,7 @@ class PooledCovariance(PooledSum):
         curves = units(Curves(*rows), codes)
         return outer_sum(curves, self._stage(1.0, self.plan), self.functions).triangle()
 
-    def publish(self, total: IntegerSum, ledger: object = None) -> ReleasedCovariance:
+    def publish(self, total: IntegerSum, ledger: object = None) -> Any:
         plan = self.plan
         if plan.neighbours is Neighbours.REPLACE_ONE:
             plan = plan.remade(plan.guarantee, total.count_with_noise(0, 1))
@@ -103,7 +111,7 @@ class PooledCovariance(PooledSum):
         charge(read_ledger(ledger), certificate, plan.entry())
         noise = plan.count_noise
         divisor = float(plan.size or 1) if noise is None else released_count(total, noise)
-        return release_covariance(total, self._stage(divisor, plan), certificate)
+        return self.seen(release_covariance(total, self._stage(divisor, plan), certificate))
 
     @property
     def sharing(self) -> Sharing:
@@ -114,12 +122,11 @@ class PooledCovariance(PooledSum):
         noise = plan.noise(plan.size)
         return Sharing(plan, noise, "l2", plan.difference(noise), plan.shares.rest)
 
-    def publish_shared(
-        self, total: IntegerSum, law: SharedLaw, size: Any, ledger: object
-    ) -> ReleasedCovariance:
+    def publish_shared(self, total: IntegerSum, law: SharedLaw, size: Any, ledger: object) -> Release:
         _, certificate = self.sharing.opened(total, law, read_ledger(ledger))
         stage = self._stage(float(size), self.plan)
-        return release_covariance(total, stage, certificate, cast("SymmetricNoise", law))
+        noise = cast("SymmetricNoise", law)
+        return self.seen(release_covariance(total, stage, certificate, noise))
 
     def _stage(self, divisor: float | NoisyCount, plan: CovariancePlan) -> Stage:
         return Stage(plan, divisor, np.asarray(plan.center), None)

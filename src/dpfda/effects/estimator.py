@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from dpfda.bases import Basis
 from dpfda.bases.corners import Corners
 from dpfda.effects.plan import EffectsPlan, effects_plan
 from dpfda.effects.release import ReleasedFunctionalRegression
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.errors import DataError
 from dpfda.numerics.parameters import choice
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared
@@ -18,9 +20,10 @@ from dpfda.publication.tables import NOISES, VALUE, WEIGHT
 from dpfda.records import Curves
 from dpfda.records.covariates import columns_apart, columns_named, corner_weights, table_rows
 from dpfda.records.labels import unit_codes
-from dpfda.spine.arguments import Number
+from dpfda.spine.arguments import Columns, Number
 from dpfda.spine.covariates import read_covariates, stated_covariates
-from dpfda.spine.curves import check_in_memory, read_matrix
+from dpfda.spine.curves import POINTS, check_in_memory, read_matrix
+from dpfda.spine.pooled_tables import PooledCorners
 from dpfda.spine.settings import Reading
 from dpfda.spine.sums import read_block
 from dpfda.spine.vectors import OfCurves
@@ -140,13 +143,36 @@ class PrivateFunctionalRegression(OfCurves[EffectsPlan]):
         self.n_features_in_ = int(prepared.plan.grid.size)
         return self
 
-    # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
-    @np.errstate(all="ignore")
     def prepare(
         self, X: object, Z: object = None, groups: object = None
     ) -> Prepared[EffectsPlan, IntegerSum]:
         """Everything before the noise: read, clip, spread, add up. The result is private."""
         guarantee = self._checked()
+        return self._summed(X, Z, groups, lambda *found: self._plan(guarantee, *found))
+
+    def pooled(self, n: int, columns: Columns = POINTS) -> PooledCorners[ReleasedFunctionalRegression]:
+        """The sum as several holders make it of curves, with covariates as y; see `PooledSum`."""
+        settings, plan = self.settings, self.plan(n, columns)
+
+        def planned(basis: Basis, *_: object) -> EffectsPlan:
+            if not np.array_equal(basis.grid_points, plan.grid):
+                raise DataError("X must be on the grid of all holders; found another.")
+            return plan
+
+        def counted(X: object, groups: object, y: object) -> tuple[list[int], int]:
+            total = self._summed(X, y, groups, planned).total
+            return [*total.with_noise([0] * total.components)], total.count_with_noise(0, 1)
+
+        numbers = plan.grid, *plan.limits
+        made = [plan.corners.to_json(), *plan.cells, *(each.tobytes().hex() for each in numbers)]
+        rule = {"reading": settings.reading.invalid, "integers": made}
+        return PooledCorners(settings, plan, rule, counted)
+
+    # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
+    @np.errstate(all="ignore")
+    def _summed(
+        self, X: object, Z: object, groups: object, planned: Callable[[Basis, int, object], EffectsPlan]
+    ) -> Prepared[EffectsPlan, IntegerSum]:
         corners, reading = self._corners(), self.settings.reading
         names = [each.name for each in corners.covariates]
         check_in_memory(X)
@@ -162,7 +188,7 @@ class PrivateFunctionalRegression(OfCurves[EffectsPlan]):
         if groups is not None:
             codes = unit_codes(groups, count, reading.invalid)
         units = int(codes.max(initial=-1)) + 1
-        plan = self._plan(guarantee, basis, units, groups)
+        plan = planned(basis, units, groups)
         blocks = [slice(start, start + BLOCK) for start in range(0, count, BLOCK)]
 
         def curves_of(rows: slice) -> Curves:
@@ -172,7 +198,8 @@ class PrivateFunctionalRegression(OfCurves[EffectsPlan]):
             for rows in blocks:
                 usable[rows] &= curves_of(rows).usable
         sizes = np.bincount(codes[usable], minlength=units)[codes]
-        total = IntegerSum(plan.table.rows * plan.table.columns)
+        size = plan.table.rows * plan.table.columns
+        total = IntegerSum(size).add_totals([0] * size, units)
         lower, upper = plan.limits
         for rows in blocks:
             shares = (2 * curves_of(rows).values - lower - upper) / (upper - lower)
@@ -187,7 +214,7 @@ class PrivateFunctionalRegression(OfCurves[EffectsPlan]):
                 weights, squares, np.clip(shares, -1, 1), plan.cells, sizes[rows], usable[rows],
                 (WEIGHT, VALUE),
             )  # fmt: skip
-            total.add_totals((parts.T @ found).ravel(), len(found))
+            total.add_totals((parts.T @ found).ravel(), 0)
         return Prepared(plan, total)
 
     def _planned(self, guarantee: Guarantee, count: int, **choices: Any) -> EffectsPlan:

@@ -18,6 +18,7 @@ from dpfda.effects.estimate import expected_table
 from dpfda.effects.release import ReleasedFunctionalRegression, bound_words
 from dpfda.mechanisms.cells import cell_labels
 from dpfda.mechanisms.design.lines import growth, number_of_cells
+from dpfda.noise import NoiseLaw
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.parameters import whole
@@ -84,11 +85,14 @@ class EffectsPlan(TriedPlan, TablePlan[ReleasedFunctionalRegression]):
         """Whatever can be refused is refused here, before the charge."""
         self.assemble((0,) * (self.table.rows * self.table.columns), self.certified())
 
-    def assemble(self, noisy: tuple[int, ...], certificate: Certificate) -> ReleasedFunctionalRegression:
+    def assemble(
+        self, noisy: tuple[int, ...], certificate: Certificate, noise: NoiseLaw | None = None
+    ) -> ReleasedFunctionalRegression:
+        """As of `TablePlan`; `noise` of a row, where it is not the table's."""
         return ReleasedFunctionalRegression(
             corners=self.corners,
             noisy_sum=noisy,
-            noise=self.table.law,
+            noise=noise or self.table.law,
             exponent=CORNER_EXPONENT,
             public_size=self.size,
             grid_points=self.grid,

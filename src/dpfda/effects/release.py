@@ -14,6 +14,7 @@ from dpfda.bases.corners import BASELINE, Corners, place_words
 from dpfda.bases.grids import check_domain, check_grid, frozen
 from dpfda.effects.estimate import Effects
 from dpfda.noise import AnyNorm, GaussianNoise, NoiseLaw, Width
+from dpfda.noise.shared import SharedGaussianNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import floats
 from dpfda.numerics.errors import ParameterError
@@ -48,7 +49,7 @@ def corner_differences(noise: NoiseLaw, neighbours: Neighbours, exponent: int) -
     larger than they are: see `dpfda.publication.tables`.
     """
     width, columns = neighbours.differences(1 << exponent), noise.components
-    if isinstance(noise, GaussianNoise):
+    if isinstance(noise, GaussianNoise | SharedGaussianNoise):
         return "l2", math.isqrt(columns * width**2) + 1
     return "box", (width,) * columns
 
@@ -291,7 +292,11 @@ class ReleasedFunctionalRegression(Valued):
     def _added_noise(self) -> list[AddedNoise]:
         if self.exponent < 0:
             raise ValueError("sums are in units of at most one")
-        return [AddedNoise(self.noise, *corner_differences(self.noise, self.neighbours, self.exponent))]
+        law, differences = self.noise, corner_differences(self.noise, self.neighbours, self.exponent)
+        if isinstance(law, SharedGaussianNoise):
+            # Its gap grows with all that is drawn.
+            law = replace(law, scales=law.scales * self.corners.size)
+        return [AddedNoise(law, *differences)]
 
     # Tables, pictures and words.
 

@@ -8,9 +8,13 @@ from fractions import Fraction
 from math import floor
 
 from dpfda.covariance.estimator import PrivateCovariance
+from dpfda.covariance.fpca import PrivateFPCA
 from dpfda.density.estimator import PrivateDensity
+from dpfda.effects.estimator import PrivateFunctionalRegression
+from dpfda.mean.comparison.equality_test import PrivateEqualityTest
 from dpfda.mean.comparison.estimator import PrivateComparison
 from dpfda.mean.estimator import PrivateMean
+from dpfda.mean.vector.estimator import PrivateVectorMean
 from dpfda.numerics.errors import CustodyError, ParameterError, RefusedMechanismError
 from dpfda.numerics.words import visible
 from dpfda.privacy.guarantees import Guarantee
@@ -30,6 +34,10 @@ SUMMARIES: dict[str, type[Estimator]] = {
     "covariance": PrivateCovariance,
     "comparison": PrivateComparison,
     "survival": PrivateSurvival,
+    "components": PrivateFPCA,
+    "test": PrivateEqualityTest,
+    "vector": PrivateVectorMean,
+    "effects": PrivateFunctionalRegression,
 }
 # A released count is counted in units of at most this.
 COUNTED = 2**40

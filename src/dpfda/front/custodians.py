@@ -133,6 +133,9 @@ def agree(
         )
     parameters = written_parameters(estimator)
     basis = made.stated_basis
+    if made.stated_grid is not None:
+        grid, ends = made.stated_grid
+        parameters |= {"grid_points": grid.tolist(), "domain_range": [*ends]}
     if basis is not None:
         # The functions themselves, so that no machine's linear algebra makes others.
         parameters["basis"] = {"basis": basis.to_json()}

@@ -102,11 +102,10 @@ class IntegerSum:
     ) -> IntegerSum:
         """One integer, a function of the exact totals of several sums: a new sum.
 
-        The caller has proved by how much a record moves it.
+        The caller has proved by how much a record moves it, for totals of any size. Totals of masked
+        parts are folded first (`_folded`), so that a record moves none of them by more than it does.
         """
-        if any(each._modulus for each in sums):
-            raise DpfdaError("Of totals of masked parts no function can be taken.")
-        return cls.of([function([[*each._total] for each in sums])])
+        return cls.of([function([[each._folded(total) for total in each._total] for each in sums])])
 
     def merge(self, other: IntegerSum) -> IntegerSum:
         """Add another sum; returns self."""
@@ -164,6 +163,22 @@ class IntegerSum:
         """With the total of the rows' weights, in units of 1 / unit, as their number; returns self."""
         self._count, self._unit = total, unit
         return self
+
+    def _folded(self, total: int) -> int:
+        """A total modulo M as an integer, from Z_M without a jump: no total of records is changed.
+
+        A sum z of the signed numbers nearest to zero becomes sign(z) min(|z|, M / 2 - |z|, limit), the
+        limit 2^64 times the largest total of records. By |z| and M / 2 - |z| the value follows the
+        circle at slope one, through zero at both 0 and M / 2: totals that differ by d modulo M have
+        values that differ by at most |d|. So a liar who adds M / 2 gains nothing, and nothing is refused
+        by a look at what is private.
+        """
+        half = self._modulus // 2
+        if not half:
+            return total
+        near = (total + half) % self._modulus - half
+        size = min(abs(near), half - abs(near), half >> 64)
+        return size if near > 0 else -size
 
     def _reduced(self, noisy: int) -> int:
         """The number nearest to zero that is equal to it modulo the modulus, where there is one.

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpfda.bases.protocol import Functions
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Cells, Integers
+from dpfda.numerics.arrays import Cells, Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.publication import Plan
@@ -119,6 +119,11 @@ class PooledSum(ABC):
     @property
     def stated_basis(self) -> Functions | None:
         """The functions that were asked for; None where there are none."""
+        return None
+
+    @property
+    def stated_grid(self) -> tuple[Floats, tuple[float, float]] | None:
+        """Grid and domain, where they are all that there is of functions."""
         return None
 
     @property

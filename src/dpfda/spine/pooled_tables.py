@@ -1,18 +1,20 @@
-"""Tables of noisy shares as one exact sum, wherever the units are: sparse means, survival."""
+"""Tables of shares or corners as one exact sum, wherever the units are: visits, survival, effects."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from dpfda.noise import GaussianNoise
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Integers
-from dpfda.numerics.errors import DpfdaError
+from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.errors import DpfdaError, RefusedMechanismError
+from dpfda.privacy.certificates import Certificate
 from dpfda.publication import read_ledger
 from dpfda.publication.shares import SharedLaw, Sharing
-from dpfda.publication.tables import ShareTable, TablePlan
+from dpfda.publication.tables import CORNER_EXPONENT, TablePlan
 from dpfda.releases.base import Release
 from dpfda.releases.shares import NoisyShares
 from dpfda.spine.arguments import Labels, Records
@@ -30,7 +32,7 @@ class PooledTable(PooledSum, Generic[Made]):
     ----------
     settings : Settings
     plan : TablePlan
-        Of a `ShareTable`; its cells are the same for all holders.
+        Its cells are the same for all holders.
     rule : dict
     counted : callable
         From records, labels of their units and what else is said of each to the sums of shares, as
@@ -44,11 +46,9 @@ class PooledTable(PooledSum, Generic[Made]):
     largest = UNIT
 
     @property
-    def table(self) -> ShareTable:
+    def table(self) -> Any:
         """Public side of the noise."""
-        table = self.plan.table
-        assert isinstance(table, ShareTable)  # noqa: S101
-        return table
+        return self.plan.table
 
     @property
     def numbers(self) -> int:  # type: ignore[override]
@@ -80,4 +80,52 @@ class PooledTable(PooledSum, Generic[Made]):
         self, total: IntegerSum, law: SharedLaw, size: int | None, ledger: object
     ) -> Made:
         noisy, certificate = self.sharing.opened(total, law, read_ledger(ledger))
+        return self._assembled(noisy, law, size, certificate)
+
+    def _assembled(
+        self, noisy: tuple[int, ...], law: SharedLaw, size: int | None, certificate: Certificate
+    ) -> Made:
         return self.plan.assemble(NoisyShares(noisy, law, size), certificate)
+
+
+@dataclass(frozen=True, eq=False)
+class PooledCorners(PooledTable[Made]):
+    """A table of corners as a sum: with Gaussian noise, which may be in shares, all of it at once.
+
+    One unit moves all rows together by at most the length by which it could move one alone
+    (`dpfda.publication.tables`), so that the law of a row, drawn for each, is one law on that length.
+    """
+
+    largest = 1 << CORNER_EXPONENT
+
+    @property
+    def numbers(self) -> int:  # type: ignore[override]
+        return int(self.table.rows * self.table.columns)
+
+    def publish(self, total: IntegerSum, ledger: object = None) -> Made:
+        return self._of(total.count_with_noise(0, 1)).publish(total, read_ledger(ledger))
+
+    def _assembled(
+        self, noisy: tuple[int, ...], law: SharedLaw, size: int | None, certificate: Certificate
+    ) -> Made:
+        row = replace(law, scales=law.scales[: self.table.columns])
+        made: Made = self._of(size).assemble(noisy, certificate, row)
+        return made
+
+    def _of(self, units: int | None) -> Any:
+        """The plan for who is in the sum, where their number is public."""
+        plan: Any = self.plan
+        return plan if plan.size is None else replace(plan, size=units)
+
+    @property
+    def stated_grid(self) -> tuple[Floats, tuple[float, float]]:
+        plan: Any = self.plan
+        return plan.grid, plan.domain_range
+
+    @property
+    def sharing(self) -> Sharing:
+        law, charged, norm, width = self.table.calibrated
+        if not isinstance(law, GaussianNoise):
+            words, remedy = "be Gaussian, for noise in shares", "Use 'gaussian' with rho or delta."
+            raise RefusedMechanismError("noise", words, law.describe(), remedy)
+        return Sharing(self.plan, GaussianNoise(law.scales * self.table.rows), norm, width, charged)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Self
@@ -13,7 +13,7 @@ import scipy
 from dpfda.bases.ordinary import Outlook
 from dpfda.mean.comparison.estimator import PrivateComparison
 from dpfda.mean.comparison.forms import ANY, DESCRIBED, DEVIATION, FINE, LEVEL, LOOKS, Forms, quantiles
-from dpfda.mean.comparison.plan import divided
+from dpfda.mean.comparison.plan import PooledComparison, divided
 from dpfda.mean.comparison.tested_release import ReleasedTest
 from dpfda.mechanisms.cells import Cells
 from dpfda.mechanisms.protocol import Design, Problem
@@ -29,11 +29,12 @@ from dpfda.privacy.guarantees import Guarantee
 from dpfda.privacy.words import number
 from dpfda.publication import NAMED, MeanPlan, Paying, PlanOfMeans, Prepared, recomputed, stamp
 from dpfda.publication.integers import publish_integers, statistic_noise
+from dpfda.publication.shares import Sharing
 from dpfda.releases.shares import NoisyShares
 from dpfda.spine.arguments import Bounds, Columns, Labels, Number, Payer, Place, Protected, Records
 from dpfda.spine.choices import check_choices
 from dpfda.spine.curves import POINTS
-from dpfda.spine.estimator import Estimator
+from dpfda.spine.estimator import Estimator, read_ledger
 from dpfda.spine.settings import Reading, Settings
 
 POWER = 0.8
@@ -170,6 +171,12 @@ class PrivateEqualityTest(Estimator):
             If a public parameter is unusable, as in `fit`.
         """
         return self._plan(self._sums(self.settings).plan(n, columns).parts)
+
+    def pooled(self, n: int, columns: Columns = POINTS) -> PooledTest:
+        """The sums of all groups as several holders make them; see `PooledSum`."""
+        sums = self._sums(self.settings).pooled(n, columns)
+        self._plan(sums.plan.parts).certified()
+        return PooledTest(sums.one, sums.plan, sums.keys, self._plan)
 
     def _plan(self, parts: Mapping[str, MeanPlan]) -> TestPlan:
         sizes = tuple(int(part.size or 0) for part in parts.values())
@@ -363,6 +370,36 @@ class TestPlan(PlanOfMeans):
     @property
     def noise_words(self) -> str:
         return f"statistic: {self.tuning['noise']}"
+
+
+@dataclass(frozen=True, eq=False)
+class PooledTest(PooledComparison):
+    """Sums of disjoint groups of which one statistic is released, and no curves.
+
+    Parameters
+    ----------
+    tested : callable
+        From plans of the groups to that of the test.
+    """
+
+    tested: Callable[[Mapping[str, MeanPlan]], TestPlan]
+
+    stated_basis = None
+
+    @property
+    def stated_grid(self) -> tuple[Floats, tuple[float, float]]:
+        basis = self.plan.one.basis
+        return basis.grid_points, basis.domain_range
+
+    @property
+    def sharing(self) -> Sharing:
+        words = "be drawn by the coordinator for a test, whose statistic is taken of exact sums"
+        raise ParameterError("noise", words, "'shared'")
+
+    def publish(self, total: IntegerSum, ledger: object = None) -> ReleasedTest:  # type: ignore[override]
+        parts = dict(zip(self.plan.parts, self.prepared(total), strict=True))
+        plan = self.tested({name: part.plan for name, part in parts.items()})
+        return publish_test(parts, plan, read_ledger(ledger))
 
 
 def publish_test(

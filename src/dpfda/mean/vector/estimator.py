@@ -11,6 +11,7 @@ import numpy as np
 from dpfda.mean.estimator import PrivateMean
 from dpfda.mean.two_looks import TwoLooks
 from dpfda.mean.vector.plan import VectorPlan, publish_vector
+from dpfda.mean.vector.pooled import PooledVector
 from dpfda.mean.vector.release import ReleasedVector
 from dpfda.mean.vector.together import equal_share
 from dpfda.numerics.aggregate import IntegerSum
@@ -176,6 +177,14 @@ class PrivateVectorMean(Estimator):
         shares = dict(zip(names, made, strict=True))
         _check_domain(shares)
         return VectorPlan(shares, self.asked())
+
+    def pooled(self, n: int, columns: Columns = POINTS) -> PooledVector:
+        """The sum as several holders make it, of a stated number of channels; see `PooledSum`."""
+        return PooledVector(self.settings, self.plan(n, columns), self._parts)
+
+    def _parts(self, X: object) -> list[Any]:
+        names = self._planned_channels(None)
+        return [*_channels(X, names).values()]
 
     def prepare(
         self, X: Records, groups: Labels = None
