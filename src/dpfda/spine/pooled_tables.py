@@ -103,19 +103,22 @@ class PooledCorners(PooledTable[Made]):
         return int(self.table.rows * self.table.columns)
 
     def publish(self, total: IntegerSum, ledger: object = None) -> Made:
-        return self._of(total.count_with_noise(0, 1)).publish(total, read_ledger(ledger))
+        plan: Any = self.plan
+        if plan.size is not None:
+            # A private number is not looked at: a liar could have it refused from some value on.
+            plan = replace(plan, size=total.count_with_noise(0, 1))
+        made: Made = plan.publish(total, read_ledger(ledger))
+        return made
 
     def _assembled(
         self, noisy: tuple[int, ...], law: SharedLaw, size: int | None, certificate: Certificate
     ) -> Made:
-        row = replace(law, scales=law.scales[: self.table.columns])
-        made: Made = self._of(size).assemble(noisy, certificate, row)
-        return made
-
-    def _of(self, units: int | None) -> Any:
-        """The plan for who is in the sum, where their number is public."""
         plan: Any = self.plan
-        return plan if plan.size is None else replace(plan, size=units)
+        row = replace(law, scales=law.scales[: self.table.columns])
+        # Of who is in the sum, where their number is public and all count.
+        plan = plan if plan.size is None else replace(plan, size=size)
+        made: Made = plan.assemble(noisy, certificate, row)
+        return made
 
     @property
     def stated_grid(self) -> tuple[Floats, tuple[float, float]]:

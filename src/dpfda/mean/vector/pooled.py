@@ -149,6 +149,8 @@ class PooledVector(PooledSum):
     def publish_shared(
         self, total: IntegerSum, law: SharedLaw, size: Any, ledger: object
     ) -> ReleasedVector:
+        # A public number to divide by, where that of units is private.
+        size = self.plan.size if size is None else size
         noisy, certificate = self.sharing.opened(total, law, read_ledger(ledger))
         # Each channel sees some of the noise that was drawn for all.
         certificate, start = replace(certificate, stages=(ALL,)), 0
