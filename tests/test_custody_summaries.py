@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from dpfda import (
     PrivacyUnit,
@@ -14,6 +15,7 @@ from dpfda import (
     load,
 )
 from dpfda.errors import CustodyError, ParameterError, RefusedMechanismError
+from dpfda.front.app import app
 from dpfda.mean.comparison.equality_test import publish_test
 from dpfda.noise import KNormNoise
 from dpfda.noise.shared import SharedGaussianNoise
@@ -267,3 +269,38 @@ def test_shares_without_a_law_are_refused():
     parts = [part(agreement, k, curves(n), y=explained(n)) for k, n in rows]
     release = merge(agreement, parts, lead)
     assert release.certificate.achieved == statements(agreement)[0]
+
+
+WAYS = {
+    "survival": ("--epsilon 1 --domain 0 100 --cause 2 --censored 1", "--time end --event how"),
+    "fpca": ("--rho 1 --mechanism gaussian --noise shared --bounds 0 1 --center bound --points 4", ""),
+    "test": ("--epsilon 1 --bounds 0 1 --points 4 --by sex:f,m", "--by sex"),
+    "effects": ("--epsilon 1 --bounds 0 1 --points 4 --covariate sex:f,m --covariate age:20:80", ""),
+}
+
+
+@pytest.mark.parametrize("verb", WAYS)
+def test_the_command_goes_all_the_way(verb, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asked, said = (each.split() for each in WAYS[verb])
+
+    def run(*arguments):
+        result = CliRunner().invoke(app, arguments)
+        assert result.exit_code == 0, result.output
+
+    run("keys", "registry")
+    for name in ("north", "south"):
+        run("keys", name, "--units", "8")
+        rows = [f"{name}{i},{i * 9},{1 + i % 2},{'fm'[i // 4]},{20 + i},.1,.4,.{i},.3" for i in range(8)]
+        text = "\n".join(["ID,end,how,sex,age,v1,v2,v3,v4", *rows]) + "\n"
+        (tmp_path / f"{name}.csv").write_text(text)
+    cards = ("north.card", "south.card", "--keys", "registry.keys", "--unit", "person")
+    run("agree", verb, *cards, *asked, "--out", "agreed.json")
+    fingerprint = Agreement.load("agreed.json").fingerprint
+    said += [] if verb == "survival" else ["--columns", "v*"]
+    for name in ("north", "south"):
+        own = ("--keys", f"{name}.keys", "--fingerprint", fingerprint, "--out", f"{name}.part")
+        run("part", f"{name}.csv", "--agreement", "agreed.json", "--groups", "ID", *own, *said)
+    merging = ("--agreement", "agreed.json", "--keys", "registry.keys", "--out", "release.json")
+    run("merge", "north.part", "south.part", *merging)
+    assert load("release.json").unit == "person"

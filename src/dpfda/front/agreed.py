@@ -50,7 +50,8 @@ def pooled(estimator: Estimator, n: int, columns: Columns | None = None) -> Pool
 
     Parameters
     ----------
-    estimator : PrivateMean, PrivateDensity, PrivateCovariance or PrivateComparison
+    estimator : Estimator
+        One of `SUMMARIES`.
     n : int
         Number of units of all holders; where that is private, a number to expect.
     columns : int or array (m,), optional

@@ -73,9 +73,9 @@ def agree(
 
     Parameters
     ----------
-    estimator : PrivateMean, PrivateDensity, PrivateCovariance, PrivateComparison or PrivateSurvival
-        What is to be released; curves seen at a few times each with missing="pooled". Under replace-one
-        neighbours the number of units is that of the cards.
+    estimator : Estimator
+        What is to be released, one of `dpfda.front.agreed.SUMMARIES`; curves seen at a few times with
+        missing="pooled". Under replace-one neighbours the number of units is that of the cards.
     custodians : sequence of Card
         With the number of units, under replace-one neighbours.
     coordinator : Keys
@@ -83,8 +83,8 @@ def agree(
     columns : int or array (m,), optional
         Grid of curves, where the estimator's domain has none: number of points, or the points.
     noise : {"central", "shared"}
-        Drawn by the coordinator; or, of a density, or of means with public numbers of units, a share by
-        every custodian before it masks its sum: the coordinator never sees a total without noise.
+        Drawn by the coordinator; or, for all but tests, a share by every custodian before it masks its
+        sum: the coordinator never sees a total without noise.
     colluding : int
         Of shared noise, or where custodians may vanish: how many custodians may tell the coordinator all
         they know. The shares of the others, `Agreement.honest` of them, have the guarantee alone; the

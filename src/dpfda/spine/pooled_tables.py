@@ -52,7 +52,7 @@ class PooledTable(PooledSum, Generic[Made]):
 
     @property
     def numbers(self) -> int:  # type: ignore[override]
-        return self.table.cells
+        return int(self.table.cells)
 
     def read(self, X: Records, y: Labels = None) -> Rows:
         raise DpfdaError("Shares are counted from records and labels together: see total.")

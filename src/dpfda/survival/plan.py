@@ -19,7 +19,7 @@ from dpfda.releases.shares import NoisyShares
 from dpfda.spine.choices import sizes_for, stated_size
 from dpfda.spine.settings import Settings, read_labels
 from dpfda.survival.ordinary import ordinary_follow_ups
-from dpfda.survival.release import BOUND, ReleasedSurvival
+from dpfda.survival.release import BOUND, ReleasedSurvival, halves
 
 # Half the cells grow with the root of persons over noise: with more persons what cells leave out soon
 # outweighs the noise. The factor is that of the data sets on the page on survival.
@@ -119,9 +119,12 @@ def survival_plan(
 
     def table_of(made: LifeCells) -> ShareTable:
         words = {"summary": "survival curve", "bound": BOUND, "basis": made.describe()}
-        tuning = {"name": "life table", "cells": made.count}
+        tuning: dict[str, object] = {"name": "life table", "cells": made.count}
+        if made.late:
+            # Of a unit's shares ends get half at most, and beginnings the other.
+            tuning["halves"] = "ends and beginnings"
         return ShareTable(
-            made.size, guarantee, settings.unit.relation, unit, size, noise, words=words, tuning=tuning
+            made.size, guarantee, settings.unit.relation, unit, size, noise, words, tuning, halves(made)
         )
 
     made = LifeCells.of(domain, FEWEST if cells is None else cells, **named)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import check_points, frozen
 from dpfda.bases.lifetimes import LifeCells
+from dpfda.noise.shares import UNIT
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, label, probability
@@ -44,6 +45,15 @@ JUMPS, BENDS, ORDERS = 1.3, 0.5, 0.3
 STATED: tuple[Of, ...] = ("sample", "noise", "population")
 # What holds every unit in bounds.
 BOUND = "one follow-up a unit"
+
+
+def halves(cells: LifeCells) -> tuple[int, ...]:
+    """How much of a unit ends get at most, and beginnings where they are counted.
+
+    A unit of k follow-ups has 2 k points then, of 2^20 / 2 k each, rounded down together with others in
+    their cell: k ends have 2^19 at most, and k beginnings (`dpfda.noise.shares`: parts).
+    """
+    return (UNIT // cells.parts,) * cells.parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +123,7 @@ class ReleasedSurvival(Valued):
     @cached_property
     def noise(self) -> CellNoise:
         """Noise on each of `counts`."""
-        laplace = self.shares.noise.law != "gaussian"
+        laplace = not self.shares.noise.law.endswith("gaussian")
         return CellNoise(self.shares.deviation * self.cells.parts, laplace)
 
     @cached_property
@@ -350,7 +360,9 @@ class ReleasedSurvival(Valued):
         return {"description": BOUND}
 
     def _added_noise(self) -> list[AddedNoise]:
-        return self.shares._added_noise(self.neighbours)
+        # Tables of before were not told in halves, and had noise for the whole of a unit in one.
+        told = "halves" in self.certificate.mechanism
+        return self.shares._added_noise(self.neighbours, halves(self.cells) if told else ())
 
     # Tables, pictures and words.
 

@@ -48,10 +48,10 @@ class FollowUps(Reader["TableColumns"]):
         )  # fmt: skip
 
     def settings(self, given: Given) -> dict[str, object]:
-        words = {"domain": given.x_label or given.time}
+        words = given.x_label or given.time
         return {
             "domain_range": ends(given),
-            "labels": words,
+            "labels": {"domain": words} if words else None,
             "causes": given.causes or None,
             "censored": given.censored or None,
             "levels": None if given.by is None else read_labels(given.by, "--by")[1],

@@ -12,10 +12,14 @@ from dpfda.command.declared import REQUIRED, Given, Option
 from dpfda.command.functions import Group, Verb
 from dpfda.command.publishing import Publication
 from dpfda.command.running import say
+from dpfda.covariance import fpca_verb as fpca
 from dpfda.covariance import verb as covariance
 from dpfda.density import verb as density
+from dpfda.effects import verb as effects
 from dpfda.mean import verb as mean
+from dpfda.mean.comparison import test_verb as test
 from dpfda.mean.comparison import verb as compare
+from dpfda.survival import verb as survival
 
 if TYPE_CHECKING:
     from dpfda.spine.estimator import Estimator
@@ -57,6 +61,11 @@ LEFT_OUT = {
     "ledger", "dataset", "out", "csv", "plot", "as_json", "components", "difference_plot",
     "survey_weights",
 }  # fmt: skip
+CURVES = "--bounds 0 1 --points 93"
+CALLED = {
+    "compare": "comparison", "fpca": "release of principal components", "test": "test of equality",
+    "effects": "regression of curves", "survival": "survival curve",
+}  # fmt: skip
 NOT_GIVEN = {"decimal": ".", "multiplier": 1}
 
 
@@ -86,7 +95,7 @@ def agree_on(
         f"dpfda agree {name} north.card south.card --keys registry.keys --epsilon 1 {bound} "
         "--unit person --out agreed.json"
     )
-    what = "comparison" if name == "compare" else name
+    what = CALLED.get(name, name)
     words = f"Sign the public parameters of a {what} of several custodians. No data are read."
     return Verb(name, words, options, partial(_sign, publication), (example,))
 
@@ -121,18 +130,17 @@ VERB = Group(
     (
         agree_on(
             mean.VERB,
-            "--bounds 0 1 --points 93",
+            CURVES,
             ("columns",),
             (POINTS, NOISE, WEIGHTS),
         ),
         agree_on(density.VERB, "--column age:0:105", (), (NOISE,)),
-        agree_on(covariance.VERB, "--bounds 0 1 --points 93", ("columns",), (POINTS, NOISE)),
-        agree_on(
-            compare.VERB,
-            "--bounds 0 1 --points 93 --by arm:case,control",
-            ("columns",),
-            (POINTS, NOISE),
-        ),
+        agree_on(covariance.VERB, CURVES, ("columns",), (POINTS, NOISE)),
+        agree_on(fpca.VERB, "--bounds 0 1 --center bound --points 93", ("columns",), (POINTS, NOISE)),
+        agree_on(compare.VERB, f"{CURVES} --by arm:case,control", ("columns",), (POINTS, NOISE)),
+        agree_on(test.VERB, f"{CURVES} --by arm:case,control", ("columns",), (POINTS,)),
+        agree_on(effects.VERB, f"{CURVES} --covariate age:20:80", ("columns",), (POINTS, NOISE)),
+        agree_on(survival.VERB, "--domain 0 1000", ("time", "event", "start", "by"), (NOISE,)),
     ),
     panel=o.CUSTODIANS,
 )

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpfda.command import options as o
 from dpfda.command.functions import Verb
 from dpfda.command.reading import as_stated, located
 from dpfda.command.running import say
 from dpfda.numerics.errors import CustodyError, ParameterError
+
+if TYPE_CHECKING:
+    from dpfda.records.columns import TableColumns
+    from dpfda.records.csv_tables import Stated
+    from dpfda.records.files import TableCurves
+
+    Read = tuple[TableColumns | TableCurves, Any, Any]
+
+# What is read as columns, and what must be said of it.
+POINTS = {
+    "density": "name the columns of the points, with commas",
+    "survival": "name the column with the end of each follow-up",
+}
 
 
 def add_up(
@@ -25,6 +39,7 @@ def add_up(
     id: str | None = None,
     time: str | None = None,
     value: str | None = None,
+    event: str | None = None,
     decimal: str = ".",
     na: list[str] | None = None,
     dates: str | None = None,
@@ -51,7 +66,11 @@ def add_up(
         Fingerprint of the agreement, as you have compared it with all other custodians. Who could put
         another agreement in its place could read your part.
     by : COLUMN
-        Of a comparison: the column with the group of each record, among those that were agreed.
+        Of a comparison or a test: the column with each record's group, of those agreed.
+    time : COLUMN
+        Of observations: the column of times. Of survival: the end of each follow-up.
+    event : COLUMN
+        Of survival: the column that says how each follow-up ended, in the codes that were agreed.
     out : NAME.part
         Your part, for the coordinator.
     """
@@ -60,8 +79,7 @@ def add_up(
     from dpfda.front import custodians
     from dpfda.privacy.ledger import named_once
     from dpfda.publication.custody import Agreement, Keys
-    from dpfda.records.columns import TableColumns, read_columns
-    from dpfda.records.files import TableCurves, read_curves
+    from dpfda.records.files import read_curves
 
     agreed = Agreement.load(agreement)
     if file is None:
@@ -77,7 +95,7 @@ def add_up(
             "put another agreement in its place: ask the other custodians, not the coordinator."
         )
     name = agreed.summary["name"]
-    if (by is None) is (name == "comparison"):
+    if (by is None) is (name in ("comparison", "test")):
         words = "name the column with the groups" if by is None else "be left out"
         raise ParameterError("--by", f"{words} of a {name}", "none" if by is None else repr(by))
     check_outputs({"--out": out}, {"FILE": file, "--keys": keys}, overwrite)
@@ -86,24 +104,17 @@ def add_up(
     account = opened_account(ledger, dataset) if charged else None
     payer = None if account is None else account.payer()
     secret = Keys.load(keys)
-    reading = custodians.estimator_of(agreed).settings.reading
-    labels: Any = None
-    with as_stated(file, decimal, na, reading.invalid) as stated:
-        if name == "density":
-            if columns is None:
-                words = "name the columns of the points, with commas"
-                raise ParameterError("--columns", words, "none")
-            points = [("columns", column) for column in columns.split(",")]
-            unit = [] if groups is None else [("groups", groups)]
-            table: TableColumns | TableCurves = read_columns(file, points, unit, stated)
+    estimator = custodians.estimator_of(agreed)
+    named = {"columns": columns, "time": time, "event": event, "groups": groups, "by": by}
+    with as_stated(file, decimal, na, estimator.settings.reading.invalid) as stated:
+        if name in POINTS:
+            table, data, labels = _columns(file, name, named, stated)
         else:
             read = partial(
                 read_curves, file, columns=columns, id=id, time=time, value=value, decimal=decimal,
                 na=stated.notation.na, dates=dates, invalid=stated.invalid, progress=stated.progress,
             )  # fmt: skip
-            table = read(groups=groups)
-            labels = None if by is None else read(groups=by).groups
-    data = table.data if isinstance(table, TableCurves) else table.numbers
+            table, data, labels = _curves(read, estimator, groups, by)
     with located(table):
         made = custodians.part(agreed, secret, data, table.groups, labels, payer)
     made.save(out, overwrite)
@@ -111,6 +122,40 @@ def add_up(
     if agreed.may_vanish:
         rest = f"{keys} can do one thing more: keep it, for dpfda answer"
     say(f"{out}, for {agreed.coordinator.name}, who can read nothing in it alone; {rest}")
+
+
+def _columns(file: Path, name: str, named: Mapping[str, str | None], stated: Stated) -> Read:
+    """Points or follow-ups, and how the latter ended."""
+    from dpfda.records.columns import read_columns
+
+    use = "columns" if name == "density" else "time"
+    if not named[use]:
+        raise ParameterError(f"--{use}", POINTS[name], "none")
+    numbers = [(use, column) for column in (named[use] or "").split(",")]
+    beside = [(use, column) for use in ("groups", "event") if (column := named[use])]
+    table = read_columns(file, numbers, beside, stated)
+    data = table.numbers if name == "density" else table.numbers[:, 0]
+    return table, data, table.labels.get("event")
+
+
+def _curves(
+    read: Callable[..., TableCurves], estimator: Any, groups: str | None, by: str | None
+) -> Read:
+    """Curves, and the group or the covariates of each."""
+    from dpfda.spine.covariates import stated_covariates
+
+    if by is not None:
+        return (table := read(groups=groups)), table.data, read(groups=by).groups
+    known = getattr(estimator, "covariates", None)
+    if known is None:
+        return (table := read(groups=groups)), table.data, None
+    numbers, labels = (
+        [each.name for each in stated_covariates(known) if (each.bounds is None) is apart]
+        for apart in (False, True)
+    )
+    uses = ([("covariates", name) for name in names] for names in (numbers, labels))
+    table = read(groups=groups, **dict(zip(("numbers", "labels"), uses, strict=True)))
+    return table, table.data, dict(zip([*numbers, *labels], table.beside, strict=True))
 
 
 VERB = Verb.of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -22,7 +22,6 @@ from dpfda.noise import GaussianNoise
 from dpfda.noise.differences import sizes_of
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Integers
-from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import DpfdaError, ParameterError, RefusedMechanismError
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import MeanPlan, Prepared, read_ledger
@@ -100,23 +99,24 @@ class PooledVector(PooledSum):
         parts = zip(self.ones, self.parted(X), strict=True)
         return _joined([one.total(own, groups) for one, own in parts])
 
-    def _totals(self, total: IntegerSum, plan: VectorPlan) -> Json:
-        """What gets noise, of each channel."""
-        found, start = {}, 0
-        for one, (name, part) in zip(self.ones, plan.parts.items(), strict=True):
+    def _sums(self, total: IntegerSum) -> Iterator[tuple[str, Summation, IntegerSum]]:
+        """The sum of each channel."""
+        start = 0
+        for name, one in zip(self.plan.shares, self.ones, strict=True):
             places = scipy.sparse.eye_array(one.numbers, self.numbers, k=start, dtype=np.int64)
-            own, start = total.through(places), start + one.numbers
-            if plan.neighbours is Neighbours.ADD_REMOVE:
-                found[name] = one.summation.prepared(own, part).total
-            else:
-                found[name] = finished(one.summation, own, partial(_answering, part)).total
-        return found
+            yield name, one.summation, total.through(places)
+            start += one.numbers
 
     def publish(self, total: IntegerSum, ledger: object = None) -> ReleasedVector:
-        plan = self.plan
+        plan, sums = self.plan, self._sums(total)
         if plan.neighbours is Neighbours.REPLACE_ONE:
             plan = plan.remade(plan.whole, total.count_with_noise(0, 1))
-        return publish_vector(Prepared(plan, self._totals(total, plan)), read_ledger(ledger))
+            # Held to the rule by which they were added up.
+            made = {k: finished(own, each, partial(_planned, plan.parts[k])) for k, own, each in sums}
+        else:
+            made = {k: own.prepared(each, plan.parts[k]) for k, own, each in sums}
+        totals = {name: prepared.total for name, prepared in made.items()}
+        return publish_vector(Prepared(plan, totals), read_ledger(ledger))
 
     @cached_property
     def _designs(self) -> dict[str, Design]:
@@ -132,17 +132,20 @@ class PooledVector(PooledSum):
                 raise RefusedMechanismError("mechanism", words, design.mechanism, remedy)
             own, widths = design.noise.scales, [*sizes_of(design.components, norm, width)]
             if norm != "box":
-                longest = max(
-                    range(len(own)), key=lambda j, own=own, widths=widths: Fraction(widths[j], own[j])
-                )
+                ratios = [Fraction(side, scale) for side, scale in zip(widths, own, strict=True)]
+                longest = ratios.index(max(ratios))
                 widths = [side * (j == longest) for j, side in enumerate(widths)]
             scales += own
             sides += widths
         return Sharing(plan, GaussianNoise(tuple(scales)), "box", tuple(sides), plan.whole)
 
     def measured(self, total: IntegerSum) -> IntegerSum:
-        sums = zip(self._totals(total, self.plan).values(), self._designs.values(), strict=True)
-        leading = [own.with_noise([0] * design.components) for own, design in sums]
+        leading = [
+            own.prepared(each, self.plan.parts[name]).total.with_noise(
+                [0] * self._designs[name].components
+            )
+            for name, own, each in self._sums(total)
+        ]
         numbers = [number for each in leading for number in each]
         return IntegerSum(len(numbers)).add_totals(numbers, total.count_with_noise(0, 1))
 
@@ -167,7 +170,7 @@ class PooledVector(PooledSum):
         return ReleasedVector(released, certificate)
 
 
-def _answering(plan: MeanPlan, units: int) -> MeanPlan:
+def _planned(plan: MeanPlan, units: int) -> MeanPlan:
     """The plan that was made for so many units."""
     return plan
 
