@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpfda.bounds import Bound, BoxBound, Ellipsoid
-from dpfda.noise import AnyNorm, EllipticalNoise, Width, achieved_guarantee
+from dpfda.noise import AnyNorm, EllipticalNoise, GaussianNoise, Width, achieved_guarantee
 from dpfda.noise.shared import SharedGaussianNoise, SharedSymmetricNoise
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.composition import estimated_profile, loss_of
+from dpfda.privacy.composition import estimated_profile, gaussian_delta, loss_of
+from dpfda.privacy.composition.rounding import root_at_least
 from dpfda.privacy.guarantees import (
     ApproximateDP,
     Guarantee,
@@ -167,6 +168,29 @@ def checked_promise(
     if not shared and not _at_most(_comparable(stated, least[0]), least[0]):
         raise ValueError("more is said to be achieved than the noise gives")
     return certificate
+
+
+def check_one_draw(certificate: Certificate, noises: Sequence[AddedNoise]) -> None:
+    """Refuse normal noise of several parts that gives more than all of them are said to have together.
+
+    Where one draw paid for all, a unit is in all at once: squares of the lengths by which it moves each
+    add up (`dpfda.mean.vector.together`).
+
+    Raises ValueError.
+    """
+    normal = [each for each in noises if isinstance(each.noise, GaussianNoise | SharedGaussianNoise)]
+    if ALL not in certificate.stages or not normal:
+        return
+    stated, unit = certificate.achieved, ZeroConcentratedDP(Fraction(1))
+    lost: Guarantee = added([each._exactly(unit) for each in normal])
+    if isinstance(stated, ApproximateDP) and isinstance(lost, ZeroConcentratedDP):
+        mu = root_at_least(2 * lost.rho)
+        far = mu > FARTHEST * (1 + stated.epsilon)
+        lost = ApproximateDP(
+            stated.epsilon, _below_one(1.0) if far else gaussian_delta(stated.epsilon, mu)
+        )
+    if not _at_most(lost, stated):
+        raise ValueError("less is said to be achieved than the noise of all parts gives")
 
 
 def given(

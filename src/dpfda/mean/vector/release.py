@@ -18,6 +18,7 @@ from dpfda.releases.bands import Asked, Band, check_level
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.facts import BandFact, Claim, Stated
 from dpfda.releases.function import OfMeans, ReleasedFunction
+from dpfda.releases.promise import check_one_draw
 from dpfda.views import Curve
 
 
@@ -66,6 +67,12 @@ class ReleasedVector(OfMeans):
         charges = {charge for mean in means for charge in mean.certificate.charges}
         if charges != set(self.certificate.charges):
             raise ParameterError("channels", "be released together, at one charge", "others")
+
+    def _checked(self) -> None:
+        """Refuse a file whose channels lose more together than is said of all."""
+        check_one_draw(
+            self.certificate, [each for mean in self.means.values() for each in mean._added_noise()]
+        )
 
     @property
     def about(self) -> Mapping[str, object]:
