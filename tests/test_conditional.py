@@ -44,7 +44,7 @@ def simulated(
 def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bands of fewer draws: how exact they are is not what is checked here."""
     monkeypatch.setattr("dpfda.density.cell_errors.DRAWS", 1000)
-    monkeypatch.setattr("dpfda.density.conditional_release.DRAWN", 300)
+    monkeypatch.setattr("dpfda.density.conditional_release.DRAWS", 300)
 
 
 @pytest.fixture(scope="module")

@@ -253,8 +253,8 @@ class TestManyCells:
         # A quarter as many as where earlier files end, and bands of few draws: they hold what is
         # drawn inside them however wide they are.
         monkeypatch.setitem(MANY, 2, 2**16)
-        monkeypatch.setattr(sample_band, "DRAWN", 40)
-        monkeypatch.setattr(conditional_release, "DRAWN", 100)
+        monkeypatch.setattr(sample_band, "DRAWS", 40)
+        monkeypatch.setattr(conditional_release, "DRAWS", 100)
         points = np.random.default_rng(11).beta(2, 5, (20_000, 2))
         density = PrivateDensity(4.0, domain=((0, 1), (0, 1)), cells=(320, 256), noise="laplace")
         release = density.fit(points).release_

@@ -90,7 +90,7 @@ def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     for module in drawing:
         monkeypatch.setattr(f"dpfda.{module}.DRAWS", 400)
-    monkeypatch.setattr("dpfda.density.sample_band.DRAWN", 100)
+    monkeypatch.setattr("dpfda.density.sample_band.DRAWS", 100)
 
 
 @cache

@@ -28,7 +28,7 @@ from dpfda.releases.bands import Asked, Band
 TAKEN = 0.5
 TINY = 1e-9
 # Points along the variable at which that variance is averaged; simulated functions of a band.
-AVERAGED, DRAWN = 64, 1000
+AVERAGED, DRAWS = 64, 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,15 +181,10 @@ class ReleasedConditionalDensity(ReleasedDensity):
         of f does that a share `level` of it stays below. That is approximate; measured coverage is in
         the docs on densities. It is about the privacy noise alone, not smoothing or sampling.
         """
-        where, lines = at[:, 0], self._along(self.raw.coefficients)
-        generator = np.random.Generator(np.random.Philox(key=4))
-        own = self.node_values
+        where, lines, own = at[:, 0], self._along(self.raw.coefficients), self.node_values
         a, b = self.domain_range[0]
         nodes = a + (b - a) * _middles(own.size)
-        without = np.empty((*lines.shape, DRAWN))
-        for draw, moved in enumerate(self._moved(generator)):
-            without[..., draw] = lines - moved
-        others, middle = self._before(without).T, self._before(lines)
+        (others, shares), middle = self._without_noise, self._before(lines)
         errors = np.array([np.interp(where, nodes, other) for other in self._made(others) - own])
         before = np.array([np.interp(where, nodes, other - middle) for other in others])
         if asked.simultaneous:
@@ -200,19 +195,29 @@ class ReleasedConditionalDensity(ReleasedDensity):
         else:
             width = np.quantile(np.abs(errors), asked.level, axis=0, method="higher")
         share, (_, least) = float(lines[0, 0]), self._reliable
-        larger = float(np.std(without[0, 0])) * max(1.0, float(scipy.special.ndtri(asked.level)))
+        larger = float(np.std(shares)) * max(1.0, float(scipy.special.ndtri(asked.level)))
         width = width * (max(share, least) / max(share - larger, least))
         values = np.asarray(self(where))
         return Band(
             where, np.maximum(values - width, 0.0), values + width, asked.level, asked.simultaneous
         )
 
+    @cached_property
+    def _without_noise(self) -> tuple[Floats, Floats]:
+        """Without simulated noise: the density before the last step (DRAWS, nodes), and f (DRAWS,)."""
+        lines = self._along(self.raw.coefficients)
+        generator = np.random.Generator(np.random.Philox(key=4))
+        without = np.empty((*lines.shape, DRAWS))
+        for draw, moved in enumerate(self._moved(generator)):
+            without[..., draw] = lines - moved
+        return frozen(self._before(without).T), frozen(without[0, 0])
+
     def _moved(self, generator: np.random.Generator) -> Iterator[Floats]:
         """What simulated noise in the counts does to `_along`; in many cells, its sums over blocks."""
         raw, step = self.raw, share_step(self.raw)
         if not is_fine(raw.cells):
             linear = raw.smoother.coefficients(raw.cells.shares)
-            for _ in range(DRAWN):
+            for _ in range(DRAWS):
                 noise = raw.noise.simulate(generator, 1)[0].reshape(raw.cells.shape) * step
                 yield self._along(raw.smoother.coefficients(raw.cells.shares + noise) - linear)
             return
@@ -221,7 +226,7 @@ class ReleasedConditionalDensity(ReleasedDensity):
         first = np.zeros_like(self._waves)
         first[0] = 1.0
         moved = block_lines(raw.smoother, self.axis, np.stack([self._waves, first]), blocks)
-        for _ in range(DRAWN):
+        for _ in range(DRAWS):
             sums = block_noise(raw.noise, generator, 1, math.prod(shape), math.prod(blocks))
             yield moved(sums.reshape(shape) * step)
 

@@ -14,7 +14,7 @@ from dpfda.numerics.arrays import Cells, Floats
 PROPER = ("nearest", "adaptive", "peaks")
 MUCH_BELOW = 1 / 16
 # Simulated functions.
-DRAWN = 1000
+DRAWS = 1000
 
 
 def probabilities(values: Floats, proper: str) -> tuple[Floats, bool]:
@@ -53,7 +53,7 @@ def levelled_band(
     ((a, b),) = raw.domain_range
     middles = a + (b - a) * (np.arange(values.size) + 0.5) / values.size
     generator = np.random.Generator(np.random.Philox(key=3))
-    errors = simulated_errors(raw, middles[:, None], generator, DRAWN) * ((b - a) / values.size)
+    errors = simulated_errors(raw, middles[:, None], generator, DRAWS) * ((b - a) / values.size)
     made = np.array([monotone_probabilities(values - error) for error in errors])
     return _reached(errors, made, level, simultaneous)
 
@@ -62,7 +62,7 @@ def _levelled_finely(
     raw: ReleasedHistogram, values: Floats, level: float, simultaneous: bool
 ) -> tuple[Floats, Floats]:
     """The same for very many cells, in single precision and by transforms."""
-    errors = node_errors(raw, DRAWN, values.size) * np.float32(raw.cells.volume / values.size)
+    errors = node_errors(raw, DRAWS, values.size) * np.float32(raw.cells.volume / values.size)
     made = np.empty_like(errors)
     for row, error in zip(made, errors, strict=True):
         row[:] = monotone_probabilities(values - error)

@@ -24,7 +24,7 @@ CROWDED, CELLS, WIDER = 0.7, 8, 2.0
 # Cells are told to stand out if so many differ from both cells beside them by so many deviations.
 COMB, FAR = 3, 4.0
 # Simulated errors, fewer where each takes long.
-DRAWN, FEWEST, WORK = 500, 100, 10**8
+DRAWS, FEWEST, WORK = 500, 100, 10**8
 
 
 def sample_widths(raw: ReleasedHistogram, nodes: Floats, positions: Floats, asked: Asked) -> Floats:
@@ -58,7 +58,7 @@ def _reach(
 ) -> Floats:
     """How far simulated errors (q,) on the unit box reach."""
     generator = np.random.Generator(np.random.Philox(key=5))
-    draws = min(DRAWN, max(FEWEST, WORK // max(math.prod(smoother.modes), math.prod(shape))))
+    draws = min(DRAWS, max(FEWEST, WORK // max(math.prod(smoother.modes), math.prod(shape))))
     blocks = smoother.errors(generator, draws, privacy, size)
     drawn = [between(each, positions) for errors in blocks for each in synthesise(errors, shape)]
     none = np.zeros(positions.shape[1])
