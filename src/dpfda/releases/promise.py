@@ -186,7 +186,9 @@ def check_one_draw(certificate: Certificate, noises: Sequence[AddedNoise]) -> No
     if isinstance(stated, ApproximateDP) and isinstance(lost, ZeroConcentratedDP):
         mu = root_at_least(2 * lost.rho)
         far = mu > FARTHEST * (1 + stated.epsilon)
-        lost = ApproximateDP(stated.epsilon, _below_one(1.0) if far else gaussian_delta(stated.epsilon, mu))
+        lost = ApproximateDP(
+            stated.epsilon, _below_one(1.0) if far else gaussian_delta(stated.epsilon, mu)
+        )
     if not _at_most(lost, stated):
         raise ValueError("less is said to be achieved than the noise of all parts gives")
 
