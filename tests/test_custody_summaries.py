@@ -256,6 +256,16 @@ def test_shares_have_the_noise_of_their_law_and_are_saved(summary, tmp_path):
     assert again.certificate.achieved == release.certificate.achieved
 
 
+def test_channels_are_divided_by_a_public_number_where_units_are_private():
+    unit = PrivacyUnit("person", "add-remove", 30)
+    for rules in ({}, {"noise": "shared", "colluding": 1}):
+        own, lead = [Keys.make(name) for name in NAMES], Keys.make("registry")
+        estimator = vector(rho=1, mechanism="gaussian", unit=unit)
+        agreement = agree(estimator, [keys.card for keys in own], lead, POINTS, **rules)
+        parts = [part(agreement, k, curves(n, 2)) for k, n in zip(own, SIZES, strict=True)]
+        assert merge(agreement, parts, lead)["y"].count == 30
+
+
 def test_shares_without_a_law_are_refused():
     for estimator in (vector(epsilon=1), effects(epsilon=1)):
         with pytest.raises(RefusedMechanismError, match="be Gaussian"):
@@ -263,11 +273,13 @@ def test_shares_without_a_law_are_refused():
     with pytest.raises(ParameterError, match="weights must be left out"):
         started(vector(mechanism="gaussian", rho=1), noise="shared", weights={"east": "1/2"})
     private = effects(rho=1, noise="gaussian", unit=PrivacyUnit("person", "add-remove", 30))
-    own, lead = [Keys.make(name) for name in NAMES], Keys.make("registry")
-    agreement = agree(private, [keys.card for keys in own], lead, POINTS, noise="shared", colluding=1)
-    rows = zip(own, SIZES, strict=True)
-    parts = [part(agreement, k, curves(n), y=explained(n)) for k, n in rows]
-    release = merge(agreement, parts, lead)
+    for rules in ({}, {"noise": "shared", "colluding": 1}):
+        own, lead = [Keys.make(name) for name in NAMES], Keys.make("registry")
+        agreement = agree(private, [keys.card for keys in own], lead, POINTS, **rules)
+        rows = zip(own, SIZES, strict=True)
+        parts = [part(agreement, k, curves(n), y=explained(n)) for k, n in rows]
+        release = merge(agreement, parts, lead)
+        assert release.public_units is None
     assert release.certificate.achieved == statements(agreement)[0]
 
 

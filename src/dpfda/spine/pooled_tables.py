@@ -12,6 +12,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import DpfdaError, RefusedMechanismError
 from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import read_ledger
 from dpfda.publication.shares import SharedLaw, Sharing
 from dpfda.publication.tables import CORNER_EXPONENT, TablePlan
@@ -103,22 +104,23 @@ class PooledCorners(PooledTable[Made]):
         return int(self.table.rows * self.table.columns)
 
     def publish(self, total: IntegerSum, ledger: object = None) -> Made:
-        plan: Any = self.plan
-        if plan.size is not None:
-            # A private number is not looked at: a liar could have it refused from some value on.
-            plan = replace(plan, size=total.count_with_noise(0, 1))
+        # A private number of units is not looked at.
+        public = self.plan.neighbours is Neighbours.REPLACE_ONE
+        plan = self._of(total.count_with_noise(0, 1) if public else None)
         made: Made = plan.publish(total, read_ledger(ledger))
         return made
 
     def _assembled(
         self, noisy: tuple[int, ...], law: SharedLaw, size: int | None, certificate: Certificate
     ) -> Made:
-        plan: Any = self.plan
         row = replace(law, scales=law.scales[: self.table.columns])
-        # Of who is in the sum, where their number is public and all count.
-        plan = plan if plan.size is None else replace(plan, size=size)
-        made: Made = plan.assemble(noisy, certificate, row)
+        made: Made = self._of(size).assemble(noisy, certificate, row)
         return made
+
+    def _of(self, units: int | None) -> Any:
+        """The plan for who is in the sum, where their number is public."""
+        plan: Any = self.plan
+        return plan if plan.size is None else replace(plan, size=units)
 
     @property
     def stated_grid(self) -> tuple[Floats, tuple[float, float]]:

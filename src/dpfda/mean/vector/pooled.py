@@ -152,9 +152,8 @@ class PooledVector(PooledSum):
     def publish_shared(
         self, total: IntegerSum, law: SharedLaw, size: Any, ledger: object
     ) -> ReleasedVector:
-        # A public number to divide by, where that of units is private.
-        size = self.plan.size if size is None else size
         noisy, certificate = self.sharing.opened(total, law, read_ledger(ledger))
+        units = int(size or self.plan.size or 0)
         # Each channel sees some of the noise that was drawn for all.
         certificate, start = replace(certificate, stages=(ALL,)), 0
         released: dict[str, Any] = {}
@@ -165,7 +164,7 @@ class PooledVector(PooledSum):
             # Its noise alone gives less than all together.
             plan = replace(self.plan.parts[name], guarantee=self.plan.whole)
             released[name] = released_mean(
-                plan.around(size, made, float(size), certificate), made, noisy[own]
+                plan.around(units, made, float(units), certificate), made, noisy[own]
             )
         return ReleasedVector(released, certificate)
 
