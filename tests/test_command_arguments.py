@@ -67,6 +67,17 @@ LINES: dict[str, tuple[str, ...]] = {
         "a.card", "b.card", "--keys", "c.keys", "--points", "8", "--by", "arm:a,b",
         *BOUNDED, *SPENT,
     ),
+    "agree effects": (
+        "a.card", "b.card", "--keys", "c.keys", "--points", "8", "--covariate", "x:0:1", *BOUNDED, *SPENT,
+    ),
+    "agree fpca": (
+        "a.card", "b.card", "--keys", "c.keys", "--points", "8", "--radius", "0.5", "--center", "0",
+        *SPENT,
+    ),
+    "agree survival": ("a.card", "b.card", "--keys", "c.keys", "--domain", "0", "10", *SPENT),
+    "agree test": (
+        "a.card", "b.card", "--keys", "c.keys", "--points", "8", "--by", "arm:a,b", *BOUNDED, *SPENT,
+    ),
     "part": ("--agreement", "agreed.json"),
     "roll": ("d.part", "e.part", "--agreement", "fewer.json", "--keys", "g.keys", "--out", "roll.json"),
     "answer": ("called.json", "--agreement", "fewer.json", "--keys", "f.keys", "--out", "f.answer"),
