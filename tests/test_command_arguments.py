@@ -68,7 +68,8 @@ LINES: dict[str, tuple[str, ...]] = {
         *BOUNDED, *SPENT,
     ),
     "agree effects": (
-        "a.card", "b.card", "--keys", "c.keys", "--points", "8", "--covariate", "x:0:1", *BOUNDED, *SPENT,
+        "a.card", "b.card", "--keys", "c.keys", "--points", "8", "--covariate", "x:0:1",
+        *BOUNDED, *SPENT,
     ),
     "agree fpca": (
         "a.card", "b.card", "--keys", "c.keys", "--points", "8", "--radius", "0.5", "--center", "0",

@@ -312,7 +312,13 @@ def test_the_command_goes_all_the_way(verb, tmp_path, monkeypatch):
     said += [] if verb == "survival" else ["--columns", "v*"]
     for name in ("north", "south"):
         own = ("--keys", f"{name}.keys", "--fingerprint", fingerprint, "--out", f"{name}.part")
-        run("part", f"{name}.csv", "--agreement", "agreed.json", "--groups", "ID", *own, *said)
+        asked = ("part", f"{name}.csv", "--agreement", "agreed.json", "--groups", "ID", *own)
+        if verb == "survival":
+            two = CliRunner().invoke(app, [*asked, *said, "--time", "end,age"])
+            assert two.exit_code != 0
+            assert "end,age" in two.output
+            assert not (tmp_path / f"{name}.part").exists()
+        run(*asked, *said)
     merging = ("--agreement", "agreed.json", "--keys", "registry.keys", "--out", "release.json")
     run("merge", "north.part", "south.part", *merging)
     assert load("release.json").unit == "person"

@@ -129,9 +129,10 @@ def _columns(file: Path, name: str, named: Mapping[str, str | None], stated: Sta
     from dpfda.records.columns import read_columns
 
     use = "columns" if name == "density" else "time"
-    if not named[use]:
+    if not (found := named[use]):
         raise ParameterError(f"--{use}", POINTS[name], "none")
-    numbers = [(use, column) for column in (named[use] or "").split(",")]
+    # Of survival one column: what is beyond it would be left out in silence.
+    numbers = [(use, column) for column in (found.split(",") if name == "density" else [found])]
     beside = [(use, column) for use in ("groups", "event") if (column := named[use])]
     table = read_columns(file, numbers, beside, stated)
     data = table.numbers if name == "density" else table.numbers[:, 0]
