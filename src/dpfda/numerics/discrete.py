@@ -24,6 +24,9 @@ from dpfda.numerics.exactness import (
     uniform_ball,
 )
 
+# Bits of a deviation near which integers are drawn.
+ROUGHLY = 3
+
 
 def floors(numerators: Sequence[int], denominators: Sequence[int]) -> list[int]:
     """Floors of independent exponential variables times rationals: geometric numbers."""
@@ -104,10 +107,16 @@ def gamma_gaussians(squares: Sequence[Fraction], least: Fraction, shape: Fractio
         return [_decided(partial(left, number)) for number in range(len(places))]
 
     known = lru_cache(maxsize=4)(variances)
-    with precision(INITIAL_BITS + GUARD_BITS):
-        # Any scale draws the same law; near the deviation most numbers are taken.
-        roots = [variance.sqrt().mid().floor().unique_fmpz() for variance in known(INITIAL_BITS)]
-    return _rejected([int(root or 0) + 1 for root in roots], taken)
+    # Any scale draws the same law. Near the deviation most numbers are taken, and far from it hardly
+    # any, so as many bits are drawn as tell it roughly.
+    bits, roots = INITIAL_BITS, list[int]()
+    while not roots:
+        with precision(bits + GUARD_BITS):
+            found = [variance.sqrt() for variance in known(bits)]
+            if all(root.is_finite() and root.rel_accuracy_bits() >= ROUGHLY for root in found):
+                roots = [int(root.mid().floor().unique_fmpz() or 0) + 1 for root in found]
+        bits *= 2
+    return _rejected(roots, taken)
 
 
 def _gamma(shape: Fraction) -> Callable[[int], arb]:

@@ -33,9 +33,8 @@ PlacedBits = Callable[[Places, int], Sequence[int]]
 WORD = 64
 # So many integers at a time stay in a processor's cache; even, so that pairs stay together.
 AT_ONCE = 2**14
-# Fewer values are drawn faster in ball arithmetic alone: scales of releases are about 2^62, of which
-# floats determine none.
-FEWEST_IN_FLOATS = 128
+# Fewer values are drawn faster in ball arithmetic alone.
+FEWEST_IN_FLOATS = 16
 # Where fewer of the first values than this are determined, the others are left to more precision.
 WORTHWHILE = 1 / 8
 
