@@ -378,7 +378,7 @@ OWN: dict[str, dict[str, Any]] = {
     "quantiles.interval": {"share": 0.5},
     "score curves": {"threshold": 0.4, "thresholds": [0.2, 0.4], "scores": [0.2, 0.4]},
     "several values": {"name": "x"}, "estimator of several values": {"X": {"x": CURVES, "y": CURVES}},
-    "estimator of several values.plan": {"channels": 2},
+    "estimator of several values.plan": {"channels": ("x", "y")},
     **{
         f"plan of several values.{name}": {"error": 0.05}
         for name in ("between", "least_n", "least_epsilon")
@@ -427,7 +427,8 @@ def objects() -> dict[str, Any]:
     components = PrivateFPCA(
         1.0, n_components=1, center=Center(0.0, radius=0.5), mechanism=MatrixNoise(functions=3)
     ).fit(CURVES)
-    several = PrivateVectorMean(1.0, bounds=(-1, 1)).fit({"x": CURVES, "y": CURVES[::-1]})
+    several = PrivateVectorMean(1.0, bounds=(-1, 1), channels=("x", "y"))
+    several.fit({"x": CURVES, "y": CURVES[::-1]})
     density = PrivateDensity(1.0, domain=(0, 1), cells=6).fit(POINTS)
     plane = PrivateDensity(1.0, domain=[(0, 1), (0, 1)], cells=3).fit(INPUTS)
     quantiles = PrivateQuantiles(1.0, levels=[0.1, 0.5], domain=(0, 1)).fit(POINTS)
