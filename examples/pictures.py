@@ -65,7 +65,7 @@ def ages(**settings: float) -> tuple[Domain, np.ndarray]:
 
 def density(random: np.random.Generator) -> None:
     """The density of ages."""
-    domain, years = ages()
+    domain, years = ages(step=1)
     PrivateDensity(1, domain=domain, unit="person").fit(years).release_.plot()
 
 
