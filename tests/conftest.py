@@ -79,14 +79,6 @@ def few_draws(drawing: list[ModuleType], monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.fixture
-def fewest_draws(drawing: list[ModuleType], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bands of a hundred draws, where a test asks only that there are bands."""
-    for module in drawing:
-        for name in ("DRAWS", "FEWEST_DRAWS"):
-            monkeypatch.setattr(module, name, min(100, getattr(module, name, 100)), raising=False)
-
-
-@pytest.fixture
 def few_trials(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plans that simulate fewer releases, for what does not depend on how exact they are."""
     kinds()

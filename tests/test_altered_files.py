@@ -17,7 +17,7 @@ from dpfda.errors import StorageError
 TOLD = 2
 # Of the changes of an entry so many are tried, drawn from a fixed seed; a run of all tries every one.
 TRIED = [pytest.param(2, id="two"), pytest.param(None, id="all", marks=pytest.mark.thorough)]
-pytestmark = pytest.mark.usefixtures("fewest_draws")
+pytestmark = pytest.mark.usefixtures("few_draws")
 
 
 STATED = ("guarantee", "achieved_guarantee", "costs")

@@ -45,7 +45,7 @@ from sample_releases import KINDS
 from test_file_format import SCHEMA
 
 pytestmark = [
-    pytest.mark.usefixtures("fewest_draws"),
+    pytest.mark.usefixtures("few_draws"),
     pytest.mark.filterwarnings("ignore::dpfda.errors.RepeatedReleaseWarning"),
     pytest.mark.filterwarnings("ignore::dpfda.errors.FittedStepWarning"),
 ]
