@@ -235,7 +235,7 @@ class TestBand:
         assert lower_limit(hits, 4000, 1e-6) < 0.8 < upper_limit(hits, 4000, 1e-6)
         assert band.points.tolist() == raw.cells.edges[0][1:].tolist()
 
-    @pytest.mark.usefixtures("fewest_draws")
+    @pytest.mark.usefixtures("few_draws")
     def test_bands_of_boxes(self, square, cube) -> None:
         for release in (square, cube):
             band = release.band(0.9, points=[[0.5] * release.dimensions])

@@ -19,7 +19,7 @@ from test_golden import FILES
 
 SCHEMA = json.loads((files("dpfda.releases") / "schema.json").read_text(encoding="utf-8"))
 VALID = Draft202012Validator(SCHEMA)
-pytestmark = pytest.mark.usefixtures("fewest_draws")
+pytestmark = pytest.mark.usefixtures("few_draws")
 Written = dict[str, Any]
 
 
