@@ -266,11 +266,11 @@ def test_a_second_look_gains_where_curves_stay_near_their_mean() -> None:
     times = np.linspace(0, 1, 24)
     near = 5 * np.sin(4 * times) + np.linspace(-0.1, 0.1, 60)[:, None] * np.cos(3 * times)
     curves = atlas.CurveSet("near their mean", "made up", "none", near, -10.0, 10.0)
-    rows = two_looks.run([curves], 3, (80_000,))
+    rows = two_looks.run([curves], 9, (80_000,))
     assert [row["half"] for row in rows] == ["told"]
     # Records within a hundredth of the range of their mean, and the line misses far less than that.
-    # Found .18 to .23 as a rule, and .32 once.
-    assert rows[0]["radius"] < 0.5
+    # A draw finds .18 or .25; one that finds .5 does not move the mean of nine above .3.
+    assert rows[0]["radius"] < 0.3
     assert rows[0]["ratio"] < 0.9
     assert f"| told | 80,000 | {rows[0]['ratio']:.3f} |" in two_looks.table(rows)
 

@@ -211,10 +211,11 @@ def test_the_bounds_hold_nearly_all_and_the_error_is_that_of_good_bounds(release
     truth = curves.mean(axis=0)
 
     def error(bounds):
-        made = [mean(epsilon=2.0, bounds=bounds).fit(curves).release_(GRID) for _ in range(12)]
+        made = [mean(epsilon=2.0, bounds=bounds).fit(curves).release_(GRID) for _ in range(40)]
         return math.sqrt(np.mean((np.array(made) - truth) ** 2))
 
-    # From bounds 160 times too wide to 1.6 of those that hold all curves and no more.
+    # From bounds 160 times too wide to 1.6 of those that hold all curves and no more: 1.22 on average,
+    # and above 1.6 in one of ten thousand comparisons of 40 draws.
     assert error(Search(0, 1000)) < 1.6 * error((37.0, 43.0))
 
 

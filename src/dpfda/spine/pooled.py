@@ -160,7 +160,7 @@ def one_sum(estimator: Any, road: str) -> OneSum:
         If it is none, or its class has a `fit` of its own that this road would not hear.
     """
     if not hasattr(estimator, road):
-        words = "be a PrivateMean, a PrivateDensity, a PrivateCovariance or a PrivateComparison"
+        words = "be of a summary that is one sum of its units' integers, as a PrivateMean is"
         raise ParameterError("estimator", words, shown(estimator))
     estimator.check_road(road)
     made: OneSum = estimator
