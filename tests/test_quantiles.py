@@ -20,6 +20,7 @@ from dpfda.density.quantiles_design import (
     DENOMINATOR,
     PART_BITS,
     QuantileLaw,
+    dense_bound,
     rank_bound,
     spreads,
 )
@@ -225,8 +226,24 @@ def test_quantiles_are_near_those_of_the_data_and_as_far_as_the_plan_says() -> N
     assert np.all(np.abs(np.log(found / planned)) < 0.75)
     assert abs(np.log(np.mean(np.square(found / planned)))) / 2 < 0.38
     assert made.plan(400).error == pytest.approx(planned.max())
+    farthest = np.max(np.abs(shares), axis=1)
     bound = float(rank_bound(made.plan(400).law, 0.95)) / 400
-    assert np.mean(np.max(np.abs(shares), axis=1) <= bound) > 0.85
+    assert np.mean(farthest <= bound) > 0.85
+    # Where units lie densely .95 are nearer, up to half a unit; at half of it about .6 are.
+    dense = dense_bound(made.plan(400).law, 400, 0.95)
+    assert dense < bound / 5
+    assert np.mean(farthest <= dense + 1 / 800) > 0.83
+    assert np.mean(farthest <= dense / 2) < 0.9
+
+
+def test_a_bound_for_dense_units_is_that_of_the_worst_case_where_an_empty_end_is_near() -> None:
+    made = PrivateQuantiles(1.0, levels=(0.1, 0.25, 0.5, 0.75, 0.9), domain=(0, 1e5))
+    near, far = (made.fit(1 + np.linspace(0, 9, n)).release_ for n in (300, 3000))
+    assert near.dense_bound() == near.rank_bound()
+    assert far.dense_bound() == dense_bound(far.law, 3000, 0.95) < far.rank_bound() / 5
+    assert "where they lie densely" not in near.view().lines[0].band
+    assert "where they lie densely" in far.view().lines[0].band
+    assert f"none there is off by more than {far.dense_bound():.3g}" in " ".join(far.describe().split())
 
 
 def test_repeated_values_are_found_where_the_step_is_known() -> None:
@@ -332,7 +349,7 @@ def test_a_release_answers_for_its_levels_alone() -> None:
         release(0.2)
     assert release.rank_bound(0.5) < release.rank_bound(0.99) < 1
     assert release.table().columns["value"].tolist() == release.values.tolist()
-    (line,), far = release.view(0.9).lines, release.rank_bound(0.9)
+    (line,), far = release.view(0.9).lines, release.dense_bound(0.9)
     assert line.points.tolist() == release.values.tolist()
     np.testing.assert_allclose(line.upper, np.minimum(np.array(release.levels) + far, 1))
     np.testing.assert_allclose(line.lower, np.maximum(np.array(release.levels) - far, 0))
@@ -342,7 +359,9 @@ def test_a_release_answers_for_its_levels_alone() -> None:
 def test_what_the_number_of_units_is_private_for_says_none() -> None:
     made = PrivateQuantiles(1.0, domain=(0, 1), neighbours="add-remove", unit="person")
     release = made.fit(np.linspace(0, 1, 347)).release_
-    assert release.public_size is release.spreads is release.rank_bound() is None
+    assert (
+        release.public_size is release.spreads is release.rank_bound() is release.dense_bound() is None
+    )
     assert release.view().lines[0].lower is None
     written = json.dumps({**release.to_json(), "release_id": ""})
     # Among the numbers of the file, none of which is the median.

@@ -46,7 +46,8 @@ epsilon, and rho = epsilon^2 / 8 (Cesar & Rogers 2021). L is so large that 2^-L 
 at most 2^-40.
 
 Nothing is said of how far a quantile's value is off: that depends on where the others are. Its share is
-off by about 8^(1/2) / (n epsilon) for one level; `spreads` has those of several.
+off by about 8^(1/2) / (n epsilon) for one level; `spreads` has those of several, `dense_bound` how far
+all are off at most, with a probability. Both hold where units lie densely, `rank_bound` always.
 """
 
 from __future__ import annotations
@@ -203,18 +204,53 @@ def spreads(law: QuantileLaw, units: int) -> Floats:
     Where units lie densely and evenly, e_1, .., e_m are a walk whose steps have Laplace laws of scale
     1 / c, given that it ends at zero.
     """
-    count = len(law.levels)
+    at, laws = _walk(len(law.levels))
+    return np.sqrt(laws @ at**2) / _steps(law, units)
+
+
+def dense_bound(law: QuantileLaw, units: int, level: float) -> float:
+    """By how much the shares below all quantiles are off with a probability, where `spreads` are known.
+
+    The chances that one of them is farther off add up to at most one minus the probability.
+    """
+    at, laws = _walk(len(law.levels))
+    far = np.abs(at)
+    order = np.argsort(-far, kind="stable")
+    beyond = np.cumsum(laws.sum(axis=0)[order])
+    return float(far[order][np.searchsorted(beyond, 1 - level)]) / _steps(law, units)
+
+
+def ends_are_far(law: QuantileLaw, units: int, numbers: tuple[int, ...], level: float) -> bool:
+    """Whether no quantile leaves the units for an empty end of the axis, as far as can be seen.
+
+    With K units before a level, the empty end has exp(-2 c K) of the weight of a place beside the
+    quantile, times the points of the axis over those from one unit to the next. That is read off the
+    two quantiles there; of one quantile nothing is known but that units are a public point apart.
+    """
+    levels, ends = np.array(law.levels) / DENOMINATOR, (0, -1)
+    apart = np.ones(2)
+    if levels.size > 1:
+        apart = np.maximum(1.0, (np.diff(numbers) / np.diff(levels) / units)[[*ends]])
+    outside = np.array([levels[0], 1 - levels[-1]])
+    costs = 2 * outside * _steps(law, units)
+    return bool(np.all(costs > np.log(law.points / apart) + math.log(2 / (1 - level))))
+
+
+def _walk(count: int) -> tuple[Floats, Floats]:
+    """Distances in steps of 1 / c, and laws (count, k) of the places of the walk that ends at zero."""
     at = np.arange(-REACH * STEPS, REACH * STEPS + 1) / STEPS
     step = np.exp(-np.abs(at))
     walks = [step / step.sum()]
     for _ in range(count - 1):
         longer = np.convolve(walks[-1], step, "same")
         walks.append(longer / longer.sum())
-    found = []
-    for i in range(count):
-        law_of = walks[i] * walks[count - 1 - i]
-        found.append(math.sqrt(float(np.sum(at**2 * law_of) / np.sum(law_of))))
-    return np.array(found) / (float(law.rate) * DENOMINATOR * UNIT * units)
+    laws = np.array([walks[i] * walks[count - 1 - i] for i in range(count)])
+    return at, laws / laws.sum(axis=1, keepdims=True)
+
+
+def _steps(law: QuantileLaw, units: int) -> float:
+    """All units in steps of 1 / c."""
+    return float(law.rate) * DENOMINATOR * UNIT * units
 
 
 def rank_bound(law: QuantileLaw, level: float) -> Fraction:

@@ -18,6 +18,8 @@ from dpfda.density.quantiles_design import (
     MOST_LEVELS,
     MOST_POINTS,
     QuantileLaw,
+    dense_bound,
+    ends_are_far,
     range_of,
     rank_bound,
     spreads,
@@ -163,6 +165,28 @@ class ReleasedQuantiles(Release):
         units = float(rank_bound(self.law, probability(level, "level")))
         return None if self.public_size is None else min(1.0, units / self.public_size)
 
+    def dense_bound(self, level: float = LEVEL) -> float | None:
+        """By how much the shares below all quantiles are off at most, where units lie densely.
+
+        That is where about as many lie on either side of a quantile, near it; beside a gap in the data
+        a share is off by more. `rank_bound` holds whatever the data are.
+
+        Parameters
+        ----------
+        level : float
+            Probability.
+
+        Returns
+        -------
+        float or None
+            None where the number of units is private. `rank_bound` where a quantile may well have left
+            the units for an empty end of the axis.
+        """
+        asked, units = probability(level, "level"), self.public_size
+        if units is None or not ends_are_far(self.law, units, self.numbers, asked):
+            return self.rank_bound(level)
+        return dense_bound(self.law, units, asked)
+
     def interval(self, share: float, level: float = LEVEL) -> tuple[float, float]:
         """Values between which these units' own quantile lies, read off others that were published.
 
@@ -234,11 +258,12 @@ class ReleasedQuantiles(Release):
         return {"value": (np.asarray(self(at[:, 0])), self.value_label)}
 
     def view(self, level: float | None = LEVEL) -> Curve:
-        shares, far = np.array(self.levels), None if level is None else self.rank_bound(level)
+        shares, far = np.array(self.levels), None if level is None else self.dense_bound(level)
         line = Line(self.values, shares, "released quantiles", stroke="dotted", marked=True)
         if level is not None and far is not None:
             low, high = np.maximum(shares - far, 0.0), np.minimum(shares + far, 1.0)
-            words = f"share of these {several(self.unit)} below, {100 * level:.4g}%"
+            dense = " where they lie densely," if far != self.rank_bound(level) else ""
+            words = f"share of these {several(self.unit)} below,{dense} {100 * level:.4g}%"
             line = replace(line, lower=low, upper=high, band=words)
         return Curve((line,), self.value_label, self._axis_label(0), self.title, self.subtitle)
 
@@ -261,11 +286,15 @@ class ReleasedQuantiles(Release):
             f"{several(self.unit)} lies. How far its share is off is known."
         ]
         if self.spreads is not None:
+            far, farthest = self.dense_bound(), self.rank_bound()
+            there = (
+                f" With a probability of {LEVEL:.0%} none there is off by more than {number(far or 1)}."
+            )
             accurate.append(
                 f"Where {several(self.unit)} lie densely, a share is typically off by "
-                f"{number(float(self.spreads.max()))} or less. With a probability of {LEVEL:.0%} "
-                f"none is off by more than {number(float(self.rank_bound(LEVEL) or 1))}, whatever "
-                "the data are."
+                f"{number(float(self.spreads.max()))} or less.{there if far != farthest else ''} With "
+                f"a probability of {LEVEL:.0%} none is off by more than {number(farthest or 1)}, "
+                "whatever the data are."
             )
             ends = {level: self.interval(level) for level in self.levels}
             known = [

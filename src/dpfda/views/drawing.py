@@ -265,6 +265,8 @@ def _(view: Curve, axis: Axes) -> None:
 
 def _write_legend(axis: Axes, columns: int) -> None:
     """What lines and bands are, where no line is covered: rather a part of a band."""
+    from matplotlib.collections import LineCollection
+
     if not axis.get_legend_handles_labels()[1]:
         return
     # The best place depends on the texts of the axis: they are measured as they will be drawn.
@@ -274,6 +276,8 @@ def _write_legend(axis: Axes, columns: int) -> None:
     for text in legend.get_texts():
         _write(text, *_balanced(text.get_text(), columns))
     paths = [line.get_transform().transform_path(line.get_path()) for line in axis.lines]
+    bars = [each for each in axis.collections if isinstance(each, LineCollection) and each.zorder > 1]
+    paths += [bar.get_transform().transform_path(path) for bar in bars for path in bar.get_paths()]
     # What a font lacks is warned of where it is drawn.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
