@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import llvmlite.binding
 from llvmlite import ir
 from llvmlite.ir import Value
 from numba.core import cgutils, types
@@ -18,28 +17,6 @@ Values = Sequence[Value]
 Instruction = tuple[Signature, Callable[[Any, ir.IRBuilder, Signature, Values], Value]]
 
 LANES = 32
-# Pointers had types before, and the name of the instruction that of its pointer.
-_FETCH = "llvm.prefetch.p0" if llvmlite.binding.llvm_version_info[0] > 15 else "llvm.prefetch.p0i8"
-
-
-def _fetch(context: object, array: Type, place: Type) -> Instruction:
-    """Have the processor bring an entry of a contiguous array near, while it does something else.
-
-    It changes nothing else, and no place, not even one outside, is an error to it.
-    """
-
-    def write(context: Any, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> Value:
-        kind, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        there = builder.bitcast(builder.gep(data, [arguments[1]]), kind)
-        form = ir.FunctionType(ir.VoidType(), [kind, number, number, number])
-        known = builder.module.globals
-        instruction = known[_FETCH] if _FETCH in known else ir.Function(builder.module, form, _FETCH)
-        # To be read, kept in all caches, and it is data.
-        builder.call(instruction, [there, number(0), number(3), number(1)])
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp), write
 
 
 def _lowest(context: object, word: Type) -> Instruction:
@@ -80,6 +57,5 @@ def _lane_sum(context: object, terms: Type) -> Instruction:
     return types.float64(terms), write
 
 
-fetch: Any = intrinsic(_fetch)
 lane_sum: Any = intrinsic(_lane_sum)
 lowest: Any = intrinsic(_lowest)

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from dpfda.numerics.arrays import Flags, Floats, Integers, Numbers
-from dpfda.numerics.numba_instructions import fetch, lane_sum, lowest
+from dpfda.numerics.numba_instructions import lane_sum, lowest
 from dpfda.numerics.numba_loops import (
     LARGEST,
     UNSIGNED,
@@ -22,8 +22,6 @@ from dpfda.numerics.numba_loops import (
 
 # Integers of one bit each, from the lowest on.
 BITS = np.left_shift(np.int64(1), np.arange(64))
-# How many records ahead of those that are read others are fetched.
-AHEAD = 4
 # Beyond these a row is first divided by a power of two; see `dpfda.records.curves.standardized`.
 LEAST_SQUARE, LARGEST_SQUARE = 2.0**-800, 2.0**800
 
@@ -190,23 +188,6 @@ def fill(records: Numbers, grid: Floats, rows: Floats, usable: Flags) -> int:
 
 
 @compiled
-def fill_others(records: Numbers, grid: Floats, rows: Floats, usable: Flags) -> int:
-    """Copy those records alone that are not usable, one after another, and fill their gaps.
-
-    Returns how many there are.
-    """
-    made = 0
-    for n in range(usable.size):
-        if not usable[n]:
-            record, row = records[n], rows[made]
-            for k in range(UNSIGNED(row.size)):
-                row[k] = np.float64(record[k])
-            fill_gaps(row, grid)
-            made += 1
-    return made
-
-
-@compiled
 def finite(records: Numbers, usable: Flags) -> int:
     """Mark records that are finite; returns the number of the others."""
     refused = 0
@@ -249,66 +230,3 @@ def average(
             if unit + made < sizes.size:
                 share = 1.0 / sizes[unit + made]
     return made
-
-
-@compiled
-def _first(row: Numbers, share: float, mean: Floats) -> None:
-    for k in range(UNSIGNED(mean.size)):
-        mean[k] = np.float64(row[k]) * share
-
-
-@compiled
-def _next(row: Numbers, share: float, mean: Floats) -> None:
-    for k in range(UNSIGNED(mean.size)):
-        mean[k] += np.float64(row[k]) * share
-
-
-@compiled
-def _limited(mean: Floats) -> None:
-    for k in range(UNSIGNED(mean.size)):
-        # Rounding can carry an average of the largest doubles to infinity.
-        mean[k] = max(min(mean[k], LARGEST), -LARGEST)
-
-
-@compiled
-def average_where_they_lie(
-    values: Numbers, order: Integers, starts: Integers, sizes: Integers, unusable: Flags, units: Floats
-) -> int:
-    """Averages of the usable records of units, read wherever they are in memory.
-
-    values: array (n, m). Records.
-    order: Their places, unit by unit; empty if they follow each other so.
-    starts, sizes: array (units + 1,) and (units,) of int. Where each unit starts in that order, and how
-        many of its records count.
-    unusable: array (n,) of bool. Records that are left out; those that are not finite are marked too.
-    units: array (units, m). Where the averages are put; NaN for units without a usable record.
-    Returns how many records were found not to be finite and had not been marked.
-    """
-    found, points, last = 0, values.shape[1], starts[-1] - 1
-    for unit in range(sizes.size):
-        mean, begun = units[unit], False
-        share = 1.0 / sizes[unit] if sizes[unit] else np.nan
-        for place in range(starts[unit], starts[unit + 1]):
-            row = values[place]
-            number = place
-            if order.size:
-                number = order[place]
-                row, ahead = values[number], values[order[min(place + AHEAD, last)]]
-                # Eight doubles are a line of the cache.
-                for k in range(0, points, 8):
-                    fetch(ahead, k)
-            if unusable[number]:
-                continue
-            if not is_finite(row):
-                unusable[number] = True
-                found += 1
-            elif begun:
-                _next(row, share, mean)
-            else:
-                _first(row, share, mean)
-                begun = True
-        if begun:
-            _limited(mean)
-        else:
-            mean[:] = np.nan
-    return found
