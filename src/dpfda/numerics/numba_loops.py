@@ -9,16 +9,20 @@ from typing import Any, ParamSpec, TypeVar
 
 import numba
 import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from dpfda.numerics.arrays import Floats, Numbers
-from dpfda.numerics.numba_instructions import LANES, lane_sum
 
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
 
 LARGEST = float(np.finfo(np.float64).max)
 UNSIGNED = np.uintp
+# Terms of a sum are added up in so many lanes.
+LANES = 32
 # Rows that are looked at twice, and stay in the processor's cache between.
 CHUNK = 64
 # Shifts from here on could overflow where the number itself would not.
@@ -42,6 +46,38 @@ compiled = _compile
 # Where the result does not depend on whether operations are fused, or on the order of a sum either.
 fusing = partial(_compile, fastmath={"contract"})
 in_any_order = partial(_compile, fastmath={"contract", "reassoc"})
+
+
+def _lane_sum(context: object, terms: types.Type) -> tuple[Any, Callable[..., ir.Value]]:
+    """The sum of doubles, as many as a multiple of 32, in an order that is the same on all machines.
+
+    Term k goes to lane k mod 32. Each lane of the first half then takes one of the second, again and
+    again. Written for vectors, so that lanes stay in registers.
+    """
+
+    def write(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        word, vector = array.nitems.type, ir.VectorType(ir.DoubleType(), LANES)
+        nothing = ir.Constant(vector, [0.0] * LANES)
+        total = cgutils.alloca_once_value(builder, nothing)  # type: ignore[no-untyped-call]
+        with cgutils.for_range(builder, builder.udiv(array.nitems, word(LANES))) as loop:
+            place = builder.gep(array.data, [builder.mul(loop.index, word(LANES))])
+            some = builder.load(builder.bitcast(place, vector.as_pointer()), align=8)
+            builder.store(builder.fadd(builder.load(total), some), total)
+        lanes, half = builder.load(total), LANES // 2
+        while half:
+            kind = ir.VectorType(ir.IntType(32), half)
+            first, second = (
+                builder.shuffle_vector(lanes, lanes, ir.Constant(kind, list(range(start, start + half))))
+                for start in (0, half)
+            )
+            lanes, half = builder.fadd(first, second), half // 2
+        return builder.extract_element(lanes, ir.IntType(32)(0))
+
+    return types.float64(terms), write
+
+
+lane_sum: Any = intrinsic(_lane_sum)
 
 
 @compiled
