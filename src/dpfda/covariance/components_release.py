@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases import Basis
+from dpfda.bases.grids import first_signs
 from dpfda.bounds.stated import bound_from_json
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import mapping, sequence
@@ -335,8 +336,5 @@ def with_signs(vectors: Floats, basis: Basis) -> Floats:
 
     The largest itself would not do: on a symmetric grid an odd function has two of opposite sign.
     """
-    values = basis.evaluate(basis.grid_points) @ vectors
-    sizes = np.abs(values)
-    first = np.argmax(sizes > sizes.max(axis=0) / 2, axis=0)
-    signs = np.sign(values[first, np.arange(values.shape[1])])
+    signs = first_signs(basis.evaluate(basis.grid_points) @ vectors)
     return np.asarray(vectors * np.where(signs == 0, 1.0, signs))

@@ -82,8 +82,21 @@ STEPS = range(24, 5, -1)
 LEAST = 64
 
 
+class _Drawn:
+    """The sum of all shares that are drawn."""
+
+    drawn: int
+
+    def share(self) -> list[int]:
+        """One exact draw of one party's share, from the operating system's entropy."""
+        raise NotImplementedError
+
+    def _all(self) -> list[int]:
+        return [sum(each) for each in zip(*(self.share() for _ in range(self.drawn)), strict=True)]
+
+
 @dataclass(frozen=True)
-class InShares(ScaledLaw):
+class InShares(_Drawn, ScaledLaw):
     """What both laws have in common.
 
     scales: Of the sum of so many shares as are honest, in grid units.
@@ -98,13 +111,6 @@ class InShares(ScaledLaw):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive("honest and drawn", (self.honest, self.drawn))
-
-    def share(self) -> list[int]:
-        """One exact draw of one party's share, from the operating system's entropy."""
-        raise NotImplementedError
-
-    def _all(self) -> list[int]:
-        return [sum(each) for each in zip(*(self.share() for _ in range(self.drawn)), strict=True)]
 
     def describe(self) -> str:
         return (
@@ -178,7 +184,7 @@ def _with_gap(
 
 
 @dataclass(frozen=True)
-class SymmetricShares(MatrixLaw):
+class SymmetricShares(_Drawn, MatrixLaw):
     """What noise in shares on symmetric matrices has in common; fields as in `InShares`."""
 
     honest: int
@@ -195,13 +201,6 @@ class SymmetricShares(MatrixLaw):
         """Of the scale, for the entries of the lower triangle: half of it off the diagonal."""
         places = zip(*np.tril_indices(self.size), strict=True)
         return [Fraction(self.scale**2, 1 if i == j else 2) for i, j in places]
-
-    def share(self) -> list[int]:
-        """One exact draw of one party's share, from the operating system's entropy."""
-        raise NotImplementedError
-
-    def _all(self) -> list[int]:
-        return [sum(each) for each in zip(*(self.share() for _ in range(self.drawn)), strict=True)]
 
     def describe(self) -> str:
         return (
