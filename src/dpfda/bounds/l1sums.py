@@ -214,16 +214,16 @@ def _in_threads(values: Cells, rule: L1Rule) -> Parts:
     ends = np.linspace(0, len(values), max(1, wanted) + 1).astype(np.int64).tolist()
     # The threads are ours: BLAS with threads of its own beside them is several times slower.
     with one_thread(), ThreadPoolExecutor(len(ends) - 1) as pool:
-        parts = list(pool.map(lambda part: _compiled(values, *part, rule), pairwise(ends)))
+        parts = list(pool.map(lambda part: _compiled(values, part, rule), pairwise(ends)))
     grid, projected, unusable, careful = zip(*parts, strict=True)
     return Parts(np.sum(grid, axis=0), np.sum(projected, axis=0), sum(unusable), np.concatenate(careful))
 
 
-def _compiled(values: Cells, first: int, last: int, rule: L1Rule) -> Parts:
+def _compiled(values: Cells, part: tuple[int, int], rule: L1Rule) -> Parts:
     """The same of some rows, as many at a time as stay in the processor's cache."""
     from dpfda.numerics import numba_l1
 
-    points, size = rule.matrix.shape
+    (first, last), (points, size) = part, rule.matrix.shape
     rows = max(64, compiled.NUMBERS_AT_ONCE // points)
     integers, coefficients = np.empty((rows, points)), np.empty((rows, size))
     exponents, near, careful = np.empty(rows, np.int64), np.empty(rows, bool), np.empty(rows, bool)

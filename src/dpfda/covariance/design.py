@@ -61,7 +61,7 @@ def symmetric_laws(
         If the mechanism cannot give the guarantee.
     """
     largest = min(LARGEST_SIZE, functions)
-    sizes = range(1, largest + 1)
+    sizes = [*range(1, largest + 1)]
     if components is not None:
         sizes = [whole(components, "functions", 1, largest)]
     known = symmetric_mechanisms()

@@ -23,22 +23,8 @@ ways and everywhere. A bound on a ratio stays under convolution: h shares differ
   zeta) + 2 K exp(-T^2 / 2), since sums of discrete Gaussians have the tail of a normal variable's
   generating function.
 
-**Laplace.** A share is the difference of two negative binomial numbers of shape 1/m and ratio
-exp(-1/b). m of them are one of probabilities proportional to exp(-|x| / b): the loss is sum_j |d_j| /
-b_j without a gap, and with h > m no more, since what is added is independent. With h < m nothing is
-stated.
-
-**K-norm.** The law of density proportional to exp(-|z|), |z|^2 = sum_j (z_j / a_j)^2, in K coordinates
-is normal with variances 2 a_j^2 G for a gamma variable G of shape (K + 1) / 2, and G divides. A share
-draws its own G of shape (K + 1) / (2 m), and discrete Gaussian integers of variances a_j^2 (t + 2 G), t
-such that these are at least w = `LEAST`. Given all G of h shares, their sum lies in each coordinate
-within eta = 5 (h - 1) exp(-f w) of one discrete Gaussian of the added variances, as above with v >=
-w / 2, and that within 3 exp(-2 f w) of a normal density at the integers, by Poisson summation of its
-constant. Both bounds are on logarithms, at all integers and for all G, so that they hold for the
-mixture: within kappa = K (eta + 3 exp(-2 f w)) the chances are f(x), the density of a normal
-variable of variances h t a_j^2, plus one of the law above, plus (h > m) what more of G gives. f(x) /
-f(x + d) <= exp |d|, as for the law above: what is added is independent. So the loss is |d| + 2 kappa,
-pure. With h < m the law without t is steeper near zero, and nothing is stated.
+**Laplace** and **K-norm** shares are divisible laws, and lose what the page on custodians says
+(docs/appendix/custodians.md).
 """
 
 from __future__ import annotations

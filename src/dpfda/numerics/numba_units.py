@@ -17,7 +17,6 @@ from dpfda.numerics.numba_loops import (
     is_finite,
     lane_sum,
     room_for_lanes,
-    square_lengths,
 )
 
 # Beyond these a row is first divided by a power of two; see `dpfda.records.curves.standardized`.
@@ -45,44 +44,17 @@ def fill_gaps(row: Floats, grid: Floats) -> None:
 
 
 @compiled
-def _means(records: Numbers, weights: Floats, whole: float, means: Floats, terms: Floats) -> None:
-    for i in range(records.shape[0]):
-        record = records[i]
-        for k in range(UNSIGNED(record.size)):
-            terms[k] = np.float64(record[k]) * weights[k]
-        means[i] = lane_sum(terms) / whole
-
-
-@compiled
-def _differences(records: Numbers, means: Floats, rows: Floats) -> None:
-    for i in range(records.shape[0]):
-        record, row, mean = records[i], rows[i], means[i]
-        for k in range(UNSIGNED(row.size)):
-            row[k] = np.float64(record[k]) - mean
-
-
-@compiled
-def _products(factors: Floats, rows: Floats) -> None:
-    for i in range(rows.shape[0]):
-        row, factor = rows[i], factors[i]
-        for k in range(UNSIGNED(row.size)):
-            row[k] *= factor
-
-
-@compiled
 def _center(
-    records: Numbers,
-    rows: Floats,
-    weights: Floats,
-    whole: float,
-    means: Floats,
-    squares: Floats,
-    terms: Floats,
-) -> None:
-    """Put records minus their means in rows, and the means and the squares of the rows' norms."""
-    _means(records, weights, whole, means, terms)
-    _differences(records, means, rows)
-    square_lengths(rows, weights, 1.0, squares, terms)
+    record: Numbers, row: Floats, weights: Floats, whole: float, terms: Floats
+) -> tuple[float, float]:
+    """Put a record minus its mean in a row; returns the mean and the square of the row's norm."""
+    for k in range(UNSIGNED(record.size)):
+        terms[k] = np.float64(record[k]) * weights[k]
+    mean = lane_sum(terms) / whole
+    for k in range(UNSIGNED(record.size)):
+        row[k] = np.float64(record[k]) - mean
+        terms[k] = row[k] * row[k] * weights[k]
+    return mean, lane_sum(terms)
 
 
 @compiled
@@ -98,29 +70,25 @@ def standardize(
     flat: Norms up to this, for a mean of one, are no shape.
     Returns the number of records that are not finite.
     """
-    terms, copy, refused = room_for_lanes(weights.size), np.empty((1, weights.size)), 0
-    means, squares = np.empty(rows.shape[0]), np.empty(rows.shape[0])
-    _center(records, rows, weights, whole, means, squares, terms)
+    terms, copy, refused = room_for_lanes(weights.size), np.empty(weights.size), 0
     for i in range(rows.shape[0]):
-        if not LEAST_SQUARE < squares[i] < LARGEST_SQUARE:
-            usable[i] = is_finite(records[i])
-            refused += int(not usable[i])
-            if not usable[i]:
-                squares[i] = np.nan
-                continue
+        record, row = records[i], rows[i]
+        mean, square = _center(record, row, weights, whole, terms)
+        usable[i] = LEAST_SQUARE < square < LARGEST_SQUARE or is_finite(record)
+        if usable[i] and not LEAST_SQUARE < square < LARGEST_SQUARE:
             largest = 0.0
             for k in range(weights.size):
-                largest = max(largest, abs(np.float64(records[i, k])))
+                largest = max(largest, abs(np.float64(record[k])))
             exponent = math.frexp(largest)[1]
             for k in range(weights.size):
-                copy[0, k] = math.ldexp(np.float64(records[i, k]), -exponent)
-            one = slice(i, i + 1)
-            _center(copy, rows[one], weights, whole, means[one], squares[one], terms)
-        norm = math.sqrt(squares[i])
-        usable[i] = norm > flat * abs(means[i])
-        squares[i] = 1.0 / norm if usable[i] else np.nan
-    # They are factors now.
-    _products(squares, rows)
+                copy[k] = math.ldexp(np.float64(record[k]), -exponent)
+            mean, square = _center(copy, row, weights, whole, terms)
+        refused += int(not usable[i])
+        norm = math.sqrt(square)
+        usable[i] = usable[i] and norm > flat * abs(mean)
+        factor = 1.0 / norm if usable[i] else np.nan
+        for k in range(UNSIGNED(row.size)):
+            row[k] *= factor
     return refused
 
 
