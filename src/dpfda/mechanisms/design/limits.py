@@ -1,10 +1,11 @@
 """What no mechanism can expect to fall below: lower bounds for the expected error under a prior.
 
-`least_error` is for mechanisms that protect in proportion: a move of the mean by h costs at most h / a of
-what the largest move a costs. `least_error_of_any` asks for nothing but the guarantee. Both are derived
-in docs/appendix/plans.md. For a prior that is a mixture of shapes and scales they are averaged, as if
-these were known. Noise whose law does not depend on the data has one information matrix for all; under
-pure privacy on the l2 ball `least_error` divides its trace once, and so holds for such noise alone.
+`least_error` is for mechanisms that protect in proportion: a move of the mean by h costs at most h / a
+of what the largest move a costs. `least_error_of_any` asks for nothing but the guarantee. Both are
+derived in docs/appendix/plans.md. For a prior that is a mixture of shapes and scales they are averaged,
+as if these were known. Noise whose law does not depend on the data has one information matrix for all;
+under pure privacy on the l2 ball `least_error` divides its trace once, and so holds for such noise
+alone.
 """
 
 from __future__ import annotations
