@@ -27,7 +27,7 @@ from dpfda.bounds import (
 from dpfda.bounds.ongrid import LARGEST_SQUARE
 from dpfda.errors import DataError, ParameterError
 from dpfda.mechanisms.laplace import Laplace
-from dpfda.numerics import compiled, compiled_l1
+from dpfda.numerics import compiled
 from dpfda.numerics.aggregate import IntegerSum, exact_product
 from dpfda.numerics.embedding import Rows
 from dpfda.numerics.gridsums import GridRule, grid_sum, integers
@@ -459,19 +459,6 @@ def test_rows_outside_the_l1_ball_lose_one_level_the_least_that_is_enough(row, r
     assert sum(map(abs, expected)) <= radius
 
 
-@pytest.mark.parametrize("points", [1, 2, 7, 8])
-def test_products_with_mirrored_columns_are_those_of_integers(points):
-    generator = np.random.default_rng(points)
-    public = generator.integers(-(2**20), 2**20, (points, 9)).astype(float)
-    public[:, 1::3] += public[::-1, 1::3]
-    public[:, 2::3] -= public[::-1, 2::3]
-    rows = generator.integers(-(2**20), 2**20, (5, points)).astype(float)
-    made, product = np.empty((5, 9)), compiled_l1.SymmetricProduct(public)
-    expected = rows @ public
-    product(rows.copy(), made)
-    assert np.array_equal(made, expected[:, product.order])
-
-
 def test_the_compiled_l1_road_refuses_with_the_place():
     records = np.zeros((70_000, 37), dtype=np.float32)
     records[69_000, 5] = np.inf
@@ -497,7 +484,7 @@ def test_a_memory_map_is_read_where_it_lies(tmp_path):
 
 def test_no_thread_is_without_a_row_however_long_the_rows_are(monkeypatch):
     monkeypatch.setattr(compiled.os, "sched_getaffinity", lambda _: range(8), raising=False)
-    monkeypatch.setattr(compiled_l1, "NUMBERS_A_THREAD", 16)
+    monkeypatch.setattr(compiled, "NUMBERS_A_THREAD", 16)
     rule = l1_rule(L1Ball(100.0), BASIS)
     for rows in (1, 2, 3):
         ones = np.ones((rows, 37))

@@ -12,14 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import (
-    check_domain,
-    check_grid,
     check_points,
     frozen,
     grid_from_json,
     grid_to_json,
     product_points,
-    quadrature_weights,
+    public_grid,
 )
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
@@ -133,10 +131,7 @@ class BernsteinBasis:
         >>> basis.evaluate([0.5])
         array([[0.25, 0.5 , 0.25]])
         """
-        grid = check_grid(grid_points)
-        domain = check_domain(domain_range, grid)
-        weights = quadrature_weights(quadrature, grid, domain)
-        return cls(grid, domain, weights, check_degree(degree))
+        return cls(*public_grid(grid_points, domain_range, quadrature), check_degree(degree))
 
     def with_prior(self, functions: Floats, variances: Floats) -> BernsteinBasis:
         """The basis, knowing how much of a public prior its polynomials leave out.

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfda.bases.grids import frozen
+from dpfda.bases.grids import first_signs, frozen
 from dpfda.bases.protocol import Basis
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import array_from_json, array_to_json, floats
@@ -58,9 +58,7 @@ class CentredBasis:
         left, sizes, right = np.linalg.svd(np.sqrt(weights)[:, None] * centred, full_matrices=False)
         rank = int(np.sum(sizes**2 > RELATIVE_RANK * sizes[0] ** 2))
         # The sign of the largest entry, so that a basis does not depend on the linear algebra library.
-        rows = np.abs(left[:, :rank])
-        first = np.argmax(rows > rows.max(axis=0) / 2, axis=0)
-        signs = np.sign(left[first, np.arange(rank)])
+        signs = first_signs(left[:, :rank])
         transform = deviations[:, None] * right[:rank].T / sizes[:rank] * signs
         return cls(inner, frozen(transform), frozen(sizes[:rank] ** 2))
 

@@ -12,15 +12,7 @@ import numpy as np
 from numpy.polynomial import legendre
 from numpy.typing import ArrayLike
 
-from dpfda.bases.grids import (
-    check_domain,
-    check_grid,
-    check_points,
-    frozen,
-    grid_from_json,
-    grid_to_json,
-    quadrature_weights,
-)
+from dpfda.bases.grids import check_points, frozen, grid_from_json, grid_to_json, public_grid
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import integer, number
@@ -83,12 +75,10 @@ class ClosedFormBasis(ABC):
         ParameterError
             If K is not between 1 and m, or the grid cannot tell the K functions apart.
         """
-        grid = check_grid(grid_points)
-        domain = check_domain(domain_range, grid)
+        grid, domain, weights = public_grid(grid_points, domain_range, quadrature)
         count = whole(components, "components", 1, grid.size)
         width = domain[1] - domain[0]
         scale = 0.1 * width if length_scale is None else length(length_scale, "length_scale")
-        weights = quadrature_weights(quadrature, grid, domain)
         shape = real(nu, "nu", 1e-3, 1e3)
         basis = cls(grid, domain, weights, count, scale, shape, count)
         condition = float(np.linalg.cond(basis._gram))

@@ -149,6 +149,22 @@ def quadrature_weights(rule: object, grid: Floats, domain_range: tuple[float, fl
     return frozen(weights)
 
 
+def public_grid(
+    grid_points: object, domain_range: object, quadrature: object
+) -> tuple[Floats, tuple[float, float], Floats]:
+    """Read a grid, its domain and its quadrature weights."""
+    grid = check_grid(grid_points)
+    domain = check_domain(domain_range, grid)
+    return grid, domain, quadrature_weights(quadrature, grid, domain)
+
+
+def first_signs(columns: Floats) -> Floats:
+    """Sign of the first entry (k,) of each column that is above half of its largest, or zero."""
+    sizes = np.abs(columns)
+    first = np.argmax(sizes > sizes.max(axis=0) / 2, axis=0)
+    return np.asarray(np.sign(columns[first, np.arange(columns.shape[1])]))
+
+
 def grid_to_json(grid: Floats, domain_range: tuple[float, float], weights: Floats) -> dict[str, object]:
     """The grid of functions on an interval, as JSON types."""
     return {

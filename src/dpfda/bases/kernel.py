@@ -12,13 +12,12 @@ from numpy.typing import ArrayLike
 
 from dpfda.bases.fast_products import Product, cross_product, gram_product
 from dpfda.bases.grids import (
-    check_domain,
-    check_grid,
     check_points,
+    first_signs,
     frozen,
     grid_from_json,
     grid_to_json,
-    quadrature_weights,
+    public_grid,
 )
 from dpfda.bases.kernels import (
     is_differentiable,
@@ -128,9 +127,7 @@ class KernelBasis:
 
             # A copy: the caller's object may change later, the basis must not.
             kernel = clone(kernel)
-        grid = check_grid(grid_points)
-        domain = check_domain(domain_range, grid)
-        weights = quadrature_weights(quadrature, grid, domain)
+        grid, domain, weights = public_grid(grid_points, domain_range, quadrature)
         count = grid.size if components is None else whole(components, "components", 1, grid.size)
         few = grid.size >= LANCZOS_POINTS and count <= LANCZOS_SHARE * grid.size
         product = gram_product(kernel, grid) if few else None
@@ -365,7 +362,4 @@ def fix_signs(vectors: Floats) -> Floats:
     The largest entry would not do: on a symmetric grid an odd function has two, of opposite sign,
     and rounding decides between them.
     """
-    sizes = np.abs(vectors)
-    first = np.argmax(sizes > sizes.max(axis=0) / 2, axis=0)
-    signs = np.sign(vectors[first, np.arange(vectors.shape[1])])
-    return np.asarray(vectors * signs)
+    return np.asarray(vectors * first_signs(vectors))

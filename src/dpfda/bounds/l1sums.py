@@ -1,4 +1,4 @@
-"""Sums of records in an l1 ball of coefficients: exact, and most records without their coefficients.
+"""Sums of records in an l1 ball of coefficients, exactly.
 
 *What is summed.* A record becomes integers x on a public grid of values, and Q x are its coefficients,
 for a public integer matrix Q: exactly, as every partial sum stays below 2^53. A unit of projected
@@ -12,34 +12,30 @@ is above a public limit gets a grid of its own, 2^e times as coarse, and is proj
 |sum_k Q_jk x_k| over any of the k is below 2^53: for the first it is at most |Q_j V^-1|_2 |V x|_2,
 V^2 = diag(w), by Cauchy and Schwarz, and for the second at most 2^b sum_k |Q_jk|.
 
-*How.* The sum over records inside is Q times the sum of their x, so it is enough to know that a record
-is inside. Where functions are orthonormal on the grid, k leading coefficients c often prove it:
-
-    |Q x|_1 <= |c|_1 + sqrt(K - k) t,        t^2 = |Q V^-1|_2^2 |V x|_2^2 - |c|_2^2,
-
-with the matrix norm bounded as in `dpfda.bounds.ongrid`. No coefficient behind the leading ones is
-larger than t, so where these alone are lowered by t or more when they are projected, the others leave
-nothing, and the projection is that of the leading ones. Both only decide how a record is taken: what it
-adds is the same. All other records are multiplied by Q.
+The sum over records inside is Q times the sum of their x: one exact product for all of them.
 """
 
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from dpfda.bounds.balls import IntegerBall
-from dpfda.bounds.ongrid import EXPONENT_RANGE, LARGEST_SQUARE, WEIGHT_RANGE, OnInterval, square_norm
+from dpfda.bounds.ongrid import EXPONENT_RANGE, WEIGHT_RANGE, OnInterval
 from dpfda.bounds.stated import Bound, L1Ball
-from dpfda.numerics import compiled, compiled_l1
+from dpfda.numerics import compiled
 from dpfda.numerics.aggregate import exact_product
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
 from dpfda.numerics.embedding import OwnTransform, Rows
 from dpfda.numerics.gridsums import NUMBERS_AT_ONCE, ROWS_AT_ONCE, square_lengths
-from dpfda.numerics.native_arrays import doubles
+from dpfda.numerics.native_arrays import doubles, is_direct
+from dpfda.numerics.one_thread import one_thread
 from dpfda.numerics.remembered import remembered
 
 # How many times the radius a record on the public grid may be long.
@@ -47,10 +43,6 @@ LONGEST = 4
 # Bits by which the matrix is finer than values of the size of the radius, beside those of the number of
 # points: its rounding is the same for all records, that of values is not.
 FINER = 4
-# Leading coefficients that are looked at first, where there are twice as many.
-HEAD = 16
-# Of a sum of sizes, of squares, a root and products, in relative terms: far more than all roundings.
-INWARD, OUTWARD = 1 - 2.0**-30, 1 + 2.0**-30
 # An entry of a record on the public grid, so that blocks of them add up exactly.
 LARGEST_ENTRY = 2.0**37
 
@@ -75,10 +67,6 @@ class L1Rule:
         The ball in units of projected coefficients.
     shift : int
         Such a unit is 2^shift of those of the sum.
-    square : float
-        At least |Q V^-1|_2^2.
-    head : int
-        Number of leading coefficients that are looked at first, or zero.
     """
 
     matrix: Floats
@@ -88,8 +76,6 @@ class L1Rule:
     bits: int
     projected: IntegerBall
     shift: int
-    square: float
-    head: int
 
     @property
     def radius(self) -> int:
@@ -101,24 +87,18 @@ class L1Rule:
         """Holds what a record adds to the sum."""
         return IntegerBall("l1", self.radius << self.shift, self.projected.exponent + self.shift)
 
-    @cached_property
-    def tail(self) -> tuple[float, float, float]:
-        """A bound of the coefficients' square length over the record's, a root, and a largest sum.
-
-        The root is of the number of coefficients behind the head. A record is inside if the sizes of its
-        head, and the root times what is left of its length, are at most the largest sum together: it is
-        less than the radius by one unit a coefficient, since sizes are rounded up.
-        """
-        points, size = self.matrix.shape
-        square = self.square * (1 + (points + size + 64) * 2.0**-52)
-        room = (self.radius - size) * 2.0**self.shift * INWARD
-        return square, math.sqrt(size - self.head), room
-
     def truncated(self, components: int) -> L1Rule:
         """For the leading coefficients alone."""
-        return replace(
-            self, matrix=self.matrix[:, :components].copy(), head=_head(components, self.head)
-        )
+        return replace(self, matrix=self.matrix[:, :components].copy())
+
+
+class Parts(NamedTuple):
+    """Sums over records: on the grid of those inside, and of projected coefficients. Private."""
+
+    grid: Integers
+    projected: Integers
+    unusable: int
+    careful: Integers
 
 
 def l1_rule(bound: Bound, basis: OnInterval) -> L1Rule | None:
@@ -153,23 +133,13 @@ def _l1_rule(bound: L1Ball, basis: OnInterval) -> L1Rule | None:
         limit = LONGEST * math.ldexp(bound.radius, exponent)
         lengths = np.sqrt(np.sum(scaled.T**2 / weights, axis=1))
         sizes = float(np.abs(scaled).sum(axis=0).max())
-        square = square_norm(scaled.T, both - exponent, weights)
     finest = max(abs(exponent), abs(both), abs(both - exponent)) < EXPONENT_RANGE
     exact = np.all(lengths * limit < 2.0**52.9) and limit / math.sqrt(weights.min()) < LARGEST_ENTRY
     shift = both - projected.exponent
     if not (finest and exact and 1 <= sizes < 2.0**44 and shift >= 0):
         return None
-    head = HEAD if square <= LARGEST_SQUARE else 0
-    spread = math.ldexp(float(square) * OUTWARD, 2 * (both - exponent))
     long = 52 - math.frexp(sizes)[1]
-    return L1Rule(
-        np.ascontiguousarray(scaled), weights, exponent, limit, long, projected, shift, spread,
-        _head(components, head),
-    )  # fmt: skip
-
-
-def _head(components: int, head: int) -> int:
-    return head if components >= 2 * head else 0
+    return L1Rule(np.ascontiguousarray(scaled), weights, exponent, limit, long, projected, shift)
 
 
 def l1_sum(values: Cells, rule: L1Rule, compile: bool | None = None) -> tuple[list[int], int]:
@@ -199,7 +169,7 @@ def l1_sum(values: Cells, rule: L1Rule, compile: bool | None = None) -> tuple[li
     step, unusable = ROWS_AT_ONCE if chosen else few, 0
     for start in range(0, values.shape[0], step):
         block = values[start : start + step]
-        parts = compiled_l1.sums(block, rule) if chosen else _sums(doubles(block), rule)
+        parts = _in_threads(block, rule) if chosen else _sums(doubles(block), rule)
         unusable += parts.unusable
         # A few at a time: how many there are is private, and memory is not to tell it.
         left = np.split(parts.careful, range(few, parts.careful.size, few))
@@ -210,48 +180,69 @@ def l1_sum(values: Cells, rule: L1Rule, compile: bool | None = None) -> tuple[li
     return [a + (b << rule.shift) for a, b in zip(taken, projected.tolist(), strict=True)], unusable
 
 
-def _sums(values: Floats, rule: L1Rule) -> compiled_l1.Parts:
+def _sums(values: Floats, rule: L1Rule) -> Parts:
     """The sums of a block of records, by NumPy."""
-    none = np.empty(0, dtype=np.int64)
     with np.errstate(all="ignore"):
-        integers, exponents, squares, near, unusable = placed(values, rule)
-        inside = near & proved(integers, squares, rule)
-        left = np.flatnonzero(~inside)
+        integers, exponents, near, unusable = _placed(values, rule)
         # Exact, in any order of summation.
-        coefficients = integers[left] @ rule.matrix
+        coefficients = integers @ rule.matrix
         units = np.ceil(np.ldexp(np.abs(coefficients), -rule.shift)).sum(axis=1)
-        found = near[left] & (units <= rule.radius)
-        inside[left[found]] = True
-        rest = left[~found]
-        rows = Rows(coefficients[~found], exponents[rest] - rule.ball.exponent)
-        projected = rule.projected.clip(rows).sum(axis=0) if rest.size else 0
+        inside = near & (units <= rule.radius)
+        rows = Rows(coefficients[~inside], exponents[~inside] - rule.ball.exponent)
+        projected = rule.projected.clip(rows).sum(axis=0)
     totals = integers[inside].sum(axis=0).astype(np.int64)
-    return compiled_l1.Parts(totals, projected + np.zeros(len(rule.matrix.T), np.int64), unusable, none)
+    return Parts(totals, projected, unusable, np.empty(0, dtype=np.int64))
 
 
-def placed(values: Floats, rule: L1Rule) -> tuple[Floats, Integers, Floats, Flags, int]:
-    """Rows on the public grid, long ones on their own; exponents, squares, which are near, unusable."""
+def _placed(values: Floats, rule: L1Rule) -> tuple[Floats, Integers, Flags, int]:
+    """Rows on the public grid, long ones on their own; exponents, which are near, unusable ones."""
     integers = np.rint(np.ldexp(values, rule.exponent))
-    squares, exponents = square_lengths(integers, rule.weights), np.zeros(len(values), dtype=np.int64)
-    near = squares <= rule.limit * rule.limit
-    long = np.flatnonzero(~near)
-    if not long.size:
-        return integers, exponents, squares, near, 0
-    usable = np.isfinite(values[long]).all(axis=1)
-    integers[long[~usable]], squares[long[~usable]], near[long[~usable]] = 0.0, 0.0, True
-    unusable, long = int(np.count_nonzero(~usable)), long[usable]
+    exponents = np.zeros(len(values), dtype=np.int64)
+    near = square_lengths(integers, rule.weights) <= rule.limit * rule.limit
+    usable = near | np.isfinite(values).all(axis=1)
+    integers[~usable], long = 0.0, np.flatnonzero(~near & usable)
     shifts = rule.bits - np.frexp(np.max(np.abs(values[long]), axis=1, initial=0.0))[1]
     integers[long] = np.rint(np.ldexp(values[long], shifts[:, None]))
-    squares[long] = square_lengths(integers[long], rule.weights)
     exponents[long] = rule.exponent - shifts
-    return integers, exponents, squares, near, unusable
+    return integers, exponents, near | ~usable, int(np.count_nonzero(~usable))
 
 
-def proved(integers: Floats, squares: Floats, rule: L1Rule) -> Flags:
-    """Rows that are inside the ball by their head and their length."""
-    if not rule.head:
-        return np.zeros(len(integers), dtype=np.bool_)
-    square, root, room = rule.tail
-    heads = integers @ rule.matrix[:, : rule.head]
-    rest = np.maximum(square * squares - (heads * heads).sum(axis=1), 0.0)
-    return np.asarray(np.abs(heads).sum(axis=1) + root * np.sqrt(rest) * OUTWARD <= room)
+def _in_threads(values: Cells, rule: L1Rule) -> Parts:
+    """The sums of records by compiled loops; those in `careful` are left to the caller."""
+    # No thread without a row, however long the rows.
+    wanted = min(compiled.threads(), 1 + values.size // compiled.NUMBERS_A_THREAD, len(values))
+    ends = np.linspace(0, len(values), max(1, wanted) + 1).astype(np.int64).tolist()
+    # The threads are ours: BLAS with threads of its own beside them is several times slower.
+    with one_thread(), ThreadPoolExecutor(len(ends) - 1) as pool:
+        parts = list(pool.map(lambda part: _compiled(values, part, rule), pairwise(ends)))
+    grid, projected, unusable, careful = zip(*parts, strict=True)
+    return Parts(np.sum(grid, axis=0), np.sum(projected, axis=0), sum(unusable), np.concatenate(careful))
+
+
+def _compiled(values: Cells, part: tuple[int, int], rule: L1Rule) -> Parts:
+    """The same of some rows, as many at a time as stay in the processor's cache."""
+    from dpfda.numerics import numba_l1
+
+    (first, last), (points, size) = part, rule.matrix.shape
+    rows = max(64, compiled.NUMBERS_AT_ONCE // points)
+    integers, coefficients = np.empty((rows, points)), np.empty((rows, size))
+    exponents, near, careful = np.empty(rows, np.int64), np.empty(rows, bool), np.empty(rows, bool)
+    grid, projected = np.zeros(points, np.int64), np.zeros(size, np.int64)
+    weights, unusable, left = np.array(rule.weights), 0, [np.empty(0, dtype=np.int64)]
+    # Here, because a thread does not inherit it: a warning of an overflow tells something of values.
+    with np.errstate(all="ignore"):
+        for start in range(first, last, rows):
+            block = values[start : min(start + rows, last)]
+            block, some = block if is_direct(block) else doubles(block), slice(len(block))
+            sums = np.zeros(points), np.zeros(size)
+            numba_l1.place(block, weights, rule.exponent, rule.limit, integers, near)
+            unusable += numba_l1.place_long(block, rule.exponent, rule.bits, integers, exponents, near)
+            np.matmul(integers[some], rule.matrix, out=coefficients[some])
+            numba_l1.add_up(
+                integers, coefficients[some], exponents, near, rule.shift, float(rule.radius), careful,
+                *sums,
+            )  # fmt: skip
+            grid += sums[0].astype(np.int64)
+            projected += sums[1].astype(np.int64)
+            left.append(start + np.flatnonzero(careful[some]))
+    return Parts(grid, projected, unusable, np.concatenate(left))

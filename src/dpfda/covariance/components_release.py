@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases import Basis
+from dpfda.bases.grids import first_signs
 from dpfda.bounds.stated import bound_from_json
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import mapping, sequence
@@ -29,22 +30,7 @@ from dpfda.views import Curve, Line
 VALUES = "deviations of values"
 
 
-class _Source(Protocol):
-    """What components inherit from the covariance that they were made from."""
-
-    @property
-    def basis(self) -> Basis: ...
-    @property
-    def center(self) -> Floats: ...
-    @property
-    def certificate(self) -> Certificate: ...
-    @property
-    def about(self) -> Mapping[str, object]: ...
-    @property
-    def mean(self) -> ReleasedFunction | None: ...
-
-
-def stated_deviation(release: _Source) -> dict[str, object]:
+def stated_deviation(release: Release, mean: ReleasedFunction | None) -> dict[str, object]:
     """The bound on deviations from a center, with the bound on records where there was one.
 
     Raises
@@ -64,9 +50,7 @@ def stated_deviation(release: _Source) -> dict[str, object]:
     if records is not None:
         stated = bound_from_json(mapping(records))
         words, records = f"{stated.describe()}; {words}", stated.to_json()
-    if release.mean is not None and (
-        records is None or release.mean.bound != {**release.mean.bound, **records}
-    ):
+    if mean is not None and (records is None or mean.bound != {**mean.bound, **records}):
         raise ValueError("the mean has another bound than the records")
     return {"description": words, "kind": "deviation", "radius": radius, "records": records}
 
@@ -231,7 +215,7 @@ class ReleasedComponents(OnBasis):
         return np.asarray(self.center + values @ self(self.grid_points))
 
     def _stated_bound(self) -> dict[str, object]:
-        return stated_deviation(self)
+        return stated_deviation(self, self.mean)
 
     def _checked(self) -> None:
         if self.vectors.shape != (self.basis.eigenvalues.size, self.count):
@@ -339,21 +323,12 @@ def second_order(release: Release, what: str, found: ReleasedComponents, exact: 
 
 
 def ordered_components(
-    vectors: Floats, variances: Floats, total: float | None, floor: float | None, source: _Source
+    vectors: Floats, variances: Floats, *, basis: Basis, **parts: Any
 ) -> ReleasedComponents:
-    """Components by decreasing variance with signs fixed."""
+    """Components by decreasing variance with signs fixed; parts as of `ReleasedComponents`."""
     order = np.argsort(-variances, kind="stable")
-    return ReleasedComponents(
-        basis=source.basis,
-        vectors=with_signs(vectors[:, order], source.basis),
-        variances=np.maximum(variances[order], 0.0),
-        total=total,
-        floor=floor,
-        center=source.center,
-        certificate=source.certificate,
-        about=source.about,
-        mean=source.mean,
-    )
+    vectors = with_signs(vectors[:, order], basis)
+    return ReleasedComponents(basis, vectors, np.maximum(variances[order], 0.0), **parts)
 
 
 def with_signs(vectors: Floats, basis: Basis) -> Floats:
@@ -361,8 +336,5 @@ def with_signs(vectors: Floats, basis: Basis) -> Floats:
 
     The largest itself would not do: on a symmetric grid an odd function has two of opposite sign.
     """
-    values = basis.evaluate(basis.grid_points) @ vectors
-    sizes = np.abs(values)
-    first = np.argmax(sizes > sizes.max(axis=0) / 2, axis=0)
-    signs = np.sign(values[first, np.arange(values.shape[1])])
+    signs = first_signs(basis.evaluate(basis.grid_points) @ vectors)
     return np.asarray(vectors * np.where(signs == 0, 1.0, signs))

@@ -16,7 +16,7 @@ from dpfda.noise.symmetric import (
 )
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import shown
+from dpfda.numerics.parameters import shown, whole
 from dpfda.numerics.rationals import readable
 from dpfda.numerics.remembered import remembered
 from dpfda.privacy.guarantees import Guarantee, Neighbours
@@ -61,15 +61,15 @@ def symmetric_laws(
         If the mechanism cannot give the guarantee.
     """
     largest = min(LARGEST_SIZE, functions)
-    if components is not None and not (_is_whole(components) and 1 <= components <= largest):
-        raise ParameterError("functions", f"be an integer from 1 to {largest}", repr(components))
+    sizes = [*range(1, largest + 1)]
+    if components is not None:
+        sizes = [whole(components, "functions", 1, largest)]
     known = symmetric_mechanisms()
     if not isinstance(mechanism, str) or mechanism not in ("auto", *known):
         raise ParameterError("mechanism", f"be 'auto' or one of {', '.join(known)}", shown(mechanism))
     names = [mechanism]
     if mechanism == "auto":
         names = [name for name in known if suits(name, guarantee)]
-    sizes = range(1, largest + 1) if components is None else [int(components)]
     return [
         symmetric_noise(name, size, OuterDifference.of(size, radius, neighbours), guarantee)
         for name in names
@@ -109,20 +109,11 @@ def best_symmetric(
     return min(laws, key=lambda noise: symmetric_error(eigenvalues, noise, radius, units))
 
 
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
-def prior_shape(eigenvalues: Floats) -> Floats:
-    """p_j p_k (K, K), which adds up to one."""
-    shares = eigenvalues / eigenvalues.sum()
-    return np.asarray(np.outer(shares, shares))
-
-
 def symmetric_error(eigenvalues: Floats, noise: SymmetricNoise, radius: int, units: int) -> float:
     """Expected squared error of a law, in units of R^4: an integral over all pairs."""
     scale = float(radius) ** 4 * float(units) ** 2
-    shape = prior_shape(eigenvalues)[: noise.size, : noise.size]
+    shares = (eigenvalues / eigenvalues.sum())[: noise.size]
+    shape = np.outer(shares, shares)
     prior = TYPICAL_SHARE**2 * shape
     entry = np.zeros(shape.shape)
     lower = np.tril_indices(noise.size)

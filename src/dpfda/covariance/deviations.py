@@ -21,13 +21,13 @@ from dpfda.covariance.strategies import (
     SCORES_SHARE,
     Center,
     mean_share,
-    open_share,
     radius_share,
 )
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.embedding import Rows, product, quantised, row_lengths
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import curve, reals, shown
+from dpfda.numerics.rationals import below_one
 from dpfda.privacy.guarantees import Guarantee, Neighbours, pure_part
 from dpfda.records import Curves
 from dpfda.records.labels import key_order, read_keys
@@ -123,7 +123,7 @@ class Deviations:
         """Share of the budget for a mean, as the center or beside pairs; None where there is none."""
         share = self.given.mean_share
         released = self.word in ("private", "pairs") and share is not None
-        return open_share(share, "mean_share") if released else None
+        return below_one(share, "mean_share") if released else None
 
     @property
     def chosen(self) -> bool:

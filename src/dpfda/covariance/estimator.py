@@ -18,11 +18,12 @@ from dpfda.covariance.publish import Stage, release_covariance, released_count
 from dpfda.covariance.release import ReleasedCovariance
 from dpfda.covariance.sparse import SparsePlan, plan_sparse, prepare_sparse, publish_sparse
 from dpfda.covariance.sparse_release import ReleasedSparseCovariance
-from dpfda.covariance.strategies import Center, Exponential, MatrixNoise, open_share, subspace_shares
+from dpfda.covariance.strategies import Center, Exponential, MatrixNoise, subspace_shares
 from dpfda.noise import achieved_guarantee
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
+from dpfda.numerics.rationals import below_one
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee, PureDP, added
 from dpfda.publication import MeanPlan, Prepared, charge, check, planner, publish_curve
@@ -357,7 +358,7 @@ def covariance_plan(
     SymmetricTensorBasis(basis)
     center = settled.center_on(basis.grid_points)
     radius = settled.radius_on(basis, center)
-    radius_share = open_share(settled.given.radius_share, "radius_share") if settled.chosen else None
+    radius_share = below_one(settled.given.radius_share, "radius_share") if settled.chosen else None
     shares = Shares.of(guarantee, counted, settled.mean_share, radius_share)
     noisy = strategy if isinstance(strategy, MatrixNoise) else MatrixNoise()
     about = {

@@ -14,10 +14,10 @@ import numpy as np
 from dpfda.bases import Basis
 from dpfda.bases.grids import frozen
 from dpfda.bases.ordinary import Outlook, ordinary_modes
+from dpfda.bases.protocol import volume
 from dpfda.bounds import IntegerBall
 from dpfda.covariance.design import best_symmetric, check_signal, checked_laws, symmetric_error
 from dpfda.covariance.release import ReleasedCovariance
-from dpfda.mechanisms.design.expectation import volume
 from dpfda.noise import KNormNoise, cost_of, knorm_noise
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric, quietest_symmetric
 from dpfda.numerics.arrays import Floats

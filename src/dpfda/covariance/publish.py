@@ -14,7 +14,6 @@ from functools import partial
 
 import numpy as np
 
-from dpfda.bases import Basis
 from dpfda.covariance.components_release import ReleasedComponents, ordered_components
 from dpfda.covariance.design import nearest_positive
 from dpfda.covariance.plan import MOMENTS, CovariancePlan, variance_noise
@@ -179,15 +178,17 @@ def release_subspace(total: OuterSum, stage: Stage, certificate: Certificate) ->
         "variances": noise.describe(),
         "budget": {**plan.shares.describe(), **shares.describe()},
     }
-    source = _Components(
+    return ordered_components(
+        found @ turned,
+        variances,
+        total=None,
+        floor=_floor(noise, scale),
         basis=plan.basis.truncate(shares.components),
         center=stage.center,
         certificate=stage.fulfilled(certificate, [*shares.directions, last], tuning),
         about=dict(plan.about) | stamp(),
         mean=stage.mean,
     )
-    floor = _floor(noise, scale)
-    return ordered_components(found @ turned, variances, None, floor, source)
 
 
 def integer_frame(columns: Floats) -> list[list[int]]:
@@ -198,15 +199,6 @@ def integer_frame(columns: Floats) -> list[list[int]]:
 def frame_bound(frame: list[list[int]]) -> int:
     """Largest |V'c|^2 / |c|^2 for the integer columns V, at most: the largest row sum of V'V in size."""
     return max(sum(abs(sum(a * b for a, b in zip(v, w, strict=True))) for w in frame) for v in frame)
-
-
-@dataclass(frozen=True)
-class _Components:
-    basis: Basis
-    center: Floats
-    certificate: Certificate
-    about: Mapping[str, object]
-    mean: ReleasedFunction | None
 
 
 def _complement(found: Floats) -> Floats:

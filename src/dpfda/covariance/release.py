@@ -241,7 +241,7 @@ class ReleasedCovariance(CovarianceSurface):
         return certified(written, partial(sum_costs, noise, divisor), laws=drawn_laws(noise, divisor))
 
     def _stated_bound(self) -> dict[str, object]:
-        return stated_deviation(self)
+        return stated_deviation(self, self.mean)
 
     def _added_noise(self) -> list[AddedNoise]:
         moments = noise_on_moments(self.noise, self.bound["radius"], self.exponent, self.neighbours)

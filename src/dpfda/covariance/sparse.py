@@ -25,12 +25,13 @@ from dpfda.covariance.deviations import Deviations
 from dpfda.covariance.pairs import cells_along
 from dpfda.covariance.plan import MEAN, MOMENTS
 from dpfda.covariance.sparse_release import FINAL, PARTS, ReleasedSparseCovariance
-from dpfda.covariance.strategies import Center, MatrixNoise, open_share
+from dpfda.covariance.strategies import Center, MatrixNoise
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import length, shown
+from dpfda.numerics.rationals import below_one
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, added, pure_part, split
@@ -184,7 +185,7 @@ def sparse_plan(
     mean, rest = None, guarantee
     if center is None:
         share = asked.given.mean_share
-        part, rest = split(guarantee, MEAN_SHARE if share is None else open_share(share, "mean_share"))
+        part, rest = split(guarantee, MEAN_SHARE if share is None else below_one(share, "mean_share"))
         mean = pooled_plan(
             part, designed, settings=settings, noise="auto", unit=unit, ends=ends,
             bounds=two_bounds(asked.bounds, SUMMARY, REMEDY), planned=True,

@@ -172,7 +172,7 @@ class ReleasedSparseCovariance(CovarianceSurface):
         return certified(written, laws=laws)
 
     def _stated_bound(self) -> dict[str, object]:
-        return stated_deviation(self)
+        return stated_deviation(self, self.mean)
 
     def _added_noise(self) -> list[AddedNoise]:
         return self.shares._added_noise(self.neighbours, PARTS)

@@ -12,8 +12,8 @@ from dpfda.bases import Basis
 from dpfda.covariance.design import LARGEST_SIZE
 from dpfda.covariance.plan import Shares, SubspaceShares
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import choice, shown, whole
-from dpfda.numerics.rationals import exact
+from dpfda.numerics.parameters import choice, whole
+from dpfda.numerics.rationals import below_one
 from dpfda.privacy.guarantees import PureDP, pure_part
 from dpfda.spine.arguments import Number, PublicCurve
 from dpfda.spine.settings import Gathered
@@ -132,7 +132,7 @@ class Exponential(Gathered):
         ParameterError
             If it is not between 0 and 1.
         """
-        return open_share(self.direction_share, "direction_share")
+        return below_one(self.direction_share, "direction_share")
 
 
 def mean_share(strength: Fraction | None) -> Fraction:
@@ -166,14 +166,6 @@ def radius_share(strength: Fraction | None) -> Fraction:
 
 def _share(value: float, least: float, largest: float) -> Fraction:
     return Fraction(round(100 * min(max(value, least), largest)), 100)
-
-
-def open_share(value: object, name: str) -> Fraction:
-    """A share of a budget, strictly between 0 and 1."""
-    share = exact(value, name)
-    if not 0 < share < 1:
-        raise ParameterError(name, "lie strictly between 0 and 1", shown(value))
-    return share
 
 
 def subspace_shares(
@@ -216,6 +208,3 @@ def _best_components(shares: Shares, basis: Basis, size: int | None, count: int,
     lost = 0.25 * (1 - np.cumsum(parts)[sizes - 1])
     loss = count * (sizes - 1) / (epsilon * share / count * (size or 100)) + lost
     return int(sizes[np.argmin(loss)])
-
-
-__all__ = ["Center", "Exponential", "MatrixNoise", "open_share", "subspace_shares"]

@@ -107,7 +107,17 @@ class CovarianceSurface(OnBasis):
         if count is None:
             count = max(1, int(np.sum(values > floor)))
         count = whole(count, "count", 1, values.size)
-        return ordered_components(vectors[:, -count:], values[-count:], float(values.sum()), floor, self)
+        return ordered_components(
+            vectors[:, -count:],
+            values[-count:],
+            total=float(values.sum()),
+            floor=floor,
+            basis=self.basis,
+            center=self.center,
+            certificate=self.certificate,
+            about=self.about,
+            mean=self.mean,
+        )
 
     # Tables, pictures and words.
 

@@ -38,7 +38,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -404,10 +403,7 @@ def _deviations(
             part = slice(start, stop)
             drawn = normals[part, : fit.part.functions.shape[1]]
             free.append(Free(fit, chosen[part] - begun, drawn, noise[part, : model.resolution]))
-    # The local component, which has functions of its own, comes last.
-    curves = [_given_alike(model, [each for each in free if each.fit.part.spread is not None], rows)]
-    curves += [_given(model, each, rows) for each in free if each.fit.part.spread is None]
-    return np.concatenate(curves), noise[:, model.resolution :]
+    return np.concatenate([_given(model, each, rows) for each in free]), noise[:, model.resolution :]
 
 
 def standard_normals(key: int, draws: int, count: int) -> Floats:
@@ -451,33 +447,11 @@ class Free(NamedTuple):
 
 def _given(model: CurveModel, free: Free, rows: Integers | slice) -> Floats:
     """Curves given component and scales: drawn freely, corrected by what they miss of the release."""
-    part = free.fit.part
-    loadings = free.loadings
+    part, loadings = free.fit.part, free.loadings
     measured = loadings @ part.seen.T + free.noise * (model.step / model.deviations)
-    loadings += free.missed(measured) @ part.seen
+    corrected = free.missed(measured) @ part.seen
+    loadings += corrected if part.spread is None else corrected * part.spread**2
     return np.asarray(loadings @ part.functions[rows].T + free.fit.center[rows])
-
-
-def _given_alike(model: CurveModel, alike: Sequence[Free], rows: Integers | slice) -> Floats:
-    """`_given` of those components that share functions: all are taken to curves in one product."""
-    functions, seen = model.functions
-    ends = np.cumsum([0, *(each.scales.size for each in alike)])
-    parts = [slice(*each) for each in pairwise(ends)]
-    loadings = np.empty((ends[-1], functions.shape[1]))
-    for each, part in zip(alike, parts, strict=True):
-        loadings[part] = each.loadings
-    missed = loadings @ seen.T
-    for each, part in zip(alike, parts, strict=True):
-        missed[part] = each.missed(missed[part] + each.noise * (model.step / model.deviations))
-    corrected = missed @ seen
-    for each, part in zip(alike, parts, strict=True):
-        assert each.fit.part.spread is not None  # noqa: S101
-        corrected[part] *= each.fit.part.spread**2
-    loadings += corrected
-    curves = loadings @ functions[rows].T
-    for each, part in zip(alike, parts, strict=True):
-        curves[part] += each.fit.center[rows]
-    return np.asarray(curves)
 
 
 def spread(deviations: Sequence[Floats], level: float, simultaneous: bool) -> Floats:

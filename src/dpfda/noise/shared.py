@@ -23,22 +23,8 @@ ways and everywhere. A bound on a ratio stays under convolution: h shares differ
   zeta) + 2 K exp(-T^2 / 2), since sums of discrete Gaussians have the tail of a normal variable's
   generating function.
 
-**Laplace.** A share is the difference of two negative binomial numbers of shape 1/m and ratio
-exp(-1/b). m of them are one of probabilities proportional to exp(-|x| / b): the loss is sum_j |d_j| /
-b_j without a gap, and with h > m no more, since what is added is independent. With h < m nothing is
-stated.
-
-**K-norm.** The law of density proportional to exp(-|z|), |z|^2 = sum_j (z_j / a_j)^2, in K coordinates
-is normal with variances 2 a_j^2 G for a gamma variable G of shape (K + 1) / 2, and G divides. A share
-draws its own G of shape (K + 1) / (2 m), and discrete Gaussian integers of variances a_j^2 (t + 2 G), t
-such that these are at least w = `LEAST`. Given all G of h shares, their sum lies in each coordinate
-within eta = 5 (h - 1) exp(-f w) of one discrete Gaussian of the added variances, as above with v >=
-w / 2, and that within 3 exp(-2 f w) of a normal density at the integers, by Poisson summation of its
-constant. Both bounds are on logarithms, at all integers and for all G, so that they hold for the
-mixture: within kappa = K (eta + 3 exp(-2 f w)) the chances are f(x), the density of a normal
-variable of variances h t a_j^2, plus one of the law above, plus (h > m) what more of G gives. f(x) /
-f(x + d) <= exp |d|, as for the law above: what is added is independent. So the loss is |d| + 2 kappa,
-pure. With h < m the law without t is steeper near zero, and nothing is stated.
+**Laplace** and **K-norm** shares are divisible laws, and lose what the page on custodians says
+(docs/appendix/custodians.md).
 """
 
 from __future__ import annotations
@@ -82,8 +68,21 @@ STEPS = range(24, 5, -1)
 LEAST = 64
 
 
+class _Drawn:
+    """The sum of all shares that are drawn."""
+
+    drawn: int
+
+    def share(self) -> list[int]:
+        """One exact draw of one party's share, from the operating system's entropy."""
+        raise NotImplementedError
+
+    def _all(self) -> list[int]:
+        return [sum(each) for each in zip(*(self.share() for _ in range(self.drawn)), strict=True)]
+
+
 @dataclass(frozen=True)
-class InShares(ScaledLaw):
+class InShares(_Drawn, ScaledLaw):
     """What both laws have in common.
 
     scales: Of the sum of so many shares as are honest, in grid units.
@@ -98,13 +97,6 @@ class InShares(ScaledLaw):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive("honest and drawn", (self.honest, self.drawn))
-
-    def share(self) -> list[int]:
-        """One exact draw of one party's share, from the operating system's entropy."""
-        raise NotImplementedError
-
-    def _all(self) -> list[int]:
-        return [sum(each) for each in zip(*(self.share() for _ in range(self.drawn)), strict=True)]
 
     def describe(self) -> str:
         return (
@@ -178,7 +170,7 @@ def _with_gap(
 
 
 @dataclass(frozen=True)
-class SymmetricShares(MatrixLaw):
+class SymmetricShares(_Drawn, MatrixLaw):
     """What noise in shares on symmetric matrices has in common; fields as in `InShares`."""
 
     honest: int
@@ -195,13 +187,6 @@ class SymmetricShares(MatrixLaw):
         """Of the scale, for the entries of the lower triangle: half of it off the diagonal."""
         places = zip(*np.tril_indices(self.size), strict=True)
         return [Fraction(self.scale**2, 1 if i == j else 2) for i, j in places]
-
-    def share(self) -> list[int]:
-        """One exact draw of one party's share, from the operating system's entropy."""
-        raise NotImplementedError
-
-    def _all(self) -> list[int]:
-        return [sum(each) for each in zip(*(self.share() for _ in range(self.drawn)), strict=True)]
 
     def describe(self) -> str:
         return (

@@ -8,8 +8,9 @@ not show, and the compiled loop and NumPy give the same integers bit for bit.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -67,43 +68,26 @@ class GridRule:
         return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
 
 
-@dataclass(frozen=True, eq=False)
 class SideBySide:
     """Rules of several channels, for records (m, d) flattened: d values at a point lie side by side.
 
     channels: On m points each, all for bounds on values.
     """
 
-    channels: tuple[GridRule, ...]
-    limit: float = field(init=False, default=np.inf)
-    shrinks: bool = field(init=False, default=False)
+    limit: ClassVar[float] = np.inf
+    shrinks: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        if any(rule.shrinks for rule in self.channels):
+    def __init__(self, channels: Sequence[GridRule]) -> None:
+        if any(rule.shrinks for rule in channels):
             raise ValueError("records of several channels are clipped entry by entry")
 
-    def _together(self, parts: list[Floats]) -> Floats:
-        return np.stack(parts, axis=1).ravel()
+        def together(parts: list[Floats]) -> Floats:
+            return np.stack(parts, axis=1).ravel()
 
-    @cached_property
-    def center(self) -> Floats:
-        """Center (m d,)."""
-        return self._together([rule.center for rule in self.channels])
-
-    @cached_property
-    def half_widths(self) -> Floats:
-        """Largest integers (m d,)."""
-        return self._together([rule.half_widths for rule in self.channels])
-
-    @cached_property
-    def weights(self) -> Floats:
-        """Quadrature weights (m d,)."""
-        return self._together([rule.weights for rule in self.channels])
-
-    @cached_property
-    def scale(self) -> Floats:
-        """Grid units (m d,) per unit of the data."""
-        return self._together([np.full(rule.center.size, rule.scale) for rule in self.channels])
+        self.center = together([rule.center for rule in channels])
+        self.half_widths = together([rule.half_widths for rule in channels])
+        self.weights = together([rule.weights for rule in channels])
+        self.scale = together([np.full(rule.center.size, rule.scale) for rule in channels])
 
 
 def integers(values: Cells, rule: GridRule | SideBySide) -> Integers:

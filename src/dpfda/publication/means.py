@@ -13,7 +13,7 @@ import numpy as np
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.ordinary import Outlook
-from dpfda.bases.protocol import BoxFunctions, flat_grid
+from dpfda.bases.protocol import BoxFunctions, flat_grid, volume
 from dpfda.bounds import ValueBounds
 from dpfda.estimates import CountNoise
 from dpfda.mechanisms import COUNT_SCALE, Design
@@ -24,7 +24,7 @@ from dpfda.mechanisms.design import (
     least_error_of_any,
     least_share_of_box,
 )
-from dpfda.mechanisms.design.expectation import DRAWS, made_up_sums, volume
+from dpfda.mechanisms.design.expectation import DRAWS, made_up_sums
 from dpfda.noise import BoxNoise
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError

@@ -14,8 +14,8 @@ from dpfda.machines.minimiser import least_tolerance, minimise
 from dpfda.machines.solvers.solver import MinimisingSolver, Published
 from dpfda.machines.solvers.terms import Labelled, ceil_root, grid_exponent, rounded
 from dpfda.noise import KNormNoise, cost_of, knorm_loss, knorm_noise
-from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Floats, Numbers
+from dpfda.numerics.aggregate import IntegerSum, exact_product
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import PureDP, ZeroConcentratedDP
@@ -194,7 +194,7 @@ class ObjectiveSolver(MinimisingSolver):
     def integers(self, data: Labelled, drawn: list[int]) -> list[int]:
         """The rounded approximate minimiser for a perturbation. Private, as is the perturbation."""
         divisor = self._moving * 2**self.ball.exponent
-        products = _exact_products(data.rows, drawn)
+        products = exact_product(np.asarray(data.rows, dtype=np.int64), drawn)
         # A quotient of Python integers is rounded once, correctly.
         top, bottom = divisor.numerator, divisor.denominator
         offsets = np.array([_quotient(-product * bottom, top) for product in products])
@@ -227,21 +227,3 @@ def _quotient(numerator: int, denominator: int) -> float:
         return numerator / denominator
     except OverflowError:
         return math.copysign(1e308, numerator)
-
-
-def _exact_products(rows: Numbers, vector: list[int]) -> list[int]:
-    """Products of integer rows with a vector of integers of any size, exactly.
-
-    The vector is cut into pieces of 21 bits. A row of the ball has sum |z_k| <= K^(1/2) R < 2^31, so
-    every partial sum of a product with a piece is an integer below 2^52 and float64 is exact.
-    """
-    bits = 21
-    sizes = [abs(value) for value in vector]
-    signs = np.array([-1.0 if value < 0 else 1.0 for value in vector])
-    totals = [0] * rows.shape[0]
-    floats = rows.astype(np.float64)
-    for shift in range(0, max(sizes).bit_length(), bits):
-        piece = np.array([float((size >> shift) & (2**bits - 1)) for size in sizes]) * signs
-        parts = (floats @ piece).tolist()
-        totals = [total + (int(part) << shift) for total, part in zip(totals, parts, strict=True)]
-    return totals

@@ -332,7 +332,7 @@ def summed_together(means: Sequence[PrivateMean], X: Any) -> list[Summed] | None
         rules = [summation.clipping for summation in opened]
         if not all(rules):
             return None
-        rule = SideBySide(tuple(each for each in rules if each))
+        rule = SideBySide([each for each in rules if each])
         totals, unusable = grid_sum(X.reshape(len(X), -1), rule)
         if unusable:
             return None

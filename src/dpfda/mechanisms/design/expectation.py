@@ -14,6 +14,7 @@ from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.ordinary import Outlook, ordinary_curves
 from dpfda.bases.priors import Hierarchy
+from dpfda.bases.protocol import volume
 from dpfda.estimates import CountNoise, CurveModel, ImageModel, Posterior
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.cells import measured_error
@@ -121,12 +122,6 @@ def made_up_sums(
     drawn = problem.belief.draw(generator, draws)[0][:, : design.functions]
     coefficients = drawn * problem.radius
     return np.asarray((coefficients if forms is None else coefficients @ forms.T) / unit)[::5]
-
-
-def volume(basis: Basis) -> float:
-    """Length of the domain; its volume, on a box."""
-    ends = np.reshape(np.asarray(basis.domain_range, dtype=np.float64), (-1, 2))
-    return float(np.prod(ends[:, 1] - ends[:, 0]))
 
 
 def _error_parts(

@@ -1,64 +1,11 @@
 """What no mechanism can expect to fall below: lower bounds for the expected error under a prior.
 
-Let the mean of the coefficients have the prior c ~ N(0, diag p) and let a = w / n be the most that one
-replaced (or added) record moves it. All mechanisms here see the records through their mean.
-
-**Mechanisms that protect in proportion** (`least_error`). Their guarantee shrinks with the change: a
-move of the mean by h costs at most h / a of what the largest move costs. Additive noise of this
-library is of this kind. With I the Fisher information about c, van Trees' inequality bounds the risk
-of coefficient j from below by 1 / (I_jj + 1 / p_j).
-
-- Pure: |log p(y|c + h) - log p(y|c)| <= epsilon |h| / a, so the gradient of the log likelihood has
-  dual norm at most epsilon / a. On the l2 ball trace I <= (epsilon / a)^2, and the sum of risks is
-  least where coefficient j has min(p_j, theta), sum_{p_j > theta} (1/theta - 1/p_j) = (epsilon / a)^2.
-  On the l1 ball every entry is at most epsilon / a, so I_jj <= (epsilon / a)^2.
-- rho-zCDP: D_alpha(P_{c+h} | P_c) <= alpha rho |h|^2 / a^2. The order 2 gives chi^2 = exp(D_2) - 1 <=
-  exp(2 rho |h|^2 / a^2) - 1, and I_uu is at most the limit of chi^2 / |h|^2 along h = |h| u, so I_uu
-  <= 2 rho / a^2 in every direction. Equal Gaussian noise with Wiener shrinkage attains the bound.
-- (epsilon, delta): there is no such bound. Releasing everything with probability delta is (0, delta)-DP
-  and has infinite information; and the information mu^2 / a^2 of the Gaussian law is no limit among
-  additive laws, as a K-norm block calibrated to (epsilon, delta) has up to 1.5 times less noise power
-  than both the Gaussian law and the pure block. What a plan then states is the error of the best of the
-  laws that are offered, and below it only the limit for all mechanisms.
-
-A pure mechanism may also be used under rho-zCDP, at the epsilon that it allows; the bound is the smaller
-of the two. Staircase noise is pure and does not protect in proportion: for 8
-coefficients it has .991 of the noise power of a K-norm block at epsilon = 4, for one .52.
-
-**All mechanisms** (`least_error_of_any`). Nothing is asked but the guarantee between means at distance
-at most a, for all means to which the prior gives mass. A normal prior reaches beyond what bounded
-records can have as a mean. A guarantee of additive noise holds there as well; of a mechanism that uses
-the bound in another way it need not, and for such the number is a comparison and no theorem.
-
-Between means at distance h there are then k = ceil(h / a) steps, and a test between two equally likely
-ones errs with probability at least
-
-- 1 / (1 + e^(k epsilon)) (pure), (1 - d_k) / (1 + e^(k epsilon)) with d_k = delta (e^(k epsilon) - 1)
-  / (e^epsilon - 1) (approximate), (1 - (1 - e^(-k^2 rho))^(1/2)) / 2 (zCDP; Bretagnolle & Huber 1979),
-
-and the bound of Ziv & Zakai (1969) adds this up over h: for coefficient j the risk is at least the
-integral over h > 0 of 2 h Phi(-h / (2 p_j^(1/2))) times that probability. Under zCDP the bound of
-Bobrovsky & Zakai (1976) is added: h^2 / (exp(2 rho k^2 + h^2 / p_j) - 1) for any h, because the chi^2
-divergence of the joint laws of (c, y) and of their shift by h is at most exp(2 rho k^2 + h^2 / p_j) -
-1. These bounds go coefficient by coefficient, and so miss the factor of the number of coefficients
-that the trace has. Under pure privacy, and under zCDP on the l2 ball, the following keeps it, and the
-larger is taken.
-
-**By what can be told.** Kullback & Leibler's divergence of the outputs for two means k steps apart is
-at most k epsilon and k^2 epsilon^2 / 2 (pure; Bun & Steinke 2016, Proposition 3.3), or k^2 rho. For
-any law q of c' that may depend on c, p(y) = E_q [prior / q p(y|c')], and by Jensen's inequality the
-information of y about c is at most E [KL(q | prior) + divergence(c, c')]. With q normal around (1 -
-u_j) c_j, of variance u_j p_j, the first is half the sum of u_j^2 - u_j - log u_j, and E |c - c'|^2 =
-sum_j p_j (u_j^2 + u_j) = D^2, so E k <= D / a + 1 and E k^2 <= (D / a + 1)^2. It holds for every u;
-u_j = 1 / (1 + t p_j) is best, for some t. No release with so much information I has less error than
-the distortion of normal coefficients at that rate (Shannon 1959): sum_j min(p_j, theta), with half the
-sum of log(p_j / theta) where p_j > theta equal to I. On the l1 ball |c - c'|_1 <= (2 / pi)^(1/2) sum_j
-(p_j (u_j^2 + u_j))^(1/2) on average, and each u_j is best by itself.
-
-For a prior that is a mixture of shapes and scales the bounds are averaged over them, as if they were
-known. Noise whose law does not depend on the data has one information matrix for all; under pure
-privacy on the l2 ball `least_error` divides its trace once, for the average, and so holds for such
-noise alone.
+`least_error` is for mechanisms that protect in proportion: a move of the mean by h costs at most h / a
+of what the largest move a costs. `least_error_of_any` asks for nothing but the guarantee. Both are
+derived in docs/appendix/plans.md. For a prior that is a mixture of shapes and scales they are averaged,
+as if these were known. Noise whose law does not depend on the data has one information matrix for all;
+under pure privacy on the l2 ball `least_error` divides its trace once, and so holds for such noise
+alone.
 """
 
 from __future__ import annotations
