@@ -34,11 +34,11 @@ SETTING = re.compile(r"\b([a-z]\w*)=\s?(?:('[\w.-]+'(?: or '[\w.-]+')*)|\(([^()]
 TWICE = re.compile(r"(--[\w-]+ \S+) \(\1\)")
 # What only Python says: classes that can be passed, names of scikit-learn, nothing as a value.
 PYTHON = (
-    (re.compile(r"(?:,| or) [A-Z]\w+\([^()]*\)"), ""),
-    (re.compile(r" \((?:\d+ sample\(s\), )?n_samples = \d+\)"), ""),
-    (re.compile(r"\bbe None (for|with|where|in)\b"), r"be left out \1"),
-    (re.compile(r"\bbe None or\b"), "be"),
-    (re.compile(r"; found None\b"), "; found none"),
+    (r"(?:,| or) [A-Z]\w+\([^()]*\)", ""),
+    (r" \((?:\d+ sample\(s\), )?n_samples = \d+\)", ""),
+    (r"\bbe None (for|with|where|in)\b", r"be left out \1"),
+    (r"\bbe None or\b", "be"),
+    (r"; found None\b", "; found none"),
 )
 # Methods of a ledger, by the verbs that call them.
 METHODS = {
@@ -121,7 +121,7 @@ def typed(error: DpfdaError, options: Sequence[Option] = ()) -> str:
         message = " ".join(filter(None, (flags[name], own[:-2]))) + message[len(parameter) :]
     message = TWICE.sub(r"\1", SETTING.sub(setting, message))
     for pattern, words in PYTHON:
-        message = pattern.sub(words, message)
+        message = re.sub(pattern, words, message)
     for option in options:
         if option.type is bool:
             message = message.replace(f"{option.flag} True", option.flag)
