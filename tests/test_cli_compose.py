@@ -132,7 +132,7 @@ def test_a_ledger_that_cannot_be_added_up_says_why(run, book):
         run("--ledger", "b.ledger").stderr
     )
     assert (
-        "hold at least one release; found none"
+        "--ledger must hold at least one release, or F.json be given; found none"
         in run("--ledger", "b.ledger", "--dataset", "loads").stderr
     )
     assert "F.json or --ledger must be given; found neither" in run().stderr

@@ -57,7 +57,7 @@ def compose(
     charges = [] if book is None else book[0].charges(book[1])
     named = files or []
     if not charges and not named:
-        raise ParameterError("--ledger", "have charges where no F.json is given", "none")
+        raise ParameterError("--ledger", "hold at least one release, or F.json be given", "none")
     certificates = [opened(file).certificate for file in named]
     made = account([*charges, *certificates], kind, delta)
     repeated = made.repeated[len(charges) :]
