@@ -6,6 +6,7 @@ DPFDA_DATA_DIR names a folder with dti_cca.csv, adelaide_monday_demand.csv and, 
 
 import os
 import sys
+import tempfile
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from statsmodels.datasets import anes96
 
 from dpfda import (
     Domain,
+    Ledger,
     PrivateComparison,
     PrivateCurveClusters,
     PrivateDensity,
@@ -30,10 +32,13 @@ from dpfda import (
     PrivateScoreCurves,
 )
 from dpfda.datasets import load_temperatures
+from dpfda.errors import BudgetError
 from dpfda.mean.two_looks import TwoLooks
+from dpfda.mechanisms.iclp import ICLP
 from dpfda.privacy.composition import BlockLoss, Cost, compose
 from dpfda.privacy.guarantees import PureDP
 from dpfda.records import LongCurves
+from dpfda.tuning import cross_validate
 
 FOLDER = Path(os.environ["DPFDA_DATA_DIR"])
 
@@ -319,10 +324,110 @@ def bodies(random: np.random.Generator) -> None:
         axis.set(title=title, xlim=(-20, 20), ylim=(-12, 12), aspect="equal")
 
 
+def ledger(random: np.random.Generator) -> None:
+    """What is spent of a budget, release by release; one is refused, and the budget raised."""
+    with tempfile.TemporaryDirectory() as folder:
+        book = Ledger(Path(folder) / "budget.ledger")
+        book.create("scans", PureDP(2), unit="person")
+        refused: list[tuple[int, float]] = []
+        for place, epsilon in enumerate((0.5, 1, 0.25, 0.75, 0.75)):
+            mean = PrivateMean(epsilon, bounds=(0, 1), unit="person", ledger=book.of("scans"))
+            try:
+                mean.fit(random.uniform(size=(40, 12)))
+            except BudgetError:
+                refused.append((place, epsilon))
+                book.raise_budget("scans", PureDP(3), reason="a second paper")
+        rows = [row for row in book.history("scans") if row.action in ("charge", "raise")]
+        spent = [float(row.spent["epsilon"]) for row in rows]
+        budget = [float(row.budget.amount["epsilon"]) for row in rows]
+    _, axis = pyplot.subplots(figsize=(7, 3.6), layout="constrained")
+    places = np.arange(1, len(rows) + 1)
+    axis.bar(places, spent, width=0.6, alpha=0.5, label="spent")
+    axis.step([0.5, *places + 0.5], [budget[0], *budget], "k", label="budget")
+    for place, epsilon in refused:
+        axis.plot(place + 1, spent[place] + epsilon, "rx", markersize=10, label="asked for, and refused")
+    axis.set_xticks(
+        places, ["raised" if row.action == "raise" else row.details["summary"] for row in rows]
+    )
+    axis.set(xlabel="row of the ledger, in order", ylabel="epsilon", ylim=(0, 3.8))
+    axis.legend(loc="upper left", fontsize="small")
+
+
+def custodians(random: np.random.Generator) -> None:
+    """One custodian's own release, and one of the sum of three, of a third of the days each."""
+    hours, days = demand()
+    _, axes = pyplot.subplots(1, 2, figsize=(10, 3.8), sharey=True, layout="constrained")
+    for axis, title, held in zip(
+        axes, ("one of three custodians by itself", "all three together"), (days[::3], days), strict=True
+    ):
+        release = PrivateMean(1, bounds=(500, 3500), domain=hours, unit="day").fit(held).release_
+        band = release.band(0.95)
+        axis.fill_between(band.points, band.lower, band.upper, alpha=0.2, label="95% band")
+        axis.plot(band.points, release(band.points), label="released mean")
+        axis.plot(hours.grid_points, held.mean(axis=0), "k--", linewidth=1, label="without noise")
+        axis.set(title=f"{title}: {len(held)} days", xlabel=hours.labels["domain"])
+    axes[0].set_ylabel(hours.labels["value"])
+    axes[0].legend(fontsize="small")
+
+
+def sessions(random: np.random.Generator) -> None:
+    """Values of a mean that were asked for one at a time, with their errors, and the mean."""
+    hours, days = demand()
+    asked = np.array([3, 6, 8, 9, 12, 15, 18, 19, 21, 23.5])
+    mean = PrivateMean(
+        1, 1e-6, bounds=(500, 3500), domain=hours, unit="day", mechanism="gaussian-process"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        session = mean.open_session(days, Path(folder) / "demand.session")
+        answers = [session.value(hour) for hour in asked]
+        errors = [1.96 * answer.standard_error for answer in session.answers()]
+        session.close()
+    _, axis = pyplot.subplots(figsize=(7, 3.8), layout="constrained")
+    axis.plot(hours.grid_points, days.mean(axis=0), "k--", linewidth=1, label="mean without noise")
+    axis.errorbar(
+        asked, answers, errors, fmt="o", capsize=3, label="answers, with 95% errors of the noise"
+    )
+    axis.set(xlabel=hours.labels["domain"], ylabel=hours.labels["value"])
+    axis.legend(fontsize="small")
+
+
+def tuning(random: np.random.Generator) -> None:
+    """Scores of penalties by cross-validation on public curves."""
+    days = load_temperatures()
+    penalties = np.geomspace(1e-5, 1, 11)
+    candidates = [
+        PrivateMean(
+            1, bounds=(-10, 40), grid_points=days.grid_points, mechanism=ICLP(penalty=float(penalty))
+        )
+        for penalty in penalties
+    ]
+    found = cross_validate(days.values, candidates, data_are_public=True)
+    _, axis = pyplot.subplots(figsize=(7, 3.6), layout="constrained")
+    axis.loglog(penalties, found.means, "o-")
+    axis.plot(penalties[found.index], found.means[found.index], "rs", label="chosen")
+    axis.set(xlabel="penalty", ylabel="score (°C² h)")
+    axis.legend()
+
+
+def limits(random: np.random.Generator) -> None:
+    """A spike that is narrower than what was measured is missed, and its band with it."""
+    grid = np.linspace(0, 24, 241)
+    course = 5 + 2 * np.sin(grid / 24 * 2 * np.pi) + 4 * np.exp(-(((grid - 15) / 0.15) ** 2) / 2)
+    curves = course + random.normal(size=(600, 1)) * 0.5
+    release = PrivateMean(1, bounds=(0, 12), grid_points=grid).fit(curves).release_
+    band = release.band(0.95)
+    _, axis = pyplot.subplots(figsize=(7, 3.6), layout="constrained")
+    axis.fill_between(band.points, band.lower, band.upper, alpha=0.2, label="95% band")
+    axis.plot(band.points, release(band.points), label="released mean")
+    axis.plot(grid, curves.mean(axis=0), "k--", linewidth=1, label="without noise")
+    axis.set(xlabel="hour of the day", ylabel="value (made up)")
+    axis.legend(fontsize="small")
+
+
 DRAWN = (
     density, quantiles, equality, sparse, reference, default_mean, two_looks, clusters, score_curves,
     effects, scalar_on_function, profiles, choosing_epsilon, choosing_bounds, reading_a_release, bands,
-    plans, composition, bodies,
+    plans, composition, bodies, ledger, custodians, sessions, tuning, limits,
 )  # fmt: skip
 
 

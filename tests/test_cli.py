@@ -636,7 +636,7 @@ def test_one_bound_must_be_given(days, draws):
     ("more", "words"),
     [
         (("--columns", "x"), "--columns must be left out in the long layout"),
-        (("--kernel", "matern:10%:1.5"), "--kernel must be None for a pooled mean"),
+        (("--kernel", "matern:10%:1.5"), "--kernel must be left out for a pooled mean"),
         (("--id", "absent"), "'absent'"),
     ],
 )

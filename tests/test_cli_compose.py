@@ -128,11 +128,11 @@ def test_a_file_that_says_another_cost_than_the_ledger_is_counted(run, book):
 
 def test_a_ledger_that_cannot_be_added_up_says_why(run, book):
     book.create("loads", PureDP(1), unit="household")
-    assert "name one of the ledger's data sets; found None. It has 'scans', 'loads'" in (
+    assert "name one of the ledger's data sets; found none. It has 'scans', 'loads'" in (
         run("--ledger", "b.ledger").stderr
     )
     assert (
-        "hold at least one release; found none"
+        "--ledger must hold at least one release, or F.json be given; found none"
         in run("--ledger", "b.ledger", "--dataset", "loads").stderr
     )
     assert "F.json or --ledger must be given; found neither" in run().stderr

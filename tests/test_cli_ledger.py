@@ -69,8 +69,8 @@ def test_an_overrun_is_refused_without_noise_or_file(run, curves, tmp_path, monk
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--ledger", "b.db"], "must be given together"),
-        (["--dataset", "d"], "must be given together"),
+        (["--ledger", "b.db"], "--dataset must be given with --ledger; found none"),
+        (["--dataset", "d"], "--ledger must be given with --dataset; found none"),
         (["--ledger", "b.db", "--dataset", "other"], "found none for 'other'"),
         (["--ledger", "missing.db", "--dataset", "d"], "missing.db"),
         (["--ledger", "curves.csv", "--dataset", "d"], "curves.csv"),

@@ -259,7 +259,7 @@ def test_rho_is_typed_beside_delta(verb, tmp_path):
     assert guarantee["kind"] == "zero-concentrated"
     assert "1/10" in json.dumps(guarantee) or "0.1" in json.dumps(guarantee)
     for given, words in (
-        ((), "epsilon must be a number; found None. It has no default: choose it, or rho in its place"),
+        ((), "epsilon must be a number; found none. It has no default: choose it, or rho in its place"),
         (("--epsilon", 1, "--rho", 0.1), "--rho must be given instead of epsilon, not beside it"),
         (("--rho", 0.1, "--delta", 1e-6), "--delta must be 0 beside rho"),
     ):

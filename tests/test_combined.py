@@ -288,7 +288,7 @@ def test_the_command_combines_files(tmp_path: Path) -> None:
     assert whole.guarantee == PureDP(1)
     for given, refused in (
         ([files[0]], "F.json must be two releases or more; found 1"),
-        ([files[0], out], "other must be of another charge than this one"),
+        ([files[0], out], "F.json must be of another charge than this one"),
     ):
         done, words = told(*given, "--out", str(more))
         assert (done, refused in words) == (2, True)

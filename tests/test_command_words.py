@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dpfda import Ledger, PrivateCovariance, PrivateMean
+from dpfda import Ledger, PrivateCovariance, PrivateMean, PrivateQuantiles
 from dpfda.command.declared import SHORT
 from dpfda.command.running import typed
 from dpfda.errors import DataError, DpfdaError, ParameterError
@@ -188,9 +188,9 @@ WRONG = [
     ("survival", "gaps.csv", "--time", "t1", "--domain", "0", "1", *SPENT),
     ("survival", "gaps.csv", "--time", "t2", "--event", "t1", "--domain", "0", "1", *SPENT),
     ("survival", "gaps.csv", "--time", "t2", "--by", "t3", "--domain", "0", "1", *SPENT),
-    ("scores", "curves.csv", "--score", "t1", "--outcome", "t2", "--score-bounds", "1", "0", *SPENT),
-    ("scores", "curves.csv", "--score", "t1", "--outcome", "t2", "--score-bounds", "0", "1", *SPENT),
-    ("scores", "gaps.csv", "--score", "t1", "--outcome", "t1", "--score-bounds", "0", "1", *SPENT),
+    ("scores", "curves.csv", "--score", "t1:1:0", "--outcome", "t2", *SPENT),
+    ("scores", "curves.csv", "--score", "t1:0:1", "--outcome", "t2", *SPENT),
+    ("scores", "gaps.csv", "--score", "t1:0:1", "--outcome", "t1", *SPENT),
     ("plan", "mean", "--units", "50", "--epsilon", "1"),
     ("plan", "mean", "--units", "50", *BOUNDED),
     ("plan", "mean", "--units", "1", "--epsilon", "1", *BOUNDED),
@@ -207,6 +207,19 @@ WRONG = [
     ("plot", "cov.json", "--difference", "--plot", "x.png"),
     ("compose", "mean.json", "--kind", "moon"),
     ("report", "mean.json", "--out", "curves.csv"),
+    ("report", "mean.json", "--out", "new.pdf"),
+    ("combine", "mean.json", "mean.json", "--out", "new.json", "--overwrite"),
+    ("compose", "mean.json", "--kind", "pure", "--delta", "1e-6"),
+    ("plan", "covariance", "--units", "50", "--epsilon", "1"),
+    ("plan", "scalar", "--units", "50", "--epsilon", "1", *BOUNDED, "--target", "y:1:0"),
+    ("scores", "curves.csv", "--score", "nobody:0:1", "--outcome", "t2", *SPENT),
+    ("cox", "curves.csv", "--time", "t1", "--domain", "0", "1", "--covariate", "t2:1:0", *SPENT),
+    ("cox", "curves.csv", "--time", "t1", "--domain", "0", "1", "--covariate", "nobody:0:1", *SPENT),
+    ("mean", "curves.csv", *BOUNDED, "--out", "new.json", "--overwrite"),
+    ("mean", "curves.csv", "--bounds", "1", "0", *SPENT),
+    ("mean", "curves.csv", *BOUNDED, *SPENT, "--ledger", "budget.ledger"),
+    ("eval", "quantiles.json", "--at", "0.3"),
+    ("keys", "north", "--units", "0"),
 ]  # fmt: skip
 
 
@@ -222,6 +235,7 @@ def wrong(folder):
     rows = [",".join(["ab"[i % 2], *row]) for i, row in enumerate(gaps)]
     (folder / "groups.csv").write_text("\n".join([f"who,{header}", *rows]))
     PrivateCovariance(1.0, bounds=(0, 1)).fit(CURVES).release_.save("cov.json")
+    PrivateQuantiles(1.0, domain=(0, 1)).fit(CURVES[:, 0]).release_.save("quantiles.json")
     return folder
 
 
@@ -243,3 +257,17 @@ def test_what_an_error_tells_to_do_can_be_typed(wrong):
         assert not python, (line, said)
         assert not re.search(r"\b[a-z]+_[a-z_]+\b", said), (line, said)
         assert "seven" not in said
+        assert not re.search(r"\b(None|True|n_samples)\b|\w\(\w", said), (line, said)
+
+
+def test_an_option_of_another_verb_is_said_to_be_its(folder):
+    said = flat(run("mean", "curves.csv", "--coverage", "0.9").stderr)
+    assert "No such option: --coverage" in said
+    assert "an option of dpfda reference" in said
+    assert "--overwrite" not in said
+
+
+def test_keys_that_exist_are_not_made_again(folder):
+    assert run("keys", "north").exit_code == 0
+    again = flat(run("keys", "north").stderr)
+    assert "NAME must be new; found 'north'. Take another name" in again

@@ -38,7 +38,7 @@ from dpfda.noise.symmetric import (
 )
 from dpfda.noise.wishart import CoupledNoise, WishartDifferenceNoise
 from dpfda.privacy.composition import compose
-from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
+from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, within
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.privacy.words import number
 from dpfda.publication.radii import RadiusChoice, bin_counts
@@ -972,6 +972,41 @@ class TestChosenRadius:
             release.mechanism["choice"]["noisy_counts"]
         )
         np.testing.assert_array_equal(again.on_grid(), release.on_grid())
+
+    @pytest.mark.parametrize("center", ["pairs", "private", 0.0])
+    @pytest.mark.parametrize("neighbours", [REPLACE, ADD])
+    @pytest.mark.parametrize("budget", [{}, {"delta": 1e-6}, {"epsilon": None, "rho": 0.5}])
+    def test_whatever_stages_are_beside_it_the_file_can_be_read(
+        self, center, neighbours, budget, tmp_path
+    ):
+        if (center, neighbours) == ("pairs", ADD):
+            # Who is paired with whom would tell how many there are.
+            return
+        asked = {"epsilon": 1.0, "center": center, "neighbours": neighbours, **budget}
+        release = PrivateCovariance(bounds=(-1.0, 1.0), **asked).fit(waves(40)).release_
+        again = dpfda.load(release.save(tmp_path / "c.json"))
+        assert again.certificate.costs == release.certificate.costs
+        assert again.achieved == release.achieved
+        assert within(again.achieved, again.guarantee)
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda choice: choice["noise"].update(
+                scales=[one // 2 for one in choice["noise"]["scales"]]
+            ),
+            lambda choice: choice.update(radii=[3 * radius for radius in choice["radii"]]),
+            lambda choice: choice.update(noisy_counts=choice["noisy_counts"][1:]),
+        ],
+    )
+    def test_a_file_with_another_choice_is_refused(self, change, tmp_path):
+        release = PrivateCovariance(1.0, bounds=(-1.0, 1.0)).fit(waves(40)).release_
+        file = release.save(tmp_path / "c.json")
+        written = json.loads(file.read_text())
+        change(written["mechanism"]["choice"])
+        file.write_text(json.dumps(written))
+        with pytest.raises(DpfdaError, match="damaged"):
+            dpfda.load(file)
 
     @pytest.mark.parametrize("neighbours", [REPLACE, ADD])
     def test_counts_have_noise_for_exactly_how_far_one_unit_moves_them(self, neighbours):

@@ -35,6 +35,14 @@ from dpfda.records.lines import UnreadableLineError, split_cells
 Write = Callable[..., Path]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def together():
+    """Of few bytes, too, plain lines are read together: what holds for them holds for many."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_tables, "SMALL", 0)
+        yield
+
+
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
     """Write text or bytes to a file of this name."""

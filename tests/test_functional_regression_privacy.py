@@ -197,7 +197,7 @@ def test_the_ledger_is_charged_before_the_noise(monkeypatch: pytest.MonkeyPatch)
     [
         ({"covariates": None}, "covariates must be a mapping"),
         ({"covariates": {}}, "covariates must be a mapping"),
-        ({"covariates": {"age": (80, 20)}}, "age must have a lower end below"),
+        ({"covariates": {"age": (80, 20)}}, r"covariates\['age'\] must have a lower end below"),
         ({"covariates": {"age": ["f"]}}, "age must be a list of at least 2 different labels"),
         ({"covariates": {"age": 3}}, "age must be a list of at least 2 different labels"),
         ({"covariates": {3: (0, 1)}}, "covariates must be named by words"),

@@ -60,7 +60,7 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     (
         {"bounds": (1, -1)},
         ParameterError,
-        r"bounds must have lower < upper; found \(1\.0, -1\.0\)\. Give",
+        r"bounds must have lower < upper; found \(1\.0, -1\.0\)\. Swap",
     ),
     ({"bounds": (1, 1)}, ParameterError, "bounds must have lower < upper"),
     ({"bounds": (0, math.inf)}, ParameterError, "upper bound must be finite; found inf"),

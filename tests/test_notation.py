@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 
 from dpfda.errors import DataError, ParameterError
-from dpfda.records import plain_lines
+from dpfda.records import csv_tables, plain_lines
 from dpfda.records.files import read_curves
 from dpfda.records.lines import Notation
 
@@ -30,6 +30,7 @@ def test_lines_read_together_are_as_lines_read_by_themselves(
         found = read_curves(path, columns="y*", groups="who", na=na, invalid="repair")
         return np.asarray(found.data), list(found.groups)  # type: ignore[arg-type]
 
+    monkeypatch.setattr(csv_tables, "SMALL", 0)
     together = read()
     monkeypatch.setattr(plain_lines, "MOST_COUNTED", -1)
     apart = read()

@@ -176,3 +176,54 @@ def test_a_value_that_cannot_be_read_is_named(folder: Path) -> None:
     status, said = run("run", study, "--dry-run")
     assert status == 2
     assert "--bounds must be a number; found 'low'. Write --bounds LO HI." in " ".join(said.split())
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        # A misspelt name of groups would leave persons unprotected.
+        (("groups", "grups"), "[data] grups must be an option of one of the study's verbs"),
+        (('"years.json"', '"age.json"'), "[[release]] 2 out must be another file than one above"),
+        (("[0, 10]", "[0]"), "[[release]] 2 domain must have 2 values, [A B]; found [0]"),
+        (("[[release]]", "[[releases]]"), "found releases, no release"),
+    ],
+)
+def test_a_study_that_is_not_what_it_seems_is_refused_whole(
+    change: tuple[str, str], words: str, folder: Path
+) -> None:
+    (folder / "study.toml").write_text(STUDY.replace(*change))
+    code, said = run("run", folder / "study.toml")
+    assert code == 2
+    assert words in said
+    assert spent(folder) == 0
+    assert not (folder / "age.json").exists()
+
+
+@pytest.mark.parametrize("header", ["1,2,3", "t1,t2,t3"])
+def test_a_dry_run_says_bound_axis_and_names(header: str, tmp_path: Path) -> None:
+    (tmp_path / "curves.csv").write_text(f"{header}\n4,5,6\n")
+    for verb in ("mean", "reference", "month"):
+        month = ("--month", 1, "--state", tmp_path / "state") if verb == "month" else ()
+        code, said = run(
+            verb, tmp_path / "curves.csv", "--bounds", 0, 9, "--epsilon", 1, "--y-label", "load (MW)",
+            *month, "--dry-run",
+        )  # fmt: skip
+        assert code == 0, said
+        assert "values clipped to [0, 9]" in said
+        assert "load (MW)" in said
+        # Numbers in a header may be somebody's record.
+        assert ("3 points, equally spaced" if header == "t1,t2,t3" else "as the header says") in said
+
+
+def test_a_dry_run_of_an_agreement_writes_and_signs_nothing(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        run("keys", name, "--units", 9, "--folder", tmp_path)
+    cards = (tmp_path / "a.card", tmp_path / "b.card", "--keys", tmp_path / "c.keys")
+    asked = ("agree", "mean", *cards, "--points", 8, "--bounds", 0, 1, "--epsilon", 1)
+    out = tmp_path / "agreed.json"
+    code, said = run(*asked, "--out", out, "--dry-run")
+    assert code == 0, said
+    assert "values clipped to [0, 1]" in said
+    assert "fingerprint" not in said
+    assert not out.exists()
+    assert run(*asked, "--out", out)[0] == 0

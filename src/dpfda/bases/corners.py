@@ -48,7 +48,9 @@ class Covariate:
         else:
             fits = bool(-LARGEST <= self.bounds[0] < self.bounds[1] <= LARGEST) and not self.levels
         if not fits:
-            raise ParameterError(self.name, words, shown(self.bounds or self.levels))
+            remedy = "Swap the ends?" if self.bounds else ""
+            found = shown(self.bounds or self.levels)
+            raise ParameterError(f"covariates[{self.name!r}]", words, found, remedy)
 
     @property
     def ends(self) -> int:

@@ -73,7 +73,9 @@ class ValueBounds:
                 "bounds",
                 "have lower < upper",
                 f"({lower!r}, {upper!r})" if np.ndim(lower) + np.ndim(upper) == 0 else "curves",
-                "Give (lower, upper) in the units of the data.",
+                "Swap the ends?"
+                if np.all(np.asarray(lower) > np.asarray(upper))
+                else "Give (lower, upper) in the units of the data.",
             )
         if not np.all(np.asarray(upper) - np.asarray(lower) >= SMALLEST):
             raise ParameterError("bounds", "be at least 1e-100 apart", "closer ones")

@@ -94,10 +94,11 @@ def opened_account(file: Path | None, dataset: str | None, told: bool = True) ->
     typed = named.ledger is None or file not in (None, named.ledger)
     file, dataset = file or named.ledger, dataset or named.dataset
     if (file is None) != (dataset is None):
+        lacking, other = ("--ledger", "--dataset") if file is None else ("--dataset", "--ledger")
         raise ParameterError(
-            "--ledger and --dataset",
-            "be given together",
-            "one of them",
+            lacking,
+            f"be given with {other}",
+            "none",
             "A ledger may hold many. DPFDA_LEDGER and DPFDA_DATASET, or a file dpfda.toml, name both "
             "once for all releases.",
         )

@@ -65,6 +65,11 @@ def read_covariates(texts: Sequence[str]) -> dict[str, Known]:
     return found
 
 
+def one_of(name: str) -> str:
+    """What errors call one of several covariates."""
+    return f"covariates[{name!r}]"
+
+
 def by_kind(texts: Sequence[str]) -> tuple[list[str], list[str]]:
     """Covariates with bounds, and those with levels."""
     named = read_covariates(texts)

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 Writer = Callable[[Any, Path], object]
 # What is planned of data that are not known yet.
 TRIED_UNITS, TRIED_POINTS = 100, 24
+# Options that say what axes are called.
+LABELS = ("x_label", "y_label")
 FOOT = (
     "All arguments are public, and checked before the file is read. Running it again on the same data "
     "is a second release: losses add up."
@@ -202,14 +204,19 @@ class Publication:
         typed = [*(table.columns if stated else ()), *self.reader.used(given, table), given.groups]
         used = [*dict.fromkeys(name for name in typed if name is not None)]
         others = [] if stated else [f"{len(table.columns)} of the curve"]
+        if not stated and table.axis != "words":
+            axis = "as the header says; where that is, is said where --columns names the curve's columns"
+        bound = "" if planned is None else str(planned.bound["description"])
+        ends = getattr(given, "bounds", None)
         beside = [getattr(given, option.name) for option, _ in self.written]
         return {
-            "publishes": self.words,
+            "publishes": self.words.partition("\n")[0].removeprefix("Publish "),
             "guarantee": str(estimator.asked()),
             "protects": relation.describe(unit),
-            **({} if planned is None else {"bound": str(planned.bound["description"])}),
+            "bound": bound or ("" if ends is None else f"values clipped to [{ends[0]:g}, {ends[1]:g}]"),
             "columns": ", ".join([*others, *listed(used)]),
-            "axis": axis.removeprefix("axis: ") if stated else "",
+            "axis": axis.removeprefix("axis: "),
+            "called": ", ".join(text for name in LABELS if (text := getattr(given, name, None))),
             "in the file": f"{len(table.header)} columns",
             **foreseen_charge(estimator, planned, account, unit, self.reader.paid(given)),
             "writes": ", ".join(str(path) for path in (given.out, *beside) if path is not None),

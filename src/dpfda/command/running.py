@@ -26,12 +26,20 @@ Progress = Callable[[int, int], None]
 WATCHER: ContextVar[Progress | None] = ContextVar("watcher", default=None)
 
 # A file to read is an argument, without a flag.
-ARGUMENTS = {"path": "FILE"}
+ARGUMENTS = {"path": "FILE", "X": "FILE", "other": "F.json", "levels": "--at", "custodians": "NAME.card"}
 QUOTE = "'"
 # A setting in a remedy, as Python writes it: name='word' or 'other', name=(a, b), name=0.5, name= words.
-SETTING = re.compile(r"\b([a-z]\w*)=\s?(?:('[\w-]+'(?: or '[\w-]+')*)|\(([^()]*)\)|(?=['\w]))")
+SETTING = re.compile(r"\b([a-z]\w*)=\s?(?:('[\w.-]+'(?: or '[\w.-]+')*)|\(([^()]*)\)|(?=['\w]))")
 # What is said as an option already behind the setting.
 TWICE = re.compile(r"(--[\w-]+ \S+) \(\1\)")
+# What only Python says: classes that can be passed, names of scikit-learn, nothing as a value.
+PYTHON = (
+    (r"(?:,| or) [A-Z]\w+\([^()]*\)", ""),
+    (r" \((?:\d+ sample\(s\), )?n_samples = \d+\)", ""),
+    (r"\bbe None (for|with|where|in)\b", r"be left out \1"),
+    (r"\bbe None or\b", "be"),
+    (r"; found None\b", "; found none"),
+)
 # Methods of a ledger, by the verbs that call them.
 METHODS = {
     "raise_budget": "dpfda ledger raise",
@@ -106,10 +114,17 @@ def typed(error: DpfdaError, options: Sequence[Option] = ()) -> str:
             return f"{flag} {between.join(values.replace(',', ' ').split())}"
         return f"{flag} {(words or '').replace(QUOTE, '')}"
 
-    name, message = error.parameter, str(error)
-    if name and message.startswith(name):
-        message = flags.get(name, name) + message[len(name) :]
+    message, parameter = str(error), error.parameter
+    # One of several is called covariates['age'] in Python.
+    name, _, own = parameter.partition("['")
+    if name in flags and message.startswith(parameter):
+        message = " ".join(filter(None, (flags[name], own[:-2]))) + message[len(parameter) :]
     message = TWICE.sub(r"\1", SETTING.sub(setting, message))
+    for pattern, words in PYTHON:
+        message = re.sub(pattern, words, message)
+    for option in options:
+        if option.type is bool:
+            message = message.replace(f"{option.flag} True", option.flag)
     for method, verb in METHODS.items():
         message = message.replace(method, verb)
     return message

@@ -72,10 +72,10 @@ class Stage:
         """Number of units that designs are made for."""
         return max(1, round(self.count)) if isinstance(self.divisor, NoisyCount) else int(self.count)
 
-    @property
-    def before(self) -> list[Guarantee]:
+    def before(self, whole: Guarantee) -> list[Guarantee]:
         """What was achieved for count, mean and choice of the radius, where they were released."""
-        found = [each.achieved for each in (self.mean, self.selection) if each is not None]
+        found = [] if self.mean is None else self.mean.certificate.achieved_within(whole)
+        found += [] if self.selection is None else [self.selection.achieved]
         part = self.plan.shares.count
         # A mean that was divided by the count has it among its own stages.
         if isinstance(self.divisor, NoisyCount) and part is not None and self.mean is None:
@@ -97,7 +97,10 @@ class Stage:
             words = f"{certificate.bound['description']}; {plan.radius:g} was chosen"
             bound = {**certificate.bound, "description": words, "radius": plan.radius}
         return certificate.fulfilled(
-            added([*self.before, *achieved]), {**tuning, **said, **tuning}, bound, drawn
+            added([*self.before(certificate.guarantee), *achieved]),
+            {**tuning, **said, **tuning},
+            bound,
+            drawn,
         )
 
 

@@ -20,6 +20,7 @@ from dpfda.covariance.surface import CovarianceSurface
 from dpfda.noise import law_from_json
 from dpfda.noise.symmetric import MatrixLaw, SymmetricNoise
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.encoding import mapping
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
@@ -42,6 +43,7 @@ from dpfda.releases.counts import Divisor, NoisyCount
 from dpfda.releases.facts import BandFact, Claim, Stated
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.promise import AddedNoise, noise_on_count, noise_on_moments
+from dpfda.releases.staged import Selection
 
 FLOOR_DRAWS = 2000
 # Points along each axis over which the band of a table is simultaneous, besides those of the table.
@@ -232,13 +234,15 @@ class ReleasedCovariance(CovarianceSurface):
 
     @classmethod
     def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
+        choice = [each.noise for each in _choice(mapping(written.get("mechanism", {})))]
         if held["mean"] is not None:
             # A file of version 1 does not say exactly what the mean was given.
             mean = held["mean"]
             laws = [*drawn_laws(mean.noise, mean.divisor), *drawn_laws(held["noise"], held["divisor"])]
-            return certified(written, laws=laws)
+            return certified(written, laws=[*laws, *choice])
         noise, divisor = held["noise"], held["divisor"]
-        return certified(written, partial(sum_costs, noise, divisor), laws=drawn_laws(noise, divisor))
+        laws = [*drawn_laws(noise, divisor), *choice]
+        return certified(written, partial(sum_costs, noise, divisor), laws=laws)
 
     def _stated_bound(self) -> dict[str, object]:
         return stated_deviation(self, self.mean)
@@ -248,7 +252,8 @@ class ReleasedCovariance(CovarianceSurface):
         # A mean that was divided by the count has it among its own stages.
         held = self.mean is not None and "count" in self.mean.certificate.stages
         counts = [] if held else noise_on_count(self.divisor)
-        return [*counts, moments]
+        choice = [each.added(self.neighbours) for each in _choice(self.mechanism)]
+        return [*counts, *choice, moments]
 
     def _checked(self) -> None:
         if isinstance(self.divisor, NoisyCount) and self.divisor.before is not None:
@@ -259,6 +264,8 @@ class ReleasedCovariance(CovarianceSurface):
             raise ValueError("the functions must fit the noise and the divisor be positive")
         if self.center.shape != self.grid_points.shape:
             raise ValueError("the center must fit the grid")
+        if any(self.bound["radius"] not in each.radii for each in _choice(self.mechanism)):
+            raise ValueError("the radius is no candidate")
 
     # Tables, pictures and words.
 
@@ -339,3 +346,9 @@ class ReleasedCovariance(CovarianceSurface):
             "kernel": self.basis.describe(),
             "mechanism": f"{self.mechanism['name']}: {self.noise.describe()}",
         }
+
+
+def _choice(mechanism: Mapping[str, object]) -> list[Selection]:
+    """How the radius was chosen, where it was."""
+    choice = mechanism.get("choice")
+    return [] if choice is None else [Selection.from_json(choice)]

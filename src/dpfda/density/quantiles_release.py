@@ -141,10 +141,11 @@ class ReleasedQuantiles(Release):
         # What is no number is no level that was released either.
         at = np.rint(np.clip(np.nan_to_num(wanted, nan=0.0), 0, 1) * DENOMINATOR).astype(np.int64)
         places = np.minimum(np.searchsorted(held, at), held.size - 1)
-        if not np.array_equal(held[places], at):
+        others = wanted[held[places] != at]
+        if others.size:
             words = f"be among {', '.join(f'{level:g}' for level in self.levels)}"
             remedy = "Nothing else was released; a density answers for every level."
-            raise ParameterError("levels", words, "others", remedy)
+            raise ParameterError("levels", words, f"{others[0]:g}", remedy)
         found = self.values[places]
         return float(found[0]) if np.ndim(levels) == 0 else found
 

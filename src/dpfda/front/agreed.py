@@ -7,6 +7,7 @@ from contextlib import suppress
 from fractions import Fraction
 from math import floor
 
+from dpfda.bounds.stated import bound_from_json
 from dpfda.covariance.estimator import PrivateCovariance
 from dpfda.covariance.fpca import PrivateFPCA
 from dpfda.density.estimator import PrivateDensity
@@ -185,6 +186,8 @@ def _seen(agreement: Agreement) -> str:
 def _short(value: object) -> str:
     if isinstance(value, dict):
         ((_, value),) = value.items()
+    if isinstance(value, dict) and "kind" in value:
+        value = bound_from_json(value).describe()
     text = visible(str(value).removesuffix("/1"))
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}.."
 

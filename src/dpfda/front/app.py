@@ -13,8 +13,11 @@ from dpfda.command.declared import Declared
 from dpfda.command.functions import Group
 from dpfda.command.made import CONTEXT, add_command, command_of, examples_below, plainly_read
 from dpfda.command.running import EXIT_CODES, epilog
-from dpfda.front.verbs import scanned
+from dpfda.front.verbs import declared_verbs, scanned
 from dpfda.numerics.words import visible
+
+# So many verbs are named.
+SHOWN = 3
 
 
 def _print_version(wanted: bool) -> None:
@@ -52,8 +55,20 @@ def _usage() -> Iterator[None]:
                 form = f"Write {option.opts[0]} {option.metavar or ''}".rstrip()
                 if form not in words:
                     words = ". ".join(filter(None, (words.rstrip("."), form))) + "."
+            elsewhere = _elsewhere(getattr(error, "option_name", None))
+            if elsewhere and elsewhere not in words:
+                error.possibilities = []  # type: ignore[attr-defined]
+                words = f"{words}. It is an option of {elsewhere}."
             error.message = words  # type: ignore[attr-defined]
         raise
+
+
+def _elsewhere(flag: str | None) -> str:
+    """The verbs that have an option which this one has not."""
+    declared = declared_verbs() if flag else {}
+    names = [name for name, verb in declared.items() if flag in {each.flag for each in verb.told()}]
+    more = ["others"] if names[SHOWN:] else []
+    return ", ".join([f"dpfda {name}" for name in names[:SHOWN]] + more)
 
 
 class Verbs(TyperGroup):

@@ -24,14 +24,14 @@ NUMBERS = Option(
     "target", "--target", "NAME:LO:HI",
     "Column to predict, and its public bounds, in its units; targets outside are moved to the nearer "
     "one. Example: --target pressure:60:200",
-    o.MODEL, default=REQUIRED, sets=("target_bounds",),
+    o.MODEL, default=REQUIRED, sets=("target_bounds", "y"),
 )  # fmt: skip
 CLASSES = Option(
     "target", "--target", "NAME:A,B,..",
     "Column to predict, and its classes, public, as they are written in the file. Of two, the "
     "function is positive for the second; of more there is a function for each, and the largest "
     "decides. Example: --target species:setosa,versicolor,virginica",
-    o.MODEL, default=REQUIRED, sets=("classes",),
+    o.MODEL, default=REQUIRED, sets=("classes", "y"),
 )  # fmt: skip
 
 

@@ -144,7 +144,10 @@ class PrivateKernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[mis
         center, half = low / 2 + high / 2, high / 2 - low / 2
         if not (math.isfinite(center) and math.isfinite(half) and half > 0):
             raise ParameterError(
-                "target_bounds", "be finite with lower < upper", shown(self.target_bounds)
+                "target_bounds",
+                "be finite with lower < upper",
+                shown(self.target_bounds),
+                "Swap the ends?",
             )
         return center, half
 

@@ -122,9 +122,7 @@ class CloserMean(ReleasedFunction):
         return self.look._moved()
 
     def _added_noise(self) -> list[AddedNoise]:
-        chosen = self.selection
-        counts = AddedNoise(chosen.noise, "l1", self.neighbours.differences(chosen.scale), -2)
-        return [counts, *super()._added_noise()]
+        return [self.selection.added(self.neighbours), *super()._added_noise()]
 
     def _checked(self) -> None:
         super()._checked()

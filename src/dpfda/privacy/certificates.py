@@ -18,7 +18,7 @@ from dpfda.numerics.parameters import plain_words
 from dpfda.privacy.callers import caveats_of_callers
 from dpfda.privacy.caveats import Caveat, checked_caveats
 from dpfda.privacy.composition import AttackRisk, Cost, attack_risk
-from dpfda.privacy.guarantees import Guarantee, Neighbours, added, within
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, ZeroConcentratedDP, added, within
 
 # The one stage of a release that has no parts.
 WHOLE = "release"
@@ -139,6 +139,11 @@ class Certificate:
             costs = tuple(Cost(cost.guarantee, cost.loss) for cost in costs)
         guarantee = added([cost.guarantee for cost in costs])
         return replace(self, guarantee=guarantee, achieved=guarantee, stages=stages, costs=costs)
+
+    def achieved_within(self, whole: Guarantee) -> list[Guarantee]:
+        """What its stages gave, as it adds up within a whole: of pure ones among rhos each by itself."""
+        alone = isinstance(whole, ZeroConcentratedDP) and isinstance(self.achieved, PureDP)
+        return [cost.guarantee for cost in self.costs] if alone and self.costs[1:] else [self.achieved]
 
     @property
     def certificate(self) -> Certificate:

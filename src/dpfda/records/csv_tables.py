@@ -40,6 +40,8 @@ from dpfda.records.standard_input import StandardInput
 Progress = Callable[[int, int], None]
 
 CHUNK_BYTES = 1 << 23
+# Fewer bytes are read line by line in less time than pyarrow is loaded in.
+SMALL = 1 << 16
 BROKEN_FILE = (OSError, EOFError, zlib.error)
 DATED = " Where the column holds times, state how they are written, as in dates='iso' (--dates iso)."
 SHORT = "Complete the line, with an empty cell in the place of each missing value."
@@ -259,7 +261,7 @@ def read_chunk(chunk: bytes, columns: Columns, first: int = 2) -> tuple[Table, i
     starts = plain.line_starts(raw)
     records = ~plain.empty_lines(raw, starts)
     layout = columns.layout()
-    pattern = plain.plain_pattern(layout)
+    pattern = plain.plain_pattern(layout) if raw.size > SMALL else None
     easy = np.zeros(records.size, dtype=bool)
     if pattern is not None:
         easy = records & plain.plain_lines(raw, starts, layout, pattern)

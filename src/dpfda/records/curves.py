@@ -107,7 +107,7 @@ def check_orientation(shape: tuple[int, ...], points: int) -> None:
         )
     raise OrientationError(
         f"X must have one column a grid point ({points}); found {shape[1]} columns. "
-        "Pass grid_points that match the data."
+        "The grid must be that of the data."
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -274,8 +275,10 @@ def opened(path: str | os.PathLike[str], stated: Stated) -> Source:
     """
     choice(stated.invalid, "invalid", ("refuse", "repair"))
     file = _checked_path(path)
+    # It takes longer to load than a small file to read.
     with needed("pyarrow", "cli", "Reading CSV and Parquet files"):
-        import pyarrow  # noqa: F401
+        if find_spec("pyarrow") is None:
+            raise ImportError
     content = _content(file, stated)
     check_labels(content.header)
     return Source(content, stated)

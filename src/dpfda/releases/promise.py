@@ -156,7 +156,7 @@ def checked_promise(
         raise ValueError("a part was charged elsewhere, or protects others")
     found, paid = given(certificate, noises)
     stated, claim = certificate.achieved, certificate.guarantee
-    found += [part.achieved for part in parts]
+    found += [one for part in parts for one in part.achieved_within(claim)]
     shared = parts and ALL in certificate.stages
     # Of noise that was drawn for all parts each part sees some.
     least = found if shared else [added(found)] if found else []

@@ -14,7 +14,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee, PureDP
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP
 from dpfda.privacy.written import guarantee_from_json, guarantee_to_json
 from dpfda.releases import entries as file
 from dpfda.releases.costs import Costs, certified, drawn_laws, without
@@ -47,6 +47,10 @@ class Selection(file.Written):
     def __post_init__(self) -> None:
         if not len(self.radii) == len(self.noisy_counts) == self.noise.components:
             raise ParameterError("noisy_counts", f"be {len(self.radii)}", len(self.noisy_counts))
+
+    def added(self, neighbours: Neighbours) -> AddedNoise:
+        """Its noise; it was paid for just before the last stage."""
+        return AddedNoise(self.noise, "l1", neighbours.differences(self.scale), -2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,12 +110,7 @@ class TwoStageFunction(ReleasedFunction):
         )
 
     def _added_noise(self) -> list[AddedNoise]:
-        chosen = self.selection
-        before = (
-            []
-            if chosen is None
-            else [AddedNoise(chosen.noise, "l1", self.neighbours.differences(chosen.scale), -2)]
-        )
+        before = [] if self.selection is None else [self.selection.added(self.neighbours)]
         return [*before, *super()._added_noise()]
 
     def _is_centered(self) -> bool:

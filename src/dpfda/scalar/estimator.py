@@ -194,7 +194,9 @@ class PrivateScalarOnFunction(OfCurves[ScalarPlan]):
     def _target(self) -> tuple[float, float]:
         low, high = pair(self.target_bounds, "target_bounds")
         if not low < high:
-            raise ParameterError("target_bounds", "be in order", f"({low:g}, {high:g})")
+            raise ParameterError(
+                "target_bounds", "be in order", f"({low:g}, {high:g})", "Swap the ends?"
+            )
         return low, high
 
     def _beside(self) -> tuple[Covariate, ...]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from dpfda.command import options as o
-from dpfda.command.declared import DOCSTRING, REQUIRED, Given, Option
+from dpfda.command.columns import read_ranges
+from dpfda.command.declared import REQUIRED, Given, Option
 from dpfda.command.publishing import TRIED_UNITS, Publication
 from dpfda.command.reading import Reader, as_stated
 
@@ -20,18 +21,22 @@ if TYPE_CHECKING:
 class ScoresAndOutcomes(Reader["TableColumns"]):
     """Scores and outcomes, a row each."""
 
+    public: ClassVar[Sequence[str]] = ("score",)
+
     @property
     def options(self) -> Sequence[Option]:
         return (
             o.FILE,
-            Option("score", "--score", "COLUMN", "Column with the score.", o.READING, default=REQUIRED),
+            Option("score", "--score", "NAME:LO:HI", "Column with the score, and its public bounds. "
+                   "Example: --score risk:0:1", o.MODEL, default=REQUIRED,
+                   sets=("score_bounds", "scores")),
             Option("outcome", "--outcome", "COLUMN", "Column with the outcome: 0 or 1, False or True.",
-                   o.READING, default=REQUIRED),
+                   o.READING, default=REQUIRED, sets=("outcomes",)),
             o.GROUPS, *o.NOTATION,
         )  # fmt: skip
 
     def settings(self, given: Given) -> dict[str, object]:
-        return {"unit": given.unit or given.groups}
+        return {"unit": given.unit or given.groups, "score_bounds": _score(given)[1:]}
 
     def read(self, given: Given) -> TableColumns:
         from dpfda.records.columns import read_columns
@@ -39,13 +44,18 @@ class ScoresAndOutcomes(Reader["TableColumns"]):
         labels = {"outcomes": given.outcome, "groups": given.groups}
         uses = [(use, column) for use, column in labels.items() if column is not None]
         with as_stated(given.file, given.decimal, given.na, given.invalid) as stated:
-            return read_columns(given.file, [("scores", given.score)], uses, stated)
+            return read_columns(given.file, [("scores", _score(given)[0])], uses, stated)
 
     def fit(self, estimator: Summary, table: TableColumns, given: Given) -> Fitted:
         return estimator.fit(table.numbers[:, 0], **table.labels)
 
     def used(self, given: Given, table: TableColumns) -> list[str]:
-        return [given.score, given.outcome]
+        return [_score(given)[0], given.outcome]
+
+
+def _score(given: Given) -> tuple[str, float, float]:
+    ((name, low, high),) = read_ranges([given.score], "--score")
+    return name, low, high
 
 
 VERB = Publication(
@@ -57,14 +67,12 @@ VERB = Publication(
     trial=lambda estimator: estimator.plan(TRIED_UNITS).certified(),
     without=("missing", "standardize"),
     options=(
-        Option("score_bounds", "--score-bounds", "LO HI", f"{DOCSTRING} Example: --score-bounds 0 1",
-               o.MODEL, tuple[float, float], REQUIRED),
         Option("law", "--law", "A B", panel=o.MODEL, type=tuple[float, float], default=None),
         Option("cells", "--cells", "M", panel=o.MODEL, type=int),
     ),
-    plans=("dpfda plan scores --units 2000 --epsilon 1 --score-bounds 0 1",),
+    plans=("dpfda plan scores --units 2000 --epsilon 1 --score risk:0:1",),
     examples=(
-        "dpfda scores patients.csv --score risk --outcome died --score-bounds 0 1 --epsilon 1 "
+        "dpfda scores patients.csv --score risk:0:1 --outcome died --epsilon 1 "
         "--groups patient --out risk.json --plot risk.png",
     ),
 )  # fmt: skip

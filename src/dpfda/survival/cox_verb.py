@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from dpfda.command import options as o
-from dpfda.command.columns import COVARIATE, by_kind, read_covariates
+from dpfda.command.columns import COVARIATE, by_kind, one_of, read_covariates
 from dpfda.command.declared import Given, Option
 from dpfda.command.publishing import Publication
 from dpfda.command.reading import as_stated, ends
@@ -58,15 +58,15 @@ class ExplainedFollowUps(FollowUps):
         with as_stated(given.file, given.decimal, given.na, given.invalid) as stated:
             return read_columns(
                 given.file,
-                [("time", given.time), *((f"covariate {name}", name) for name in numbers)],
-                [*ends, *whose, *((f"covariate {name}", name) for name in labels)],
+                [("time", given.time), *((one_of(name), name) for name in numbers)],
+                [*ends, *whose, *((one_of(name), name) for name in labels)],
                 stated,
             )
 
     def fit(self, estimator: Summary, table: TableColumns, given: Given) -> Fitted:
         numbers, labels = by_kind(given.covariates)
         beside = dict(zip(numbers, table.numbers.T[1:], strict=True))
-        beside |= {name: table.labels[f"covariate {name}"] for name in labels}
+        beside |= {name: table.labels[one_of(name)] for name in labels}
         whose = table.labels.get("groups")
         return estimator.fit(table.numbers[:, 0], table.labels.get("event"), beside, groups=whose)
 

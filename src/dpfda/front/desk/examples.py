@@ -91,8 +91,6 @@ def _named(options: Iterable[Option], given: Mapping[str, Any], units: int) -> C
             columns[stated] = _at(span, -np.log(_even(1)) * (0.9 - 0.6 * _even(0)))
         elif stated and name == "start":
             columns[stated] = _at(span, np.zeros(PEOPLE))
-        elif stated and name == "score":
-            columns[stated] = _at(given["score_bounds"], _mixed(0))
         elif stated and name in ("event", "outcome"):
             columns[stated] = _at(endings, 1 - _mixed(1))
         elif stated and name == "counts":

@@ -114,6 +114,11 @@ def _sign(publication: Publication, given: Given) -> None:
     noise, rules = getattr(given, "noise", "central"), (given.colluding, given.threshold)
     weights = _weights(getattr(given, "weights", None))
     made = custodians.agree(estimator, cards, secret, points, noise, *rules, weights)
+    if given.dry_run:
+        # The session and the fingerprint are drawn anew for an agreement that is kept.
+        facts = custodians.words(made).partition("\nsession:")[0]
+        say(f"Dry run: nothing is signed, sent or written. It would be agreed:\n{facts}")
+        return
     made.save(given.out, given.overwrite)
     say(f"{custodians.words(made)}\nwritten: {given.out}\nNext: send it to all custodians")
 

@@ -34,7 +34,7 @@ def respond(roll: Path, *, agreement: Path, keys: Path, out: Path, overwrite: bo
     made.save(out, overwrite)
     say(
         f"{out}, for {agreed.coordinator.name}; it opens nothing but the sum of "
-        f"{', '.join(called.present)}, with {agreed.answers - 1} answers more"
+        f"{', '.join(called.present)}, with {agreed.answers - 1} more answer(s)"
     )
 
 

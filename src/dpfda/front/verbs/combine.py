@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dpfda.command import options as o
 from dpfda.command.functions import Verb
-from dpfda.command.running import print_json, say
+from dpfda.command.running import print_json
 from dpfda.numerics.errors import ParameterError
 
 
@@ -34,6 +34,7 @@ def combine(
         guarantee together what the weakest of them does. That it is so is stated, not checked.
     """
     from dpfda.command.files import check_outputs, opened
+    from dpfda.command.publishing import tell_files
     from dpfda.releases.combined import CombinedMean
     from dpfda.releases.function import ReleasedFunction
     from dpfda.releases.pooled_mean import ReleasedPooledMean
@@ -55,7 +56,7 @@ def combine(
     if as_json:
         print_json(whole.to_json())
     else:
-        say(f"{whole}\nwritten to {out}")
+        tell_files(whole, {"release": str(out)}, as_json)
 
 
 VERB = Verb.of(

@@ -56,6 +56,8 @@ def compose(
     book = None if ledger is None else _book(ledger, dataset)
     charges = [] if book is None else book[0].charges(book[1])
     named = files or []
+    if not charges and not named:
+        raise ParameterError("--ledger", "hold at least one release, or F.json be given", "none")
     certificates = [opened(file).certificate for file in named]
     made = account([*charges, *certificates], kind, delta)
     repeated = made.repeated[len(charges) :]
@@ -90,7 +92,7 @@ def _book(file: Path, dataset: str | None) -> tuple[Ledger, str]:
     if dataset is None and len(names) != 1:
         found = ", ".join(map(repr, names)) or "none"
         raise ParameterError(
-            "--dataset", "name one of the ledger's data sets", "None", f"It has {found}."
+            "--dataset", "name one of the ledger's data sets", "none", f"It has {found}."
         )
     return ledger, names[0] if dataset is None else dataset
 

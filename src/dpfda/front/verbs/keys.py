@@ -7,6 +7,7 @@ from pathlib import Path
 from dpfda.command import options as o
 from dpfda.command.functions import Verb
 from dpfda.command.running import say
+from dpfda.numerics.errors import ParameterError
 
 
 def make(name: str, *, units: int | None = None, folder: Path = Path()) -> None:
@@ -29,6 +30,9 @@ def make(name: str, *, units: int | None = None, folder: Path = Path()) -> None:
     from dpfda.releases.files import check_writable
 
     card = check_writable(folder / f"{name}.card")
+    if (folder / f"{name}.keys").exists():
+        remedy = "Take another name, or another --folder: keys hold for one release."
+        raise ParameterError("NAME", "be new", repr(name), remedy)
     keys = Keys.make(name, units)
     secret = keys.save(folder / f"{name}.keys")
     keys.save_card(card)

@@ -145,7 +145,8 @@ def _budget(epsilon: str | None, delta: str, rho: str | None) -> Guarantee:
     from dpfda.privacy.guarantees import ZeroConcentratedDP, guarantee_for
 
     if (epsilon is None) == (rho is None):
-        raise ParameterError("The budget", "be given by --epsilon or by --rho", "both or neither")
+        found = "neither" if rho is None else "both"
+        raise ParameterError("The budget", "be given by --epsilon or by --rho", found)
     if rho is not None:
         return ZeroConcentratedDP(exact(rho, "--rho"))
     return guarantee_for(epsilon, delta)

@@ -61,6 +61,8 @@ def report(
         raise ParameterError("F.json", "be named once each", "a file that is named twice")
     if title is not None:
         plain_words(title, "--title")
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise ParameterError("--out", "end in .html", repr(str(out)), "A browser prints it as PDF.")
     check_outputs({"--out": out, "--registry": registry}, inputs, overwrite)
     read = {name: opened_with_bytes(file) for name, file in inputs.items()}
     releases = {name: relabelled(each, x_label, y_label) for name, (each, _) in read.items()}

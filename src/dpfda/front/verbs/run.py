@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 import typer
 
@@ -43,7 +43,7 @@ def run(study: Path, *, dry_run: bool = False, rest: bool = False) -> None:
     rest : bool
         Leave out releases whose files exist: they were made before an interruption.
     """
-    releases = [*read_study(study)]
+    releases = read_study(study)
     if rest:
         releases = [each for each in releases if not each.out.exists()]
     say(f"{study}: {len(releases)} release{'s' if len(releases) != 1 else ''}, SHA-256 {_digest(study)}")
@@ -83,7 +83,7 @@ class Planned:
         return called(self.verb, [*self.typed, *more])
 
 
-def read_study(path: Path) -> Iterator[Planned]:
+def read_study(path: Path) -> list[Planned]:
     """The releases of a study, each with the options that it and its data state.
 
     Raises
@@ -94,7 +94,7 @@ def read_study(path: Path) -> Iterator[Planned]:
     return releases_of(_read(path), path.parent)
 
 
-def releases_of(written: dict[str, Any], folder: Path) -> Iterator[Planned]:
+def releases_of(written: dict[str, Any], folder: Path) -> list[Planned]:
     """As `read_study`, of a study that was read and whose paths are relative to a folder."""
     from dpfda.command.publishing import Publication
     from dpfda.front.verbs import declared_verbs
@@ -103,10 +103,13 @@ def releases_of(written: dict[str, Any], folder: Path) -> Iterator[Planned]:
     data, releases = written.pop(DATA, None), written.pop(RELEASE, None)
     if written or not isinstance(data, dict) or not isinstance(releases, list) or not releases:
         words = "have one table [data] and one or more [[release]], and no other"
-        found = ", ".join(written) or "others"
+        given = {DATA: data, RELEASE: releases}
+        lacking = [f"no {name}" for name, value in given.items() if not value]
+        found = ", ".join([*written, *lacking]) or "others"
         raise ParameterError("STUDY.toml", words, found, "See dpfda run --help for an example.")
     if not isinstance(data.get("file"), str):
         raise ParameterError("[data] file", "name the file with the records", _shown(data.get("file")))
+    named, files, planned = {"file"}, set[Path](), list[Planned]()
     for place, own in enumerate(releases, 1):
         where = f"[[release]] {place}"
         verb = own.pop("verb", None) if isinstance(own, dict) else None
@@ -117,6 +120,7 @@ def releases_of(written: dict[str, Any], folder: Path) -> Iterator[Planned]:
         options = options_of(known[verb])
         shared = {name: value for name, value in data.items() if name != "file"}
         fitting = {name: value for name, value in shared.items() if _plain(name) in options}
+        named |= {*options}
         typed = [_path(folder, data["file"])]
         for name, value in {**fitting, **own}.items():
             option = options.get(_plain(name))
@@ -124,7 +128,17 @@ def releases_of(written: dict[str, Any], folder: Path) -> Iterator[Planned]:
                 words = f"be an option of dpfda {verb}"
                 raise ParameterError(f"{where} {name}", words, _shown(name), f"See dpfda {verb} --help.")
             typed += typed_as(option, value, f"{where} {name}", folder)
-        yield Planned(known[verb], typed, folder / own["out"], place)
+        out = folder / own["out"]
+        if out.resolve() in files:
+            raise ParameterError(f"{where} out", "be another file than one above", _shown(own["out"]))
+        files.add(out.resolve())
+        planned.append(Planned(known[verb], typed, out, place))
+    for name in data:
+        # What no verb reads would be left out in silence, such as a misspelt name of groups.
+        if _plain(name) not in named:
+            words = "be an option of one of the study's verbs, or file"
+            raise ParameterError(f"[data] {name}", words, _shown(name), "Check the spelling.")
+    return planned
 
 
 def options_of(verb: Declared) -> dict[str, Option]:
@@ -159,6 +173,9 @@ def typed_as(option: Option, value: object, where: str, folder: Path) -> list[st
             raise ParameterError(where, "have a value", _shown(value))
         return [option.flag] if value else []
     values = value if isinstance(value, list) else [value]
+    many = len(get_args(option.type)) if get_origin(option.type) is tuple else 0
+    if many and len(values) != many:
+        raise ParameterError(where, f"have {many} values, [{option.metavar}]", _shown(value))
     if not values or not all(isinstance(each, str | int | float) for each in values):
         raise ParameterError(
             where, "be text, a number, true or false, or a list of these", _shown(value)

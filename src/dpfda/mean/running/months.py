@@ -122,8 +122,11 @@ class Months(Certified):
         own = {**self._estimator.stated(), "guarantee": str(self._estimator.asked())}
         bound = {**self._estimator.bounded}
         if self._stated != own or bound != dict(self.certificate.bound):
+            stated = self._stated if isinstance(self._stated, dict) else {}
+            other = [name for name, value in own.items() if stated.get(name) != value] or ["bound"]
             raise ParameterError(
-                "The parameters", "be those that the file was opened with", "others",
+                "The parameters", "be those that the file was opened with",
+                f"another {' and '.join(other)}",
                 "Open another file, which is charged as one, or resume with the same parameters.",
             )  # fmt: skip
 

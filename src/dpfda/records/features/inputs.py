@@ -71,10 +71,11 @@ class InputBox:
             )
         with np.errstate(all="ignore"):
             wide = upper - lower
-        if not np.all(np.isfinite(lower) & np.isfinite(upper) & (wide > 0)):
-            raise ParameterError(
-                "bounds", "be finite with lower < upper in every column", "others", "Swap the ends?"
-            )
+        fits = np.atleast_1d(np.isfinite(lower) & np.isfinite(upper) & (wide > 0))
+        if not np.all(fits):
+            low, high = (np.broadcast_to(end, fits.shape)[np.argmin(fits)] for end in (lower, upper))
+            words = "be finite with lower < upper in every column"
+            raise ParameterError("bounds", words, f"({low:g}, {high:g})", "Swap the ends?")
         if not np.all((np.abs(lower) <= LARGEST) & (np.abs(upper) <= LARGEST) & (wide >= SMALLEST)):
             raise ParameterError("bounds", "be of size at most 1e100 and 1e-100 apart", "others")
         ends = (frozen(np.broadcast_to(end, (inputs,)).copy()) for end in (lower, upper))
