@@ -37,11 +37,17 @@ from dpfda.releases.bands import (
     simulated_widths,
 )
 from dpfda.releases.base import Column
-from dpfda.releases.costs import certified, drawn_laws, sum_costs
 from dpfda.releases.counts import Divisor, NoisyCount
 from dpfda.releases.facts import BandFact, Claim, Stated
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.promise import AddedNoise, noise_on_count, noise_on_moments
+from dpfda.releases.promise import (
+    AddedNoise,
+    certified,
+    drawn_laws,
+    noise_on_count,
+    noise_on_moments,
+    sum_costs,
+)
 
 FLOOR_DRAWS = 2000
 # Points along each axis over which the band of a table is simultaneous, besides those of the table.

@@ -23,7 +23,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.records.features import InputBox, embedded, feature_ball
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, check_level
-from dpfda.releases.costs import certified, one_cost, sum_costs
+from dpfda.releases.promise import certified, one_cost, sum_costs
 from dpfda.releases.published import as_given
 
 # What holds every example in bounds.

@@ -33,7 +33,7 @@ from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.ordinary import Outlook
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Search, ValueBounds
-from dpfda.mean.two_looks_release import FIRST, LAST, RADIUS, CloserMean
+from dpfda.mean.staged_release import FIRST, LAST, RADIUS, CloserMean
 from dpfda.mechanisms.design import choose
 from dpfda.mechanisms.design.lines import equal_cells, number_of_cells
 from dpfda.mechanisms.design.radii import residual_radius
@@ -55,7 +55,7 @@ from dpfda.publication import (
     publish,
     publish_curve,
 )
-from dpfda.publication.radii import RadiusChoice
+from dpfda.publication.moments import RadiusChoice
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import Selection
 from dpfda.spine.settings import Gathered

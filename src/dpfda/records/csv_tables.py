@@ -29,13 +29,13 @@ from dpfda.records.dates import MOMENT, Dates
 from dpfda.records.lines import (
     BYTE_ORDER_MARK,
     Notation,
+    StandardInput,
     UnreadableLineError,
     content,
     decoded,
     split_cells,
     undecodable,
 )
-from dpfda.records.standard_input import StandardInput
 
 Progress = Callable[[int, int], None]
 

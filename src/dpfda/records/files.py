@@ -37,10 +37,9 @@ from dpfda.records.headers import (
     same_grid,
     says_header,
 )
-from dpfda.records.lines import Notation
+from dpfda.records.lines import NAME, Notation, StandardInput, standard_input
 from dpfda.records.long import LongCurves
 from dpfda.records.parquet_tables import open_arrow, open_parquet
-from dpfda.records.standard_input import NAME, StandardInput, standard_input
 
 TEXT = (".csv", ".tsv", ".txt")
 PARQUET = (".parquet", ".pq")

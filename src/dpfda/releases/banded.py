@@ -12,9 +12,8 @@ from dpfda.bases.grids import check_box_points, check_points
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import flag, shown
-from dpfda.releases.bands import Asked, Band, Of, check_level, check_of, check_places
+from dpfda.releases.bands import Asked, Band, Of, Variance, check_level, check_of, check_places
 from dpfda.releases.base import LEVEL, Release
-from dpfda.releases.confidence import Variance
 from dpfda.releases.published import Published, as_given
 
 # Why a kind cannot state a band.

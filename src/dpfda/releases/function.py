@@ -15,12 +15,14 @@ from dpfda.privacy.words import first_up
 from dpfda.releases.bands import (
     Asked,
     Band,
+    Variance,
+    each_part,
+    for_population,
     make_band,
     make_credible_band,
 )
 from dpfda.releases.base import LEVEL, Release
 from dpfda.releases.combined import Averaged, CombinedMean
-from dpfda.releases.confidence import Variance, each_part, for_population
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.lines import WIGGLES, MeanLine, line_claim, misfit, posterior_claim, verdict
 from dpfda.releases.words import per_axis
@@ -96,7 +98,7 @@ class ReleasedFunction(MeanLine):
         function leaves it and cut at public bounds, but where the exact one is asked for.
 
         Of the population it is meant to hold the mean of clipped records there: the band by default,
-        with the error of sampling (`dpfda.releases.confidence`). `Band.covers` says with which
+        with the error of sampling (`dpfda.releases.bands`). `Band.covers` says with which
         variance. Of the function itself, not of its derivatives. No band says anything of the bias of
         clipping.
 

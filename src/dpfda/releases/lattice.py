@@ -28,9 +28,8 @@ from dpfda.releases.banded import Banded
 from dpfda.releases.bands import Asked, Band, make_band
 from dpfda.releases.base import LEVEL
 from dpfda.releases.boxes import BAND_POINTS, FINE, check_drawn
-from dpfda.releases.costs import certified, sum_costs
 from dpfda.releases.facts import Claim, Stated
-from dpfda.releases.promise import AddedNoise
+from dpfda.releases.promise import AddedNoise, certified, sum_costs
 from dpfda.views import View
 
 

@@ -17,21 +17,18 @@ from typing import NoReturn, Self
 import numpy as np
 
 from dpfda.bases.protocol import flat_grid
-from dpfda.mean.running.factorisations import Rows
-from dpfda.mean.running.plan import RunningPlan
+from dpfda.mean.running.plan import Rows, RunningPlan
 from dpfda.mean.running.records import FORMAT, WARNING, Estimator, Month, Row, weighed
 from dpfda.mean.running.release import ReleasedRunningMean
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DpfdaError, ParameterError, SessionError
 from dpfda.numerics.parameters import flag, whole
-from dpfda.privacy.certificates import Certificate, Certified
+from dpfda.privacy.certificates import Certificate, Certified, certificate_from_json, certificate_to_json
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Neighbours
-from dpfda.privacy.written import certificate_from_json, certificate_to_json
 from dpfda.publication import charge, stamp
 from dpfda.publication.session.journal import Journal, Record
-from dpfda.publication.session.records import checked_header, take_over, undamaged
-from dpfda.publication.session.sealed import sealed
+from dpfda.publication.session.records import checked_header, sealed, take_over, undamaged
 from dpfda.releases.promise import ALL
 
 

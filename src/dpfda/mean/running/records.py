@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, Self
 
 from dpfda.bases import Basis
-from dpfda.mean.running.factorisations import Rows
-from dpfda.mean.running.plan import RunningPlan
+from dpfda.mean.running.plan import Rows, RunningPlan
 from dpfda.numerics.private import Private
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Paying

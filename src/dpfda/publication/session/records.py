@@ -1,11 +1,12 @@
-"""What a session writes, as JSON types: secret records in its file, and the public answers."""
+"""What a session writes, as JSON types; and how a step that handles secrets is run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import TypeVar
 
-from dpfda.numerics.errors import SessionError, StorageError
+from dpfda.numerics.errors import DpfdaError, SessionError, StorageError
 from dpfda.publication.session.conditional import Draw, Uniforms
 from dpfda.publication.session.journal import Journal, Record
 from dpfda.releases.answers import Answer, ReleasedAnswers
@@ -135,3 +136,31 @@ def public_side(frame: ReleasedFunction, answers: list[Answer]) -> ReleasedAnswe
     left_out = ("order", "noisy_sum")
     design = {name: part for name, part in frame._to_entries().items() if name not in left_out}
     return ReleasedAnswers(tuple(answers), design, frame.certificate, frame.about)
+
+
+T = TypeVar("T")
+
+
+def sealed(step: Callable[[], T]) -> T:
+    """The result of a step; an exception from it has no traceback, cause or context from inside.
+
+    A traceback holds the local variables of every frame, and tools that report errors write them out.
+
+    Raises SessionError: In place of any exception that is not dpfda's own. Its message is left out, for
+    it may quote secrets. Interruptions keep their type.
+    """
+    try:
+        return step()
+    except BaseException as error:
+        failure = _bare(error)
+    raise failure from None
+
+
+def _bare(error: BaseException) -> BaseException:
+    if isinstance(error, Exception) and not isinstance(error, DpfdaError):
+        return SessionError(
+            f"The session failed: {type(error).__name__}. Where it happened is left out, for it holds "
+            "secrets. Resume the session from its file."
+        )
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)

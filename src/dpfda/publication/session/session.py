@@ -41,11 +41,10 @@ from dpfda.numerics.errors import ParameterError, SessionError
 from dpfda.numerics.parameters import flag, reals, shown, whole
 from dpfda.privacy.certificates import Certificate, Certified
 from dpfda.publication import MeanPlan, Prepared, pay
-from dpfda.publication.paying import Paying
+from dpfda.publication.charging import Paying
 from dpfda.publication.session.conditional import ConditionalValues, Draw
 from dpfda.publication.session.journal import Journal, Record
 from dpfda.publication.session.queries import Posed, Query, inner_with, integral_over, pose, value_at
-from dpfda.publication.session.questions import with_questions
 from dpfda.publication.session.records import (
     answer_to_json,
     checked_header,
@@ -53,11 +52,11 @@ from dpfda.publication.session.records import (
     draw_to_json,
     header_to_json,
     public_side,
+    sealed,
     take_over,
     undamaged,
 )
-from dpfda.publication.session.refusals import check_plan, checked_noise, spread_of
-from dpfda.publication.session.sealed import sealed
+from dpfda.publication.session.refusals import check_plan, checked_noise, spread_of, with_questions
 from dpfda.releases.answers import Answer
 from dpfda.releases.function import ReleasedFunction
 
