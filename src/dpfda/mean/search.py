@@ -27,7 +27,6 @@ from typing import Any
 import numpy as np
 
 from dpfda.bases.cells import CellGrid
-from dpfda.bases.ordinary import Outlook
 from dpfda.bounds import Search, ValueBounds
 from dpfda.mean.staged_release import BETWEEN, SEARCH, Extremes, FoundMean, looked_for
 from dpfda.mean.two_looks import LooksPlan, StagedPlan, TwoLooks, check_staged, fit_looks
@@ -147,11 +146,9 @@ class SearchPlan(StagedPlan):
     def _few(self) -> bool:
         return self.strength(self.whole.guarantee) < LEAST
 
-    def outlook(self, quick: bool = False) -> Outlook | None:
-        return None if self._few else self._widest.outlook(quick)
-
-    def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
-        return None if self._few else self._widest.outlook_width(level, quick)
+    @property
+    def expected_of(self) -> MeanPlan | None:
+        return None if self._few else self._widest
 
     @cached_property
     def _widest(self) -> MeanPlan:

@@ -30,7 +30,6 @@ from functools import cached_property
 import numpy as np
 
 from dpfda.bases.curve_priors import CurvePrior
-from dpfda.bases.ordinary import Outlook
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Search, ValueBounds
 from dpfda.mean.staged_release import FIRST, LAST, RADIUS, CloserMean
@@ -214,14 +213,8 @@ class LooksPlan(StagedPlan):
     def remade(self, guarantee: Guarantee, n: int) -> LooksPlan:
         return LooksPlan.of(self.whole.remade(guarantee, n), self.strategy)
 
-    def outlook(self, quick: bool = False) -> Outlook | None:
-        return self._widest.outlook(quick)
-
-    def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
-        return self._widest.outlook_width(level, quick)
-
     @property
-    def _widest(self) -> MeanPlan:
+    def expected_of(self) -> MeanPlan:
         return replace(self.whole, guarantee=self.shares[2]) if self.two_looks else self.whole
 
     @property
@@ -231,7 +224,7 @@ class LooksPlan(StagedPlan):
 
     @property
     def noise_words(self) -> str:
-        return f"{self.tuning['name']}: {self._widest.noise_words}"
+        return f"{self.tuning['name']}: {self.expected_of.noise_words}"
 
     # What is released.
 

@@ -153,11 +153,6 @@ class Plan(ABC):
         outlook = self.outlook()
         return None if outlook is None else outlook.most
 
-    def half_width(self, level: float) -> float | None:
-        """As `band`, for a level that has been checked."""
-        outlook = self.outlook_width(level)
-        return None if outlook is None else outlook.typical
-
     def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
         """Half-width of the default band at a level that has been checked; otherwise as `outlook`."""
         return None
@@ -179,7 +174,8 @@ class Plan(ABC):
         level : float
             Its probability.
         """
-        return self.half_width(probability(level, "level"))
+        outlook = self.outlook_width(probability(level, "level"))
+        return None if outlook is None else outlook.typical
 
     def band_for_most(self, level: float = LEVEL) -> float | None:
         """What the half-width of nine of ten releases is below; see `error_for_most`."""

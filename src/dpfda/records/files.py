@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,13 @@ from dpfda.numerics.private import Private
 from dpfda.records.cells import OUTSIDE
 from dpfda.records.csv_tables import Progress, Stated, Table, TextFile
 from dpfda.records.dates import Dates
-from dpfda.records.foreign_tables import SPREADSHEETS, STATISTICS, open_spreadsheet, open_statistics
+from dpfda.records.foreign_tables import (
+    SPREADSHEETS,
+    STATISTICS,
+    CellFile,
+    open_spreadsheet,
+    open_statistics,
+)
 from dpfda.records.headers import (
     INSPECTED,
     are_times,
@@ -39,7 +45,7 @@ from dpfda.records.headers import (
 )
 from dpfda.records.lines import NAME, Notation, StandardInput, standard_input
 from dpfda.records.long import LongCurves
-from dpfda.records.parquet_tables import open_arrow, open_parquet
+from dpfda.records.parquet_tables import TypedFile, open_arrow, open_parquet
 
 TEXT = (".csv", ".tsv", ".txt")
 PARQUET = (".parquet", ".pq")
@@ -119,15 +125,8 @@ class TableCurves(InFile):
     beside: Sequence[Cells] = ()
 
 
-class Opened(Protocol):
-    """A file of any kind, of which only the labels are known."""
-
-    @property
-    def header(self) -> tuple[str, ...]: ...
-
-    def read(
-        self, numbers: Sequence[int], labels: Sequence[int], dated: Sequence[int], stated: Stated, /
-    ) -> Table: ...
+# A file of any kind, of which only the labels are known.
+Opened = TextFile | TypedFile | CellFile
 
 
 class Source(NamedTuple):

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, cast, get_args
+from typing import Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -46,13 +46,6 @@ Of = Literal["noise", "sample", "population"]
 OFS: tuple[Of, ...] = get_args(Of)
 
 Limits = tuple[Floats, Floats]
-
-
-class HasNoise(Protocol):
-    """Something whose error can be simulated."""
-
-    def noise_draws(self, generator: np.random.Generator, draws: int) -> Floats:
-        """Simulated errors (draws, M) of the coefficients."""
 
 
 @dataclass(frozen=True)
@@ -136,16 +129,14 @@ def check_of(of: object) -> Of | None:
     return None if of is None else cast("Of", choice(of, "of", OFS))
 
 
-def check_places(points: Floats) -> None:
-    """Refuse a band at no points."""
-    if not len(points):
-        raise ParameterError("points", "be at least one for a band", "none")
-
-
 def make_band(
-    values: Floats, functions: Floats, source: HasNoise, level: float, simultaneous: bool, points: Floats
+    values: Floats,
+    functions: Floats,
+    drawn: Callable[[np.random.Generator, int], Floats],
+    asked: Asked,
+    points: Floats,
 ) -> Band:
-    """Band around values, from simulated errors of the coefficients.
+    """Band around values, from simulated errors (draws, M) of the coefficients.
 
     The simultaneous band is values plus or minus q sd(t), with sd(t) the standard deviation of the
     error at t and q the level's quantile of its largest standardised size over the points; the
@@ -155,42 +146,14 @@ def make_band(
     release has one band, however often it is asked for. It has 20,000 draws, fewer (at least 1000)
     where many points meet many coefficients.
     """
-    level = check_level(level, simultaneous)
-    check_places(points)
     draws = min(DRAWS, max(FEWEST_DRAWS, WORK // functions.size))
     generator = np.random.Generator(np.random.Philox(key=0))
     errors = np.empty((draws, functions.shape[0]))
     for start in range(0, draws, PART):
         rows = slice(start, min(start + PART, draws))
-        errors[rows] = source.noise_draws(generator, rows.stop - rows.start) @ functions.T
-    return band_from_errors(values, np.abs(errors, out=errors), level, simultaneous, points)
-
-
-class HasPosterior(Protocol):
-    """Something whose coefficients can be drawn from their posterior."""
-
-    @property
-    def coefficients(self) -> Floats:
-        """Posterior mean (K,)."""
-
-    def posterior_draws(self, generator: np.random.Generator, draws: int) -> Floats:
-        """Coefficients (draws, K) given the release."""
-
-
-def make_credible_band(
-    values: Floats,
-    functions: Floats,
-    source: HasPosterior,
-    level: float,
-    simultaneous: bool,
-    points: Floats,
-) -> Band:
-    """Band around a posterior mean, from draws of the posterior; widths as in `make_band`."""
-    level = check_level(level, simultaneous)
-    check_places(points)
-    generator = np.random.Generator(np.random.Philox(key=0))
-    drawn = source.posterior_draws(generator, DRAWS) - source.coefficients
-    return band_from_errors(values, np.abs(drawn @ functions.T), level, simultaneous, points)
+        errors[rows] = drawn(generator, rows.stop - rows.start) @ functions.T
+    sizes = np.abs(errors, out=errors)
+    return band_from_errors(values, sizes, asked.level, asked.simultaneous, points)
 
 
 def band_from_errors(

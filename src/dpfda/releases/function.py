@@ -13,13 +13,14 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.words import several
 from dpfda.privacy.words import first_up
 from dpfda.releases.bands import (
+    DRAWS,
     Asked,
     Band,
     Variance,
+    band_from_errors,
     each_part,
     for_population,
     make_band,
-    make_credible_band,
 )
 from dpfda.releases.base import LEVEL, Release
 from dpfda.releases.combined import Averaged, CombinedMean
@@ -112,11 +113,13 @@ class ReleasedFunction(MeanLine):
         functions = self.basis.evaluate(at, self.order)
         if asked.of == "sample":
             line = self.unclipped(at, self.order)
-            band = make_credible_band(line, functions, self, asked.level, asked.simultaneous, at)
+            drawn = self.posterior_draws(np.random.Generator(np.random.Philox(key=0)), DRAWS)
+            sizes = np.abs((drawn - self.coefficients) @ functions.T)
+            band = band_from_errors(line, sizes, asked.level, asked.simultaneous, at)
         else:
             source = self.unshrunk
             line = source.unclipped(at, self.order)
-            band = make_band(line, functions, source, asked.level, asked.simultaneous, at)
+            band = make_band(line, functions, source.noise_draws, asked, at)
         return band if asked.exact else self._held(band)
 
     def _around_population(self, at: Floats, asked: Asked, variance: Variance | None) -> Band:

@@ -10,9 +10,8 @@ import numpy as np
 from dpfda.bases import Basis
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import ValueBounds
-from dpfda.mean.running.months import Months
+from dpfda.mean.running.months import Month, Months
 from dpfda.mean.running.plan import MOST_STEPS, Rows, RunningPlan
-from dpfda.mean.running.records import Month
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, whole

@@ -10,19 +10,21 @@ the file and draws nothing. No record's length depends on sums or noise.
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NoReturn, Self
+from typing import TYPE_CHECKING, NoReturn, Self
 
 import numpy as np
 
+from dpfda.bases import Basis
 from dpfda.bases.protocol import flat_grid
 from dpfda.mean.running.plan import Rows, RunningPlan
-from dpfda.mean.running.records import FORMAT, WARNING, Estimator, Month, Row, weighed
 from dpfda.mean.running.release import ReleasedRunningMean
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DpfdaError, ParameterError, SessionError
 from dpfda.numerics.parameters import flag, whole
+from dpfda.numerics.private import Private
 from dpfda.privacy.certificates import Certificate, Certified, certificate_from_json, certificate_to_json
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Neighbours
@@ -30,6 +32,69 @@ from dpfda.publication import charge, stamp
 from dpfda.publication.session.journal import Journal, Record
 from dpfda.publication.session.records import checked_header, sealed, take_over, undamaged
 from dpfda.releases.promise import ALL
+from dpfda.spine.settings import Settings
+from dpfda.spine.sums import Readable
+
+if TYPE_CHECKING:
+    from dpfda.mean.running.estimator import PrivateRunningMean
+
+FORMAT = "dpfda-running-mean-state"
+WARNING = (
+    "SECRET: this file may hold exact sums of private data. Whoever reads it can undo the privacy "
+    "protection. Do not copy, share or back it up."
+)
+# A sum or a noisy sum is written with 256 bits and a sign, whatever it is.
+WIDTH = 65
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Month:
+    """The records of one month. Private, but for basis, settings and the number of units.
+
+    records: Read and checked.
+    units: How many there are.
+    """
+
+    records: Readable
+    units: int
+    basis: Basis
+    settings: Settings
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Row(Private):
+    """A month that was published.
+
+    units: Their number. Public.
+    noisy: The row with its noise. Public.
+    total: Exact sums of the month; empty where no later row needs them. Secret.
+    created: The day on which it was published. Public.
+    """
+
+    units: int
+    noisy: tuple[int, ...]
+    total: tuple[int, ...]
+    created: str
+
+    def to_json(self, month: int) -> Record:
+        """The record of a month, as long for every value. Secret."""
+        told = {
+            name: [f"{value:+0{WIDTH}x}" for value in values]
+            for name, values in (("noisy", self.noisy), ("total", self.total))
+        }
+        return {"month": month, "units": self.units, "created": self.created, **told}
+
+    @classmethod
+    def from_json(cls, record: Record) -> Self:
+        """The month again."""
+        noisy, total = (tuple(int(v, 16) for v in record[name]) for name in ("noisy", "total"))
+        return cls(int(record["units"]), noisy, total, str(record["created"]))
+
+
+def weighed(weights: Sequence[int], rows: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The sum of rows, each times its weight, exactly."""
+    columns = zip(*rows, strict=True)
+    return tuple(sum(w * v for w, v in zip(weights, column, strict=True)) for column in columns)
 
 
 class Months(Certified):
@@ -49,7 +114,7 @@ class Months(Certified):
     """
 
     def __init__(
-        self, estimator: Estimator, journal: Journal, certificate: Certificate, stated: object
+        self, estimator: PrivateRunningMean, journal: Journal, certificate: Certificate, stated: object
     ) -> None:
         self.path = journal.path
         self.certificate = certificate
@@ -65,7 +130,7 @@ class Months(Certified):
         self._lock = threading.RLock()
 
     @classmethod
-    def open(cls, estimator: Estimator, path: str | Path, plan: RunningPlan | None) -> Self:
+    def open(cls, estimator: PrivateRunningMean, path: str | Path, plan: RunningPlan | None) -> Self:
         """Charge for all months, and make the file; see `PrivateRunningMean.open`."""
         stated = estimator.stated()
         costs = {ALL: Cost(estimator.asked())} if plan is None else plan.costs()
@@ -98,13 +163,13 @@ class Months(Certified):
         return made
 
     @classmethod
-    def resume(cls, estimator: Estimator, path: str | Path, moved: bool = False) -> Self:
+    def resume(cls, estimator: PrivateRunningMean, path: str | Path, moved: bool = False) -> Self:
         """Go on from the file; see `PrivateRunningMean.resume`."""
         flag(moved, "moved")
         return sealed(lambda: cls._resumed(estimator, path, moved))
 
     @classmethod
-    def _resumed(cls, estimator: Estimator, path: str | Path, moved: bool) -> Self:
+    def _resumed(cls, estimator: PrivateRunningMean, path: str | Path, moved: bool) -> Self:
         journal, records = Journal.open(path)
         with undamaged(journal, DpfdaError):
             header = checked_header(records, journal, moved, FORMAT)

@@ -38,7 +38,6 @@ import numpy as np
 import scipy
 
 from dpfda.bases.curve_priors import CurvePrior
-from dpfda.bases.ordinary import Outlook
 from dpfda.bases.protocol import flat_grid
 from dpfda.estimates.curves import LARGEST_GRID
 from dpfda.mechanisms import Design, Problem
@@ -388,11 +387,9 @@ class RunningPlan(PlanOfMeans):
         rho = normal.achieved("box", self.widths(self.chosen.cells), ZeroConcentratedDP(Fraction(1)))
         return replace(self.one, size=units, drawn=design, guarantee=rho)
 
-    def outlook(self, quick: bool = False) -> Outlook | None:
-        return self.alike(self.steps).outlook(quick)
-
-    def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
-        return self.alike(self.steps).outlook_width(level, quick)
+    @property
+    def expected_of(self) -> MeanPlan:
+        return self.alike(self.steps)
 
     @property
     def error_words(self) -> str:

@@ -29,8 +29,7 @@ from dpfda.mechanisms import Design
 from dpfda.noise import GaussianNoise
 from dpfda.noise.differences import sizes_of
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Integers
-from dpfda.numerics.errors import DpfdaError, ParameterError, RefusedMechanismError
+from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.privacy.words import number
@@ -40,7 +39,7 @@ from dpfda.publication.needed import LEVEL
 from dpfda.publication.shares import SharedLaw, Sharing, designed
 from dpfda.records.labels import read_keys
 from dpfda.spine.arguments import Labels, Records
-from dpfda.spine.pooled import PooledSum, Rows
+from dpfda.spine.pooled import PooledSum
 from dpfda.spine.settings import Settings
 from dpfda.spine.sums import Summation
 
@@ -243,12 +242,6 @@ class PooledVector(PooledSum):
                 [name, one.rule] for name, one in zip(self.plan.shares, self.ones, strict=True)
             ],
         }
-
-    def read(self, X: Records, y: Labels = None) -> Rows:
-        raise DpfdaError("Channels are added up from records: see total.")
-
-    def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:
-        raise DpfdaError("Channels are added up from records: see total.")
 
     def total(self, X: Records, groups: Labels = None, y: Labels = None) -> IntegerSum:
         if groups is not None and not isinstance(groups, str):
