@@ -258,7 +258,7 @@ class Plan(ABC):
         ratio, n = ratio_of(self, error, band, level), self.n
 
         def at(epsilon: float, quick: bool) -> float:
-            return ratio(with_epsilon(self.guarantee, _exact(epsilon)), n, quick)
+            return ratio(with_epsilon(self.guarantee, Fraction(f"{epsilon:.12g}")), n, quick)
 
         found = least(at, float(self.guarantee.epsilon), EPSILONS, self.close)
         if found is None:
@@ -439,7 +439,3 @@ def _told(outlook: Outlook) -> str:
     """Both numbers, where they differ."""
     typical, most = map(number, outlook)
     return typical if typical == most else f"{typical} (for {MOST_WORDS} up to {most})"
-
-
-def _exact(value: float) -> Fraction:
-    return Fraction(f"{value:.12g}")

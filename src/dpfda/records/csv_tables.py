@@ -185,10 +185,7 @@ class Columns:
 
     def number(self, text: str, position: int) -> float:
         """Read a cell of this column as a number."""
-        notation = self.source.notation
-        if self.dates is not None and position in self.dated:
-            return math.nan if text.strip() in notation.missing else self.dates.number(text)
-        return notation.number(text)
+        return self.source.notation.number(text, self.dates if position in self.dated else None)
 
     def layout(self) -> plain.Layout:
         """What a plain line holds."""

@@ -28,6 +28,7 @@ from typing import NamedTuple, TextIO
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.private import Private
 from dpfda.records.cells import MISSING, NO_NUMBER, NUMBER, UnreadableCellError, text_number
+from dpfda.records.dates import Dates
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 DECIMAL_COMMA = re.compile(r"[+-]?[0-9.' ]*,[0-9]++(?:[eE][+-]?[0-9]++)?")
@@ -69,13 +70,15 @@ class Notation:
         label = None if text is None else text.strip()
         return None if label in self.missing else label
 
-    def number(self, text: str) -> float:
-        """Read a cell as a number; NaN where it is missing.
+    def number(self, text: str, dates: Dates | None = None) -> float:
+        """Read a cell as a number, or as a date where dates are stated; NaN where it is missing.
 
         Raises UnreadableCellError with the kind of offence, never the text.
         """
         if text.strip() in self.missing:
             return math.nan
+        if dates is not None:
+            return dates.number(text)
         pointed = text
         if self.decimal == ",":
             if "." in text and NUMBER.fullmatch(text.strip()):

@@ -224,9 +224,7 @@ def _read_numbers(
 
 def _number(cell: Any, notation: Notation, dates: Dates | None, ticks_a_day: int) -> float:
     if isinstance(cell, str):
-        if dates is None or cell.strip() in notation.missing:
-            return notation.number(cell)
-        return dates.number(cell)
+        return notation.number(cell, dates)
     if dates is None or cell is None:
         return cell_number(cell)
     return dates.days_of_ticks(cell, ticks_a_day)

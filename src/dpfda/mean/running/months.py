@@ -9,11 +9,10 @@ the file and draws nothing. No record's length depends on sums or noise.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -25,12 +24,12 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DpfdaError, ParameterError, SessionError
 from dpfda.numerics.parameters import flag, whole
 from dpfda.numerics.private import Private
-from dpfda.privacy.certificates import Certificate, Certified, certificate_from_json, certificate_to_json
+from dpfda.privacy.certificates import Certificate, certificate_from_json, certificate_to_json
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import charge, stamp
 from dpfda.publication.session.journal import Journal, Record
-from dpfda.publication.session.records import checked_header, sealed, take_over, undamaged
+from dpfda.publication.session.records import Resumable, checked_header, sealed, take_over, undamaged
 from dpfda.releases.promise import ALL
 from dpfda.spine.settings import Settings
 from dpfda.spine.sums import Readable
@@ -97,7 +96,7 @@ def weighed(weights: Sequence[int], rows: Sequence[tuple[int, ...]]) -> tuple[in
     return tuple(sum(w * v for w, v in zip(weights, column, strict=True)) for column in columns)
 
 
-class Months(Certified):
+class Months(Resumable):
     """Months that are published one after the other, at a price that was charged at once.
 
     Made by `PrivateRunningMean.open`, or by `resume` from the file. In a ``with`` statement it is
@@ -116,18 +115,15 @@ class Months(Certified):
     def __init__(
         self, estimator: PrivateRunningMean, journal: Journal, certificate: Certificate, stated: object
     ) -> None:
-        self.path = journal.path
+        super().__init__(journal)
         self.certificate = certificate
         self._estimator = estimator
         # What was charged for: an estimator can be changed at any time.
         self._stated = stated
         self._check_stated()
-        self._journal = journal
         self._plan: RunningPlan | None = None
         self._frame: ReleasedRunningMean | None = None
         self._rows: list[Row] = []
-        self._state = "open"
-        self._lock = threading.RLock()
 
     @classmethod
     def open(cls, estimator: PrivateRunningMean, path: str | Path, plan: RunningPlan | None) -> Self:
@@ -375,35 +371,9 @@ class Months(Certified):
 
     # Its file.
 
-    def suspend(self) -> None:
-        """Let go of the file; `PrivateRunningMean.resume` goes on from it."""
-        with self._lock:
-            if self._state == "open":
-                self._journal.close()
-                self._rows = [replace(row, total=()) for row in self._rows]
-                self._state = "suspended"
-
-    def close(self) -> None:
-        """End it for good: overwrite and remove the file. No further month can be published.
-
-        Raises
-        ------
-        SessionError
-            If it is not open.
-        StorageError
-            If the file could not be overwritten or removed. It is closed all the same.
-        """
-        with self._lock:
-            self._check_open()
-            self._rows = [replace(row, total=()) for row in self._rows]
-            self._state = "closed"
-            self._journal.destroy()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.suspend()
+    def _forget(self, state: str) -> None:
+        self._rows = [replace(row, total=()) for row in self._rows]
+        self._state = state
 
     def __repr__(self) -> str:
         own = self.certificate
@@ -415,12 +385,6 @@ class Months(Certified):
             "secret state": str(self.path),
         }
         return "\n".join([f"Months, {self._state}", *(f"  {k + ':':<14}{v}" for k, v in lines.items())])
-
-    def __reduce__(self) -> NoReturn:
-        raise SessionError(
-            "Open months cannot be pickled or copied: two copies could draw twice for one month. "
-            "Suspend them and resume from the file."
-        )
 
     def _check_open(self) -> None:
         self._journal.check_process()

@@ -24,7 +24,7 @@ from dpfda.privacy.composition.block_profile import block_delta, estimated_delta
 from dpfda.privacy.composition.concentrated import laplace_rho, pure_rho, zcdp_delta
 from dpfda.privacy.composition.gaussian import estimated_gaussian_delta, gaussian_delta
 from dpfda.privacy.composition.neighbours import for_group
-from dpfda.privacy.composition.rounding import PRECISION, at_least, root_at_least
+from dpfda.privacy.composition.rounding import PRECISION, at_least, bits_for, root_at_least
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP
 
 # A number in a stored loss has at most so many digits above and below the bar.
@@ -173,7 +173,7 @@ class PureLoss(_OfShifts, KnownLoss):
     def _delta(self, epsilon: Fraction) -> Fraction:
         if epsilon >= self.epsilon:
             return Fraction(0)
-        with precision(_bits(self.epsilon)):
+        with precision(bits_for(self.epsilon)):
             # (e^epsilon_0 - e^epsilon) / (e^epsilon_0 + 1), without cancellation.
             value = -enclosed(epsilon - self.epsilon).expm1() / (1 + (-enclosed(self.epsilon)).exp())
             return at_least(value)
@@ -227,7 +227,9 @@ class ConcentratedLoss(_OfShifts, KnownLoss):
     epsilon = None
 
     def _delta(self, epsilon: Fraction) -> Fraction:
-        return min(_by_pinsker(self.rho), zcdp_delta(self.rho, epsilon) if epsilon else Fraction(1))
+        # At epsilon 0 by Pinsker: the Kullback-Leibler divergence is at most rho.
+        known = zcdp_delta(self.rho, epsilon) if epsilon else Fraction(1)
+        return min(root_at_least(self.rho / 2), known)
 
     def describe(self) -> str:
         return f"any mechanism of rho {readable(self.rho)}"
@@ -367,7 +369,7 @@ class RangeLoss(_OfShifts, KnownLoss):
     def _delta(self, epsilon: Fraction) -> Fraction:
         if epsilon >= self.epsilon:
             return Fraction(0)
-        with precision(_bits(self.epsilon)):
+        with precision(bits_for(self.epsilon)):
             # (e^(epsilon_0/2) - e^(epsilon/2))^2 / (e^epsilon_0 - 1), without cancellation.
             root = enclosed((epsilon - self.epsilon) / 2).expm1()
             return at_least(root * root / -(-enclosed(self.epsilon)).expm1())
@@ -417,13 +419,3 @@ def estimated_profile(loss: Loss, epsilon: float) -> float | None:
         gap = float(loss.epsilon) - epsilon
         return float(estimated_delta(loss.dimension, gap, epsilon)) if gap > 0 else 0.0
     return None
-
-
-def _by_pinsker(rho: Fraction) -> Fraction:
-    """Delta at epsilon 0: the Kullback-Leibler divergence is at most rho."""
-    return root_at_least(rho / 2)
-
-
-def _bits(epsilon: Fraction) -> int:
-    """Enough that a denominator with this exponential keeps its digits."""
-    return PRECISION + max(0, epsilon.denominator.bit_length() - epsilon.numerator.bit_length())

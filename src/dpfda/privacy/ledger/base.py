@@ -16,7 +16,7 @@ from dpfda.privacy.ledger.accounts import Amount, Budget, checked_name
 from dpfda.privacy.ledger.history import Charged, Record, audit, charges, releases, to_csv, to_json_lines
 from dpfda.privacy.ledger.reservation import DatasetLedger, Reservation
 from dpfda.privacy.ledger.rows import (
-    Foreseen,
+    MemoryRows,
     Rows,
     after,
     appended,
@@ -159,7 +159,7 @@ class AnyLedger(ABC):
         ):
             raise ParameterError("charges", "be a list of costs with their entries", shown(charges))
         with self._reading() as rows:
-            history = Foreseen(rows)
+            history = MemoryRows([latest_of(rows, dataset)])
             for costs, entry in charges:
                 appended(history, dataset, costs_of(costs), entry, unit_of(entry))
             last = latest_of(history, dataset)

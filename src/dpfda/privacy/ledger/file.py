@@ -24,7 +24,7 @@ from dpfda.numerics.errors import LedgerError
 from dpfda.privacy.ledger import disk, lines
 from dpfda.privacy.ledger.base import AnyLedger
 from dpfda.privacy.ledger.history import Record, audit, record_from_json
-from dpfda.privacy.ledger.rows import Rows
+from dpfda.privacy.ledger.rows import MemoryRows, Rows
 
 # How long `create` waits for whoever is making the file, in seconds.
 MAKING = 1.0
@@ -183,7 +183,8 @@ def _commit(descriptor: int, found: lines.Lines, rows: tuple[bytes, ...], path: 
     except OSError as error:
         # The row is on the disk and counts, also where a full disk kept its count from it.
         raise LedgerError(f"The ledger {str(path)!r} {_UNCERTAIN}") from error
-    if disk.is_removed(descriptor):
+    # A file without a name loses what is written to it.
+    if os.fstat(descriptor).st_nlink == 0:
         raise LedgerError(
             f"The ledger {str(path)!r} was removed or replaced while it was written, and the charge "
             "with it; no noise may be drawn. Restore the file."
@@ -263,7 +264,7 @@ class MemoryLedger(AnyLedger):
                 + _REMEDY
             )
         with self._lock:
-            yield _MemoryRows(self._records)
+            yield MemoryRows(self._records)
 
     @contextmanager
     def _writing(self, new: bool = False) -> Iterator[Rows]:
@@ -279,19 +280,3 @@ class MemoryLedger(AnyLedger):
         raise LedgerError(
             "An in-memory ledger cannot be pickled: that would fork its budgets. " + _REMEDY
         )
-
-
-class _MemoryRows:
-    def __init__(self, records: list[Record]) -> None:
-        self._records = records
-
-    def latest(self, dataset: str) -> Record | None:
-        return next((r for r in reversed(self._records) if r.dataset == dataset), None)
-
-    def records(self, dataset: str | None) -> list[Record]:
-        return [r for r in self._records if dataset in (None, r.dataset)]
-
-    def append(self, make: Callable[[int], Record]) -> Record:
-        record = make(len(self._records) + 1)
-        self._records.append(record)
-        return record

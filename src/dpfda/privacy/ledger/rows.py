@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from dpfda.numerics.errors import BudgetError, ParameterError, UnknownDatasetError
@@ -152,23 +152,22 @@ class Rows(Protocol):
         """Append the row that is made for the next number."""
 
 
-@dataclass
-class Foreseen:
-    """A history to which rows are appended in memory alone: what would be, if the charges were made."""
+class MemoryRows:
+    """Rows in memory, to which others are appended there alone."""
 
-    rows: Rows
-    made: dict[str, Record] = field(default_factory=dict)
+    def __init__(self, records: list[Record]) -> None:
+        self._records = records
 
     def latest(self, dataset: str) -> Record | None:
-        return self.made.get(dataset) or self.rows.latest(dataset)
+        return next((r for r in reversed(self._records) if r.dataset == dataset), None)
 
     def records(self, dataset: str | None) -> list[Record]:
-        return self.rows.records(dataset)
+        return [r for r in self._records if dataset in (None, r.dataset)]
 
     def append(self, make: Callable[[int], Record]) -> Record:
-        made = make(0)
-        self.made[made.dataset] = made
-        return made
+        record = make(len(self._records) + 1)
+        self._records.append(record)
+        return record
 
 
 def appended(
