@@ -16,7 +16,7 @@ from dpfda.numerics.arrays import Cells, Floats
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import MOST_NUMBERS, shown, whole
 from dpfda.records import Curves, LongCurves, curves_from_long, standardized, units
-from dpfda.records.containers import shape_of
+from dpfda.records.containers import check_dimensions, shape_of
 from dpfda.records.dask_arrays import is_dask
 from dpfda.records.doors import door_of
 from dpfda.records.frames import Handed, curves_handed
@@ -167,17 +167,11 @@ def grid_of(settings: Settings, handed: Handed) -> Floats:
         stated_ends(ends)
         return equally_spaced(POINTS, domain)
     shape = shape_of(values)
-    if len(shape) != 2:
-        several = (
-            " For the mean of images pass basis=BoxBasis.on_grid('cosine', (height, width), [(0, 1), "
-            "(0, 1)]); for several values at every point take PrivateVectorMean."
-        )
-        raise DataError(
-            f"X must have two dimensions (curves, points); found {len(shape)}. "
-            f"Reshape your data: one curve a row.{several if len(shape) == 3 else ''}"
-        )
-    if shape[0] == 0:
-        raise DataError("X must hold at least two curves; found none (0 sample(s)).")
+    several = (
+        " For the mean of images pass basis=BoxBasis.on_grid('cosine', (height, width), [(0, 1), "
+        "(0, 1)]); for several values at every point take PrivateVectorMean."
+    )
+    check_dimensions(shape, more=several if len(shape) == 3 else "")
     if shape[1] < 2 and not _moves(settings):
         raise DataError(
             f"X must have at least two grid points; found {shape[1]} feature(s) "

@@ -33,7 +33,14 @@ from dpfda.privacy.composition import (
     gaussian_limit,
     loss_of,
 )
-from dpfda.privacy.guarantees import KINDS, ApproximateDP, Guarantee, Neighbours, PureDP
+from dpfda.privacy.guarantees import (
+    KINDS,
+    ApproximateDP,
+    Guarantee,
+    Neighbours,
+    PureDP,
+    checked_guarantee,
+)
 
 
 @dataclass(frozen=True)
@@ -126,13 +133,7 @@ class Budget:
     unit: str | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.guarantee, Guarantee):
-            raise ParameterError(
-                "guarantee",
-                "be a PureDP, ApproximateDP or ZeroConcentratedDP",
-                repr(self.guarantee),
-                "Use dpfda.privacy.guarantees.guarantee_for(epsilon, delta).",
-            )
+        checked_guarantee(self.guarantee)
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
         if self.unit is not None:
             checked_name(self.unit, "unit")
