@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -210,17 +209,12 @@ def _made(settings: Settings, kernel: object, grid: Floats, domain: tuple[float,
 
 
 def unit_curves(
-    settings: Settings,
-    basis: Basis,
-    values: object,
-    groups: object,
-    progress: Callable[[Iterator[object]], Iterator[object]] = iter,
+    settings: Settings, basis: Basis, values: object, groups: object
 ) -> tuple[Curves, object]:
     """One curve a privacy unit, on the grid of the basis, and the units' labels. Private.
 
     settings, basis: Public.
     values, groups: As `read_curves` returned them.
-    progress: Wraps the iterator over records of irregular curves.
     """
     reading = settings.reading
     if isinstance(values, LongCurves):
@@ -228,7 +222,7 @@ def unit_curves(
         if embedding_of(reading) is not None:
             words = "be curves on one grid, for a class that embeds records"
             raise ParameterError("X", words, "irregular curves", "Bring them to one grid first.")
-        curves = curves_from_long(values, basis, reading.nugget, reading.invalid, progress)
+        curves = curves_from_long(values, basis, reading.nugget, reading.invalid)
         curves = standardized(curves, basis.weights) if reading.standardize else curves
     else:
         curves = read_block(matrix_on(values, basis, reading), basis, reading)
