@@ -1,19 +1,9 @@
 """Means whose records are read again: between bounds that are looked for first; and which way is taken.
 
-**Guarantee.** Four mechanisms run one after the other, each with the records and the public outputs of
-those before; whatever these outputs are, it satisfies its own part of the budget:
-
-1. and 2. an interval with three fifths of the extremes: two noisy maxima, pure e1 and e2, as for
-   densities (`dpfda.publication.zoom`, with the proof). A unit is two points, the lowest and the highest
-   value of its curve: it adds 2^19 to the cell of each, whatever its floats do, so 2^20 in all;
-3. a histogram of the extremes on public cells around that interval: pure e3. Its sums move by 2 * 2^20
-   in l1 norm where a unit is replaced, and by 2^20 where one is added or removed; they get Laplace
-   noise of that scale over e3. The bounds are computed from the noisy sums alone;
-4. the mean between these bounds: what is left, and all of delta. They are public by then, and are
-   enforced by clipping as any bounds on values.
-
-By adaptive sequential composition (Dwork & Roth 2014, Theorem B.1; Bun & Steinke 2016, Lemma 1.7) the
-whole has the guarantee asked for, which is charged once, before the first noise is drawn.
+Four mechanisms run one after the other: an interval with three fifths of the extremes, by two noisy
+maxima (`dpfda.publication.zoom`); a histogram of the extremes around it, from which alone the bounds are
+computed; and the mean between these bounds, with all of delta. Each keeps its part whatever those before
+it published, and the whole is charged once, before the first noise: docs/appendix/search.md.
 """
 
 from __future__ import annotations

@@ -12,17 +12,9 @@ is the square root, by which the errors of all running sums are as small as they
 constant. The nearer to 0, the more exact is each month's own mean. The entries of P^a are
 c_j = a (a + 1) .. (a + j - 1) / j!, and they are rounded to integers in units of 2^-16.
 
-**How far a unit moves the rows.** A unit is in at most k months s_1 < .. < s_k, where replacing it moves
-S_(s_i) by a vector d_i in a box |d_ij| <= w_j. Row t moves by D_t = sum_i c_(t - s_i) d_i.
-
-- In the box norm max_j |D_tj| / w_j <= sum_i c_(t - s_i), and over all rows the sum is at most that over
-  the first k columns, as column s has the sum of c_0, .., c_(T - s): `moved` of "box".
-- In squared length sum_t |D_t|^2 = sum_(i, l) G(s_i, s_l) <d_i, d_l> with G = C'C, whose entries
-  G(s, r) = sum_(j <= T - max(s, r)) c_j c_(j + |s - r|) are not negative: so it is at most
-  |w|^2 sum_(i, l) G(s_i, s_l). G falls with max(s, r), which leaves fewer terms, and with |s - r|, as c
-  falls. As s_i >= i and s_l - s_i >= l - i, it is largest for the first k months: `moved` of "l2".
-
-Both are attained, by a unit of the first k months that moves each as far as it goes, to one side.
+A unit in at most k months moves the rows by most, in the box norm and in squared length, where these
+are the first k months and each sum moves as far as it goes, to one side: `moved`, and
+docs/appendix/running.md for the proof.
 """
 
 from __future__ import annotations
