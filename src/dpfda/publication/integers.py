@@ -21,7 +21,8 @@ from dpfda.privacy.guarantees import (
     added,
     within,
 )
-from dpfda.publication.charging import NAMED, Paying, certified_entry, charge, recomputed
+from dpfda.publication.charging import certified_entry, charge, recomputed
+from dpfda.publication.paying import NAMED, Paying
 
 # Stages of a release.
 OBJECTIVE, MINIMISER = "perturbed objective", "noise on the minimiser"

@@ -19,9 +19,11 @@ from dpfda.numerics.arrays import Cells, Floats
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import choice, entries, shown
 from dpfda.numerics.rationals import exact, readable
-from dpfda.privacy.guarantees import Neighbours, PureDP, budget
-from dpfda.publication.charging import read_ledger, stamp
+from dpfda.privacy.budgets import budget
+from dpfda.privacy.guarantees import Neighbours, PureDP
+from dpfda.publication.charging import stamp
 from dpfda.publication.integers import publish_integers
+from dpfda.publication.paying import read_ledger
 from dpfda.releases.lattice import LatticeRelease, stated_by_caller
 
 Domain = tuple[tuple[float, float], ...]
