@@ -263,7 +263,8 @@ def largest_tail(values: Floats, deviation: float, forms: int) -> Floats:
     """
     if deviation == 0:
         return np.asarray(values <= 0, dtype=np.float64)
-    ratio = np.maximum(values, 0.0) / deviation
+    # Beyond 40 deviations the chance is 0 in floats.
+    ratio = np.clip(values / deviation, 0.0, 40.0)
     found = np.asarray(2 * scipy.special.ndtr(-ratio))
     if forms > 1:
         low = ratio**2 < SINGLE
