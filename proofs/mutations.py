@@ -481,7 +481,7 @@ MUTATIONS = [
     ),
     (
         "a filter of the program without its buffer",
-        "src/dpfda/privacy/ledger/filters.py",
+        "src/dpfda/privacy/ledger/accounts.py",
         "return self.length + self.buffer <= _limit(budget) and",
         "return self.length <= _limit(budget) and",
         TIE,

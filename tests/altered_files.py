@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from dpfda.privacy.certificates import guarantee_from_json
 from dpfda.privacy.composition import loss_of
-from dpfda.privacy.written import guarantee_from_json
 from sample_releases import made
 
 Place = tuple[Any, ...]

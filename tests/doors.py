@@ -40,9 +40,9 @@ from dpfda.covariance.strategies import Center
 from dpfda.mean.two_looks import TwoLooks
 from dpfda.records import LongCurves, curves_from_array, curves_from_long
 from dpfda.records import doors as door
+from dpfda.records.arrow import NamedRows
 from dpfda.records.containers import column_of
 from dpfda.records.covariates import scaled
-from dpfda.records.rows import NamedRows
 from dpfda.spine.curves import handed_curves
 from dpfda.spine.sums import Summation
 from dpfda.testing import exact_totals

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from csv_rows import csv_rows
 from dpfda import PrivateDensity, PrivateMean, load
 from dpfda.bases import BoxBasis
-from dpfda.command.documented import documented
+from dpfda.command.declared import documented
 from dpfda.front import verbs
 from dpfda.front.app import app, build
 

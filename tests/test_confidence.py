@@ -12,8 +12,7 @@ from dpfda.mean.spread_release import RELEASED
 from dpfda.privacy.guarantees import PureDP, ZeroConcentratedDP, within
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.records import Curves
-from dpfda.releases.bands import Band
-from dpfda.releases.confidence import BOUNDED, STATED, each_part, for_population
+from dpfda.releases.bands import BOUNDED, STATED, Band, each_part, for_population
 
 T = np.linspace(0, 1, 30)
 TRUTH = 1.25 * np.sin(2 * np.pi * T)

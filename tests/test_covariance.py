@@ -41,7 +41,7 @@ from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, within
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.privacy.words import number
-from dpfda.publication.radii import RadiusChoice, bin_counts
+from dpfda.publication.moments import RadiusChoice, bin_counts
 from dpfda.records import LongCurves
 from dpfda.records.second_moments import LARGEST, OuterSum, outer_ball
 from statistical import FALSE_ALARM, fits, lower_limit, upper_limit

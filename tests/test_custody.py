@@ -28,7 +28,6 @@ from dpfda.publication.custody import (
     Keys,
     Part,
     agreements,
-    canonical,
     joined,
     keys,
     masked,
@@ -341,6 +340,6 @@ def test_nothing_secret_shows_pickles_or_draws():
     assert repr(part) == "Part('clinic-1', content sealed)"
     with pytest.raises(CustodyError, match="cannot be pickled"):
         pickle.dumps(own[0])
-    for module in (agreements, canonical, keys, parts):
+    for module in (agreements, keys, parts):
         # Masks come from keys of the system's entropy; no generator that somebody could seed.
         assert not re.search(r"import random|numpy|Generator|seed\(", inspect.getsource(module))

@@ -29,8 +29,8 @@ from dpfda.privacy.composition import (
 from dpfda.privacy.composition.distributions import distribution
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
 from dpfda.privacy.ledger import Ledger, MemoryLedger
+from dpfda.privacy.ledger.accounts import SPARE, Filter
 from dpfda.privacy.ledger.base import audit
-from dpfda.privacy.ledger.filters import SPARE, Filter
 
 ENTRY = {"neighbours": "replace-one", "privacy_unit": "record"}
 LAWS = [

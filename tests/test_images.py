@@ -176,7 +176,7 @@ def test_expected_errors_fall_with_the_budget_and_state_the_scale():
     assert plans[1].scale == (4.0, "the distance between the bounds")
     assert "between the bounds" in plans[1].error_words
     assert plans[1].limit() is None
-    assert 0 < plans[1].half_width(0.9) < 4
+    assert 0 < plans[1].band(0.9) < 4
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])

@@ -26,7 +26,7 @@ from dpfda.privacy.composition import (
     loss_from_json,
     pure_rho,
 )
-from dpfda.privacy.composition.loss import KnownLoss
+from dpfda.privacy.composition.losses import KnownLoss
 
 LOSSES = [
     PureLoss("0.7"),

@@ -43,8 +43,8 @@ from dpfda.numerics.twofold import Twofold
 from dpfda.privacy.composition import Cost, LaplaceLoss, PureLoss, gaussian_limit
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.privacy.ledger import Amount, Budget, lines
-from dpfda.privacy.ledger.filters import SPARE, Filter
-from dpfda.privacy.ledger.spending import spend
+from dpfda.privacy.ledger.accounts import SPARE, Filter
+from dpfda.privacy.ledger.rows import spend
 from dpfda.publication.shares import Sharing
 from dpfda.publication.tables import CornerTable
 from dpfda.records import Curves

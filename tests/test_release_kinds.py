@@ -20,9 +20,8 @@ from dpfda import load
 from dpfda.errors import ParameterError, StorageError
 from dpfda.front.app import app
 from dpfda.numerics.encoding import mapping, number
-from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.certificates import Certificate, certificate_from_json
 from dpfda.privacy.guarantees import PureDP
-from dpfda.privacy.written import certificate_from_json
 from dpfda.releases import entries
 from dpfda.releases.bands import Asked
 from dpfda.releases.base import Column, Release

@@ -28,9 +28,8 @@ from dpfda.errors import (
     StorageError,
 )
 from dpfda.front.app import app
-from dpfda.mean.running.factorisations import POWERS, SHIFT, Factorisation, best_power
-from dpfda.mean.running.months import Months
-from dpfda.mean.running.records import Row
+from dpfda.mean.running.months import Months, Row
+from dpfda.mean.running.plan import POWERS, SHIFT, Factorisation, best_power
 from dpfda.mean.running.release import ReleasedRunningMean
 from dpfda.noise import BoxNoise, GaussianNoise
 from dpfda.noise.summed import SummedNoise

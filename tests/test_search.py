@@ -20,7 +20,7 @@ from dpfda.bounds import L2Ball, Search
 from dpfda.errors import BudgetError, DataError, ParameterError, StorageError
 from dpfda.mean import search
 from dpfda.mean.search import extreme_shares, interval_of, searched
-from dpfda.mean.search_release import LAST, SEARCH, FoundMean
+from dpfda.mean.staged_release import BETWEEN, SEARCH, FoundMean
 from dpfda.mean.two_looks import TwoLooks
 from dpfda.mechanisms.design.found import found_bounds, search_edges
 from dpfda.noise import BoxNoise, KNormNoise
@@ -71,7 +71,7 @@ def charges(ledger):
 def test_stages_add_up_to_what_was_asked_and_are_charged_once(asked, whole, relation):
     ledger = MemoryLedger().create("curves", whole, neighbours=relation.get("neighbours", "replace-one"))
     made = mean(**asked, **relation, ledger=ledger.of("curves")).fit(curves_of()).release_
-    assert made.certificate.stages == (*SEARCH, LAST)
+    assert made.certificate.stages == (*SEARCH, BETWEEN)
     parts = [cost.guarantee for cost in made.certificate.costs]
     assert made.guarantee == added(parts) == whole
     assert all(isinstance(part, PureDP) for part in parts[:3])

@@ -12,8 +12,8 @@ import pytest
 
 from dpfda import Domain, PrivateMean, load
 from dpfda.errors import StorageError
+from dpfda.privacy.certificates import guarantee_from_json, guarantee_to_json
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
-from dpfda.privacy.written import guarantee_from_json, guarantee_to_json
 from dpfda.releases.files import check_writable, write_text
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.kinds import SCHEMA_VERSION

@@ -20,14 +20,14 @@ from dpfda import Domain, PrivateMean, Reading, load
 from dpfda.bounds import L2Ball, ValueBounds
 from dpfda.errors import BudgetError, DataError, ParameterError, StorageError
 from dpfda.mean import two_looks
+from dpfda.mean.staged_release import FIRST, LAST, RADIUS, CloserMean
 from dpfda.mean.two_looks import TwoLooks, distances
-from dpfda.mean.two_looks_release import FIRST, LAST, RADIUS, CloserMean
 from dpfda.mechanisms.design.radii import candidate_radii, line_error, moved_at_most, residual_radius
 from dpfda.noise import BoxNoise
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import COUNT_SCALE
-from dpfda.publication.radii import bin_counts
+from dpfda.publication.moments import bin_counts
 from dpfda.records import LongCurves
 from dpfda.testing import check_release, exact_totals
 from statistical import fits_only_at_its_scale

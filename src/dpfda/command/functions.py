@@ -7,8 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from dpfda.command.declared import Declared, Given, Option
-from dpfda.command.documented import described
+from dpfda.command.declared import Declared, Given, Option, described
 from dpfda.command.options import PARAMETERS, SHARED, told
 
 WRITTEN = re.compile(r"(--\S+)? ?(.*?)(?: \(\$(\w+)\))?")

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dpfda.command.declared import DOCSTRING, REQUIRED, Option
-from dpfda.command.documented import documented
+from dpfda.command.declared import DOCSTRING, REQUIRED, Option, documented
 
 # Where a help page lists options, in this order.
 PRIVACY = "Privacy (public choices)"

@@ -12,11 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpfda.command import options as o
-from dpfda.command.accounts import Account, opened_account
+from dpfda.command.accounts import Account, foreseen_charge, listed, opened_account, tell_dry_run
 from dpfda.command.columns import weights_planned
-from dpfda.command.declared import Given, Option
-from dpfda.command.documented import documented
-from dpfda.command.dry_run import foreseen_charge, listed, tell_dry_run
+from dpfda.command.declared import Given, Option, documented
 from dpfda.command.reading import Reader, located
 from dpfda.command.running import FAILED, fail, note, tell, warn
 from dpfda.numerics.errors import DpfdaError

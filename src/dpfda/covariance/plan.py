@@ -29,7 +29,7 @@ from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, pure_part, s
 from dpfda.privacy.words import number
 from dpfda.publication import COUNT_SCALE, COUNT_SHARE, MeanPlan, check, recomputed
 from dpfda.publication.again import PlanAgain
-from dpfda.publication.radii import RadiusChoice
+from dpfda.publication.moments import RadiusChoice
 from dpfda.publication.trials import ORDINARY, PairTrial, Trial, TriedPlan
 from dpfda.records.second_moments import outer_ball
 from dpfda.releases.staged import RADIUS, Selection

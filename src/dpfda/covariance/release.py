@@ -38,11 +38,17 @@ from dpfda.releases.bands import (
     simulated_widths,
 )
 from dpfda.releases.base import Column
-from dpfda.releases.costs import certified, drawn_laws, sum_costs
 from dpfda.releases.counts import Divisor, NoisyCount
 from dpfda.releases.facts import BandFact, Claim, Stated
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.promise import AddedNoise, noise_on_count, noise_on_moments
+from dpfda.releases.promise import (
+    AddedNoise,
+    certified,
+    drawn_laws,
+    noise_on_count,
+    noise_on_moments,
+    sum_costs,
+)
 from dpfda.releases.staged import Selection
 
 FLOOR_DRAWS = 2000

@@ -24,10 +24,9 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.records.long import LongCurves
 from dpfda.releases import entries as file
 from dpfda.releases.bands import check_level, largest_size
-from dpfda.releases.costs import certified
 from dpfda.releases.facts import Stated
 from dpfda.releases.pooled_mean import ReleasedPooledMean
-from dpfda.releases.promise import AddedNoise
+from dpfda.releases.promise import AddedNoise, certified
 from dpfda.releases.shares import NoisyShares, used_units
 
 # Functions that the covariance is written in.

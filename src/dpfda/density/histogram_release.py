@@ -45,9 +45,8 @@ from dpfda.releases.banded import Valued
 from dpfda.releases.bands import Asked, Band, band_from_errors, check_level, settled
 from dpfda.releases.base import LEVEL
 from dpfda.releases.boxes import BAND_POINTS, FINE, check_drawn
-from dpfda.releases.costs import certified, sum_costs
 from dpfda.releases.facts import Claim, Stated
-from dpfda.releases.promise import AddedNoise
+from dpfda.releases.promise import AddedNoise, certified, sum_costs
 from dpfda.releases.published import as_given
 from dpfda.releases.shares import domain_words, noise_on_shares, used_units
 from dpfda.releases.words import density_label

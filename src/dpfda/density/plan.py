@@ -44,7 +44,7 @@ from dpfda.publication import (
 )
 from dpfda.publication.trials import ORDINARY, large
 from dpfda.publication.zoom import Zoom, far_enough, zoom_for, zooms
-from dpfda.releases.bound_words import points_words
+from dpfda.releases.words import points_words
 from dpfda.spine.choices import all_count, public_size, stated_size
 from dpfda.spine.settings import Settings, read_labels
 

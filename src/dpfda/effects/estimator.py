@@ -21,8 +21,8 @@ from dpfda.records import Curves
 from dpfda.records.covariates import columns_apart, columns_named, corner_weights, table_rows
 from dpfda.records.labels import unit_codes
 from dpfda.spine.arguments import Columns, Number
-from dpfda.spine.covariates import read_covariates, stated_covariates
 from dpfda.spine.curves import POINTS, check_in_memory, read_matrix
+from dpfda.spine.memberships import read_covariates, stated_covariates
 from dpfda.spine.pooled_tables import PooledCorners
 from dpfda.spine.settings import Reading
 from dpfda.spine.sums import read_block

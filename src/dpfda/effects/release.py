@@ -25,9 +25,19 @@ from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import first_up
 from dpfda.releases import entries as file
 from dpfda.releases.banded import Valued
-from dpfda.releases.bands import Asked, Band, Limits, settled
+from dpfda.releases.bands import (
+    BOUNDED,
+    STATED,
+    Asked,
+    Band,
+    Limits,
+    Variance,
+    each_part,
+    sampled,
+    settled,
+    stated_variance,
+)
 from dpfda.releases.base import LEVEL, Column, Release
-from dpfda.releases.confidence import BOUNDED, STATED, Variance, each_part, sampled, stated_variance
 from dpfda.releases.facts import BandFact, Claim, Stated
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import corner_noise_words
@@ -235,7 +245,7 @@ class ReleasedFunctionalRegression(Valued):
         where its mean curves are linear in the covariates; the variance is that of a unit's residual,
         the largest at any covariates. With residuals of variance v(t) at most, a combination c of
         coefficients has at most v(t) c' G^-1 c, G the sums of products of the terms, and the band is
-        widened as that of a mean (`dpfda.releases.confidence`). A unit of several records has the
+        widened as that of a mean (`dpfda.releases.bands`). A unit of several records has the
         average of what they add, whose square is at most their mean square.
 
         The level is at least .9; how often both hold was measured: docs/appendix/effects.md.

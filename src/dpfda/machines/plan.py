@@ -48,7 +48,7 @@ from dpfda.records.features import (
     QuadraticFeatures,
     RootFeatures,
 )
-from dpfda.records.features.quadratic import SHARE, quadratic_count
+from dpfda.records.features.linear import SHARE, quadratic_count
 from dpfda.spine.arguments import Kernel
 from dpfda.spine.settings import Gathered, Settings, read_labels
 

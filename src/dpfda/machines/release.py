@@ -27,8 +27,8 @@ from dpfda.records.features import FeatureMap, InputBox, embedded, feature_ball,
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, check_level
 from dpfda.releases.base import LEVEL
-from dpfda.releases.costs import certified, one_cost, sum_costs
 from dpfda.releases.facts import BandFact, Claim, Stated
+from dpfda.releases.promise import certified, one_cost, sum_costs
 from dpfda.releases.published import as_given
 
 # What fades the pictures: see `ReleasedPredictor._safe_band`.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -14,10 +13,10 @@ from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Search, read_bounds
 from dpfda.mean.pooled import PooledMean
 from dpfda.mean.public_curves import read_public_curves
+from dpfda.mean.search import StagedPlans, fit_staged, staged_plan, strategy_of
 from dpfda.mean.sparse import plan_pooled, pooled_table, prepare_pooled
 from dpfda.mean.spread import both_plans, check_share, publish_both
 from dpfda.mean.spread_release import MeanAndVariance
-from dpfda.mean.staged import StagedPlans, fit_staged, staged_plan, strategy_of
 from dpfda.mean.streams import InBlocks, counted, open_summation, refuse_irregular
 from dpfda.mean.two_looks import TwoLooks
 from dpfda.mean.weighted import refuse_weights, weighted_plan, weighted_sum
@@ -320,29 +319,17 @@ class PrivateMean(InBlocks):
         summation, matrix, codes = self._opened(settings, values, basis, labels)
         return Prepared(staged_plan(summation.plan, strategy), Readable(matrix, codes))
 
-    def prepare(
-        self,
-        X: Records,
-        groups: Labels = None,
-        progress: Callable[[Iterator[object]], Iterator[object]] = iter,
-    ) -> Prepared[MeanPlan, IntegerSum]:
+    def prepare(self, X: Records, groups: Labels = None) -> Prepared[MeanPlan, IntegerSum]:
         """Everything before the noise: check, embed, clip, round, add up. The result is private.
 
         Parameters
         ----------
         X, groups
             As in `fit`.
-        progress : callable
-            Wraps the iterator over records of irregular curves.
         """
-        return self.summed(X, groups, progress).prepared()
+        return self.summed(X, groups).prepared()
 
-    def summed(
-        self,
-        X: Records,
-        groups: Labels = None,
-        progress: Callable[[Iterator[object]], Iterator[object]] = iter,
-    ) -> Summed:
+    def summed(self, X: Records, groups: Labels = None) -> Summed:
         """The same before it is said what of the sum gets noise; parameters as of `prepare`."""
         self._refuse_looks()
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
@@ -353,7 +340,7 @@ class PrivateMean(InBlocks):
                 X, groups = units_apart(X, groups)
                 pool = self._pool_on(sample(X), groups)
                 return counted(pool.summation, total_on_cluster(pool, X, groups))
-            return self._queried(X, groups) or self._prepare(X, groups, progress)
+            return self._queried(X, groups) or self._prepare(X, groups)
 
     def _queried(self, X: object, groups: Any) -> Summed | None:
         """The sum as a query, where X is in a data base that can be asked for it; else None."""
@@ -411,16 +398,14 @@ class PrivateMean(InBlocks):
         refuse_irregular(values)
         return self._plan(basis, 2, groups, self.settings_for(X, groups))
 
-    def _prepare(
-        self, X: object, groups: object, progress: Callable[[Iterator[object]], Iterator[object]]
-    ) -> Summed:
+    def _prepare(self, X: object, groups: object) -> Summed:
         settings = self.settings_for(X, groups)
         read_bounds(self.bounds, settings.reading.standardize)
         values, basis, groups = read_curves(settings, self.basis, X, groups, boxes=True)
         if not isinstance(values, LongCurves):
             summation, matrix, codes = self._opened(settings, values, basis, groups)
             return Summed(summation, summation.of_records(matrix, codes))
-        curves, groups = unit_curves(settings, basis, values, groups, progress)
+        curves, groups = unit_curves(settings, basis, values, groups)
         summation = Summation.of(self._plan(basis, curves.usable.size, groups, settings))
         total = summation.empty()
         summation.add_curves(total, curves)

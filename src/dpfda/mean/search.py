@@ -1,19 +1,9 @@
-"""The mean between bounds that are looked for first, in a wide public range.
+"""Means whose records are read again: between bounds that are looked for first; and which way is taken.
 
-**Guarantee.** Four mechanisms run one after the other, each with the records and the public outputs of
-those before; whatever these outputs are, it satisfies its own part of the budget:
-
-1. and 2. an interval with three fifths of the extremes: two noisy maxima, pure e1 and e2, as for
-   densities (`dpfda.publication.zoom`, with the proof). A unit is two points, the lowest and the highest
-   value of its curve: it adds 2^19 to the cell of each, whatever its floats do, so 2^20 in all;
-3. a histogram of the extremes on public cells around that interval: pure e3. Its sums move by 2 * 2^20
-   in l1 norm where a unit is replaced, and by 2^20 where one is added or removed; they get Laplace
-   noise of that scale over e3. The bounds are computed from the noisy sums alone;
-4. the mean between these bounds: what is left, and all of delta. They are public by then, and are
-   enforced by clipping as any bounds on values.
-
-By adaptive sequential composition (Dwork & Roth 2014, Theorem B.1; Bun & Steinke 2016, Lemma 1.7) the
-whole has the guarantee asked for, which is charged once, before the first noise is drawn.
+Four mechanisms run one after the other: an interval with three fifths of the extremes, by two noisy
+maxima (`dpfda.publication.zoom`); a histogram of the extremes around it, from which alone the bounds are
+computed; and the mean between these bounds, with all of delta. Each keeps its part whatever those before
+it published, and the whole is charged once, before the first noise: docs/appendix/search.md.
 """
 
 from __future__ import annotations
@@ -22,14 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from dpfda.bases.cells import CellGrid
-from dpfda.bases.ordinary import Outlook
 from dpfda.bounds import Search, ValueBounds
-from dpfda.mean.search_release import LAST, SEARCH, Extremes, FoundMean, looked_for
-from dpfda.mean.two_looks import StagedPlan, check_staged
+from dpfda.mean.staged_release import BETWEEN, SEARCH, Extremes, FoundMean, looked_for
+from dpfda.mean.two_looks import LooksPlan, StagedPlan, TwoLooks, check_staged, fit_looks
 from dpfda.mechanisms.design.found import found_bounds, search_edges
 from dpfda.noise import NoiseLaw
 from dpfda.noise.shares import EXPONENT, share_noise
@@ -38,6 +28,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.composition import Cost, LaplaceLoss
 from dpfda.privacy.guarantees import Guarantee, PureDP, added, split
 from dpfda.publication import NAMED, MeanPlan, Paying, Prepared, charge, check, publish_curve, recomputed
+from dpfda.publication.means import ReleasedMean
 from dpfda.publication.zoom import CANDIDATES, Zoom, far_enough, noisy_largest, zoom_for
 from dpfda.records.points import cell_weights
 from dpfda.releases.function import ReleasedFunction
@@ -112,7 +103,7 @@ class SearchPlan(StagedPlan):
         law = self.held(self.strategy.low, self.strategy.high).public_design
         made = [Cost(part) for part in self.zoom.parts] + [Cost(counting, LaplaceLoss(counting.epsilon))]
         stages = dict(zip(SEARCH, made, strict=True))
-        return stages | {LAST: Cost.awaited(last, [None if law is None else law.noise.loss(last)])}
+        return stages | {BETWEEN: Cost.awaited(last, [None if law is None else law.noise.loss(last)])}
 
     def check(self) -> None:
         """Design what is known before anything is drawn, so that it is refused before the charge."""
@@ -145,11 +136,9 @@ class SearchPlan(StagedPlan):
     def _few(self) -> bool:
         return self.strength(self.whole.guarantee) < LEAST
 
-    def outlook(self, quick: bool = False) -> Outlook | None:
-        return None if self._few else self._widest.outlook(quick)
-
-    def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
-        return None if self._few else self._widest.outlook_width(level, quick)
+    @property
+    def expected_of(self) -> MeanPlan | None:
+        return None if self._few else self._widest
 
     @cached_property
     def _widest(self) -> MeanPlan:
@@ -185,7 +174,7 @@ def fit_search(prepared: Prepared[SearchPlan, Readable], paying: Paying = NAMED)
     charge(paying, certificate, plan.entry())
     values = searched(plan, records, fine)
     between = plan.held(*plan.found(values))
-    look = publish_curve(records.total(between), between, certificate=certificate.part(LAST))
+    look = publish_curve(records.total(between), between, certificate=certificate.part(BETWEEN))
     design = between.public_design
     assert design is not None  # noqa: S101
     tuning = {**look.mechanism, **plan.tuning, "mean": design.mechanism}
@@ -193,7 +182,7 @@ def fit_search(prepared: Prepared[SearchPlan, Readable], paying: Paying = NAMED)
         added([*plan.zoom.parts, plan.shares[0], look.achieved]),
         tuning,
         {**between.bounded, **plan.bounded},
-        drawn={LAST: between.cost(design, plan.size)},
+        drawn={BETWEEN: between.cost(design, plan.size)},
     )
     parts = {field.name: getattr(look, field.name) for field in fields(ReleasedFunction)}
     return FoundMean(**parts | {"certificate": whole}, extremes=values)
@@ -230,3 +219,28 @@ def extreme_shares(plan: SearchPlan, records: Readable, cells: CellGrid) -> Inte
         codes, usable = np.repeat(np.arange(len(ends)), 2), np.repeat(curves.usable, 2)
         total += np.asarray(cell_weights(index, usable, codes, cells.size, EXPONENT), dtype=np.int64)
     return total
+
+
+StagedPlans = LooksPlan | SearchPlan
+
+
+def strategy_of(bounds: object, mechanism: object) -> TwoLooks | Search | None:
+    """What of the parameters makes records be read again. Raises ParameterError if both do."""
+    if isinstance(bounds, Search):
+        if isinstance(mechanism, TwoLooks):
+            raise bounds.refusal("two looks")
+        return bounds
+    return mechanism if isinstance(mechanism, TwoLooks) else None
+
+
+def staged_plan(whole: MeanPlan, strategy: TwoLooks | Search) -> StagedPlans:
+    """The plan in stages for that of one mean. Raises ParameterError if there is none."""
+    if isinstance(strategy, Search):
+        return SearchPlan.of(whole, strategy)
+    return LooksPlan.of(whole, strategy)
+
+
+def fit_staged(prepared: Prepared[Any, Readable], paying: Paying) -> ReleasedMean:
+    """Charge for all stages, and release them one after the other."""
+    fit = fit_search if isinstance(prepared.plan, SearchPlan) else fit_looks
+    return fit(prepared, paying)

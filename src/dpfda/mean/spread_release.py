@@ -13,11 +13,10 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
-from dpfda.releases.bands import Asked, Band
-from dpfda.releases.confidence import Variance
-from dpfda.releases.costs import certified, drawn_laws
+from dpfda.releases.bands import Asked, Band, Variance
 from dpfda.releases.facts import Stated
 from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.promise import certified, drawn_laws
 
 # Stages that are paid for.
 MEAN, VARIANCE = "mean", "variance"

@@ -3,21 +3,10 @@
 Bounds on values let a unit move by their whole distance at every point, and noise is in proportion. Most
 curves stay near their mean: who knows it roughly clips closer, and pays for that alone.
 
-**Guarantee.** Three mechanisms run one after the other, each with the records and the public outputs of
-those before; whatever these outputs are, it satisfies its own part of the budget:
-
-1. the rough line: pure e1, as any `PrivateMean` between bounds;
-2. a histogram: pure e2. Each unit falls into exactly one of eleven public bins, by its largest
-   distance from the line, a function of that unit and of public numbers, whatever its floats do. So the
-   counts move by 2 in l1 norm where a unit is replaced, and by 1 where one is added or removed; they get
-   Laplace noise of that scale over e2. The radius is computed from the noisy counts alone;
-3. the closer look: what is left, and all of delta. It is the mean of records between curves, line minus
-   and plus the radius, cut at the stated bounds. These curves are public by then: values are clipped to
-   them and rounded to integers that obey them, as for any bounds on values, so that a unit moves a sum
-   over points by no more than their distance there (replace) or half of it (add or remove).
-
-By adaptive sequential composition (Dwork & Roth 2014, Theorem B.1; Bun & Steinke 2016, Lemma 1.7) the
-whole has the guarantee asked for, which is charged once, before the first noise is drawn.
+Three mechanisms run one after the other: a rough line (pure e1), a histogram of the largest distances
+from it (pure e2), and the mean of records between curves, line minus and plus a radius that is computed
+from the noisy counts alone (what is left, and all of delta). Each keeps its part whatever those before
+it published, and the whole is charged once, before the first noise: docs/appendix/two_looks.md.
 """
 
 from __future__ import annotations
@@ -30,10 +19,9 @@ from functools import cached_property
 import numpy as np
 
 from dpfda.bases.curve_priors import CurvePrior
-from dpfda.bases.ordinary import Outlook
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Search, ValueBounds
-from dpfda.mean.two_looks_release import FIRST, LAST, RADIUS, CloserMean
+from dpfda.mean.staged_release import FIRST, LAST, RADIUS, CloserMean
 from dpfda.mechanisms.design import choose
 from dpfda.mechanisms.design.lines import equal_cells, number_of_cells
 from dpfda.mechanisms.design.radii import residual_radius
@@ -55,7 +43,7 @@ from dpfda.publication import (
     publish,
     publish_curve,
 )
-from dpfda.publication.radii import RadiusChoice
+from dpfda.publication.moments import RadiusChoice
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import Selection
 from dpfda.spine.settings import Gathered
@@ -214,14 +202,8 @@ class LooksPlan(StagedPlan):
     def remade(self, guarantee: Guarantee, n: int) -> LooksPlan:
         return LooksPlan.of(self.whole.remade(guarantee, n), self.strategy)
 
-    def outlook(self, quick: bool = False) -> Outlook | None:
-        return self._widest.outlook(quick)
-
-    def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
-        return self._widest.outlook_width(level, quick)
-
     @property
-    def _widest(self) -> MeanPlan:
+    def expected_of(self) -> MeanPlan:
         return replace(self.whole, guarantee=self.shares[2]) if self.two_looks else self.whole
 
     @property
@@ -231,7 +213,7 @@ class LooksPlan(StagedPlan):
 
     @property
     def noise_words(self) -> str:
-        return f"{self.tuning['name']}: {self._widest.noise_words}"
+        return f"{self.tuning['name']}: {self.expected_of.noise_words}"
 
     # What is released.
 

@@ -239,6 +239,19 @@ class PlanOfMeans(Plan):
     def scale(self) -> tuple[float, str] | None:
         return self.one.scale
 
+    @property
+    def expected_of(self) -> MeanPlan | None:
+        """The plan whose errors and bands are to be expected; None where none can be stated."""
+        return self.one
+
+    def outlook(self, quick: bool = False) -> Outlook | None:
+        plan = self.expected_of
+        return None if plan is None else plan.outlook(quick)
+
+    def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
+        plan = self.expected_of
+        return None if plan is None else plan.outlook_width(level, quick)
+
 
 def released_mean(
     public: Mapping[str, Any],

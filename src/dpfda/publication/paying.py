@@ -9,7 +9,7 @@ from dpfda.numerics.parameters import shown
 from dpfda.privacy.ledger import DatasetLedger, Reservation, named_ledger
 
 if TYPE_CHECKING:
-    from dpfda.privacy.ledger.dataset import Chargeable
+    from dpfda.privacy.ledger.reservation import Chargeable
 
 
 class Paying(NamedTuple):

@@ -153,11 +153,6 @@ class Plan(ABC):
         outlook = self.outlook()
         return None if outlook is None else outlook.most
 
-    def half_width(self, level: float) -> float | None:
-        """As `band`, for a level that has been checked."""
-        outlook = self.outlook_width(level)
-        return None if outlook is None else outlook.typical
-
     def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
         """Half-width of the default band at a level that has been checked; otherwise as `outlook`."""
         return None
@@ -179,7 +174,8 @@ class Plan(ABC):
         level : float
             Its probability.
         """
-        return self.half_width(probability(level, "level"))
+        outlook = self.outlook_width(probability(level, "level"))
+        return None if outlook is None else outlook.typical
 
     def band_for_most(self, level: float = LEVEL) -> float | None:
         """What the half-width of nine of ten releases is below; see `error_for_most`."""
@@ -262,7 +258,7 @@ class Plan(ABC):
         ratio, n = ratio_of(self, error, band, level), self.n
 
         def at(epsilon: float, quick: bool) -> float:
-            return ratio(with_epsilon(self.guarantee, _exact(epsilon)), n, quick)
+            return ratio(with_epsilon(self.guarantee, Fraction(f"{epsilon:.12g}")), n, quick)
 
         found = least(at, float(self.guarantee.epsilon), EPSILONS, self.close)
         if found is None:
@@ -443,7 +439,3 @@ def _told(outlook: Outlook) -> str:
     """Both numbers, where they differ."""
     typical, most = map(number, outlook)
     return typical if typical == most else f"{typical} (for {MOST_WORDS} up to {most})"
-
-
-def _exact(value: float) -> Fraction:
-    return Fraction(f"{value:.12g}")

@@ -1,24 +1,151 @@
-"""Tables and columns that speak Arrow, recognised by what they offer, not imported.
+"""Tables and columns that speak Arrow, and rows with named columns: recognised by what they offer.
 
 Whatever hands itself over as a stream of Arrow becomes an Arrow table, once: frames of polars (eager
 and lazy) and narwhals, relations of DuckDB, tables of Ibis, readers of IPC streams and files, data sets.
 What a column's type is, the container says as it is handed over.
+
+Both take stated numbers on trust: beyond the end of a buffer Arrow reads what else lies in memory, and
+pages of Parquet beyond the stated rows are left out unseen.
+
+Every cell is read by itself, whatever the others of its column are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
 
 import numpy as np
 
 from dpfda.numerics.arrays import Cells
 from dpfda.numerics.errors import DataError, MissingExtraError, needed
-from dpfda.records.rows import NamedRows, blocks_of_rows, is_cursor, labels_of, rows_of
-from dpfda.records.stated_rows import check_buffers, check_footer
+from dpfda.numerics.private import Private
 
 if TYPE_CHECKING:
-    from pyarrow import ChunkedArray
+    from pyarrow import ChunkedArray, RecordBatch, Table
+    from pyarrow.parquet import FileMetaData
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NamedRows(Private):
+    """Rows of cells under labels; it answers as a table of Arrow does.
+
+    column_names: Public.
+    rows: Private.
+    """
+
+    column_names: Sequence[str]
+    rows: Sequence[Sequence[object]]
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+        return len(self.rows)
+
+    @property
+    def num_columns(self) -> int:
+        """Number of columns."""
+        return len(self.column_names)
+
+    def column(self, place: int) -> list[object]:
+        """The cells of a column."""
+        return [row[place] for row in self.rows]
+
+    def select(self, names: Sequence[str]) -> NamedRows:
+        """The columns with these labels."""
+        places = [list(self.column_names).index(name) for name in names]
+        return NamedRows(names, [[row[place] for place in places] for row in self.rows])
+
+    def slice(self, start: int, count: int) -> NamedRows:
+        """So many rows from this one on."""
+        return NamedRows(self.column_names, self.rows[start : start + count])
+
+
+class Cursor(Protocol):
+    """A result of SQLAlchemy, or a cursor of the DB-API; which has `description` instead of `keys`."""
+
+    description: Sequence[Sequence[str]]
+    keys: Callable[[], Iterable[str]]
+    fetchall: Callable[[], Sequence[Sequence[object]]]
+    fetchmany: Callable[[int], Sequence[Sequence[object]]]
+
+
+def is_cursor(values: object) -> TypeGuard[Cursor]:
+    """Whether this is a result of SQLAlchemy, or a cursor of the DB-API on which a query has run."""
+    asked = hasattr(values, "keys") or hasattr(values, "description")
+    # A relation of DuckDB can be fetched from too, but speaks Arrow.
+    return asked and hasattr(values, "fetchmany") and not hasattr(values, "__arrow_c_stream__")
+
+
+def labels_of(cursor: Cursor) -> list[str]:
+    """Labels of the columns that were asked for."""
+    return list(cursor.keys()) if hasattr(cursor, "keys") else [part[0] for part in cursor.description]
+
+
+def rows_of(cursor: Cursor) -> NamedRows:
+    """All rows that are left."""
+    return NamedRows(labels_of(cursor), cursor.fetchall())
+
+
+def blocks_of_rows(cursor: Cursor, size: int) -> Iterator[NamedRows]:
+    """The rows that are left, so many at a time."""
+    labels = labels_of(cursor)
+    while rows := cursor.fetchmany(size):
+        yield NamedRows(labels, rows)
+
+
+def contradiction() -> DataError:
+    """The error for rows that are stated and not there, or the other way round."""
+    return DataError(
+        "The file must hold as many rows as it states, in all its places; found one that contradicts "
+        "itself. Write it again from its source: rows may be lost."
+    )
+
+
+def check_footer(stated: FileMetaData) -> None:
+    """Check that the numbers of rows in a footer are one: of the file, its groups and their columns.
+
+    Raises DataError if they are not.
+    """
+    groups = [stated.row_group(place) for place in range(stated.num_row_groups)]
+    # Where a cell holds several values there are more of these than rows.
+    flat = [
+        place
+        for place in range(stated.num_columns)
+        if not stated.schema.column(place).max_repetition_level
+    ]
+    if sum(group.num_rows for group in groups) != stated.num_rows or any(
+        group.column(place).num_values != group.num_rows for group in groups for place in flat
+    ):
+        raise contradiction()
+
+
+def check_buffers(table: Table | RecordBatch) -> None:
+    """Check that no column's buffers end before its rows do.
+
+    Raises pyarrow.ArrowInvalid if one's do. Nothing is said of how text is written: that is a matter of
+    its row alone.
+    """
+    for column in table.columns:
+        for part in getattr(column, "chunks", [column]):
+            _check(part)
+
+
+def _check(column: Any) -> None:
+    from pyarrow import binary, binary_view, large_binary, types
+
+    column.validate()
+    kind = column.type
+    if types.is_dictionary(kind):
+        _check(column.dictionary)
+    elif types.is_string(kind):
+        column.view(binary()).validate(full=True)
+    elif types.is_large_string(kind):
+        column.view(large_binary()).validate(full=True)
+    elif types.is_string_view(kind):
+        column.view(binary_view()).validate(full=True)
+
 
 NUMERIC = frozenset(
     {

@@ -179,26 +179,27 @@ def matrix_of(values: object, invalid: str = "refuse", name: str = "X") -> Cells
     if is_frame(values) or is_arrow_table(values):
         return _columns(values, invalid, name)
     if isinstance(values, np.ndarray):
-        _check_dimensions(values.shape, name)
+        check_dimensions(values.shape, name)
         return _array(values, invalid, name)
     rows = None if hasattr(values, "iloc") else cells_of(values)
     if rows is None or len(rows) == 0:
-        _check_dimensions((0,) if rows is not None else shape_of(values), name)
+        check_dimensions((0,) if rows is not None else shape_of(values), name)
         raise DataError(
             f"{name} must be an array, a list of rows or a data frame; found something else."
         )
     if cells_of(rows[0]) is None:
-        _check_dimensions((len(rows),), name)
+        check_dimensions((len(rows),), name)
     return rows_of(rows, None, invalid, name)
 
 
-def _check_dimensions(shape: tuple[int, ...], name: str) -> None:
+def check_dimensions(shape: tuple[int, ...], name: str = "X", more: str = "") -> None:
+    """Refuse what is no matrix with a row; `more` is told beside."""
     if len(shape) in (1, 2) and shape[0] == 0:
         raise DataError(f"{name} must hold at least two curves; found none (0 sample(s)).")
     if len(shape) != 2:
         raise DataError(
             f"{name} must have two dimensions (curves, points); found {len(shape)}. "
-            "Reshape your data: one curve a row."
+            f"Reshape your data: one curve a row.{more}"
         )
 
 
@@ -389,7 +390,7 @@ def _native_column(values: Any) -> Cells | None:
 def _columns(values: Any, invalid: str, name: str) -> Cells:
     """The matrix of a frame or an Arrow table, column by column."""
     count, width = shape_of(values)
-    _check_dimensions((count, width), name)
+    check_dimensions((count, width), name)
     if of_pandas := is_frame(values):
         dtypes = list(values.dtypes)
         if width and all(dtype == dtypes[0] for dtype in dtypes) and is_native(dtypes[0]):

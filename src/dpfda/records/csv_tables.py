@@ -29,13 +29,13 @@ from dpfda.records.dates import MOMENT, Dates
 from dpfda.records.lines import (
     BYTE_ORDER_MARK,
     Notation,
+    StandardInput,
     UnreadableLineError,
     content,
     decoded,
     split_cells,
     undecodable,
 )
-from dpfda.records.standard_input import StandardInput
 
 Progress = Callable[[int, int], None]
 
@@ -187,10 +187,7 @@ class Columns:
 
     def number(self, text: str, position: int) -> float:
         """Read a cell of this column as a number."""
-        notation = self.source.notation
-        if self.dates is not None and position in self.dated:
-            return math.nan if text.strip() in notation.missing else self.dates.number(text)
-        return notation.number(text)
+        return self.source.notation.number(text, self.dates if position in self.dated else None)
 
     def layout(self) -> plain.Layout:
         """What a plain line holds."""

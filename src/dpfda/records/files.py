@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,13 @@ from dpfda.numerics.private import Private
 from dpfda.records.cells import OUTSIDE
 from dpfda.records.csv_tables import Progress, Stated, Table, TextFile
 from dpfda.records.dates import Dates
-from dpfda.records.foreign_tables import SPREADSHEETS, STATISTICS, open_spreadsheet, open_statistics
+from dpfda.records.foreign_tables import (
+    SPREADSHEETS,
+    STATISTICS,
+    CellFile,
+    open_spreadsheet,
+    open_statistics,
+)
 from dpfda.records.headers import (
     INSPECTED,
     are_times,
@@ -38,10 +44,9 @@ from dpfda.records.headers import (
     same_grid,
     says_header,
 )
-from dpfda.records.lines import Notation
+from dpfda.records.lines import NAME, Notation, StandardInput, standard_input
 from dpfda.records.long import LongCurves
-from dpfda.records.parquet_tables import open_arrow, open_parquet
-from dpfda.records.standard_input import NAME, StandardInput, standard_input
+from dpfda.records.parquet_tables import TypedFile, open_arrow, open_parquet
 
 TEXT = (".csv", ".tsv", ".txt")
 PARQUET = (".parquet", ".pq")
@@ -121,15 +126,8 @@ class TableCurves(InFile):
     beside: Sequence[Cells] = ()
 
 
-class Opened(Protocol):
-    """A file of any kind, of which only the labels are known."""
-
-    @property
-    def header(self) -> tuple[str, ...]: ...
-
-    def read(
-        self, numbers: Sequence[int], labels: Sequence[int], dated: Sequence[int], stated: Stated, /
-    ) -> Table: ...
+# A file of any kind, of which only the labels are known.
+Opened = TextFile | TypedFile | CellFile
 
 
 class Source(NamedTuple):

@@ -111,8 +111,7 @@ def _number(
         days, begins = of_file
         return dates.days_to(begins) + days * cell_number(cell)
     if isinstance(cell, str):
-        missing = dates is None or cell.strip() in notation.missing
-        return notation.number(cell) if missing or dates is None else dates.number(cell)
+        return notation.number(cell, dates)
     if dates is None or is_missing(cell):
         return cell_number(cell)
     if not isinstance(cell, date):

@@ -1,4 +1,4 @@
-"""Text tables: bytes, lines, cells. One reading, which for a line depends on that line alone.
+"""Text tables: bytes, lines, cells, in files or on standard input; each line is read by itself.
 
 - *Bytes*. A byte-order mark is dropped at the very start of the file and is text anywhere else.
 - *Lines* end in LF, and one CR before it (or before the end of the file) belongs to the line's end. No
@@ -19,11 +19,16 @@ from __future__ import annotations
 import functools
 import math
 import re
+import sys
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from io import BytesIO
+from typing import NamedTuple, TextIO
 
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.private import Private
 from dpfda.records.cells import MISSING, NO_NUMBER, NUMBER, UnreadableCellError, text_number
+from dpfda.records.dates import Dates
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 DECIMAL_COMMA = re.compile(r"[+-]?[0-9.' ]*,[0-9]++(?:[eE][+-]?[0-9]++)?")
@@ -65,13 +70,15 @@ class Notation:
         label = None if text is None else text.strip()
         return None if label in self.missing else label
 
-    def number(self, text: str) -> float:
-        """Read a cell as a number; NaN where it is missing.
+    def number(self, text: str, dates: Dates | None = None) -> float:
+        """Read a cell as a number, or as a date where dates are stated; NaN where it is missing.
 
         Raises UnreadableCellError with the kind of offence, never the text.
         """
         if text.strip() in self.missing:
             return math.nan
+        if dates is not None:
+            return dates.number(text)
         pointed = text
         if self.decimal == ",":
             if "." in text and NUMBER.fullmatch(text.strip()):
@@ -134,3 +141,58 @@ def split_cells(line: str, delimiter: str) -> list[str]:
 def _cell_pattern(delimiter: str) -> re.Pattern[str]:
     other = f"[^{delimiter}]*"
     return re.compile(f'"((?:[^"]|"")*+)"({other})|((?!"){other})', re.DOTALL)
+
+
+NAME = "-"
+# What is handed over says itself what it is: CSV says nothing.
+BEGINNINGS = {
+    b"PAR1": ".parquet",
+    b"ARROW1": ".arrow",
+    b"\xff\xff\xff\xff": ".arrow",
+    b"\x1f\x8b": ".gz",
+}
+
+
+class Size(NamedTuple):
+    """What readers ask of a file's size."""
+
+    st_size: int
+
+
+@dataclass(frozen=True, repr=False)
+class StandardInput(Private):
+    """What readers ask of a file's path. The content is private."""
+
+    content: bytes
+    suffix: str
+    name: str = "standard input"
+
+    @property
+    def suffixes(self) -> list[str]:
+        """The ending that the content calls for."""
+        return [self.suffix]
+
+    def open(self, mode: str = "rb") -> BytesIO:
+        """The content, from its beginning."""
+        return BytesIO(self.content)
+
+    def stat(self) -> Size:
+        """The size in bytes."""
+        return Size(len(self.content))
+
+
+def standard_input() -> StandardInput:
+    """What is on standard input, however often it is asked for.
+
+    Raises ParameterError if nothing was piped into it.
+    """
+    if sys.stdin is None or sys.stdin.isatty():
+        raise ParameterError("FILE", "be '-' only where a table is piped in", "a terminal")
+    return _read(sys.stdin)
+
+
+@lru_cache(maxsize=1)
+def _read(stream: TextIO) -> StandardInput:
+    content = stream.buffer.read()
+    ending = (ending for start, ending in BEGINNINGS.items() if content.startswith(start))
+    return StandardInput(content, next(ending, ".csv"))

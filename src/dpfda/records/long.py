@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -145,13 +145,7 @@ def _labels(labels: object, name: str) -> Cells:
     return column
 
 
-def curves_from_long(
-    long: LongCurves,
-    basis: Basis,
-    nugget: float,
-    invalid: str = "refuse",
-    progress: Callable[[Iterator[Any]], Iterator[Any]] = iter,
-) -> Curves:
+def curves_from_long(long: LongCurves, basis: Basis, nugget: float, invalid: str = "refuse") -> Curves:
     """Smooth each record onto the public basis and evaluate it on the public grid.
 
     A record is its own mean value plus the posterior mean of a Gaussian process with the basis's
@@ -190,7 +184,7 @@ def curves_from_long(
     grid_functions = basis.evaluate(basis.grid_points) * deviations
     smoothed = [
         _smoothed(long, rows[good[rows]], basis, deviations, grid_functions, nugget)
-        for rows in progress(long.records())
+        for rows in long.records()
     ]
     usable = np.array([row is not None for row in smoothed])
     blank = np.zeros(basis.grid_points.size)

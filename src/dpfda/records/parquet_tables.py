@@ -29,13 +29,11 @@ import numpy as np
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import DataError
 from dpfda.numerics.native_arrays import TOO_LARGE
-from dpfda.records.arrow import arrow_cells
+from dpfda.records.arrow import arrow_cells, check_buffers, check_footer, contradiction
 from dpfda.records.cells import OUTSIDE, TOO_LARGE_INTEGER, UnreadableCellError, cell_number
 from dpfda.records.csv_tables import Stated, Table, buffered
 from dpfda.records.dates import Dates
-from dpfda.records.lines import Notation
-from dpfda.records.standard_input import StandardInput
-from dpfda.records.stated_rows import check_buffers, check_footer, contradiction
+from dpfda.records.lines import Notation, StandardInput
 
 if TYPE_CHECKING:
     from pyarrow import Array, DataType, RecordBatch, Schema
@@ -226,9 +224,7 @@ def _read_numbers(
 
 def _number(cell: Any, notation: Notation, dates: Dates | None, ticks_a_day: int) -> float:
     if isinstance(cell, str):
-        if dates is None or cell.strip() in notation.missing:
-            return notation.number(cell)
-        return dates.number(cell)
+        return notation.number(cell, dates)
     if dates is None or cell is None:
         return cell_number(cell)
     return dates.days_of_ticks(cell, ticks_a_day)

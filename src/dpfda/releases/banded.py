@@ -12,9 +12,8 @@ from dpfda.bases.grids import check_box_points, check_points
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import flag, shown
-from dpfda.releases.bands import Asked, Band, Of, check_level, check_of, check_places
+from dpfda.releases.bands import Asked, Band, Of, Variance, check_level, check_of
 from dpfda.releases.base import LEVEL, Release
-from dpfda.releases.confidence import Variance
 from dpfda.releases.published import Published, as_given
 
 # Why a kind cannot state a band.
@@ -93,7 +92,8 @@ class Banded(Release):
         """
         asked = checked(self, level, simultaneous, of, exact)
         at = self._read(as_given(self._band_points()) if points is None else points)[0]
-        check_places(at)
+        if not len(at):
+            raise ParameterError("points", "be at least one for a band", "none")
         if asked.of == "population":
             return self._around_population(at, asked, variance)
         if variance is not None:

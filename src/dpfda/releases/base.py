@@ -20,15 +20,13 @@ from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import mapping
 from dpfda.numerics.errors import ParameterError, StorageError
-from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.written import certificate_to_json
+from dpfda.privacy.certificates import Certificate, certificate_to_json
 from dpfda.releases import entries as file
-from dpfda.releases.costs import certified
 from dpfda.releases.files import free_name, write_json
 from dpfda.releases.functional import to_basis, to_fdatagrid
 from dpfda.releases.kinds import KINDS, SCHEMA_VERSION, read
 from dpfda.releases.plain import ON_LINE, plain, thinned
-from dpfda.releases.promise import AddedNoise, checked_promise, given
+from dpfda.releases.promise import AddedNoise, certified, checked_promise, given
 from dpfda.releases.published import LEVEL, Column, Published
 from dpfda.releases.report import report
 from dpfda.views.languages import ENGLISH, Language

@@ -32,11 +32,10 @@ from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
 from dpfda.releases.banded import Banded
-from dpfda.releases.bound_words import points_words, rule_words
-from dpfda.releases.costs import certified, drawn_laws, sum_costs
 from dpfda.releases.counts import Divisor, NoisyCount
 from dpfda.releases.facts import Stated
-from dpfda.releases.promise import AddedNoise, moved_by, noise_on_count
+from dpfda.releases.promise import AddedNoise, certified, drawn_laws, moved_by, noise_on_count, sum_costs
+from dpfda.releases.words import points_words, rule_words
 
 
 @dataclass(frozen=True, eq=False)

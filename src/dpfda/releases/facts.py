@@ -9,9 +9,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.certificates import Certificate, certificate_to_json
 from dpfda.privacy.words import claim, number
-from dpfda.privacy.written import certificate_to_json
 from dpfda.releases.bands import Band, Of
 
 NOISE_ALONE = (

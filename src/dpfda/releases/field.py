@@ -195,7 +195,7 @@ class ReleasedField(Expansion):
         The band is about the privacy noise alone; see `ReleasedFunction.band`.
         """
         functions, source = self.basis.evaluate(at, (0,) * self.dimensions), self.unshrunk
-        band = make_band(source.unclipped(at), functions, source, asked.level, asked.simultaneous, at)
+        band = make_band(source.unclipped(at), functions, source.noise_draws, asked, at)
         return band if asked.exact else settled(band, self(at), self._limits_at(at))
 
     # Its file.

@@ -13,14 +13,17 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.words import several
 from dpfda.privacy.words import first_up
 from dpfda.releases.bands import (
+    DRAWS,
     Asked,
     Band,
+    Variance,
+    band_from_errors,
+    each_part,
+    for_population,
     make_band,
-    make_credible_band,
 )
 from dpfda.releases.base import LEVEL, Release
 from dpfda.releases.combined import Averaged, CombinedMean
-from dpfda.releases.confidence import Variance, each_part, for_population
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.lines import WIGGLES, MeanLine, line_claim, misfit, posterior_claim, verdict
 from dpfda.releases.words import per_axis
@@ -96,7 +99,7 @@ class ReleasedFunction(MeanLine):
         function leaves it and cut at public bounds, but where the exact one is asked for.
 
         Of the population it is meant to hold the mean of clipped records there: the band by default,
-        with the error of sampling (`dpfda.releases.confidence`). `Band.covers` says with which
+        with the error of sampling (`dpfda.releases.bands`). `Band.covers` says with which
         variance. Of the function itself, not of its derivatives. No band says anything of the bias of
         clipping.
 
@@ -110,11 +113,13 @@ class ReleasedFunction(MeanLine):
         functions = self.basis.evaluate(at, self.order)
         if asked.of == "sample":
             line = self.unclipped(at, self.order)
-            band = make_credible_band(line, functions, self, asked.level, asked.simultaneous, at)
+            drawn = self.posterior_draws(np.random.Generator(np.random.Philox(key=0)), DRAWS)
+            sizes = np.abs((drawn - self.coefficients) @ functions.T)
+            band = band_from_errors(line, sizes, asked.level, asked.simultaneous, at)
         else:
             source = self.unshrunk
             line = source.unclipped(at, self.order)
-            band = make_band(line, functions, source, asked.level, asked.simultaneous, at)
+            band = make_band(line, functions, source.noise_draws, asked, at)
         return band if asked.exact else self._held(band)
 
     def _around_population(self, at: Floats, asked: Asked, variance: Variance | None) -> Band:

@@ -28,9 +28,8 @@ from dpfda.releases.banded import Banded
 from dpfda.releases.bands import Asked, Band, make_band
 from dpfda.releases.base import LEVEL
 from dpfda.releases.boxes import BAND_POINTS, FINE, check_drawn
-from dpfda.releases.costs import certified, sum_costs
 from dpfda.releases.facts import Claim, Stated
-from dpfda.releases.promise import AddedNoise
+from dpfda.releases.promise import AddedNoise, certified, sum_costs
 from dpfda.views import View
 
 
@@ -147,7 +146,7 @@ class LatticeRelease(Banded):
         functions = np.ones((at.shape[0], 1))
         for axis in self._axis_functions(at):
             functions = (functions[:, :, None] * axis[:, None, :]).reshape(at.shape[0], -1)
-        return make_band(np.atleast_1d(self(at)), functions, self, asked.level, asked.simultaneous, at)
+        return make_band(np.atleast_1d(self(at)), functions, self.noise_draws, asked, at)
 
     def noise_draws(self, generator: np.random.Generator, draws: int) -> Floats:
         """Simulated errors (draws, (degree + 1)^d) of the lattice values; only for bands and studies."""

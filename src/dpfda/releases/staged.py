@@ -12,15 +12,13 @@ from dpfda.bounds import L2Ball
 from dpfda.noise import AnyNorm, NoiseLaw, Width
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.certificates import Certificate, guarantee_from_json, guarantee_to_json
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP
-from dpfda.privacy.written import guarantee_from_json, guarantee_to_json
 from dpfda.releases import entries as file
-from dpfda.releases.costs import Costs, certified, drawn_laws, without
 from dpfda.releases.facts import Stated
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.promise import AddedNoise, moved_by, same
+from dpfda.releases.promise import AddedNoise, Costs, certified, drawn_laws, moved_by, same, without
 
 GUARANTEE = file.entry(guarantee_from_json, guarantee_to_json)
 # Stages that are paid for.

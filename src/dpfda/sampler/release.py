@@ -21,10 +21,9 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.releases import entries as file
 from dpfda.releases.base import LEVEL, OnBasis
-from dpfda.releases.costs import certified
 from dpfda.releases.facts import Stated
 from dpfda.releases.moments import Moments
-from dpfda.releases.promise import AddedNoise
+from dpfda.releases.promise import AddedNoise, certified
 from dpfda.spine.vectors import bound_words
 from dpfda.views import Curve, Line
 

@@ -21,8 +21,8 @@ from dpfda.records.labels import units_of
 from dpfda.scalar.plan import ScalarPlan, scalar_plan
 from dpfda.scalar.release import ReleasedScalarOnFunction
 from dpfda.spine.arguments import Bounds, Functions, Labels, Number, Payer, Place, Protected
-from dpfda.spine.covariates import read_covariates, stated_covariates
 from dpfda.spine.curves import check_in_memory, read_matrix
+from dpfda.spine.memberships import read_covariates, stated_covariates
 from dpfda.spine.settings import Reading
 from dpfda.spine.sums import read_block
 from dpfda.spine.vectors import OfCurves

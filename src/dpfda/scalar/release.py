@@ -24,12 +24,11 @@ from dpfda.releases import entries as file
 from dpfda.releases.banded import Valued
 from dpfda.releases.bands import Asked, Band
 from dpfda.releases.base import LEVEL, OnBasis
-from dpfda.releases.costs import certified
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.moments import Moments
-from dpfda.releases.promise import AddedNoise
+from dpfda.releases.promise import AddedNoise, certified
 from dpfda.scalar.estimate import Explained, cautious, explained
-from dpfda.spine.covariates import read_covariates
+from dpfda.spine.memberships import read_covariates
 from dpfda.views import Curve
 
 # Draws of the posterior that simultaneous bands are made of, from a fixed key.

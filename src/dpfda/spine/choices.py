@@ -168,16 +168,15 @@ def mean_plan(
         centers=centers, reading=settings.reading, expected_size=expected_size,
         finest=settings.domain.finest, periods=settings.domain.periods or (),
     )  # fmt: skip
-    if (settings.domain.finest is not None or settings.domain.periods) and not made.answers_with_line:
-        named = "finest" if settings.domain.finest is not None else "periods"
-        words = "be None but for the default mean of curves between bounds"
-        remedy = "Give bounds=(lower, upper) and no basis or mechanism of your own."
-        raise ParameterError(named, words, str(getattr(settings.domain, named)), remedy)
-    if centers is not None and not made.answers_with_line:
-        raise ParameterError(
-            "prior",
-            "be None but for the default mean of curves between bounds",
-            f"{len(centers)} curve(s)",
-            "Give bounds=(lower, upper) and no basis or mechanism of your own.",
-        )
+    prior = None if centers is None else f"{len(centers)} curve(s)"
+    asked = {
+        "finest": settings.domain.finest,
+        "periods": settings.domain.periods or None,
+        "prior": prior,
+    }
+    for name, value in asked.items():
+        if value is not None and not made.answers_with_line:
+            words = "be None but for the default mean of curves between bounds"
+            remedy = "Give bounds=(lower, upper) and no basis or mechanism of your own."
+            raise ParameterError(name, words, str(value), remedy)
     return made

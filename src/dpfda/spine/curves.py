@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from dpfda.numerics.arrays import Cells, Floats
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import MOST_NUMBERS, shown, whole
 from dpfda.records import Curves, LongCurves, curves_from_long, standardized, units
-from dpfda.records.containers import shape_of
+from dpfda.records.containers import check_dimensions, shape_of
 from dpfda.records.dask_arrays import is_dask
 from dpfda.records.doors import door_of
 from dpfda.records.frames import Handed, curves_handed
@@ -167,17 +166,11 @@ def grid_of(settings: Settings, handed: Handed) -> Floats:
         stated_ends(ends)
         return equally_spaced(POINTS, domain)
     shape = shape_of(values)
-    if len(shape) != 2:
-        several = (
-            " For the mean of images pass basis=BoxBasis.on_grid('cosine', (height, width), [(0, 1), "
-            "(0, 1)]); for several values at every point take PrivateVectorMean."
-        )
-        raise DataError(
-            f"X must have two dimensions (curves, points); found {len(shape)}. "
-            f"Reshape your data: one curve a row.{several if len(shape) == 3 else ''}"
-        )
-    if shape[0] == 0:
-        raise DataError("X must hold at least two curves; found none (0 sample(s)).")
+    several = (
+        " For the mean of images pass basis=BoxBasis.on_grid('cosine', (height, width), [(0, 1), "
+        "(0, 1)]); for several values at every point take PrivateVectorMean."
+    )
+    check_dimensions(shape, more=several if len(shape) == 3 else "")
     if shape[1] < 2 and not _moves(settings):
         raise DataError(
             f"X must have at least two grid points; found {shape[1]} feature(s) "
@@ -216,17 +209,12 @@ def _made(settings: Settings, kernel: object, grid: Floats, domain: tuple[float,
 
 
 def unit_curves(
-    settings: Settings,
-    basis: Basis,
-    values: object,
-    groups: object,
-    progress: Callable[[Iterator[object]], Iterator[object]] = iter,
+    settings: Settings, basis: Basis, values: object, groups: object
 ) -> tuple[Curves, object]:
     """One curve a privacy unit, on the grid of the basis, and the units' labels. Private.
 
     settings, basis: Public.
     values, groups: As `read_curves` returned them.
-    progress: Wraps the iterator over records of irregular curves.
     """
     reading = settings.reading
     if isinstance(values, LongCurves):
@@ -234,7 +222,7 @@ def unit_curves(
         if embedding_of(reading) is not None:
             words = "be curves on one grid, for a class that embeds records"
             raise ParameterError("X", words, "irregular curves", "Bring them to one grid first.")
-        curves = curves_from_long(values, basis, reading.nugget, reading.invalid, progress)
+        curves = curves_from_long(values, basis, reading.nugget, reading.invalid)
         curves = standardized(curves, basis.weights) if reading.standardize else curves
     else:
         curves = read_block(matrix_on(values, basis, reading), basis, reading)

@@ -16,7 +16,7 @@ import numpy as np
 from dpfda.bases.protocol import Functions
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Floats, Integers
-from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.errors import DpfdaError, ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.publication import Plan
 from dpfda.publication.shares import SharedLaw, Sharing
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from dpfda.releases.base import Release
 
 Rows = tuple[Cells, ...]
+
+
+# Of a sum whose records are not read apart from the labels of their units.
+IN_ONE = "Records are added up in one step, with the labels of their units: see total."
 
 
 class PooledSum(ABC):
@@ -54,7 +58,6 @@ class PooledSum(ABC):
     settings: Settings
     plan: Plan
 
-    @abstractmethod
     def read(self, X: Records, y: Labels = None) -> Rows:
         """What is needed of each record, in arrays with a row a record; X and labels y are private.
 
@@ -63,8 +66,8 @@ class PooledSum(ABC):
         DataError
             With the row of a record that cannot be used, unless repairing.
         """
+        raise DpfdaError(IN_ONE)
 
-    @abstractmethod
     def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:
         """The exact sum over whole units, and how many they are.
 
@@ -75,6 +78,7 @@ class PooledSum(ABC):
         codes : array (n,) of int, or None
             Numbers of the records' units; None where each is one.
         """
+        raise DpfdaError(IN_ONE)
 
     def total(self, X: Records, groups: Labels = None, y: Labels = None) -> IntegerSum:
         """The same from records, the labels of their units, and what else is said of each."""

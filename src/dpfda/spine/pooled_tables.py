@@ -9,8 +9,8 @@ from typing import Any, Generic, TypeVar
 from dpfda.noise import GaussianNoise
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Floats, Integers
-from dpfda.numerics.errors import DpfdaError, RefusedMechanismError
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import read_ledger
@@ -19,7 +19,7 @@ from dpfda.publication.tables import CORNER_EXPONENT, TablePlan
 from dpfda.releases.base import Release
 from dpfda.releases.shares import NoisyShares
 from dpfda.spine.arguments import Labels, Records
-from dpfda.spine.pooled import PooledSum, Rows
+from dpfda.spine.pooled import PooledSum
 from dpfda.spine.settings import Settings
 
 Made = TypeVar("Made", bound=Release)
@@ -54,12 +54,6 @@ class PooledTable(PooledSum, Generic[Made]):
     @property
     def numbers(self) -> int:  # type: ignore[override]
         return int(self.table.cells)
-
-    def read(self, X: Records, y: Labels = None) -> Rows:
-        raise DpfdaError("Shares are counted from records and labels together: see total.")
-
-    def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:
-        raise DpfdaError("Shares are counted from records and labels together: see total.")
 
     def total(self, X: Records, groups: Labels = None, y: Labels = None) -> IntegerSum:
         sums, units = self.counted(X, groups, y)

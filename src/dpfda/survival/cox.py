@@ -21,9 +21,8 @@ from dpfda.records.labels import units_of
 from dpfda.records.points import cell_weights
 from dpfda.spine.arguments import Labels, Number, Payer, Place, Protected
 from dpfda.spine.choices import check_choices
-from dpfda.spine.covariates import read_covariates, stated_covariates
 from dpfda.spine.estimator import Estimator
-from dpfda.spine.memberships import public_labels
+from dpfda.spine.memberships import public_labels, read_covariates, stated_covariates
 from dpfda.spine.settings import Reading
 from dpfda.survival.cox_plan import METHODS, CoxPlan, cox_plan, publish_cox
 from dpfda.survival.cox_release import TABLE, ReleasedCox

@@ -47,9 +47,9 @@ def compose(
     """
     from dpfda.command.accounts import state, words
     from dpfda.command.files import opened
+    from dpfda.privacy.certificates import guarantee_to_json
     from dpfda.privacy.composition import account
     from dpfda.privacy.guarantees import ZeroConcentratedDP
-    from dpfda.privacy.written import guarantee_to_json
 
     if not files and ledger is None:
         raise ParameterError("F.json or --ledger", "be given", "neither")
@@ -105,7 +105,7 @@ def _words(file: Path, certificate: Certificate, again: bool) -> str:
 
 
 def _parts(certificate: Certificate) -> dict[str, object]:
-    from dpfda.privacy.written import certificate_to_json
+    from dpfda.privacy.certificates import certificate_to_json
 
     kept = ("guarantee", "achieved_guarantee", "neighbours", "privacy_unit", "costs", "release_id")
     written = certificate_to_json(certificate)

@@ -36,7 +36,7 @@ def publish(
     dry_run : bool
         Say what would be published, of whose parts and at what price; nothing is charged or opened.
     """
-    from dpfda.command.dry_run import foreseen_charge, tell_dry_run
+    from dpfda.command.accounts import foreseen_charge, tell_dry_run
     from dpfda.command.files import check_outputs
     from dpfda.command.publishing import save_plot, save_table, tell_files, write_release
     from dpfda.front import custodians

@@ -143,7 +143,7 @@ def _curves(
     read: Callable[..., TableCurves], estimator: Any, groups: str | None, by: str | None
 ) -> Read:
     """Curves, and the group or the covariates of each."""
-    from dpfda.spine.covariates import stated_covariates
+    from dpfda.spine.memberships import stated_covariates
 
     if by is not None:
         return (table := read(groups=groups)), table.data, read(groups=by).groups

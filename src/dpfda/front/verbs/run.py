@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 import typer
 
-from dpfda.command import dry_run as tried
+from dpfda.command import accounts as tried
 from dpfda.command import options as o
 from dpfda.command.functions import Verb
 from dpfda.command.running import say

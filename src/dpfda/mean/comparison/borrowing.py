@@ -1,16 +1,10 @@
 """Groups that borrow: the line of each may be near to what all others show. Post-processing.
 
-The noisy sums of all groups but one, over their number of units, show a line that is common to them.
-That is the one public curve of the group's prior (`dpfda.bases.curve_priors`): around it the same
-components as around the middle of the bounds, smaller by their scales, tell how the group deviates in
-level and shape. How large such deviations are, and of which shape, all groups tell together: to the
-evidence of a group for each component and scale, against that for a line of its own, that of the others
-is added. Of G groups there are G - 1 deviations from a common line, so that of the G - 1 others counts
-as if they were G - 2. Where groups are unlike, the evidence is against every line near the common one.
-
-Of groups by several factors, such as tariff and region, the public curve is the common line and what
-sets those of the same tariff apart from it, and those of the same region. Each of these lines is found
-in the same way, near the common one as far as the tariffs, or the regions, show it together.
+The noisy sums of all groups but one show a common line, the public curve of the group's prior
+(`dpfda.bases.curve_priors`). How far groups deviate from it all of them tell together: to the evidence
+of a group for each component and scale that of the G - 1 others is added, which counts as if they were
+G - 2. Groups by several factors have a line of their own for each label, found in the same way. See
+docs/appendix/covariance.md.
 
 All this is made of what is released; it costs nothing, and protects as before.
 """

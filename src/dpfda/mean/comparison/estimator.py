@@ -18,7 +18,6 @@ from dpfda.mean.comparison.plan import (
     design_size,
     divided,
     publish_comparison,
-    shared_design,
 )
 from dpfda.mean.pooled import PooledMean
 from dpfda.mean.streams import refuse_irregular
@@ -263,7 +262,7 @@ class PrivateComparison(Estimator):
         if isinstance(self.mechanism, TwoLooks):
             raise self.mechanism.refusal("a comparison")
         size = design_size(self.settings.unit.design_size, sizes)
-        return shared_design(self.mechanism, size, groups)
+        return SharedDesign(self.mechanism, size, groups)
 
     def prepare(
         self, X: Records, y: Labels, groups: Labels = None

@@ -12,14 +12,9 @@ as wide as that on one form alone**; to look at more costs nothing of the budget
 makes of it. The statistic times n 2^20, n the smallest group, rounded down, is an integer that moves by
 at most 2^20: floor(x + 2^20) = floor(x) + 2^20.
 
-**Its law where populations have one mean function.** Sampling adds a normal variable to each f_k, of
-deviation at most s_k = sum_j |A_kj| s_j / W_k, s_j that of the difference of means in cell j, for any
-correlations. Hence |f_k| > x with a chance of at most 2 Phi(-x / s_k), and the root mean square of K
-forms exceeds x with one of at most max_m P(chi^2_m / m > x^2 / s^2), s^2 the mean of the s_k^2, for any
-correlations (Szekely & Bakirov 2003): for x^2 > 1.5365 s^2 that is what a single form has. A root mean
-square over cells of the domain finds a difference in level as a test of the level alone would, and
-others besides. Chances that several norms are exceeded are joined by the Gaussian correlation
-inequality (Royen 2014): all stay below with a probability of at least the product.
+**Its law where populations have one mean function** needs the deviation of each f_k alone, for any
+correlations; docs/appendix/equality.md has the proof. What is compared below, x^2 > 1.5365 s^2, is where
+the root mean square of any number of forms has the law of a single one (Szekely & Bakirov 2003).
 
 Offsets decide power alone, and are chosen as for curves whose values deviate by a tenth of the distance
 between bounds.
@@ -268,7 +263,8 @@ def largest_tail(values: Floats, deviation: float, forms: int) -> Floats:
     """
     if deviation == 0:
         return np.asarray(values <= 0, dtype=np.float64)
-    ratio = np.maximum(values, 0.0) / deviation
+    # Beyond 40 deviations the chance is 0 in floats.
+    ratio = np.clip(values / deviation, 0.0, 40.0)
     found = np.asarray(2 * scipy.special.ndtr(-ratio))
     if forms > 1:
         low = ratio**2 < SINGLE

@@ -18,8 +18,8 @@ from dpfda.mean.comparison.borrowing import borrowing
 from dpfda.mean.comparison.release import ReleasedComparison
 from dpfda.mean.pooled import PooledMean
 from dpfda.mean.streams import finished, open_summation
-from dpfda.mechanisms import AdaptingMechanism, Design, Problem, read_mechanism
-from dpfda.mechanisms.design import choose
+from dpfda.mechanisms import Design, Problem
+from dpfda.mechanisms.design import adapted, choose
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Integers
 from dpfda.numerics.errors import DataError, ParameterError
@@ -193,11 +193,6 @@ class SharedDesign:
         size = round(self.size * self.groups**BORROWED) if borrow else self.size
         return choose(replace(problem, size=size), self.mechanism)
 
-
-@dataclass(frozen=True)
-class AdaptingSharedDesign(SharedDesign):
-    """The same for a mechanism that replaces the basis or the form of the bound."""
-
     def adapt(
         self,
         basis: Basis,
@@ -206,26 +201,8 @@ class AdaptingSharedDesign(SharedDesign):
         guarantee: Guarantee,
         neighbours: Neighbours,
     ) -> tuple[Basis, Bound]:
-        """What the mechanism makes of them for `size` units."""
-        made = read_mechanism(self.mechanism)
-        if not isinstance(made, AdaptingMechanism):
-            return basis, bound
-        return made.adapt(basis, bound, self.size, guarantee, neighbours)
-
-
-def shared_design(mechanism: object, size: int, groups: int) -> SharedDesign:
-    """One design for releases of any size, of so many groups.
-
-    Raises
-    ------
-    ParameterError
-        If the mechanism is unknown.
-    """
-    if isinstance(mechanism, str) and mechanism == "auto":
-        return SharedDesign(mechanism, size, groups)
-    if isinstance(read_mechanism(mechanism), AdaptingMechanism):
-        return AdaptingSharedDesign(mechanism, size)
-    return SharedDesign(mechanism, size)
+        """What the mechanism makes of basis and bound for `size` units."""
+        return adapted(self.mechanism, basis, bound, self.size, guarantee, neighbours)
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,9 +22,9 @@ from dpfda.privacy.words import first_up
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked
 from dpfda.releases.base import LEVEL, Column, Release
-from dpfda.releases.costs import identity_of
 from dpfda.releases.facts import BandFact, Claim, Stated
 from dpfda.releases.function import OfMeans, ReleasedFunction
+from dpfda.releases.promise import identity_of
 from dpfda.spine.memberships import crossed, level_name
 from dpfda.views import Curve, Line, Panels
 

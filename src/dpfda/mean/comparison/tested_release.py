@@ -21,8 +21,8 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
+from dpfda.releases.bands import Variance, stated_variance
 from dpfda.releases.base import LEVEL, Release
-from dpfda.releases.confidence import Variance, stated_variance
 from dpfda.releases.facts import Stated
 from dpfda.releases.findings import EqualityTest
 from dpfda.releases.promise import AddedNoise

@@ -10,10 +10,8 @@ import numpy as np
 from dpfda.bases import Basis
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import ValueBounds
-from dpfda.mean.running.factorisations import MOST_STEPS, Rows
-from dpfda.mean.running.months import Months
-from dpfda.mean.running.plan import RunningPlan
-from dpfda.mean.running.records import Month
+from dpfda.mean.running.months import Month, Months
+from dpfda.mean.running.plan import MOST_STEPS, Rows, RunningPlan
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, whole
@@ -22,7 +20,7 @@ from dpfda.records import LongCurves
 from dpfda.records.dask_arrays import is_dask
 from dpfda.records.labels import units_of
 from dpfda.releases.promise import ALL
-from dpfda.spine.arguments import Bounds, Columns, Labels, Number, Payer, Place, Protected, Records
+from dpfda.spine.arguments import Bounds, Columns, Number, Payer, Place, Protected
 from dpfda.spine.choices import check_choices, check_count, mean_plan, value_bounds
 from dpfda.spine.curves import CLOSE, POINTS, public_basis, read_curves
 from dpfda.spine.estimator import Estimator
@@ -198,7 +196,7 @@ class PrivateRunningMean(Estimator):
         bound = self._bound()
         return {"description": bound.describe(), **bound.to_json()}
 
-    def month(self, X: Records, groups: Labels, basis: Basis | None) -> Month:
+    def month(self, X: object, groups: object, basis: Basis | None) -> Month:
         """The records of a month, read and checked. Private but for its number of units.
 
         basis: Of the months before; None for the first one.

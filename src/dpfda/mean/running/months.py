@@ -9,33 +9,94 @@ the file and draws nothing. No record's length depends on sums or noise.
 
 from __future__ import annotations
 
-import threading
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NoReturn, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from dpfda.bases import Basis
 from dpfda.bases.protocol import flat_grid
-from dpfda.mean.running.factorisations import Rows
-from dpfda.mean.running.plan import RunningPlan
-from dpfda.mean.running.records import FORMAT, WARNING, Estimator, Month, Row, weighed
+from dpfda.mean.running.plan import Rows, RunningPlan
 from dpfda.mean.running.release import ReleasedRunningMean
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DpfdaError, ParameterError, SessionError
 from dpfda.numerics.parameters import flag, whole
-from dpfda.privacy.certificates import Certificate, Certified
+from dpfda.numerics.private import Private
+from dpfda.privacy.certificates import Certificate, certificate_from_json, certificate_to_json
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Neighbours
-from dpfda.privacy.written import certificate_from_json, certificate_to_json
 from dpfda.publication import charge, stamp
 from dpfda.publication.session.journal import Journal, Record
-from dpfda.publication.session.records import checked_header, take_over, undamaged
-from dpfda.publication.session.sealed import sealed
+from dpfda.publication.session.records import Resumable, checked_header, sealed, take_over, undamaged
 from dpfda.releases.promise import ALL
+from dpfda.spine.settings import Settings
+from dpfda.spine.sums import Readable
+
+if TYPE_CHECKING:
+    from dpfda.mean.running.estimator import PrivateRunningMean
+
+FORMAT = "dpfda-running-mean-state"
+WARNING = (
+    "SECRET: this file may hold exact sums of private data. Whoever reads it can undo the privacy "
+    "protection. Do not copy, share or back it up."
+)
+# A sum or a noisy sum is written with 256 bits and a sign, whatever it is.
+WIDTH = 65
 
 
-class Months(Certified):
+@dataclass(frozen=True, eq=False, repr=False)
+class Month:
+    """The records of one month. Private, but for basis, settings and the number of units.
+
+    records: Read and checked.
+    units: How many there are.
+    """
+
+    records: Readable
+    units: int
+    basis: Basis
+    settings: Settings
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Row(Private):
+    """A month that was published.
+
+    units: Their number. Public.
+    noisy: The row with its noise. Public.
+    total: Exact sums of the month; empty where no later row needs them. Secret.
+    created: The day on which it was published. Public.
+    """
+
+    units: int
+    noisy: tuple[int, ...]
+    total: tuple[int, ...]
+    created: str
+
+    def to_json(self, month: int) -> Record:
+        """The record of a month, as long for every value. Secret."""
+        told = {
+            name: [f"{value:+0{WIDTH}x}" for value in values]
+            for name, values in (("noisy", self.noisy), ("total", self.total))
+        }
+        return {"month": month, "units": self.units, "created": self.created, **told}
+
+    @classmethod
+    def from_json(cls, record: Record) -> Self:
+        """The month again."""
+        noisy, total = (tuple(int(v, 16) for v in record[name]) for name in ("noisy", "total"))
+        return cls(int(record["units"]), noisy, total, str(record["created"]))
+
+
+def weighed(weights: Sequence[int], rows: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The sum of rows, each times its weight, exactly."""
+    columns = zip(*rows, strict=True)
+    return tuple(sum(w * v for w, v in zip(weights, column, strict=True)) for column in columns)
+
+
+class Months(Resumable):
     """Months that are published one after the other, at a price that was charged at once.
 
     Made by `PrivateRunningMean.open`, or by `resume` from the file. In a ``with`` statement it is
@@ -52,23 +113,20 @@ class Months(Certified):
     """
 
     def __init__(
-        self, estimator: Estimator, journal: Journal, certificate: Certificate, stated: object
+        self, estimator: PrivateRunningMean, journal: Journal, certificate: Certificate, stated: object
     ) -> None:
-        self.path = journal.path
+        super().__init__(journal)
         self.certificate = certificate
         self._estimator = estimator
         # What was charged for: an estimator can be changed at any time.
         self._stated = stated
         self._check_stated()
-        self._journal = journal
         self._plan: RunningPlan | None = None
         self._frame: ReleasedRunningMean | None = None
         self._rows: list[Row] = []
-        self._state = "open"
-        self._lock = threading.RLock()
 
     @classmethod
-    def open(cls, estimator: Estimator, path: str | Path, plan: RunningPlan | None) -> Self:
+    def open(cls, estimator: PrivateRunningMean, path: str | Path, plan: RunningPlan | None) -> Self:
         """Charge for all months, and make the file; see `PrivateRunningMean.open`."""
         stated = estimator.stated()
         costs = {ALL: Cost(estimator.asked())} if plan is None else plan.costs()
@@ -101,13 +159,13 @@ class Months(Certified):
         return made
 
     @classmethod
-    def resume(cls, estimator: Estimator, path: str | Path, moved: bool = False) -> Self:
+    def resume(cls, estimator: PrivateRunningMean, path: str | Path, moved: bool = False) -> Self:
         """Go on from the file; see `PrivateRunningMean.resume`."""
         flag(moved, "moved")
         return sealed(lambda: cls._resumed(estimator, path, moved))
 
     @classmethod
-    def _resumed(cls, estimator: Estimator, path: str | Path, moved: bool) -> Self:
+    def _resumed(cls, estimator: PrivateRunningMean, path: str | Path, moved: bool) -> Self:
         journal, records = Journal.open(path)
         with undamaged(journal, DpfdaError):
             header = checked_header(records, journal, moved, FORMAT)
@@ -316,35 +374,9 @@ class Months(Certified):
 
     # Its file.
 
-    def suspend(self) -> None:
-        """Let go of the file; `PrivateRunningMean.resume` goes on from it."""
-        with self._lock:
-            if self._state == "open":
-                self._journal.close()
-                self._rows = [replace(row, total=()) for row in self._rows]
-                self._state = "suspended"
-
-    def close(self) -> None:
-        """End it for good: overwrite and remove the file. No further month can be published.
-
-        Raises
-        ------
-        SessionError
-            If it is not open.
-        StorageError
-            If the file could not be overwritten or removed. It is closed all the same.
-        """
-        with self._lock:
-            self._check_open()
-            self._rows = [replace(row, total=()) for row in self._rows]
-            self._state = "closed"
-            self._journal.destroy()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.suspend()
+    def _forget(self, state: str) -> None:
+        self._rows = [replace(row, total=()) for row in self._rows]
+        self._state = state
 
     def __repr__(self) -> str:
         own = self.certificate
@@ -356,12 +388,6 @@ class Months(Certified):
             "secret state": str(self.path),
         }
         return "\n".join([f"Months, {self._state}", *(f"  {k + ':':<14}{v}" for k, v in lines.items())])
-
-    def __reduce__(self) -> NoReturn:
-        raise SessionError(
-            "Open months cannot be pickled or copied: two copies could draw twice for one month. "
-            "Suspend them and resume from the file."
-        )
 
     def _check_open(self) -> None:
         self._journal.check_process()

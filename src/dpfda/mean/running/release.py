@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpfda.bases.curve_priors import CurvePrior
-from dpfda.mean.running.factorisations import MOST_STEPS, Factorisation, Rows
+from dpfda.mean.running.plan import MOST_STEPS, Factorisation, Rows
 from dpfda.noise import AnyNorm, BoxNoise, GaussianNoise, NoiseLaw, Width
 from dpfda.noise.summed import SummedNoise
 from dpfda.numerics import encoding
@@ -18,10 +18,9 @@ from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
 from dpfda.releases.base import LEVEL
-from dpfda.releases.costs import certified
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.promise import AddedNoise
+from dpfda.releases.promise import AddedNoise, certified
 from dpfda.views import Curve, Line
 
 
@@ -46,7 +45,7 @@ class ReleasedRunningMean(ReleasedFunction):
     most : int
         Number of months that one unit may be in.
     column : tuple of int
-        How rows that got noise were made of the months' sums: `dpfda.mean.running.factorisations`.
+        How rows that got noise were made of the months' sums: `dpfda.mean.running.plan`.
     latest : ReleasedRunningMean, optional
         The mean of the last month alone.
         The others: see `ReleasedFunction`.

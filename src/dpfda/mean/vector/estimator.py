@@ -10,8 +10,7 @@ import numpy as np
 
 from dpfda.mean.estimator import PrivateMean
 from dpfda.mean.two_looks import TwoLooks
-from dpfda.mean.vector.plan import VectorPlan, publish_vector
-from dpfda.mean.vector.pooled import PooledVector
+from dpfda.mean.vector.plan import PooledVector, VectorPlan, publish_vector
 from dpfda.mean.vector.release import ReleasedVector
 from dpfda.mean.vector.together import equal_share
 from dpfda.numerics.aggregate import IntegerSum

@@ -11,7 +11,6 @@ from dpfda.privacy.composition.costs import Cost
 from dpfda.privacy.composition.filters import filter_charge, gaussian_limit
 from dpfda.privacy.composition.gaussian import gaussian_delta, gaussian_epsilon, gaussian_rho
 from dpfda.privacy.composition.items import Charge, Released
-from dpfda.privacy.composition.loss import Loss
 from dpfda.privacy.composition.losses import (
     ApproximateLoss,
     BlockLoss,
@@ -19,6 +18,7 @@ from dpfda.privacy.composition.losses import (
     ConcentratedLoss,
     GaussianLoss,
     LaplaceLoss,
+    Loss,
     PureLoss,
     RangeLoss,
     estimated_profile,

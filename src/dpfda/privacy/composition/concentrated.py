@@ -14,7 +14,7 @@ from fractions import Fraction
 from flint import arb
 
 from dpfda.numerics.exactness import enclosed, precision, upper_end
-from dpfda.privacy.composition.rounding import PRECISION, SMALLEST, at_least, log_of
+from dpfda.privacy.composition.rounding import PRECISION, SMALLEST, at_least, bits_for, log_of
 
 # The search for an order starts this far, in log(alpha - 1), on either side of a guess.
 REACH = 12.0
@@ -34,7 +34,7 @@ def laplace_rho(epsilon: Fraction) -> Fraction:
         epsilon + exp(-epsilon) - 1, attained in the limit of order 1.
     """
     # For small epsilon the terms cancel down to epsilon^2 / 2.
-    with precision(PRECISION + _lost_bits(epsilon)):
+    with precision(bits_for(epsilon)):
         value = enclosed(epsilon)
         return min(at_least(value + (-value).expm1()), epsilon**2 / 2)
 
@@ -55,10 +55,6 @@ def pure_rho(epsilon: Fraction) -> Fraction:
     with precision(PRECISION):
         value = enclosed(epsilon)
         return min(at_least(value * (value / 2).tanh()), epsilon**2 / 2)
-
-
-def _lost_bits(epsilon: Fraction) -> int:
-    return max(0, epsilon.denominator.bit_length() - epsilon.numerator.bit_length())
 
 
 def zcdp_epsilon(rho: Fraction, delta: Fraction) -> Fraction:

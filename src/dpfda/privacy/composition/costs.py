@@ -8,8 +8,14 @@ from fractions import Fraction
 
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
-from dpfda.privacy.composition.loss import Loss
-from dpfda.privacy.composition.losses import BlockLoss, BlocksLoss, GaussianLoss, LaplaceLoss, loss_of
+from dpfda.privacy.composition.losses import (
+    BlockLoss,
+    BlocksLoss,
+    GaussianLoss,
+    LaplaceLoss,
+    Loss,
+    loss_of,
+)
 from dpfda.privacy.composition.neighbours import for_replace_one
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, checked_guarantee, within
 

@@ -38,8 +38,7 @@ from flint import arb, fmpz_poly
 
 from dpfda.numerics.exactness import enclosed, precision, upper_end
 from dpfda.privacy.composition.concentrated import zcdp_epsilon
-from dpfda.privacy.composition.loss import Loss
-from dpfda.privacy.composition.losses import ConcentratedLoss, GaussianLoss
+from dpfda.privacy.composition.losses import ConcentratedLoss, GaussianLoss, Loss
 from dpfda.privacy.composition.rounding import PRECISION, SMALLEST, at_least
 
 # Bits of a mass below those of the target delta, and the share of it that may be cut off at a time.

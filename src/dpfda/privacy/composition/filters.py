@@ -22,7 +22,6 @@ from flint import acb, arb
 from dpfda.numerics.exactness import enclosed, precision, upper_end
 from dpfda.privacy.composition.block_profile import loss_weights
 from dpfda.privacy.composition.gaussian import gaussian_delta
-from dpfda.privacy.composition.loss import Loss
 from dpfda.privacy.composition.losses import (
     EXACT_DIMENSION,
     ApproximateLoss,
@@ -30,6 +29,7 @@ from dpfda.privacy.composition.losses import (
     BlocksLoss,
     GaussianLoss,
     LaplaceLoss,
+    Loss,
     PureLoss,
     RangeLoss,
 )

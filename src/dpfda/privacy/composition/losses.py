@@ -11,21 +11,124 @@ Where nothing else is said, bounds and profiles are proved in docs/composition.m
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from typing import ClassVar, Self, cast
+from typing import ClassVar, Protocol, Self, cast, runtime_checkable
 
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.exactness import enclosed, precision
-from dpfda.numerics.rationals import readable
+from dpfda.numerics.rationals import below_one, positive, readable
 from dpfda.privacy.composition.block_profile import block_delta, estimated_delta
 from dpfda.privacy.composition.concentrated import laplace_rho, pure_rho, zcdp_delta
 from dpfda.privacy.composition.gaussian import estimated_gaussian_delta, gaussian_delta
-from dpfda.privacy.composition.loss import LOSSES, KnownLoss, Loss
 from dpfda.privacy.composition.neighbours import for_group
-from dpfda.privacy.composition.rounding import PRECISION, at_least, root_at_least
+from dpfda.privacy.composition.rounding import PRECISION, at_least, bits_for, root_at_least
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP
+
+# A number in a stored loss has at most so many digits above and below the bar.
+DIGITS = 4000
+LARGEST_DIMENSION = 10**9
+_Check = Callable[[object, str], Fraction | int]
+# Every loss by its kind, as files name it.
+LOSSES: dict[str, type[KnownLoss]] = {}
+
+
+@runtime_checkable
+class Loss(Protocol):
+    """What accounting asks of a mechanism's loss."""
+
+    kind: ClassVar[str]
+
+    def __hash__(self) -> int:
+        """Equal losses are counted together."""
+
+    @property
+    def epsilon(self) -> Fraction | None:
+        """The largest loss, rounded up; None where it has no bound."""
+
+    @property
+    def rho(self) -> Fraction | None:
+        """Zero-concentrated cost, rounded up; None where it has none."""
+
+    def delta(self, epsilon: Fraction) -> Fraction:
+        """An upper bound of sup over events of P(A) - exp(epsilon) P'(A), at any real epsilon.
+
+        It holds for both orders of the neighbours, so that below zero it is that above zero, turned:
+        delta(-e) = 1 - exp(-e) + exp(-e) delta(e).
+        """
+
+    def for_group(self, size: int) -> Loss:
+        """The loss between data sets that differ in so many units."""
+
+    def describe(self) -> str:
+        """Say in words what is known."""
+
+    def to_json(self) -> dict[str, object]:
+        """The kind and its exact public numbers."""
+
+
+class KnownLoss:
+    """What the laws share: numbers are checked on entry, written exactly, and both orders are one."""
+
+    kind: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        known = LOSSES.get(cls.kind, cls)
+        if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise ParameterError("kind", "name one loss", repr(cls.kind))
+        LOSSES[cls.kind] = cls
+
+    def __post_init__(self) -> None:
+        for field in fields(self):  # type: ignore[arg-type]
+            check: _Check = _CHECKS.get(field.name, below_one)
+            object.__setattr__(self, field.name, check(getattr(self, field.name), field.name))
+
+    def delta(self, epsilon: Fraction) -> Fraction:
+        if epsilon >= 0:
+            return min(self._delta(epsilon), Fraction(1))
+        turned = self.delta(-epsilon)
+        with precision(PRECISION):
+            e = enclosed(epsilon)
+            return min(at_least(-e.expm1() + e.exp() * enclosed(turned)), Fraction(1))
+
+    def _delta(self, epsilon: Fraction) -> Fraction:
+        raise NotImplementedError
+
+    def to_json(self) -> dict[str, object]:
+        written: dict[str, object] = {"kind": self.kind}
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            written[field.name] = value if isinstance(value, int) else str(value)
+        return written
+
+    @classmethod
+    def from_json(cls, written: Mapping[str, object]) -> Self:
+        names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+        if set(written) != {"kind", *names}:
+            raise ParameterError("loss", f"have the keys kind, {', '.join(names)}", "others")
+        return cls(**{name: _read(written[name], name) for name in names})
+
+
+def _dimension(value: object, name: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= LARGEST_DIMENSION:
+        raise ParameterError(name, f"be an integer from 1 to {LARGEST_DIMENSION}", "another")
+    return value
+
+
+def _read(value: object, name: str) -> object:
+    if name == "dimension":
+        return value
+    if not isinstance(value, str) or not _EXACT.fullmatch(value):
+        raise ParameterError(name, "be a text 'p' or 'p/q' of digits", "another")
+    return value
+
+
+_EXACT = re.compile(rf"[0-9]{{1,{DIGITS}}}(/[0-9]{{1,{DIGITS}}})?")
+# What a number must be, by its name; any other is below one.
+_CHECKS: dict[str, _Check] = {"dimension": _dimension, "epsilon": positive, "rho": positive}
+
 
 # Up to here a block's exact profile is fast; beyond, bounds take its place.
 EXACT_DIMENSION = 2000
@@ -70,7 +173,7 @@ class PureLoss(_OfShifts, KnownLoss):
     def _delta(self, epsilon: Fraction) -> Fraction:
         if epsilon >= self.epsilon:
             return Fraction(0)
-        with precision(_bits(self.epsilon)):
+        with precision(bits_for(self.epsilon)):
             # (e^epsilon_0 - e^epsilon) / (e^epsilon_0 + 1), without cancellation.
             value = -enclosed(epsilon - self.epsilon).expm1() / (1 + (-enclosed(self.epsilon)).exp())
             return at_least(value)
@@ -124,7 +227,9 @@ class ConcentratedLoss(_OfShifts, KnownLoss):
     epsilon = None
 
     def _delta(self, epsilon: Fraction) -> Fraction:
-        return min(_by_pinsker(self.rho), zcdp_delta(self.rho, epsilon) if epsilon else Fraction(1))
+        # At epsilon 0 by Pinsker: the Kullback-Leibler divergence is at most rho.
+        known = zcdp_delta(self.rho, epsilon) if epsilon else Fraction(1)
+        return min(root_at_least(self.rho / 2), known)
 
     def describe(self) -> str:
         return f"any mechanism of rho {readable(self.rho)}"
@@ -264,7 +369,7 @@ class RangeLoss(_OfShifts, KnownLoss):
     def _delta(self, epsilon: Fraction) -> Fraction:
         if epsilon >= self.epsilon:
             return Fraction(0)
-        with precision(_bits(self.epsilon)):
+        with precision(bits_for(self.epsilon)):
             # (e^(epsilon_0/2) - e^(epsilon/2))^2 / (e^epsilon_0 - 1), without cancellation.
             root = enclosed((epsilon - self.epsilon) / 2).expm1()
             return at_least(root * root / -(-enclosed(self.epsilon)).expm1())
@@ -314,13 +419,3 @@ def estimated_profile(loss: Loss, epsilon: float) -> float | None:
         gap = float(loss.epsilon) - epsilon
         return float(estimated_delta(loss.dimension, gap, epsilon)) if gap > 0 else 0.0
     return None
-
-
-def _by_pinsker(rho: Fraction) -> Fraction:
-    """Delta at epsilon 0: the Kullback-Leibler divergence is at most rho."""
-    return root_at_least(rho / 2)
-
-
-def _bits(epsilon: Fraction) -> int:
-    """Enough that a denominator with this exponential keeps its digits."""
-    return PRECISION + max(0, epsilon.denominator.bit_length() - epsilon.numerator.bit_length())

@@ -28,8 +28,7 @@ from dpfda.numerics.remembered import remembered
 from dpfda.privacy.composition.concentrated import zcdp_epsilon
 from dpfda.privacy.composition.costs import Cost
 from dpfda.privacy.composition.distributions import composed
-from dpfda.privacy.composition.loss import Loss
-from dpfda.privacy.composition.losses import BlockLoss, BlocksLoss, GaussianLoss, loss_of
+from dpfda.privacy.composition.losses import BlockLoss, BlocksLoss, GaussianLoss, Loss, loss_of
 from dpfda.privacy.guarantees import added
 
 # The profile is looked at this often from 0 to the largest loss, or to where it is less than SMALL, but

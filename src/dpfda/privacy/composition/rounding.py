@@ -77,3 +77,8 @@ def turning(
 def log_of(value: Fraction) -> float:
     """Natural logarithm in floats, also where the number itself is beyond them."""
     return math.log(value.numerator) - math.log(value.denominator)
+
+
+def bits_for(epsilon: Fraction) -> int:
+    """Enough that a denominator with the exponential of epsilon keeps its digits."""
+    return PRECISION + max(0, epsilon.denominator.bit_length() - epsilon.numerator.bit_length())

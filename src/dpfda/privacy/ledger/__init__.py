@@ -3,7 +3,7 @@
 A budget is one guarantee for one data set. Charges add up in exact rational arithmetic, so that the
 budget holds also where each is chosen after looking at releases before it: epsilons and deltas, or rhos;
 or, where the first charge to an (epsilon, delta) budget is small, the squared lengths of
-`dpfda.privacy.ledger.filters`, by which many more small releases fit. See docs/composition.md.
+`dpfda.privacy.ledger.accounts`, by which many more small releases fit. See docs/composition.md.
 A charge of another kind or relation is converted where that is valid and refused where it is not:
 
 ==================  =================================================================
@@ -24,12 +24,10 @@ path alone, and an in-memory ledger refuses to be pickled or used in a forked pr
 
 from dpfda.privacy.ledger.accounts import Amount, Budget
 from dpfda.privacy.ledger.base import AnyLedger
-from dpfda.privacy.ledger.dataset import DatasetLedger
-from dpfda.privacy.ledger.file import Ledger
+from dpfda.privacy.ledger.file import Ledger, MemoryLedger
 from dpfda.privacy.ledger.history import Record, to_csv, to_json_lines
-from dpfda.privacy.ledger.memory import MemoryLedger
 from dpfda.privacy.ledger.named import Named, named_ledger, named_once
-from dpfda.privacy.ledger.reservation import Reservation
+from dpfda.privacy.ledger.reservation import DatasetLedger, Reservation
 
 __all__ = [
     "Amount", "Budget", "DatasetLedger", "Ledger", "AnyLedger", "MemoryLedger", "Named", "Record",

@@ -13,11 +13,20 @@ from dpfda.numerics.parameters import choice, path, shown, whole
 from dpfda.privacy.composition import Charge, Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, checked_guarantee
 from dpfda.privacy.ledger.accounts import Amount, Budget, checked_name
-from dpfda.privacy.ledger.dataset import DatasetLedger
-from dpfda.privacy.ledger.entries import asked_by, costs_of, plain, unit_of
 from dpfda.privacy.ledger.history import Charged, Record, audit, charges, releases, to_csv, to_json_lines
-from dpfda.privacy.ledger.reservation import Reservation
-from dpfda.privacy.ledger.rows import Foreseen, Rows, after, appended, latest_of, now
+from dpfda.privacy.ledger.reservation import DatasetLedger, Reservation
+from dpfda.privacy.ledger.rows import (
+    MemoryRows,
+    Rows,
+    after,
+    appended,
+    asked_by,
+    costs_of,
+    latest_of,
+    now,
+    plain,
+    unit_of,
+)
 
 LARGEST_RESERVATION = 10_000
 
@@ -150,7 +159,7 @@ class AnyLedger(ABC):
         ):
             raise ParameterError("charges", "be a list of costs with their entries", shown(charges))
         with self._reading() as rows:
-            history = Foreseen(rows)
+            history = MemoryRows([latest_of(rows, dataset)])
             for costs, entry in charges:
                 appended(history, dataset, costs_of(costs), entry, unit_of(entry))
             last = latest_of(history, dataset)

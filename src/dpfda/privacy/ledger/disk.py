@@ -77,11 +77,6 @@ def folder_to_disk(folder: Path) -> None:
         os.close(descriptor)
 
 
-def is_removed(descriptor: int) -> bool:
-    """Whether the file has no name any more, so that what is written to it is lost."""
-    return os.fstat(descriptor).st_nlink == 0
-
-
 def _opened(path: Path, writing: bool, new: bool) -> int:
     flags = (os.O_RDWR if writing else os.O_RDONLY) | getattr(os, "O_BINARY", 0)
     flags |= getattr(os, "O_CLOEXEC", 0)

@@ -1,4 +1,4 @@
-"""A ledger in one file, shared by processes and threads, on the disk before anyone is told.
+"""Ledgers in one file, shared by processes and on the disk before anyone is told; and in memory.
 
 - The file is all there is: no journal, log or lock lies beside it, so a file that is renamed, moved or
   reached by a symbolic link is the same ledger, also after a crash. See `dpfda.privacy.ledger.lines`.
@@ -17,13 +17,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NoReturn
 
 from dpfda.numerics import parameters
 from dpfda.numerics.errors import LedgerError
 from dpfda.privacy.ledger import disk, lines
 from dpfda.privacy.ledger.base import AnyLedger
 from dpfda.privacy.ledger.history import Record, audit, record_from_json
-from dpfda.privacy.ledger.rows import Rows
+from dpfda.privacy.ledger.rows import MemoryRows, Rows
 
 # How long `create` waits for whoever is making the file, in seconds.
 MAKING = 1.0
@@ -182,7 +183,8 @@ def _commit(descriptor: int, found: lines.Lines, rows: tuple[bytes, ...], path: 
     except OSError as error:
         # The row is on the disk and counts, also where a full disk kept its count from it.
         raise LedgerError(f"The ledger {str(path)!r} {_UNCERTAIN}") from error
-    if disk.is_removed(descriptor):
+    # A file without a name loses what is written to it.
+    if os.fstat(descriptor).st_nlink == 0:
         raise LedgerError(
             f"The ledger {str(path)!r} was removed or replaced while it was written, and the charge "
             "with it; no noise may be drawn. Restore the file."
@@ -228,3 +230,53 @@ def _read(row: bytes) -> Record:
         return record_from_json(json.loads(row))
     except (ValueError, RecursionError):
         raise LedgerError("A row of the ledger is damaged. Restore a backup.") from None
+
+
+_REMEDY = "Use Ledger(path), which all processes share."
+
+
+class MemoryLedger(AnyLedger):
+    """Budgets in the memory of one process.
+
+    Copies and clones are the same ledger. It cannot be pickled, nor used in a forked process: there
+    it would be a second budget.
+
+    Examples
+    --------
+    >>> from dpfda.privacy.guarantees import PureDP
+    >>> ledger = MemoryLedger().create("scans", PureDP(1), unit="person")
+    >>> release = {"neighbours": "replace-one", "privacy_unit": "person"}
+    >>> row = ledger.charge("scans", PureDP("0.9"), release)
+    >>> print(ledger.remaining("scans"))
+    epsilon 0.1
+    """
+
+    def __init__(self) -> None:
+        self._records: list[Record] = []
+        self._lock = threading.RLock()
+        self._process = os.getpid()
+
+    @contextmanager
+    def _reading(self) -> Iterator[Rows]:
+        if os.getpid() != self._process:
+            raise LedgerError(
+                "An in-memory ledger must be used in the process that made it; found another process. "
+                + _REMEDY
+            )
+        with self._lock:
+            yield MemoryRows(self._records)
+
+    @contextmanager
+    def _writing(self, new: bool = False) -> Iterator[Rows]:
+        with self._reading() as rows:
+            kept = len(self._records)
+            try:
+                yield rows
+            except BaseException:
+                del self._records[kept:]
+                raise
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise LedgerError(
+            "An in-memory ledger cannot be pickled: that would fork its budgets. " + _REMEDY
+        )

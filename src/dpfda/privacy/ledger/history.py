@@ -15,8 +15,7 @@ from dpfda.numerics.words import csv_text, legible
 from dpfda.privacy.caveats import caveats_from_json
 from dpfda.privacy.composition import Charge, Cost, loss_from_json
 from dpfda.privacy.guarantees import KINDS, ApproximateDP, Guarantee, Neighbours
-from dpfda.privacy.ledger.accounts import Amount, Budget
-from dpfda.privacy.ledger.filters import Filter
+from dpfda.privacy.ledger.accounts import Amount, Budget, Filter
 
 NOT_WRITTEN = "none noted: charged, perhaps not written"
 

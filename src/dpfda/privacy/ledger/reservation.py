@@ -1,18 +1,19 @@
-"""Charges made in advance, all or none, for releases whose number is known."""
+"""What estimators are given of a ledger: one data set's account, or charges made in advance."""
 
 from __future__ import annotations
 
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import NoReturn, Self
+from dataclasses import dataclass
+from typing import NoReturn, Protocol, Self
 
 from dpfda.numerics.errors import BudgetError, LedgerError
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, added
 from dpfda.privacy.ledger.accounts import Amount, checked_name
-from dpfda.privacy.ledger.entries import costs_of, required
 from dpfda.privacy.ledger.history import Record
+from dpfda.privacy.ledger.rows import costs_of, required
 
 Take = Callable[[Record, Sequence[Cost], Mapping[str, object]], None]
 
@@ -123,3 +124,40 @@ class Reservation:
 def _words(parts: tuple[str, Neighbours, str]) -> str:
     dataset, neighbours, unit = parts
     return f"{dataset!r} for {neighbours} neighbours per {unit}"
+
+
+class Chargeable(Protocol):
+    """What releases are charged to: a ledger, or what stands before one."""
+
+    def charge(self, dataset: str, costs: Sequence[Cost], entry: Mapping[str, object]) -> Record: ...
+    def remaining(self, dataset: str) -> Amount: ...
+
+
+@dataclass(frozen=True)
+class DatasetLedger:
+    """A ledger and the data set in it that releases are charged to; `Ledger.of` makes one.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    dataset : str
+        Name of the data set.
+
+    Examples
+    --------
+    >>> from dpfda.privacy.guarantees import PureDP
+    >>> from dpfda.privacy.ledger import MemoryLedger
+    >>> scans = MemoryLedger().create("scans", PureDP(1)).of("scans")
+    >>> print(scans.remaining())
+    epsilon 1
+    """
+
+    ledger: Chargeable
+    dataset: str
+
+    def __post_init__(self) -> None:
+        checked_name(self.dataset, "dataset")
+
+    def remaining(self) -> Amount:
+        """What is left of the budget."""
+        return self.ledger.remaining(self.dataset)

@@ -1,19 +1,142 @@
-"""Rows of a history inside one transaction, and the row that a charge appends."""
+"""Rows of a history inside one transaction: what a charge asks, makes of an account, and appends."""
 
 from __future__ import annotations
 
 import datetime
+import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from dpfda.numerics.errors import UnknownDatasetError
+from dpfda.numerics.errors import BudgetError, ParameterError, UnknownDatasetError
+from dpfda.numerics.parameters import shown
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Neighbours
-from dpfda.privacy.ledger.accounts import checked_name
-from dpfda.privacy.ledger.entries import asked_by, plain, required
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, added, checked_guarantee
+from dpfda.privacy.ledger.accounts import (
+    SPARE,
+    Amount,
+    Budget,
+    Filter,
+    checked_name,
+    cost_under,
+    first,
+    in_kind,
+)
 from dpfda.privacy.ledger.history import Action, Record
-from dpfda.privacy.ledger.spending import spend
+
+
+@dataclass(frozen=True)
+class Spending:
+    """An account after a charge.
+
+    amount: What the charge adds to the total.
+    spent: The total.
+    filter: How it adds up, where not by sums.
+    """
+
+    amount: Amount
+    spent: Amount
+    filter: Filter | None = None
+
+
+def spend(before: Record, costs: Sequence[Cost], neighbours: Neighbours) -> Spending:
+    """The account after a release, if the budget allows it.
+
+    before: The data set's last row.
+    costs: Of the release, one a stage, under its own neighbours.
+    neighbours: The release's.
+    Raises BudgetError if the budget does not allow it. Raises IncompatibleChargeError if kind or
+    neighbours cannot be turned into the budget's.
+    """
+    budget, dataset = before.budget, before.dataset
+    parts = [cost_under(budget, cost, neighbours, dataset) for cost in costs]
+    amount = Amount.zero(budget.guarantee.kind)
+    for part in parts:
+        amount = amount.plus(in_kind(budget, part, dataset))
+    if isinstance(budget.guarantee, ApproximateDP):
+        # Nothing is spent before the first charge alone; rows of old ledgers add up by sums.
+        nothing = before.filter is None and not any(before.spent.values)
+        made = first(budget.guarantee, parts, amount) if nothing else None
+        # What a filter has begun it finishes: sums beside it would spend delta twice.
+        made = made if before.filter is None else before.filter.plus(parts, amount)
+        if made is not None:
+            return _filtered(before, made, amount, budget.guarantee)
+    spent = before.spent.plus(amount)
+    if spent.exceeds(budget.amount):
+        raise _over(dataset, amount, budget.amount.minus(before.spent), budget)
+    return Spending(amount, spent)
+
+
+def _filtered(before: Record, made: Filter, asked: Amount, whole: ApproximateDP) -> Spending:
+    left = before.budget.amount.minus(before.spent)
+    if not made.sums(whole) and not made.lengths(whole):
+        if made.failures > SPARE * whole.delta:
+            # Most of delta is for the filter, which takes in little of what may fail altogether.
+            failed = Amount(left.kind, (left["epsilon"], left["delta"] * 0))
+            raise _over(before.dataset, asked, failed, before.budget)
+        raise _over(before.dataset, asked, left, before.budget)
+    if before.filter is None and made.sums(whole):
+        # One release alone costs what it states.
+        epsilon, delta = made.epsilon, made.delta
+    else:
+        epsilon, delta = made.spent(whole)
+    # What was said to be spent is never taken back.
+    spent = Amount(left.kind, (max(epsilon, before.spent["epsilon"]), max(delta, before.spent["delta"])))
+    return Spending(spent.minus(before.spent), spent, made)
+
+
+def _over(dataset: str, asked: Amount, left: Amount, budget: Budget) -> BudgetError:
+    return BudgetError(
+        f"A release from {dataset!r} must cost at most what is left of its budget, {left}; found "
+        f"{asked}. The budget is {budget}. Ask for less, or raise the budget with a reason.",
+        dataset,
+        asked,
+        left,
+    )
+
+
+def costs_of(given: Guarantee | Cost | Sequence[Cost]) -> tuple[Cost, ...]:
+    """The costs of a release, one a stage."""
+    if isinstance(given, Sequence):
+        if not given or not all(isinstance(cost, Cost) for cost in given):
+            raise ParameterError("costs", "be one or more costs", repr(given))
+        return tuple(given)
+    return (given if isinstance(given, Cost) else Cost(checked_guarantee(given)),)
+
+
+def asked_by(costs: Sequence[Cost]) -> dict[str, object]:
+    """What a release costs in its own terms, and what each of its stages does."""
+    whole = added([cost.guarantee for cost in costs])
+    written = {"kind": whole.kind, **Amount.of(whole).written()}
+    return {**written, "costs": [cost.to_json() for cost in costs]}
+
+
+def required(entry: Mapping[str, object], key: str) -> object:
+    """What an entry must say."""
+    if not isinstance(entry, Mapping):
+        raise ParameterError("entry", "be a mapping of words to public things", shown(entry))
+    if key not in entry:
+        raise ParameterError(
+            "entry",
+            f"have the key {key!r}",
+            f"{sorted(map(str, entry))}",
+            "A charge is meaningless without it.",
+        )
+    return entry[key]
+
+
+def unit_of(entry: Mapping[str, object]) -> str:
+    """The privacy unit of a release."""
+    return checked_name(required(entry, "privacy_unit"), "privacy_unit")
+
+
+def plain(entry: Mapping[str, object]) -> dict[str, object]:
+    """The entry as JSON types, so that it can be kept and read back."""
+    try:
+        plain: dict[str, object] = json.loads(json.dumps(dict(entry), default=str, allow_nan=False))
+    except (TypeError, ValueError):
+        raise ParameterError("entry", "consist of JSON types", "something else") from None
+    return plain
 
 
 class Rows(Protocol):
@@ -29,23 +152,22 @@ class Rows(Protocol):
         """Append the row that is made for the next number."""
 
 
-@dataclass
-class Foreseen:
-    """A history to which rows are appended in memory alone: what would be, if the charges were made."""
+class MemoryRows:
+    """Rows in memory, to which others are appended there alone."""
 
-    rows: Rows
-    made: dict[str, Record] = field(default_factory=dict)
+    def __init__(self, records: list[Record]) -> None:
+        self._records = records
 
     def latest(self, dataset: str) -> Record | None:
-        return self.made.get(dataset) or self.rows.latest(dataset)
+        return next((r for r in reversed(self._records) if r.dataset == dataset), None)
 
     def records(self, dataset: str | None) -> list[Record]:
-        return self.rows.records(dataset)
+        return [r for r in self._records if dataset in (None, r.dataset)]
 
     def append(self, make: Callable[[int], Record]) -> Record:
-        made = make(0)
-        self.made[made.dataset] = made
-        return made
+        record = make(len(self._records) + 1)
+        self._records.append(record)
+        return record
 
 
 def appended(

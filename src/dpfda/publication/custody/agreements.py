@@ -15,8 +15,7 @@ from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import CustodyError, ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.numerics.rationals import rational, readable
-from dpfda.publication.custody.canonical import digest, verified
-from dpfda.publication.custody.keys import Card, Keys, opened
+from dpfda.publication.custody.keys import Card, Keys, digest, opened, verified
 from dpfda.releases.files import built, write_json
 
 # Beyond the largest total there is this room for noise: a draw that leaves it is 2^100 times as large

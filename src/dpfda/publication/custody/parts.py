@@ -25,8 +25,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import CustodyError
 from dpfda.publication.custody.agreements import Agreement
-from dpfda.publication.custody.canonical import verified
-from dpfda.publication.custody.keys import KEY_BYTES, Card, Keys
+from dpfda.publication.custody.keys import KEY_BYTES, Card, Keys, verified
 from dpfda.publication.custody.vanishing import Answer, Roll, Sealed, Seeds, deal, opened_seeds
 
 # Every key is used for one stream or one message, so that a nonce of zeros is used once.

@@ -28,8 +28,17 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import CustodyError, StorageError
 from dpfda.publication.custody.agreements import Agreement
-from dpfda.publication.custody.canonical import digest, signed, verified
-from dpfda.publication.custody.keys import KEY_BYTES, Card, Keys, check_mode, opened, write_secret
+from dpfda.publication.custody.keys import (
+    KEY_BYTES,
+    Card,
+    Keys,
+    check_mode,
+    digest,
+    opened,
+    signed,
+    verified,
+    write_secret,
+)
 from dpfda.releases.files import built, write_json
 
 # A field in which a key is a number, and whose arithmetic is that of integers: Mersenne's 13th prime.

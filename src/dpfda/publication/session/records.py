@@ -1,11 +1,15 @@
-"""What a session writes, as JSON types: secret records in its file, and the public answers."""
+"""What is open over a secret file, and what it writes there; how a step that handles secrets is run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import NoReturn, Self, TypeVar
 
-from dpfda.numerics.errors import SessionError, StorageError
+from dpfda.numerics.errors import DpfdaError, SessionError, StorageError
+from dpfda.privacy.certificates import Certified
 from dpfda.publication.session.conditional import Draw, Uniforms
 from dpfda.publication.session.journal import Journal, Record
 from dpfda.releases.answers import Answer, ReleasedAnswers
@@ -21,6 +25,63 @@ WARNING = (
     "SECRET: this file holds the exact sum of private data and the noise of every answer. Whoever reads "
     "it can undo the privacy protection. Do not copy, share or back it up."
 )
+
+
+class Resumable(Certified, ABC):
+    """What is open over a secret file: let go of, gone on with and ended in one way."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.path = journal.path
+        self._journal = journal
+        self._state = "open"
+        self._lock = threading.RLock()
+
+    @abstractmethod
+    def _check_open(self) -> None:
+        """Refuse what is suspended or closed. Raises SessionError."""
+
+    @abstractmethod
+    def _forget(self, state: str) -> None:
+        """Let go of what is secret in memory, and be in another state."""
+
+    def suspend(self) -> None:
+        """Let go of the file, which keeps the secret state; `resume` goes on from it."""
+        with self._lock:
+            if self._state == "open":
+                self._journal.close()
+                self._forget("suspended")
+
+    def close(self) -> None:
+        """End it for good: overwrite and remove the secret state; what was published stays.
+
+        Nothing further can ever be answered or published from this path. Overwriting cannot reach
+        copies that a file system with a journal or snapshots, a solid-state disk or a backup may hold.
+
+        Raises
+        ------
+        SessionError
+            If it is not open.
+        StorageError
+            If the file could not be overwritten or removed. It is closed all the same.
+        """
+        with self._lock:
+            self._check_open()
+            self._journal.check_process()
+            # First of all, so that nothing is answered from a file that is destroyed in part.
+            self._forget("closed")
+            self._journal.destroy()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.suspend()
+
+    def __reduce__(self) -> NoReturn:
+        raise SessionError(
+            f"{type(self).__name__} cannot be pickled or copied: two copies could draw twice for one "
+            "query. Suspend it and resume it from its file."
+        )
 
 
 def header_to_json(journal: Journal, frame: ReleasedFunction, total: tuple[int, ...]) -> Record:
@@ -135,3 +196,31 @@ def public_side(frame: ReleasedFunction, answers: list[Answer]) -> ReleasedAnswe
     left_out = ("order", "noisy_sum")
     design = {name: part for name, part in frame._to_entries().items() if name not in left_out}
     return ReleasedAnswers(tuple(answers), design, frame.certificate, frame.about)
+
+
+T = TypeVar("T")
+
+
+def sealed(step: Callable[[], T]) -> T:
+    """The result of a step; an exception from it has no traceback, cause or context from inside.
+
+    A traceback holds the local variables of every frame, and tools that report errors write them out.
+
+    Raises SessionError: In place of any exception that is not dpfda's own. Its message is left out, for
+    it may quote secrets. Interruptions keep their type.
+    """
+    try:
+        return step()
+    except BaseException as error:
+        failure = _bare(error)
+    raise failure from None
+
+
+def _bare(error: BaseException) -> BaseException:
+    if isinstance(error, Exception) and not isinstance(error, DpfdaError):
+        return SessionError(
+            f"The session failed: {type(error).__name__}. Where it happened is left out, for it holds "
+            "secrets. Resume the session from its file."
+        )
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)

@@ -23,10 +23,9 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NoReturn, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,25 +38,25 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError, SessionError
 from dpfda.numerics.parameters import flag, reals, shown, whole
-from dpfda.privacy.certificates import Certificate, Certified
+from dpfda.privacy.certificates import Certificate
 from dpfda.publication import MeanPlan, Prepared, pay
 from dpfda.publication.paying import Paying
 from dpfda.publication.session.conditional import ConditionalValues, Draw
 from dpfda.publication.session.journal import Journal, Record
 from dpfda.publication.session.queries import Posed, Query, inner_with, integral_over, pose, value_at
-from dpfda.publication.session.questions import with_questions
 from dpfda.publication.session.records import (
+    Resumable,
     answer_to_json,
     checked_header,
     draw_from_json,
     draw_to_json,
     header_to_json,
     public_side,
+    sealed,
     take_over,
     undamaged,
 )
-from dpfda.publication.session.refusals import check_plan, checked_noise, spread_of
-from dpfda.publication.session.sealed import sealed
+from dpfda.publication.session.refusals import check_plan, checked_noise, spread_of, with_questions
 from dpfda.releases.answers import Answer
 from dpfda.releases.function import ReleasedFunction
 
@@ -75,7 +74,7 @@ class Estimator(Protocol):
         """Refuse a way to the sum that does not hear what the class says of records."""
 
 
-class Session(Certified):
+class Session(Resumable):
     """Point values, derivatives, integrals and inner products of one Gaussian release, one at a time.
 
     Every answer is that of one noisy path, whose guarantee is charged once, when the session is opened.
@@ -124,16 +123,13 @@ class Session(Certified):
         total: tuple[int, ...],
         noise: GaussianNoise | StudentForms,
     ) -> None:
-        self.path = journal.path
-        self._journal = journal
+        super().__init__(journal)
         self._frame = frame
         self._total: tuple[int, ...] | None = total
         self._law = noise
         self._degrees = noise.degrees if isinstance(noise, StudentForms) else None
         self._values: ConditionalValues | None = _values_of(noise)
         self._answers: dict[str, Answer] = {}
-        self._state = "open"
-        self._lock = threading.RLock()
 
     @classmethod
     def open(
@@ -313,40 +309,6 @@ class Session(Certified):
             )
         return public_side(self._frame, self.answers()).save(path, overwrite)
 
-    def suspend(self) -> None:
-        """Let go of the file, which keeps the secret state; `resume` goes on from it."""
-        with self._lock:
-            if self._state == "open":
-                self._journal.close()
-                self._forget("suspended")
-
-    def close(self) -> None:
-        """End the session for good: overwrite and remove the secret state, keep the answers.
-
-        No further query can ever be answered from this path. Overwriting cannot reach copies that a
-        file system with a journal or snapshots, a solid-state disk or a backup may hold.
-
-        Raises
-        ------
-        SessionError
-            If the session is not open.
-        StorageError
-            If the file could not be overwritten or removed. The session is closed all the same.
-        """
-        with self._lock:
-            if self._state != "open":
-                raise SessionError(f"The session is {self._state}. Resume it to close it for good.")
-            self._journal.check_process()
-            # First of all, so that nothing is answered from a file that is destroyed in part.
-            self._forget("closed")
-            self._journal.destroy()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.suspend()
-
     def __repr__(self) -> str:
         frame = self._frame
         start, end = frame.domain_range
@@ -361,12 +323,6 @@ class Session(Certified):
         }
         head = f"Session on [{start:g}, {end:g}], {self._state}"
         return "\n".join([head, *(f"  {name + ':':<14}{text}" for name, text in lines.items())])
-
-    def __reduce__(self) -> NoReturn:
-        raise SessionError(
-            "A session cannot be pickled or copied: two copies could draw twice for one query. "
-            "Suspend it and resume it from its file."
-        )
 
     def _ask(self, queries: Iterable[Query]) -> list[float]:
         """Answer queries; what is drawn for new ones is on the disk before it is used."""

@@ -16,9 +16,7 @@ from dpfda.numerics.encoding import array_from_json, mapping, name, number
 from dpfda.numerics.errors import StorageError
 from dpfda.records.features.inputs import FeatureMap, InputBox, embedded, feature_ball
 from dpfda.records.features.kernel import FourierFeatures, LandmarkFeatures
-from dpfda.records.features.linear import LinearFeatures
-from dpfda.records.features.quadratic import QuadraticFeatures
-from dpfda.records.features.roots import RootFeatures
+from dpfda.records.features.linear import LinearFeatures, QuadraticFeatures, RootFeatures
 
 
 def features_from_json(entries: object) -> FeatureMap:

@@ -17,8 +17,7 @@ from dpfda.numerics.encoding import array_to_json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
 from dpfda.numerics.remembered import remembered
-from dpfda.records.features.blocks import by_blocks, count, padded, product
-from dpfda.records.features.inputs import InputBox, inputs_words
+from dpfda.records.features.inputs import InputBox, by_blocks, count, inputs_words, padded, product
 
 if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel

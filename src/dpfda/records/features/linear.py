@@ -1,4 +1,4 @@
-"""Linear functions of the inputs: columns, or coefficients of curves and images."""
+"""Linear functions of the inputs: columns, or coefficients of curves; their products; and of roots."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from dpfda.bases.grids import frozen
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import array_to_json
 from dpfda.numerics.errors import ParameterError
-from dpfda.records.features.blocks import product
-from dpfda.records.features.inputs import inputs_words
+from dpfda.numerics.parameters import length, shown
+from dpfda.records.features.inputs import FeatureMap, inputs_words, product
 
 # The constant beside waves, over the root of the number of columns, which lie in [-1, 1].
 CONSTANT = 0.175
@@ -156,3 +156,125 @@ class LinearFeatures:
             "constant": self.constant,
             "norm_bound": self.norm_bound,
         }
+
+
+# Of a record's squared length, for its products: on public data, docs/appendix/kernel_machines.md.
+SHARE = 0.35
+
+
+def quadratic_count(linear: int) -> int:
+    """Number of features that are so many linear functions and their products."""
+    return linear * (linear + 3) // 2
+
+
+@dataclass(frozen=True, eq=False)
+class QuadraticFeatures:
+    """Linear features u, taken to length one, beside all products u_i u_j.
+
+    They are ((1 - share)^(1/2) u, share^(1/2) (u_i^2, 2^(1/2) u_i u_j for i < j)), of length one. Their
+    kernel is (1 - share) u . v + share (u . v)^2. With a constant among the u, every quadratic function
+    of the inputs is a sum of them, up to a factor that is positive.
+
+    Parameters
+    ----------
+    linear : LinearFeatures
+        Public.
+    share : float
+        Public part of the squared length that products have, between 0 and 1.
+
+    Examples
+    --------
+    >>> features = QuadraticFeatures(LinearFeatures.of_waves(2))
+    >>> features.components, float(np.round(np.sum(features.values(np.ones((1, 2))) ** 2), 12))
+    (9, 1.0)
+    """
+
+    linear: LinearFeatures
+    share: float = SHARE
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.share < 1.0:
+            raise ParameterError("share", "lie between 0 and 1", repr(self.share))
+
+    @classmethod
+    def of_waves(cls, inputs: int, components: int, share: float = SHARE) -> QuadraticFeatures:
+        """Columns, or the slowest cosines over them: at most `components` features, or five."""
+        linear = max((math.isqrt(8 * components + 9) - 3) // 2, 2)
+        return cls(LinearFeatures.of_waves(inputs, linear), share)
+
+    @property
+    def inputs(self) -> int:
+        return self.linear.inputs
+
+    @property
+    def components(self) -> int:
+        return quadratic_count(self.linear.components)
+
+    def values(self, points: Floats) -> Floats:
+        columns = self.linear.values(points).T
+        square = np.zeros(points.shape[0])
+        # One after another: no row's last bit depends on how many rows there are.
+        for column in columns:
+            square += column * column
+        columns = columns / np.where(square > 0, np.sqrt(square), 1.0)
+        first, second = np.triu_indices(len(columns))
+        products = columns[first] * columns[second]
+        weights = math.sqrt(self.share) * np.where(first == second, 1.0, math.sqrt(2.0))
+        parts = [math.sqrt(1 - self.share) * columns, weights[:, None] * products]
+        return np.ascontiguousarray(np.vstack(parts).T)
+
+    def describe(self) -> str:
+        return f"{self.linear.describe()}, taken to length one; and their products"
+
+    def to_json(self) -> dict[str, object]:
+        return {"kind": "quadratic", "linear": self.linear.to_json(), "share": self.share}
+
+
+# By the number of square roots, which IEEE 754 rounds correctly: no bit of a row depends on others.
+POWERS = {0.5: 1, 0.25: 2, 0.125: 3, 0.0625: 4}
+
+
+@dataclass(frozen=True, eq=False)
+class RootFeatures:
+    """A feature map of inputs that are first raised to a public power, on the unit interval.
+
+    Parameters
+    ----------
+    features : feature map
+        Public.
+    power : {0.5, 0.25, 0.125, 0.0625}
+
+    Examples
+    --------
+    >>> from dpfda.records.features import LinearFeatures
+    >>> linear = LinearFeatures.of_waves(2)
+    >>> points = np.array([[0.0625, 1.0]])
+    >>> bool(np.all(RootFeatures(linear, 0.25).values(points) == linear.values(points**0.25)))
+    True
+    """
+
+    features: FeatureMap
+    power: float
+
+    def __post_init__(self) -> None:
+        if length(self.power, "power") not in POWERS:
+            raise ParameterError("power", f"be one of {', '.join(map(str, POWERS))}", shown(self.power))
+
+    @property
+    def inputs(self) -> int:
+        return self.features.inputs
+
+    @property
+    def components(self) -> int:
+        return self.features.components
+
+    def values(self, points: Floats) -> Floats:
+        for _ in range(POWERS[self.power]):
+            points = np.sqrt(points)
+        return self.features.values(points)
+
+    def describe(self) -> str:
+        return f"{self.features.describe()}; of inputs to the power {self.power:g}"
+
+    def to_json(self) -> dict[str, object]:
+        return {"kind": "roots", "power": self.power, "features": self.features.to_json()}
