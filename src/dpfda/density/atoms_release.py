@@ -206,5 +206,6 @@ class ReleasedDensityWithAtoms(ReleasedDensity):
 
     @property
     def _kind_words(self) -> str:
-        values = ", ".join(f"{value:g}" for value in self.stated)
-        return f"Shares of the values {values}, and a density of all others over {self._spoken_domain}."
+        return (
+            f"Shares of units at stated values, and a density of all others over {self._spoken_domain}."
+        )
