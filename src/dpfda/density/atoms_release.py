@@ -18,7 +18,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.parameters import seeded
 from dpfda.numerics.words import several
 from dpfda.releases import entries as file
-from dpfda.releases.bands import Asked, Band, check_level
+from dpfda.releases.bands import Asked, Band, check_level, settled
 from dpfda.releases.base import LEVEL, Column
 from dpfda.releases.facts import Stated
 from dpfda.views import Curve, Line, View
@@ -58,10 +58,8 @@ class ReleasedDensityWithAtoms(ReleasedDensity):
     >>> hours = np.where(rng.random(3000) < 0.3, 0.0, rng.normal(35, 8, 3000))
     >>> release = PrivateDensity(epsilon=1, domain=Domain(None, (0, 60), atoms=[0])).fit(hours).release_
     >>> (atom,) = release.atoms
-    >>> atom.value, bool(atom.lower < 0.3 < atom.upper), bool(release(1.0) < 0.005)
-    (0.0, True, True)
-    >>> bool(0.28 < release.cdf(0.0) < 0.32), release.quantile(0.2)
-    (True, 0.0)
+    >>> atom.value, bool(0.28 < atom.mass < 0.32), release.quantile(0.2), bool(release(1.0) < 0.005)
+    (0.0, True, 0.0, True)
     """
 
     raw: ReleasedHistogram
@@ -100,9 +98,9 @@ class ReleasedDensityWithAtoms(ReleasedDensity):
         normal = self.raw.noise.law == "gaussian"
         far = float(scipy.special.ndtri(1 - beyond / 2)) if normal else -math.log(beyond) / math.sqrt(2)
         width = far * math.sqrt(self.raw.share_variance) * self.raw.size / self.raw.total
-        found = self.raw.atom_shares
-        ends = np.maximum(found - width, 0.0), np.minimum(found + width, 1.0)
-        return Band(np.array(self.stated), *ends, level, True)
+        lower, upper = (np.clip(self.raw.noisy_atoms + far, 0.0, 1.0) for far in (-width, width))
+        band = Band(np.array(self.stated), lower, upper, level, True)
+        return settled(band, self.raw.atom_shares)
 
     @property
     def _kept(self) -> float:
@@ -116,17 +114,7 @@ class ReleasedDensityWithAtoms(ReleasedDensity):
 
     @property
     def _nearest(self) -> tuple[Floats, float | None]:
-        return self._others._nearest
-
-    def _values(self, at: Floats) -> Floats:
-        return self._kept * super()._values(at)
-
-    def on_grid(self, shape: Any = None) -> Floats:
-        return self._kept * self._others.on_grid(shape)
-
-    def marginal(self, axis: int = 0) -> tuple[Floats, Floats]:
-        knots, values = super().marginal(axis)
-        return knots, self._kept * values
+        return self._kept * self._others.node_values, None
 
     def integral(self, lower: ArrayLike | None = None, upper: ArrayLike | None = None) -> float:
         ends = (self._corner(lower, "lower", 0)[0], self._corner(upper, "upper", 1)[0])
@@ -161,7 +149,7 @@ class ReleasedDensityWithAtoms(ReleasedDensity):
         """That of the others, wider by what noise does to their share; each may fail half as often."""
         each = replace(asked, level=(1 + asked.level) / 2)
         band, masses = self._others._around(at, each), self.atoms_band(each.level)
-        width = float(np.sum(np.maximum(masses.upper - self.raw.atom_shares, 0.0)))
+        width = float(np.sum(masses.upper - self.raw.atom_shares))
         lower = band.lower * max(0.0, self._kept - width)
         return replace(band, lower=lower, upper=band.upper * (self._kept + width), level=asked.level)
 
@@ -180,17 +168,13 @@ class ReleasedDensityWithAtoms(ReleasedDensity):
         assert isinstance(made, Curve)  # noqa: S101
         top = max(float(np.max(line.values)) for line in made.lines)
         largest = max(float(np.max(self.raw.atom_shares)), 1e-300)
-        stems = [
-            Line(
-                np.full(2, atom.value),
-                np.array([0.0, top * atom.mass / largest]),
-                f"share at {atom.value:g}: {atom.mass:.1%}",
-                stroke="dashed",
-                marked=True,
-            )
-            for atom in self.atoms
-        ]
-        return replace(made, lines=(*made.lines, *stems))
+
+        def stem(atom: Atom) -> Line:
+            height, label = top * atom.mass / largest, f"share at {atom.value:g}: {atom.mass:.1%}"
+            ends = np.full(2, atom.value), np.array([0.0, height])
+            return Line(*ends, label, stroke="dashed", marked=True)
+
+        return replace(made, lines=(*made.lines, *map(stem, self.atoms)))
 
     def _stated(self) -> Stated:
         said = [

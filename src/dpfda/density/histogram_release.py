@@ -138,10 +138,15 @@ class ReleasedHistogram(Valued):
         """The public number of units, or the noisy one, at least 1."""
         return float(self.public_size or max(1.0, float(self._places.sum())))
 
+    @property
+    def noisy_atoms(self) -> Floats:
+        """Noisy shares (k,) of the units that are at the atoms."""
+        return np.asarray(self._places[self.cells.size :] / self.total)
+
     @cached_property
     def atom_shares(self) -> Floats:
-        """Shares (k,) of the units that are at the atoms: none negative, in all at most one."""
-        shares = np.maximum(self._places[self.cells.size :] / self.total, 0.0)
+        """The same, none negative and in all at most one."""
+        shares = np.maximum(self.noisy_atoms, 0.0)
         return frozen(shares / max(1.0, float(shares.sum())))
 
     @property

@@ -147,11 +147,10 @@ class DensityPlan(TriedPlan, PlanAgain):
             return self.cells.describe()
         a, b = self.domain_range[0]
         words = f"{self.cells.size} cells, equal on a public scale of [{a:g}, {b:g}]"
-        words += self.cells.atoms_words
-        if self.zoom is None:
-            return words
-        chosen = words.replace("a public scale", "a scale chosen privately")
-        return f"{chosen}, or on that itself where units are spread widely"
+        if self.zoom is not None:
+            words = words.replace("a public scale", "a scale chosen privately")
+            words += ", or on that itself where units are spread widely"
+        return words + self.cells.atoms_words
 
     @property
     def tuning(self) -> dict[str, object]:
