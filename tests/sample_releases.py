@@ -210,6 +210,7 @@ KINDS: dict[str, Callable[[], Any]] = {
     "solid": lambda: _box(np.ones((9, 3, 3, 3)), 3, 3, 3),
     "density": lambda: _density(PLACES),
     "density of whole numbers": lambda: _density(np.rint(PLACES * 20), domain=(0, 20), step=1),
+    "density with atoms": lambda: _density(PLACES, domain=(0.0, 1.0), atoms=[0, 0.5]),
     "density of a private number": lambda: _density(PLACES, neighbours="add-remove", cells=8),
     "density by a kernel": lambda: _density(PLACES, mechanism=DensityKernel(components=8)),
     "density in the plane": lambda: _density(PLANE, cells=8),

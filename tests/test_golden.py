@@ -7,8 +7,8 @@ private number of units had its noise in one with the sums, and one found by the
 histogram, a difference of groups, a session's answers, a survival curve, a regression of curves, a
 conditional density, a test of equality, a mean in two looks, a running mean and two releases of one
 mean, which are kinds of their own from this format on, as is a table of classes over two inputs;
-classifiers of three classes, one of them found by descent; a density on a scale; quantiles; and score
-curves.
+classifiers of three classes, one of them found by descent; a density on a scale; one with
+atoms; quantiles; and score curves.
 """
 
 import json
@@ -57,6 +57,10 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "ReleasedDensity": lambda density: (
         density.quantile([0.25, 0.5, 0.75]) if density.dimensions == 1 else density([[0.3, 0.6]])
     ),
+    "ReleasedDensityWithAtoms": lambda density: [
+        *(atom.mass for atom in density.atoms),
+        *density.quantile([0.05, 0.5, 0.75]),
+    ],
     "ReleasedConditionalDensity": lambda density: density.quantile([0.25, 0.5, 0.75]),
     "ReleasedComponents": lambda parts: [*parts.variances, *np.ravel(parts([0.3, 1.1]))],
     "ReleasedQuantiles": lambda quantiles: quantiles.values,

@@ -44,6 +44,7 @@ from dpfda.clusters.release import ReleasedCurveClusters
 from dpfda.covariance.components_release import ReleasedComponents
 from dpfda.covariance.release import ReleasedCovariance
 from dpfda.covariance.sparse_release import ReleasedSparseCovariance
+from dpfda.density.atoms_release import ReleasedDensityWithAtoms
 from dpfda.density.conditional_release import ReleasedConditionalDensity
 from dpfda.density.histogram_release import ReleasedHistogram
 from dpfda.density.quantiles_release import ReleasedQuantiles
@@ -140,6 +141,7 @@ def files() -> None:
     assert_type(ReleasedConditionalDensity.load("f"), ReleasedConditionalDensity)
     assert_type(ReleasedCovariance.load("f"), ReleasedCovariance)
     assert_type(ReleasedDensity.load("f"), ReleasedDensity)
+    assert_type(ReleasedDensityWithAtoms.load("f"), ReleasedDensityWithAtoms)
     assert_type(ReleasedDifference.load("f"), ReleasedDifference)
     assert_type(ReleasedField.load("f"), ReleasedField)
     assert_type(ReleasedFunctionalRegression.load("f"), ReleasedFunctionalRegression)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
@@ -23,8 +23,9 @@ Domain = tuple[tuple[float, float], ...]
 LARGEST_DIMENSION = 3
 # More cells than this would not fit into the memory of what works on them.
 LARGEST_CELLS = 2**24
-# Edges count as equally spaced where no width is off by more than this share.
-EQUAL = 1e-9
+# Edges count as equally spaced where no width is off by more than this share; and a point is at an atom
+# if it is as near, in shares of the interval.
+EQUAL = CLOSE = 1e-9
 
 
 class HasEdges(Protocol):
@@ -43,6 +44,8 @@ class CellGrid:
     ----------
     edges : tuple of d arrays (m_i + 1,)
         Strictly increasing, in the units of the axis. Public.
+    atoms : tuple of float
+        Of an interval: values that have places of their own, after those of the cells. Public.
 
     Examples
     --------
@@ -52,6 +55,7 @@ class CellGrid:
     """
 
     edges: tuple[Floats, ...]
+    atoms: tuple[float, ...] = ()
 
     @classmethod
     def regular(cls, shape: int | Sequence[int], domain_range: object) -> CellGrid:
@@ -102,6 +106,11 @@ class CellGrid:
         return math.prod(self.shape)
 
     @property
+    def places(self) -> int:
+        """Number of cells and atoms: in one of them each point is counted."""
+        return self.size + len(self.atoms)
+
+    @property
     def domain_range(self) -> Domain:
         """Ends of the box along each axis."""
         return tuple((float(axis[0]), float(axis[-1])) for axis in self.edges)
@@ -130,7 +139,7 @@ class CellGrid:
         return tuple((axis[:-1] + axis[1:]) / 2 for axis in self.edges)
 
     def index(self, points: Floats) -> Integers:
-        """Number of the cell of each point, the last axis running fastest.
+        """Number of the cell of each point, the last axis running fastest; after these, of its atom.
 
         points: array (n, d). No NaN. A point on an edge belongs to the cell above it; one outside the
             box to the nearest cell. Entry i depends on point i alone.
@@ -138,36 +147,62 @@ class CellGrid:
         number = np.zeros(len(points), dtype=np.int64)
         for column, axis in zip(points.T, self.edges, strict=True):
             number = number * (axis.size - 1) + np.searchsorted(axis[1:-1], column, side="right")
+        for place, atom in enumerate(self.atoms, self.size):
+            a, b = self.domain_range[0]
+            number[np.abs(np.clip(points[:, 0], a, b) - atom) <= CLOSE * (b - a)] = place
         return number
 
     def along(self, scale: HasEdges) -> CellGrid:
         """The cells in the units of the data, where these are cells from 0 to 1 of a scale."""
-        return CellGrid((frozen(scale.edges(self.size)),))
+        return CellGrid((frozen(scale.edges(self.size)),), self.atoms)
 
     def describe(self) -> str:
         """Say in words what the cells are."""
         kind = "equal cells" if self.is_regular else "cells"
         domain = " x ".join(f"[{a:g}, {b:g}]" for a, b in self.domain_range)
-        return f"{' x '.join(map(str, self.shape))} {kind} on {domain}"
+        return f"{' x '.join(map(str, self.shape))} {kind} on {domain}{self.atoms_words}"
+
+    @property
+    def atoms_words(self) -> str:
+        """What is said of atoms after the cells; "" where there are none."""
+        values = ", ".join(f"{atom:g}" for atom in self.atoms)
+        each = "the value" if len(self.atoms) == 1 else "each of the values"
+        return f", and one for {each} {values}" if self.atoms else ""
 
     def to_json(self) -> dict[str, object]:
-        """Edges as JSON types; for equal cells their number and the ends."""
+        """Edges as JSON types; for equal cells their number and the ends; atoms where there are any."""
+        atoms = {"atoms": list(self.atoms)} if self.atoms else {}
         if all(np.array_equal(axis, np.linspace(axis[0], axis[-1], axis.size)) for axis in self.edges):
             return {
                 "shape": list(self.shape),
                 "domain_range": [list(ends) for ends in self.domain_range],
+                **atoms,
             }
-        return {"edges": [axis.tolist() for axis in self.edges]}
+        return {"edges": [axis.tolist() for axis in self.edges], **atoms}
 
     @classmethod
     def from_json(cls, entries: object) -> CellGrid:
         """Build the cells again."""
         written = mapping(entries)
+        atoms = floats(written.get("atoms", [])).tolist()
         if "edges" in written:
-            return cls.from_edges(tuple(floats(axis) for axis in sequence(written["edges"])))
+            made = cls.from_edges(tuple(floats(axis) for axis in sequence(written["edges"])))
+            return made.with_atoms(atoms)
         check_grid_size(written["shape"])
         ends = floats(written["domain_range"]).tolist()
-        return cls.regular(integers(written["shape"]), [(start, stop) for start, stop in ends])
+        made = cls.regular(integers(written["shape"]), [(start, stop) for start, stop in ends])
+        return made.with_atoms(atoms)
+
+    def with_atoms(self, atoms: Sequence[float]) -> CellGrid:
+        """The same with values that have places of their own.
+
+        Raises ParameterError if they do not lie on an interval, in their order.
+        """
+        (a, b), *others = self.domain_range
+        if atoms and (others or np.any(np.diff([a, *atoms, b]) < 0)):
+            words = f"be values on an interval, here from {a:g} to {b:g}"
+            raise ParameterError("atoms", words, shown(list(atoms)))
+        return replace(self, atoms=tuple(atoms)) if atoms else self
 
 
 def box_domain(domain_range: object) -> Domain:

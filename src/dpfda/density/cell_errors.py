@@ -79,12 +79,12 @@ def errors_at(made: NoisyCells, at: Floats, averaged: bool = False) -> Floats:
 
 
 def noise_errors(noise: NoiseLaw, response: Floats) -> Floats:
-    """Simulated errors (draws, q) for a response (q, cells)."""
+    """Simulated errors (draws, q) for a response (q, cells), the first of those that have noise."""
     generator = np.random.Generator(np.random.Philox(key=0))
     draws = _draws(response.size)
     step = max(1, min(PART, TABLE // response.shape[1]))
     parts = [
-        noise.simulate(generator, min(step, draws - start)) @ response.T
+        noise.simulate(generator, min(step, draws - start))[:, : response.shape[1]] @ response.T
         for start in range(0, draws, step)
     ]
     return np.concatenate(parts)

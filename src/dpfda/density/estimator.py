@@ -54,7 +54,8 @@ class PrivateDensity(Estimator):
     domain : (a, b), one to three pairs (a, b), or Domain
         Public ends of the domain, in the units of the data; with words in a `dpfda.Domain`. No default:
         the span of the data is private. Points outside go to the nearest cell. With step=1 for ages in
-        whole years, say, cells lie around whole values, whose probabilities are released.
+        whole years, say, cells lie around whole values, whose probabilities are released. With
+        atoms=[0], for values that many have exactly, each of these gets a count of its own.
     mechanism : "histogram", "kernel" or DensityKernel
         Noise on counts, or the papers' kernel estimate.
     cells : int or sequence of d int, optional
@@ -103,7 +104,7 @@ class PrivateDensity(Estimator):
     (2,)
     """
 
-    stepped = True
+    stepped = atomic = True
 
     def __init__(
         self,
@@ -297,6 +298,9 @@ class PrivateDensity(Estimator):
         if self.settings.domain.step is not None and table is not None:
             words = "be left out for counts, whose edges say the cells"
             raise ParameterError("step", words, shown(self.settings.domain.step))
+        if self.settings.domain.atoms and table is not None:
+            words = "be left out for counts, whose edges say the cells"
+            raise ParameterError("atoms", words, shown(self.settings.domain.atoms))
         if not automatic and table is not None:
             words = "be left out for counts, whose edges say the cells"
             raise ParameterError("scale", words, shown(self.scale))

@@ -68,7 +68,8 @@ class ReleasedHistogram(Valued):
     cells : CellGrid
         Public cells.
     noisy_counts : tuple of int
-        The mechanism's output: counts plus noise, the last axis running fastest.
+        The mechanism's output: counts plus noise, the last axis running fastest; then of atoms, if the
+        cells have any. The smooth function is of the units that are at none.
     exponent : int
         The integers are in units of 2^-exponent of a count.
     public_size : int or None
@@ -103,8 +104,8 @@ class ReleasedHistogram(Valued):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if len(self.noisy_counts) != self.cells.size or self.noise.components != self.cells.size:
-            raise ParameterError("noisy_counts", f"be {self.cells.size}", len(self.noisy_counts))
+        if not len(self.noisy_counts) == self.noise.components == self.cells.places:
+            raise ParameterError("noisy_counts", f"be {self.cells.places}", len(self.noisy_counts))
 
     @property
     def dimensions(self) -> int:
@@ -124,13 +125,33 @@ class ReleasedHistogram(Valued):
     @cached_property
     def counts(self) -> Floats:
         """Noisy counts, in the shape of the cells."""
-        flat = [math.ldexp(float(value), -self.exponent) for value in self.noisy_counts]
-        return frozen(np.array(flat).reshape(self.cells.shape))
+        return frozen(self._places[: self.cells.size].reshape(self.cells.shape))
+
+    @cached_property
+    def _places(self) -> Floats:
+        """Noisy counts of all cells and atoms."""
+        return np.array([math.ldexp(float(value), -self.exponent) for value in self.noisy_counts])
+
+    @property
+    def total(self) -> float:
+        """The public number of units, or the noisy one, at least 1."""
+        return float(self.public_size or max(1.0, float(self._places.sum())))
+
+    @property
+    def noisy_atoms(self) -> Floats:
+        """Noisy shares (k,) of the units that are at the atoms."""
+        return np.asarray(self._places[self.cells.size :] / self.total)
+
+    @cached_property
+    def atom_shares(self) -> Floats:
+        """The same, none negative and in all at most one."""
+        shares = np.maximum(self.noisy_atoms, 0.0)
+        return frozen(shares / max(1.0, float(shares.sum())))
 
     @property
     def size(self) -> float:
-        """What the counts are divided by: the public number of units, or the noisy one, at least 1."""
-        return float(self.public_size or max(1.0, float(self.counts.sum())))
+        """What the counts are divided by: the number of units that are at no atom, at least 1."""
+        return max(1.0, self.total * (1 - float(self.atom_shares.sum())))
 
     @property
     def share_variance(self) -> float:
@@ -260,14 +281,16 @@ class ReleasedHistogram(Valued):
             raise ParameterError(
                 "cdf_band", "be asked of a density on an interval", self.cells.describe()
             )
-        edges = self.cells.edges[0][1:]
+        edges, step = self.cells.edges[0][1:], share_step(self) * self.size / self.total
+        # All places from the left to the right, an atom before the cell that it lies in.
+        before = np.searchsorted(edges[:-1], self.cells.atoms, side="right") - 0.5
+        order = np.argsort(np.append(np.arange(self.cells.size), before), kind="stable")
+        ends = np.flatnonzero(order < self.cells.size)
+        shares = np.cumsum(self._places[order] / self.total)[ends]
         if self.cells.size > FEW:
-            shares = np.cumsum(self.counts / self.size)
-            width = running_width(self.noise, level) * share_step(self)
+            width = running_width(self.noise, level)[ends] * step
             return Band(edges, shares - width, shares + width, level, True)
-        below = np.tri(self.cells.size)
-        errors = np.abs(noise_errors(self.noise, below * share_step(self)))
-        shares = below @ (self.counts / self.size)
+        errors = np.abs(noise_errors(self.noise, np.tri(order.size)[ends] * step))
         return band_from_errors(shares, errors, level, True, edges)
 
     @classmethod
@@ -349,7 +372,8 @@ def simulated_errors(
     """Simulated errors (draws, q) of the smooth function at points (q, d); weights are held."""
     response = made.smoother.response(unit_box(made.cells, points))
     step = share_step(made) / made.cells.volume
-    return np.asarray(made.noise.simulate(generator, draws) @ (response.T * step))
+    noise = made.noise.simulate(generator, draws)[:, : made.cells.size]
+    return np.asarray(noise @ (response.T * step))
 
 
 def smoothing_words(smoothing: object) -> str:

@@ -87,7 +87,7 @@ def peaks_of(raw: ReleasedHistogram, nodes: int) -> Peaks | None:
         return None
     counts = np.rint(np.ldexp(rest * raw.size, raw.exponent))
     size = max(1, round(raw.size * (1 - apart.sum())))
-    held = tuple(int(value) for value in counts)
+    held = (*(int(value) for value in counts), *[0] * len(raw.cells.atoms))
     return Peaks(raw, apart, replace(raw, noisy_counts=held, public_size=size))
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpfda.bases.cells import CellGrid, Domain, box_domain
+from dpfda.bases.cells import CLOSE, CellGrid, Domain, box_domain
 from dpfda.bases.ordinary import Outlook, ordinary_densities
 from dpfda.bases.scales import Scale, read_scale
 from dpfda.bounds import Norm
+from dpfda.density.atoms_release import ReleasedDensityWithAtoms
 from dpfda.density.cells import choose_cells, lattice_cells
 from dpfda.density.histogram_release import ReleasedHistogram, noise_words
 from dpfda.density.kernel import DensityKernel, Elements
@@ -145,16 +147,19 @@ class DensityPlan(TriedPlan, PlanAgain):
             return self.cells.describe()
         a, b = self.domain_range[0]
         words = f"{self.cells.size} cells, equal on a public scale of [{a:g}, {b:g}]"
-        if self.zoom is None:
-            return words
-        chosen = words.replace("a public scale", "a scale chosen privately")
-        return f"{chosen}, or on that itself where units are spread widely"
+        if self.zoom is not None:
+            words = words.replace("a public scale", "a scale chosen privately")
+            words += ", or on that itself where units are spread widely"
+        return words + self.cells.atoms_words
 
     @property
     def tuning(self) -> dict[str, object]:
         if self.kernel is None:
             words = noise_words(self.noise)
-            said = {"scale": "zoom"} if self.zoom else {"scale": "public"} if self.public_scale else {}
+            said: Json = (
+                {"scale": "zoom"} if self.zoom else {"scale": "public"} if self.public_scale else {}
+            )
+            said |= {"atoms": list(self.cells.atoms)} if self.cells.atoms else {}
             return {"name": "histogram", "cells": list(self.cells.shape), "noise": words, **said}
         return {"name": "kernel", "eta": float(self.kernel.eta), "noise": self.kernel.noise}
 
@@ -203,15 +208,15 @@ class DensityPlan(TriedPlan, PlanAgain):
         for row, noise in zip(shares, self.noise.simulate(generator, count), strict=True):
             points = generator.multinomial(self.n, row)
             made = self._of_points(middles, points, noise)
-            exact = unlimited._of_points(middles, points, np.zeros(unlimited.cells.size))
+            exact = unlimited._of_points(middles, points, np.zeros(unlimited.cells.places))
             found.append(Trial(made, at, exact(at), at))
         return found
 
     def _of_points(self, places: Floats, points: Integers, noise: Floats) -> ReleasedDensity:
         """The release of so many points at places (q,) in the unit interval."""
         ((a, b),) = self.cells.domain_range
-        cell = self.cells.index((a + (b - a) * places)[:, None])
-        counts = np.bincount(cell, weights=points, minlength=self.cells.size)
+        cell = replace(self.cells, atoms=()).index((a + (b - a) * places)[:, None])
+        counts = np.bincount(cell, weights=points, minlength=self.cells.places)
         noisy = np.rint(np.ldexp(counts, EXPONENT) + noise)
         return self.assemble(tuple(int(value) for value in noisy), self.certified())
 
@@ -277,13 +282,21 @@ class DensityPlan(TriedPlan, PlanAgain):
             "about": {**self.about, **stamp()},
         }
         if self.kernel is None or self.elements is None:
+            cells, atoms = self.cells, self.cells.atoms
+            if regular:
+                cells = CellGrid.regular(cells.size, self.domain_range).with_atoms(atoms)
+            elif scale is not None and atoms:
+                at = np.clip(scale.positions(np.array(atoms)[:, None])[:, 0], 0.0, 1.0)
+                cells = replace(cells, atoms=tuple(at.tolist()))
             made = ReleasedHistogram(
-                cells=CellGrid.regular(self.cells.size, self.domain_range) if regular else self.cells,
+                cells=cells,
                 noisy_counts=noisy,
                 exponent=EXPONENT,
                 smoothing=self.smoothing,
                 **shared,
             )
+            if atoms:
+                return ReleasedDensityWithAtoms(made, scale, "peaks", stated=atoms)
             return ReleasedDensity(made, scale, "peaks", self.step)
         return ReleasedDensity(self.kernel.release(self.elements, noisy, EXPONENT, shared))
 
@@ -317,7 +330,7 @@ def density_plan(
     else:
         designed = public_size(settings.unit, count)
         size = designed if all_count(settings) else None
-    made, zoom, rest = None, None, guarantee
+    made, zoom, rest, atoms = None, None, guarantee, settings.domain.atoms or ()
     check_lengths(cells.domain_range if isinstance(cells, CellGrid) else settings.domain.domain_range)
     if not isinstance(cells, CellGrid):
         domain = box_domain(settings.domain.domain_range)
@@ -331,6 +344,7 @@ def density_plan(
             raise ParameterError("scale", words, shown(scale))
         if isinstance(scale, str) and scale == "zoom":
             zoom, rest = zoom_for(domain[0], stated_size(designed, "scale"), guarantee, neighbours)
+            zoom = replace(zoom, atoms=tuple(atoms))
         else:
             made = read_scale(scale, domain)
         if cells is None and kernel is not None:
@@ -341,12 +355,13 @@ def density_plan(
                 cells = choose_cells(number, len(domain), rest, neighbours, noise)
             scaled = made is not None or zoom is not None
             cells = _cells_on((0.0, 1.0) if scaled else domain, cells, step)
+    cells = _beside(atoms, cells, settings, kernel) if atoms else cells
     about = {"summary": "density", **read_labels(settings.domain.labels, boxes=True)}
     elements, unplaced = None, None
     if kernel is None:
         check_smoothing(smoothing, cells, "bandwidth")
-        law, charged, norm, width = share_noise(cells.size, rest, neighbours, noise)
-        unplaced = _unplaced(zoom, charged, cells.size, neighbours)
+        law, charged, norm, width = share_noise(cells.places, rest, neighbours, noise)
+        unplaced = _unplaced(zoom, charged, cells.places, neighbours)
     else:
         elements = kernel.elements(cells, stated_size(designed, "public_size"))
         norm, width = elements.norm, elements.width(neighbours) << EXPONENT
@@ -363,6 +378,20 @@ def _cells_on(domain: Any, count: Any, step: Any) -> CellGrid:
     if step is None:
         return CellGrid.regular(count, domain)
     return lattice_cells(domain, step, whole(count, "cells", 1, LARGEST_CELLS))
+
+
+def _beside(
+    atoms: Sequence[float], cells: CellGrid, settings: Settings, kernel: DensityKernel | None
+) -> CellGrid:
+    """The cells with places for atoms, in the units of the data; nothing is counted at two of these."""
+    for name, found in (("step", settings.domain.step), ("mechanism", kernel)):
+        if found is not None:
+            raise ParameterError(name, "be left out with atoms", shown(found))
+    domain = CellGrid.regular(1, settings.domain.domain_range)
+    if any(b - a <= 4 * CLOSE * domain.volume for a, b in pairwise(domain.with_atoms(atoms).atoms)):
+        words = f"be farther apart than {4 * CLOSE:g} of the domain"
+        raise ParameterError("atoms", words, shown(list(atoms)))
+    return replace(cells, atoms=tuple(atoms))
 
 
 def _whole_steps(scale: Any, kernel: DensityKernel | None) -> str:

@@ -44,7 +44,7 @@ class PooledDensity(PooledSum):
 
     @property
     def numbers(self) -> int:  # type: ignore[override]
-        return self.cells.size
+        return self.cells.places
 
     @cached_property
     def rule(self) -> dict[str, object]:  # type: ignore[override]
@@ -57,7 +57,7 @@ class PooledDensity(PooledSum):
     def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:
         index, usable = rows
         count = len(index) if codes is None else int(codes.max(initial=-1)) + 1
-        weights = cell_weights(index, usable, codes, self.cells.size, EXPONENT)
+        weights = cell_weights(index, usable, codes, self.cells.places, EXPONENT)
         return IntegerSum(self.numbers).add_totals(weights, count)
 
     def prepared(self, total: IntegerSum) -> Prepared[DensityPlan, IntegerSum]:

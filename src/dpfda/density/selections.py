@@ -24,16 +24,17 @@ def zoomed(
     units: PlacedPoints, zoom: Zoom, noises: Noises, draw: Draw
 ) -> tuple[Scale | None, tuple[int, ...]]:
     """The scale, where a place was chosen, and the noisy counts; the caller has charged for all."""
-    fine = units.shares(zoom.fine)
+    # What lies at atoms lies in none of the intervals.
+    fine = units.shares(zoom.fine)[: zoom.fine.size]
     width = noisy_largest(zoom.width_scores(fine), draw(zoom.width_noise()))
     placed, unplaced = noises
     if zoom.narrow(width):
         place = noisy_largest(zoom.place_scores(fine, width), draw(zoom.place_noise(width)))
         scale = zoom.scale(width, place)
-        cells = CellGrid.regular(placed.components, (0.0, 1.0)).along(scale)
-        return scale, _added(units, cells, draw(placed))
-    cells = CellGrid.regular(unplaced.components, zoom.domain_range)
-    return None, _added(units, cells, draw(unplaced))
+        cells = CellGrid.regular(placed.components - len(zoom.atoms), (0.0, 1.0)).along(scale)
+        return scale, _added(units, cells.with_atoms(zoom.atoms), draw(placed))
+    cells = CellGrid.regular(unplaced.components - len(zoom.atoms), zoom.domain_range)
+    return None, _added(units, cells.with_atoms(zoom.atoms), draw(unplaced))
 
 
 def _added(units: PlacedPoints, cells: CellGrid, noise: Sequence[int]) -> tuple[int, ...]:

@@ -32,6 +32,11 @@ VERB = Publication(
             o.DENSITY, float, None,
         ),
         Option(
+            "atoms", "--atoms", "VALUE",
+            f"{DOCSTRING} May be repeated. Example: --column hours:0:60 --atoms 0",
+            o.DENSITY, list[float],
+        ),
+        Option(
             "bandwidth", "--bandwidth", "H",
             "Smooth with a normal density of this standard deviation, in the units of the axis. By "
             "default smoothing adapts to the noisy counts, at no cost.",

@@ -10,7 +10,8 @@ are made, each a noisy maximum with its own part of the budget:
    10 w, whether it is replaced, added or removed. Where records have weights n w gives way to the sum T
    of all shares: a unit with shares of sum s <= w, of which m lie in the interval, adds 5 m - 3 s to
    5 m_i - 3 T, between -3 w and 2 w. Scores move by at most 3 w where it is added or removed, and by 5 w
-   where it is replaced: within the same 10 w;
+   where it is replaced: within the same 10 w. So it is where there are atoms, what lies there having no
+   share;
 2. *the place*, only where that width is less than an eighth of the domain: the fullest interval of that
    width. A unit that is added moves all shares up by 0 to w, so two of them apart by at most w; one that
    is replaced, by at most 2 w.
@@ -87,6 +88,8 @@ class Zoom:
     neighbours : Neighbours
     weighted : bool
         Whether units count as their weights, whose sum is private.
+    atoms : tuple of float
+        Public values; what lies there is in no interval.
     """
 
     domain_range: tuple[float, float]
@@ -94,11 +97,12 @@ class Zoom:
     parts: tuple[PureDP, PureDP]
     neighbours: Neighbours
     weighted: bool = False
+    atoms: tuple[float, ...] = ()
 
     @property
     def fine(self) -> CellGrid:
         """The cells that all candidates are made of."""
-        return CellGrid.regular(FINE, self.domain_range)
+        return CellGrid.regular(FINE, self.domain_range).with_atoms(self.atoms)
 
     @property
     def moved_apart(self) -> tuple[int, int]:
@@ -127,7 +131,9 @@ class Zoom:
     def width_scores(self, weights: Sequence[int]) -> list[int]:
         """Private: a score for each width, from the shares of the fine cells."""
         cells = np.asarray(weights, dtype=np.int64)
-        target = TARGET.numerator * (int(cells.sum()) if self.weighted else self.size * UNIT)
+        target = TARGET.numerator * (
+            int(cells.sum()) if self.weighted or self.atoms else self.size * UNIT
+        )
         fullest = (max(self.place_scores(cells, width)) for width in range(len(CANDIDATES)))
         return [-abs(TARGET.denominator * share - target) for share in fullest]
 

@@ -170,9 +170,9 @@ class PlacedPoints(Kept):
     weights: Integers | None = None
 
     def shares(self, cells: CellGrid) -> list[int]:
-        """Sum over units of their shares of each cell, in units of 2^-exponent."""
+        """Sum over units of their shares of each cell and atom, in units of 2^-exponent."""
         index = cells.index(self.points)
-        parts = self.usable, self.codes, cells.size, self.exponent, self.weights
+        parts = self.usable, self.codes, cells.places, self.exponent, self.weights
         return cell_weights(index, *parts)
 
     def __len__(self) -> int:

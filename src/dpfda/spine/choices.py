@@ -35,6 +35,8 @@ def check_choices(estimator: Estimator) -> Guarantee:
     if settings.domain.step is not None and not estimator.stepped:
         words = "be None but for densities, quantiles and survival"
         raise ParameterError("step", words, shown(settings.domain.step))
+    if settings.domain.atoms and not estimator.atomic:
+        raise ParameterError("atoms", "be None but for densities", shown(settings.domain.atoms))
     check_basis(getattr(estimator, "basis", None))
     return guarantee
 

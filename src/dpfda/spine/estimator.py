@@ -71,6 +71,8 @@ class Estimator(_Base):  # type: ignore[misc]
     embeds: ClassVar[bool] = False
     # Whether it asks how far apart values are.
     stepped: ClassVar[bool] = False
+    # Whether values that many units have are counted by themselves.
+    atomic: ClassVar[bool] = False
 
     epsilon: Number
     delta: Number

@@ -124,6 +124,9 @@ class Domain(Gathered):
         What values are apart, from one end of the domain to the other: 1 for ages in whole years or
         times in whole days, say. Public; for densities, quantiles and survival, whose cells and points
         then lie as the values do. A density is then of probabilities of values.
+    atoms : list of float, optional
+        Values that many units have exactly, such as [0] for none or a filled-in 99: public, for the
+        density on an interval, which counts each by itself. The density is of the others then.
 
     Examples
     --------
@@ -138,6 +141,7 @@ class Domain(Gathered):
     finest: float | None = None
     periods: Sequence[float] | None = None
     step: float | None = None
+    atoms: Sequence[float] | None = None
     shorthand: ClassVar[str] = "domain_range"
 
     def __post_init__(self) -> None:
@@ -151,7 +155,8 @@ class Domain(Gathered):
         periods = None if self.periods is None else _lengths(self.periods)
         self._set(grid_points=grid, domain_range=ends, quadrature=rule, labels=labels)
         step = None if self.step is None else length(self.step, "step")
-        self._set(finest=finest, periods=periods, step=step)
+        atoms = None if self.atoms is None else _increasing(self.atoms)
+        self._set(finest=finest, periods=periods, step=step, atoms=atoms)
 
     @classmethod
     def short(cls, value: object) -> dict[str, object]:
@@ -302,6 +307,17 @@ def _lengths(value: object) -> tuple[float, ...]:
     except TypeError:
         words = "be a list of lengths in units of the axis"
         raise ParameterError("periods", words, shown(value), "Example: periods=[7]") from None
+
+
+def _increasing(values: object) -> tuple[float, ...]:
+    words = "be different numbers, in units of the axis"
+    try:
+        found = sorted(real(each, "atoms", -1e100, 1e100, words) for each in entries(values))
+    except TypeError:
+        raise ParameterError("atoms", words, shown(values), "Example: atoms=[0]") from None
+    if len(set(found)) < len(found):
+        raise ParameterError("atoms", words, shown(values))
+    return tuple(found)
 
 
 def _positive(value: object, name: str) -> None:
