@@ -15,7 +15,6 @@ from dpfda.privacy.guarantees import PureDP, within
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.records import LongCurves
 from dpfda.reference.estimator import random_order
-from dpfda.reference.plan import FIRST
 from dpfda.reference.threshold import SHARE, LastHeld
 from dpfda.testing import check_release, check_summary
 
@@ -127,7 +126,7 @@ def test_every_split_is_equally_likely() -> None:
 def test_each_half_of_the_units_is_looked_at_by_one_stage_alone() -> None:
     """A unit is either in the centre's sum or among the numbers of the radius."""
     plan = band().plan(500)
-    assert plan.first == round(FIRST * 500)
+    assert plan.first == 250
     assert plan.first + plan.second == 500
     assert plan.centre.size == plan.first
     for n in (500, 5000):
@@ -230,7 +229,7 @@ def test_contains_is_between_the_ends_and_values_beyond_bounds_count_as_on_them(
 def test_its_words_say_share_and_guarantee(release) -> None:
     said = " ".join(release.describe().split())
     assert "90 of 100 of them, at least, have their whole curve in it" in said
-    assert "750 households chosen at random show where curves lie, 750 others" in said
+    assert "975 households chosen at random show where curves lie, 525 others" in said
     assert "holds the whole curve of 90 of 100 new households" in repr(release)
     assert "90% of new households have their whole curve in it" in str(release.view().lines[0])
 

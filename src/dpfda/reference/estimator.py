@@ -42,7 +42,7 @@ FLOOR = 0.35
 class PrivateReferenceBand(Estimator):
     """A band within which a share of new people's whole curves lies, under differential privacy.
 
-    Half of the units show where curves lie, and how wide they spread; the others how far the band must
+    Some of the units show where curves lie, and how wide they spread; the others how far the band must
     reach. So its coverage holds for any law of curves and any number of units.
 
     Parameters
@@ -69,8 +69,8 @@ class PrivateReferenceBand(Estimator):
     Notes
     -----
     **Guarantee.** Pure epsilon, one unit being one record, or all records of one label of `groups`. The
-    units are split at random in two, and each half is looked at with all of epsilon: replacing one unit
-    changes one half.
+    units are split at random in two, and each part is looked at with all of epsilon: replacing one unit
+    changes one part.
 
     **Coverage.** A new unit that is exchangeable with these lies inside with a probability of at least
     `coverage`, over the units, their split, the noise and the new one; a unit of several records with
@@ -80,7 +80,7 @@ class PrivateReferenceBand(Estimator):
     References
     ----------
     Vovk, Gammerman & Shafer (2005) for split conformal prediction; Dwork & Roth (2014), section 3.6, and
-    Lyu, Su & Li (2017) for the sparse vector technique.
+    Lyu, Su & Li (2017) for the sparse vector technique, here with noise to one side.
 
     Examples
     --------

@@ -22,8 +22,8 @@ from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP
 from dpfda.publication import MeanPlan, Plan, check
 from dpfda.reference.threshold import LastHeld
 
-# Of the units, those from which centre and widths are made.
-FIRST = Fraction(1, 2)
+# Of the units, those from which the centre is made, and widths where they follow the spread.
+FIRST = {False: Fraction(1, 2), True: Fraction(13, 20)}
 # Shares of epsilon on these: centre, largest deviation, what the centre is off, widths. Widths that
 # follow the spread cost more than they save where n epsilon is less.
 FOLLOWING = Fraction(5, 20), Fraction(1, 20), Fraction(9, 20), Fraction(5, 20)
@@ -82,7 +82,7 @@ class ReferencePlan(Plan):
     @property
     def first(self) -> int:
         """Number of units from which centre and widths are made."""
-        return round(FIRST * self.size)
+        return round(FIRST[self.follows] * self.size)
 
     @property
     def second(self) -> int:
