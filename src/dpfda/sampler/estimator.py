@@ -16,7 +16,8 @@ class PrivateCurveSampler(OfVectors[SamplerPlan]):
     """A sampler of synthetic curves, under differential privacy.
 
     Synthetic curves are no data of anybody: not for tests of hypotheses, rare curves, or single persons.
-    They have the released mean, covariance within twelve public functions, and laws of six scores.
+    They have the released mean, covariance within twelve public functions, laws of six scores, and the
+    length of what is left, as roughness without a shape.
 
     Parameters
     ----------
