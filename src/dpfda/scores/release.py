@@ -152,7 +152,10 @@ class ReleasedScoreCurves(Valued):
         generator = np.random.Generator(np.random.Philox(key=1))
         off += area_of_order(self.persons) * generator.standard_normal(DRAWS)
         far = float(np.quantile(np.abs(off), level, method="higher") + bend)
-        return Estimate(self.auc, max(0.0, self.auc - far), min(1.0, self.auc + far), level)
+        # Making the table consistent may move the area; noise alone does not.
+        moved = float(cell_areas(shares_below(self.counts)).sum() - tied.sum())
+        lower, upper = self.auc + min(moved, 0.0) - far, self.auc + max(moved, 0.0) + far
+        return Estimate(self.auc, max(0.0, lower), min(1.0, upper), level)
 
     @property
     def _below(self) -> Floats:
@@ -399,7 +402,8 @@ class ReleasedScoreCurves(Valued):
                 f"If one {unit} with the outcome and one without are drawn at random, the one with it "
                 f"has the higher score about {100 * self.auc:.0f} times in 100: that is the area under "
                 f"the ROC curve. It is {area} for these {several(unit)}, and {wide} for those they are "
-                "a sample of. Intervals and bands allow for every order of scores inside a cell.",
+                "a sample of. Bands allow for every order of scores inside a cell; intervals of the "
+                "area take scores there to mix as smoothly as between cells.",
                 f"The score must not have been fitted to these {several(unit)}: this release does not "
                 "protect them from what the score tells.",
             ],
