@@ -128,7 +128,7 @@ class ReleasedCurveSampler(OnBasis):
             bins = generator.choice(BINS, size=count, p=shares)
             scores[:, place] = EDGES[bins] + generator.uniform(size=count) * np.diff(EDGES)[bins]
         rows = (scores * deviations) @ directions.T + self.moments.mean
-        leading, beyond = np.split(self._functions, [deviations.size], axis=1)
+        leading, beyond = np.split(self._at_grid, [deviations.size], axis=1)
         curves = self.bounds.mean(axis=0) + rows @ leading.T
         if self._left is not None and beyond.shape[1]:
             rough = generator.standard_normal((count, beyond.shape[1]))
@@ -190,12 +190,12 @@ class ReleasedCurveSampler(OnBasis):
         return float(line[0]) if np.ndim(points) == 0 else line
 
     @cached_property
-    def _functions(self) -> Floats:
+    def _at_grid(self) -> Floats:
         return frozen(self.basis.evaluate(self.grid_points))
 
     @cached_property
     def _mean(self) -> Floats:
-        raw = self._functions[:, : self.moments.mean.size] @ self.moments.mean
+        raw = self._at_grid[:, : self.moments.mean.size] @ self.moments.mean
         return frozen(np.clip(self.bounds.mean(axis=0) + raw, *self.bounds))
 
     # Its file.
