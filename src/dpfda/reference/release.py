@@ -207,7 +207,7 @@ class ReleasedReferenceBand(Release):
         first, second = (self.mechanism.get(f"units for the {part}") for part in ("centre", "radius"))
         return (
             f"{first} {several(self.unit)} chosen at random show where curves lie, {second} others how "
-            f"far the band must reach; each half is looked at with noise for {self.guarantee}"
+            f"far the band must reach; each part is looked at with noise for {self.guarantee}"
         )
 
     def _lines(self) -> dict[str, str]:

@@ -16,7 +16,8 @@ class PrivateCurveSampler(OfVectors[SamplerPlan]):
     """A sampler of synthetic curves, under differential privacy.
 
     Synthetic curves are no data of anybody: not for tests of hypotheses, rare curves, or single persons.
-    They have the released mean, covariance within twelve public functions, and laws of six scores.
+    They have the released mean, covariance within twelve public functions, laws of six scores, and the
+    length of what is left, as roughness without a shape.
 
     Parameters
     ----------
@@ -44,8 +45,8 @@ class PrivateCurveSampler(OfVectors[SamplerPlan]):
     **Guarantee.** Pure epsilon, (epsilon, delta) or rho for the sampler and all that is drawn from it,
     one unit being one record, or the average of all records of one label of `groups`; another in its
     place, or one more or less. Moments are those of `dpfda.PrivateScalarOnFunction`; a unit is in one
-    bin of each of J scores, so counts move by 2 J (or J) in l1. Shares of the budget add up. Parameters
-    are public; `X` and `groups` are private.
+    bin of each of J scores and one of lengths, so counts move by 2 J + 2 (or J + 1) in l1. Shares of
+    the budget add up. Parameters are public; `X` and `groups` are private.
 
     References
     ----------

@@ -15,9 +15,9 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.embedding import coefficients
 from dpfda.privacy.guarantees import Guarantee, split
 from dpfda.publication import NAMED, Paying, charge, planner, stamp
-from dpfda.publication.moments import MomentsDesign
+from dpfda.publication.moments import MomentsDesign, lengths
 from dpfda.releases.moments import Moments
-from dpfda.sampler.release import BINS, COUNT, EDGES, ReleasedCurveSampler, score_axes
+from dpfda.sampler.release import BINS, COUNT, EDGES, LEFT, ReleasedCurveSampler, score_axes
 from dpfda.spine.choices import public_size, stated_size
 from dpfda.spine.settings import Settings, read_labels
 from dpfda.spine.vectors import VectorPlan
@@ -25,6 +25,8 @@ from dpfda.spine.vectors import VectorPlan
 # Functions, steps of their second moments, scores that are counted, and the share of the budget for
 # that.
 FUNCTIONS, STEPS, COUNTED, SCORES_SHARE = 12, 3, 6, Fraction(3, 10)
+# Functions in all: the lengths of what lies in those beyond are counted.
+MOST = 200
 MEAN_SHARE = Fraction(1, 3)
 SCORES = "scores"
 
@@ -37,28 +39,28 @@ class SamplerPlan(VectorPlan):
     def error_words(self) -> str:
         return (
             "none is stated: how near synthetic curves are depends on how far curves lie within "
-            f"{self.basis.eigenvalues.size} functions; docs/synthetic_curves.md tells it of real ones"
+            f"{self.design.size} functions; docs/synthetic_curves.md tells it of real ones"
         )
 
     @property
     def counted(self) -> int:
-        """Number of scores that are counted."""
+        """Number of scores that are counted; what is left of curves is, beside them."""
         return min(COUNTED, self.design.size)
 
     @property
     def widths(self) -> dict[str, int]:
-        """A unit is in one bin of each score."""
-        return {SCORES: self.counted * self.neighbours.differences(COUNT)}
+        """A unit is in one bin of each score, and in one of what is left."""
+        return {SCORES: (self.counted + 1) * self.neighbours.differences(COUNT)}
 
     @property
     def blocks(self) -> dict[str, tuple[int, ...]]:
-        return {SCORES: (1,) * (self.counted * BINS)}
+        return {SCORES: (1,) * ((self.counted + 1) * BINS)}
 
     def publish(self, vectors: Floats, paying: Paying = NAMED) -> ReleasedCurveSampler:
         """Charge, draw, add. The vectors (units, d) are private."""
         certificate = self.certified()
         charge(paying, certificate, self.entry())
-        moments = self.design.published(vectors, self.size)
+        moments = self.design.published(vectors[:, : self.design.size], self.size)
         noise = self.laws[SCORES]
         counts = self.scores(vectors, moments).with_noise(noise.draw())
         return ReleasedCurveSampler(
@@ -67,13 +69,18 @@ class SamplerPlan(VectorPlan):
         )  # fmt: skip
 
     def scores(self, vectors: Floats, moments: Moments) -> IntegerSum:
-        """Counts of scores in bins, component by component; each unit is in one bin of each. Private."""
+        """Counts of scores in bins, component by component, and of how long what is left of curves is.
+
+        Each unit is in one bin of each. Private.
+        """
         deviations, directions = score_axes(moments)
         through = (directions / deviations)[:, : self.counted]
-        found = coefficients(vectors - moments.mean, np.asarray(through, dtype=np.float64))
+        leading, rest = np.split(vectors, [self.design.size], axis=1)
+        found = coefficients(leading - moments.mean, np.asarray(through, dtype=np.float64))
         bins = np.searchsorted(EDGES[1:-1], found)
-        counts = [np.bincount(column, minlength=BINS) for column in bins.T]
-        total = IntegerSum(self.counted * BINS)
+        left = np.searchsorted(LEFT[1:-1] * self.design.bounds[0], lengths(rest))
+        counts = [np.bincount(column, minlength=BINS) for column in [*bins.T, left]]
+        total = IntegerSum(len(counts) * BINS)
         return total.add_totals((np.concatenate(counts) * COUNT).tolist(), len(vectors))
 
 
@@ -107,10 +114,11 @@ def sampler_plan(
         If the basis is not orthonormal, or the number of units is private and none was stated.
     """
     size = stated_size(public_size(settings.unit, count, settings.reading.invalid), "public_size")
-    used = basis.truncate(min(FUNCTIONS, basis.eigenvalues.size))
-    SymmetricTensorBasis(used)
+    used = basis.truncate(min(MOST, basis.eigenvalues.size))
+    leading = min(FUNCTIONS, used.eigenvalues.size)
+    SymmetricTensorBasis(used.truncate(leading))
     part, rest = split(guarantee, SCORES_SHARE)
-    bounds, blocks = (bound.radius_on(used.grid_points, used.weights),), (used.eigenvalues.size,)
+    bounds, blocks = (bound.radius_on(used.grid_points, used.weights),), (leading,)
     design = MomentsDesign(blocks, bounds, ("curves",), rest, settings.unit.relation, STEPS, MEAN_SHARE)
     about = {"summary": "synthetic curves", **read_labels(settings.domain.labels)}
     size = count if planned else size

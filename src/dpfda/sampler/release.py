@@ -30,6 +30,10 @@ from dpfda.views import Curve, Line
 # Ends of the bins of scores in their deviations: finer where most are, and open beyond the last.
 EDGES = np.concatenate([-np.geomspace(0.15, 5, 8)[::-1], [0.0], np.geomspace(0.15, 5, 8)])
 BINS = EDGES.size - 1
+# Ends of the bins of lengths of what is left outside the leading functions: parts of the largest.
+LEFT = np.concatenate([[0.0], 1.5 ** np.arange(1.0 - BINS, 1.0)])
+# A tenth of the units with the least or most left, where noise is among few, is taken to be as the next.
+TRIMMED = 0.05
 # Counts a unit, as integers.
 COUNT = 1 << 20
 # A law is taken to be normal, give or take such a part of each bin's share.
@@ -90,9 +94,9 @@ class ReleasedCurveSampler(OnBasis):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        size = self.basis.eigenvalues.size
-        held = len(self.counts)
-        if self.moments.blocks != (size,) or not self.moments.steps or held % BINS or held > size * BINS:
+        (size, *more), held = self.moments.blocks, len(self.counts)
+        few = not self.moments.steps or size > self.basis.eigenvalues.size
+        if more or few or held % BINS or not 0 < held <= (size + 1) * BINS:
             raise ParameterError("counts", "fit the moments and the functions", f"{held}")
         if self.bounds.shape != (2, self.grid_points.size) or not np.all(
             self.bounds[0] < self.bounds[1]
@@ -123,7 +127,15 @@ class ReleasedCurveSampler(OnBasis):
             bins = generator.choice(BINS, size=count, p=shares)
             scores[:, place] = EDGES[bins] + generator.uniform(size=count) * np.diff(EDGES)[bins]
         rows = (scores * deviations) @ directions.T + self.moments.mean
-        curves = self.bounds.mean(axis=0) + rows @ self.basis.evaluate(self.grid_points).T
+        leading, beyond = np.split(self._at_grid, [deviations.size], axis=1)
+        curves = self.bounds.mean(axis=0) + rows @ leading.T
+        if self._left is not None and beyond.shape[1]:
+            rough = generator.standard_normal((count, beyond.shape[1]))
+            bins = generator.choice(BINS, size=count, p=self._left)
+            far = self.moments.bounds[0] * (
+                LEFT[bins] + generator.uniform(size=count) * np.diff(LEFT)[bins]
+            )
+            curves += rough * (far / np.linalg.norm(rough, axis=1))[:, None] @ beyond.T
         return np.asarray(np.clip(curves, *self.bounds))
 
     def sample_fdatagrid(self, n: int, rng: np.random.Generator | int | None = None) -> Any:
@@ -145,15 +157,30 @@ class ReleasedCurveSampler(OnBasis):
         normal = np.diff(scipy.stats.norm.cdf(np.concatenate([[-np.inf], EDGES[1:-1], [np.inf]])))
         expected = self.moments.size * normal
         power = float(self.noise.variances()[0]) / COUNT**2
-        counted = np.array(self.counts, dtype=np.float64).reshape(-1, BINS) / COUNT
+        counted = self._counted[: self.components]
         square = (ASIDE * expected) ** 2
         drawn = np.maximum((counted * square + expected * power) / (square + power), 0.0)
         return tuple(frozen(each / each.sum() if each.sum() > 0 else normal) for each in drawn)
 
     @property
+    def _counted(self) -> Floats:
+        return np.array(self.counts, dtype=np.float64).reshape(-1, BINS) / COUNT
+
+    @cached_property
+    def _left(self) -> Floats | None:
+        """Shares (BINS,) of lengths of what is left; None in files of before, which have it not."""
+        if self.basis.eigenvalues.size == self.moments.blocks[0]:
+            return None
+        running = np.cumsum(self._counted[-1]) / self.moments.size
+        share = np.clip(scipy.optimize.isotonic_regression(running).x, 0.0, 1.0)
+        share = np.where(share < TRIMMED, 0.0, np.where(share > 1 - TRIMMED, 1.0, share))
+        share[-1] = 1.0
+        return frozen(np.diff(share, prepend=0.0))
+
+    @property
     def components(self) -> int:
         """Number of scores whose law was measured; the others are normal."""
-        return len(self.counts) // BINS
+        return len(self.counts) // BINS - (self.basis.eigenvalues.size > self.moments.blocks[0])
 
     def __call__(self, points: ArrayLike) -> Any:
         """The mean curve."""
@@ -162,8 +189,12 @@ class ReleasedCurveSampler(OnBasis):
         return float(line[0]) if np.ndim(points) == 0 else line
 
     @cached_property
+    def _at_grid(self) -> Floats:
+        return frozen(self.basis.evaluate(self.grid_points))
+
+    @cached_property
     def _mean(self) -> Floats:
-        raw = self.basis.evaluate(self.grid_points) @ self.moments.mean
+        raw = self._at_grid[:, : self.moments.mean.size] @ self.moments.mean
         return frozen(np.clip(self.bounds.mean(axis=0) + raw, *self.bounds))
 
     # Its file.
@@ -174,7 +205,7 @@ class ReleasedCurveSampler(OnBasis):
 
     def _added_noise(self) -> list[AddedNoise]:
         *pure, last = self.moments.added_noise(self.neighbours)
-        moved = self.components * self.neighbours.differences(COUNT)
+        moved = len(self.counts) // BINS * self.neighbours.differences(COUNT)
         # The last one is that which may need a delta or a rho.
         return [*pure, AddedNoise(self.noise, "l1", moved, len(pure) + 1), last]
 
@@ -197,7 +228,7 @@ class ReleasedCurveSampler(OnBasis):
         return Stated(
             f"Synthetic curves over {self._spoken_domain}: as many as anyone likes can be drawn. They "
             "are made of a published mean, of how curves vary around it "
-            f"(in {self.basis.eigenvalues.size} functions), and of how often they do so little or much "
+            f"(in {self.moments.blocks[0]} functions), and of how often they do so little or much "
             f"(in {self.components} ways).",
             public=[
                 f"the grid and the domain: {self._spoken_domain}",
