@@ -19,7 +19,14 @@ from dpfda.privacy.guarantees import PureDP, guarantee_for
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.scores.plan import edges_of
 from dpfda.scores.release import ReleasedScoreCurves
-from dpfda.scores.tables import areas, consistent, group_starts, interval
+from dpfda.scores.tables import (
+    area_of_order,
+    cell_areas,
+    consistent,
+    group_starts,
+    interval,
+    shares_below,
+)
 from dpfda.testing import check_release
 from statistical import Audit, cut_noise, fits_only_at_its_scale
 
@@ -187,7 +194,7 @@ def test_areas_and_rates_are_those_of_the_table() -> None:
     found = exact(middles, ill, cells=12)
     # Nearer to the area of scores than that in which ties in one cell count as half, which is too small.
     area, halves = (true_area(each, ill) for each in (scores, middles))
-    assert np.mean(areas(found.persons)) == pytest.approx(halves, abs=1e-4)
+    assert cell_areas(shares_below(found.persons)).sum() == pytest.approx(halves, abs=1e-4)
     assert halves < area - 2e-3
     assert abs(found.auc - area) < 0.4 * abs(halves - area)
     at = np.linspace(0, 1, 200_001)
@@ -210,8 +217,8 @@ def test_areas_and_rates_are_those_of_the_table() -> None:
     assert found.calibration(first) == pytest.approx(ill[inside].mean(), abs=1e-3)
 
 
-def test_the_interval_of_the_area_holds_every_order_inside_cells() -> None:
-    """Of all orders of two persons of each outcome in one cell: the worst are its ends."""
+def test_areas_of_tables_are_the_mean_over_all_orders_inside_cells() -> None:
+    """And their deviation is that of the areas, where every order is as likely."""
     table = np.array([[2.0, 1.0], [2.0, 1.0]])
     cells = [0, 0, 0, 0, 1, 1]
     ill = np.array([0, 0, 1, 1, 0, 1], dtype=bool)
@@ -220,7 +227,21 @@ def test_the_interval_of_the_area_holds_every_order_inside_cells() -> None:
         for order in itertools.permutations(range(4))
         for last in ((0, 1), (1, 0))
     ]
-    assert areas(table) == pytest.approx([min(found), max(found)])
+    assert cell_areas(shares_below(table)).sum() == pytest.approx(np.mean(found))
+    assert area_of_order(table) == pytest.approx(np.std(found))
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_the_interval_of_the_area_holds_it_without_noise(ties: bool) -> None:
+    """What is left is order inside cells, and ties, which the curve's bend and chance make up for."""
+    held = []
+    for _ in range(30):
+        scores, ill = people(600, share=0.3)
+        scores = np.round(scores, 1) if ties else scores
+        found, area = exact(scores, ill, cells=12).auc_interval(), true_area(scores, ill)
+        held.append(found.lower <= area <= found.upper)
+        assert found.upper - found.lower < 0.06
+    assert sum(held) >= 25
 
 
 def test_a_consistent_table_keeps_sums_and_has_no_number_below_zero() -> None:

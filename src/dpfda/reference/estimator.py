@@ -14,11 +14,19 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.exactness import system_bytes
 from dpfda.numerics.parameters import probability, whole
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, within
-from dpfda.publication import NAMED, Paying, Prepared, charge, publish_curve, stamp
+from dpfda.publication import (
+    NAMED,
+    MeanPlan,
+    Paying,
+    Prepared,
+    charge,
+    publish_curve,
+    stamp,
+)
 from dpfda.records import Curves
 from dpfda.records.curves import units
 from dpfda.records.labels import units_of
-from dpfda.reference.plan import KEPT, ReferencePlan
+from dpfda.reference.plan import ReferencePlan
 from dpfda.reference.release import ReleasedReferenceBand
 from dpfda.spine.arguments import Bounds, Columns, Labels, Number, Payer, Place, Protected, Records
 from dpfda.spine.choices import check_choices, check_count, value_bounds
@@ -27,8 +35,8 @@ from dpfda.spine.estimator import Estimator, warn_of_labels
 from dpfda.spine.settings import Reading, Settings, read_labels
 from dpfda.spine.sums import Summation, read_block
 
-# Widths are no smaller than about a sixth of the largest one: they are noisy.
-FLOOR = 0.2
+# Widths are no smaller than about a quarter of the largest one: they are noisy.
+FLOOR = 0.35
 
 
 class PrivateReferenceBand(Estimator):
@@ -250,16 +258,11 @@ def publish_band(
     made = publish_curve(
         Summation.of(plan.centre).over(first).total, plan.centre, certificate=plan.centre.certified()
     )
-    centre = np.clip(made(grid), lower, upper)
-    widths, spent = np.ones(grid.size), [made.achieved, plan.pilot.achieved]
+    centre, widths, spent = np.clip(made(grid), lower, upper), np.ones(grid.size), [made.achieved]
     if plan.follows:
-        widths, achieved = _widths(plan, first, centre)
-        spent += [achieved, plan.pilot.achieved]
-    largest = plan.largest / float(widths.min())
-    rough = plan.rough(largest)
-    alone = np.where(first.usable, distances_of(first.values, centre, widths), 0.0)
-    around = float(rough[plan.pilot.choose(alone, rough, plan.kept(plan.coverage))])
-    candidates = plan.fine(around, largest)
+        centre, widths, more = _closer(plan, first, centre)
+        spent += more
+    candidates = plan.radii(plan.largest / float(widths.min()))
     numbers = curves.distances(centre, widths)[order[plan.first :]]
     radius = float(candidates[plan.last.choose(numbers, candidates, plan.threshold)])
     halves = added(spent), plan.last.achieved
@@ -277,14 +280,23 @@ def publish_band(
     )  # fmt: skip
 
 
-def _widths(plan: ReferencePlan, first: Curves, centre: Floats) -> tuple[Floats, Guarantee]:
-    """Relative widths, with a mean of one, from the first units' deviations; and what they cost."""
-    deviations = np.where(first.usable[:, None], np.abs(first.values - centre), 0.0)
+def _closer(
+    plan: ReferencePlan, first: Curves, centre: Floats
+) -> tuple[Floats, Floats, list[Guarantee]]:
+    """A closer centre, relative widths with a mean of one, and what they cost: from deviations."""
+    grid = flat_grid(plan.basis)
+
+    def published(values: Floats, of: MeanPlan) -> tuple[Floats, Guarantee]:
+        curves = Curves(np.where(first.usable[:, None], values, 0.0), np.ones(len(values), dtype=bool))
+        made = publish_curve(Summation.of(of).over(curves).total, of, certificate=of.certified())
+        return made(grid), made.achieved
+
+    off = np.where(first.usable, np.abs(first.values - centre).max(axis=1), 0.0)
     rough = plan.rough(plan.largest)
-    top = float(rough[plan.pilot.choose(deviations.max(axis=1), rough, plan.kept(KEPT))])
-    spread = plan.widths(top)
-    curves = Curves(np.minimum(deviations, top), np.ones(len(deviations), dtype=bool))
-    made = publish_curve(Summation.of(spread).over(curves).total, spread, certificate=spread.certified())
-    line = np.maximum(made(flat_grid(plan.basis)), 0.0)
+    top = float(rough[plan.pilot.choose(off, rough, plan.kept)])
+    moved, second = published(np.clip(first.values - centre, -top, top), plan.closer(top))
+    centre = np.clip(centre + plan.worth(top) * moved, *plan.bound.curves_on(grid))
+    line, third = published(np.minimum(np.abs(first.values - centre), top), plan.widths(top))
+    line = np.maximum(line, 0.0)
     widths = line + FLOOR * line.max() if line.max() > 0 else np.ones(line.size)
-    return widths / widths.mean(), made.achieved
+    return centre, widths / widths.mean(), [plan.pilot.achieved, second, third]

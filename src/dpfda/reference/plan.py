@@ -13,7 +13,6 @@ import numpy as np
 from dpfda.bases import Basis
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import ValueBounds
-from dpfda.mechanisms import COUNT_SCALE
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.words import several
@@ -21,23 +20,21 @@ from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP
 from dpfda.publication import MeanPlan, Plan, check
-from dpfda.reference.threshold import FirstAbove
+from dpfda.reference.threshold import LastHeld
 
 # Of the units, those from which centre and widths are made.
-FIRST = Fraction(11, 20)
-# Shares of epsilon on these: centre, largest deviation, widths, first radius. Widths that follow the
-# spread cost more than they save where n epsilon is less.
-FOLLOWING = (Fraction(12, 20), Fraction(3, 40), Fraction(5, 20), Fraction(3, 40))
-CONSTANT = (Fraction(17, 20), Fraction(0), Fraction(0), Fraction(3, 20))
+FIRST = Fraction(1, 2)
+# Shares of epsilon on these: centre, largest deviation, what the centre is off, widths. Widths that
+# follow the spread cost more than they save where n epsilon is less.
+FOLLOWING = Fraction(5, 20), Fraction(1, 20), Fraction(9, 20), Fraction(5, 20)
+CONSTANT = (Fraction(1),)
 WORTH = 1000.0
-# Largest deviations are exceeded by about so many of the first units.
-KEPT = 0.97
-# Rough candidates lie a quarter apart, fine ones around the first radius closer.
-ROUGH, LEAST = 1.25, 24
-FINE, REACH = 1.02, 18
-COARSE = 11
-# Noise on the pilot's threshold is hardly ever larger than so many of its scales.
-UNLIKELY = 4
+# Largest deviations are exceeded by about so many of the first units; rough candidates lie a quarter
+# apart, and noise on their counts is hardly ever larger than so many of its scales.
+KEPT, ROUGH, LEAST, UNLIKELY = 0.97, 1.25, 24, 7
+# The radius is one of so many candidates, at most so much apart down to that part of the largest: as
+# many as noise alone stops at with at most the chance. It is refused where that chance is larger.
+MOST, DEPTH, CHANCE, REFUSED = 350, 1000.0, 0.03, 0.3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,9 +72,11 @@ class ReferencePlan(Plan):
         ParameterError
             If there are too few units for the coverage.
         """
-        _ = self.threshold, self.pilot.achieved, self.last.achieved
+        _ = self.threshold, self.last.achieved
         check(self.centre)
         if self.follows:
+            _ = self.pilot.achieved
+            check(self.closer(1.0))
             check(self.widths(1.0))
 
     @property
@@ -97,18 +96,28 @@ class ReferencePlan(Plan):
 
     @property
     def shares(self) -> tuple[Guarantee, ...]:
-        """Of epsilon: centre, largest deviation, widths, first radius."""
+        """Of epsilon: centre and, where widths follow, largest deviation, a closer centre, widths."""
         chosen = FOLLOWING if self.follows else CONSTANT
-        return tuple(PureDP(self.guarantee.epsilon * share) for share in chosen if share)
+        return tuple(PureDP(self.guarantee.epsilon * share) for share in chosen)
 
     @cached_property
     def centre(self) -> MeanPlan:
         """Of the curve in the middle."""
         return self._mean(self.bound, self.shares[0], "mean curve")
 
+    def closer(self, largest: float) -> MeanPlan:
+        """Of the mean deviation from the first centre, clipped to a largest one that was released."""
+        return self._mean(ValueBounds(-largest, largest), self.shares[2], "mean deviation")
+
+    def worth(self, largest: float) -> float:
+        """Share of that mean which the centre is moved by: as noise in both says."""
+        first = self.largest / 2 / float(self.shares[0].epsilon)  # type: ignore[union-attr]
+        second = largest / float(self.shares[2].epsilon)  # type: ignore[union-attr]
+        return first**2 / (first**2 + second**2)
+
     def widths(self, largest: float) -> MeanPlan:
-        """Of the mean absolute deviation from the middle, clipped to a largest one that was released."""
-        return self._mean(ValueBounds(0.0, largest), self.shares[2], "mean absolute deviation")
+        """Of the mean absolute deviation from the middle, clipped alike."""
+        return self._mean(ValueBounds(0.0, largest), self.shares[3], "mean absolute deviation")
 
     def _mean(self, bound: ValueBounds, part: Guarantee, summary: str) -> MeanPlan:
         about = {**self.about, "summary": summary}
@@ -117,24 +126,29 @@ class ReferencePlan(Plan):
         )
 
     @cached_property
-    def pilot(self) -> FirstAbove:
-        """How rough radii of the first units are chosen."""
-        return FirstAbove(LEAST, PureDP(self.shares[-1].epsilon))  # type: ignore[union-attr]
+    def pilot(self) -> LastHeld:
+        """How the largest deviation of the first units is chosen."""
+        return LastHeld(LEAST, PureDP(self.shares[1].epsilon))  # type: ignore[union-attr]
 
     @cached_property
-    def last(self) -> FirstAbove:
+    def last(self) -> LastHeld:
         """How the radius is chosen."""
-        return FirstAbove(2 * (REACH + COARSE), self.guarantee)
+        each = self._single.stopped(self.second - self.threshold)
+        count = int(CHANCE / max(each, CHANCE / MOST))
+        return LastHeld(max(LEAST, count), self.guarantee)
+
+    @property
+    def _single(self) -> LastHeld:
+        return LastHeld(2, self.guarantee)
 
     @cached_property
     def threshold(self) -> float:
         """What noisy numbers of the second units below a radius are compared with.
 
-        With it the share of new units inside is at least the coverage: see `FirstAbove.least_below`.
+        With it the share of new units inside is at least the coverage: see `LastHeld.threshold_for`.
         """
-        wanted = self.coverage * (self.second + 1)
-        made = self.last.threshold_for(wanted, self.second) if wanted < self.second else None
-        if made is None:
+        made = self._single.threshold_for(self.coverage * (self.second + 1))
+        if self.second - made < self._single.scale:
             raise ParameterError(
                 "coverage",
                 f"be lower for {self.size} {several(self.unit)} at this epsilon",
@@ -144,20 +158,19 @@ class ReferencePlan(Plan):
         return made
 
     def rough(self, largest: float) -> Floats:
-        """Candidates of the pilot, increasing to the largest that can be."""
+        """Candidates of the largest deviation, increasing to the largest that can be."""
         return np.asarray(largest * ROUGH ** np.arange(1.0 - LEAST, 1.0))
 
-    def fine(self, around: float, largest: float) -> Floats:
-        """Candidates of the radius: close around a first one, and far apart below and above."""
-        close = around * FINE ** np.arange(-REACH, REACH)
-        below = close[0] * ROUGH ** np.arange(-COARSE, 0)
-        above = np.geomspace(min(close[-1], largest), largest, COARSE + 1)[1:]
-        return np.asarray(np.minimum(np.concatenate([below, close, above]), largest))
+    def radii(self, largest: float) -> Floats:
+        """Candidates of the radius, increasing to the largest that can be."""
+        count = self.last.candidates
+        return np.geomspace(largest / min(DEPTH, ROUGH ** (count - 1)), largest, count)
 
-    def kept(self, share: float) -> float:
-        """Threshold of the pilot for a share of the first units, if noise leaves room above it."""
-        scale = self.pilot.threshold.scales[0] / COUNT_SCALE
-        return max(self.first / 2, min(share * self.first, self.first - UNLIKELY * scale))
+    @property
+    def kept(self) -> float:
+        """Threshold of the pilot, if noise leaves room above it."""
+        room = UNLIKELY * self.pilot.scale
+        return max(self.first / 2, min(KEPT * self.first, self.first - room))
 
     @property
     def largest(self) -> float:

@@ -25,7 +25,17 @@ from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.findings import Estimate
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import NoisyShares, used_units
-from dpfda.scores.tables import areas, below, between, consistent, group_starts, share_ends
+from dpfda.scores.tables import (
+    STEPS,
+    area_of_order,
+    below,
+    between,
+    cell_areas,
+    consistent,
+    group_starts,
+    share_ends,
+    shares_below,
+)
 from dpfda.views import Curve, Line
 
 POINTS, DRAWS = 201, 4000
@@ -120,11 +130,13 @@ class ReleasedScoreCurves(Valued):
     @property
     def auc(self) -> float:
         """Area under the ROC curve, which is smooth between cells."""
-        without, with_it = between(self._below)
-        return float(np.sum(np.diff(with_it) * (without[1:] + without[:-1]) / 2))
+        return float(cell_areas(between(self._below)).sum())
 
     def auc_interval(self, level: float = LEVEL, of: Of = "sample") -> Estimate:
-        """The area with an interval, whatever the order of scores inside cells.
+        """The area with an interval.
+
+        Scores inside a cell are taken to tell about as much as the curve between cells does, or nothing:
+        it is as wide as the noise and their order by chance make it, and the curve's bend in each cell.
 
         Parameters
         ----------
@@ -133,14 +145,19 @@ class ReleasedScoreCurves(Valued):
         of : {"sample", "population"}
             Whether it is for these persons, or for a population that they are a sample of.
         """
-        ends, errors = areas(self.persons), self._errors(_asked(level, of).of)
-        band = band_from_errors(ends, np.abs(areas(self.persons + errors) - ends), level, True, ends)
-        return Estimate(self.auc, max(0.0, band.lower[0]), min(1.0, band.upper[1]), level)
+        smooth, tied = cell_areas(between(self._below)), cell_areas(self._below)
+        bend = np.abs(np.add.reduceat(smooth, np.arange(0, smooth.size, STEPS)) - tied).sum()
+        drawn = self.persons + self._errors(_asked(level, of).of)
+        off = cell_areas(shares_below(drawn)).sum(axis=-1) - tied.sum()
+        generator = np.random.Generator(np.random.Philox(key=1))
+        off += area_of_order(self.persons) * generator.standard_normal(DRAWS)
+        far = float(np.quantile(np.abs(off), level, method="higher") + bend)
+        return Estimate(self.auc, max(0.0, self.auc - far), min(1.0, self.auc + far), level)
 
     @property
     def _below(self) -> Floats:
         """Shares (2, K + 1) with a score below each edge, of either outcome."""
-        return np.asarray(below(self.persons) / self.persons.sum(axis=1, keepdims=True))
+        return shares_below(self.persons)
 
     def _ends_below(self, asked: Asked) -> tuple[Floats, Floats]:
         """Ends of these shares, for all at once, or for both outcomes at one edge."""

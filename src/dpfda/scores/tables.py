@@ -31,6 +31,11 @@ def consistent(counts: Floats) -> Floats:
     return np.array(rows)
 
 
+def shares_below(tables: Floats) -> Floats:
+    """Shares (.., 2, K + 1) below each edge, of either outcome; of one person where there are fewer."""
+    return np.asarray(below(tables) / np.maximum(tables.sum(axis=-1, keepdims=True), 1.0))
+
+
 def below(tables: Floats) -> Floats:
     """Numbers (.., K + 1) below each edge."""
     running = np.cumsum(tables, axis=-1)
@@ -49,16 +54,19 @@ def between(shares: Floats) -> Floats:
     return np.maximum.accumulate(np.clip(found, 0.0, 1.0), axis=1)
 
 
-def areas(tables: Floats) -> Floats:
-    """Least and largest areas (.., 2) under ROC curves of tables (.., 2, K).
+def cell_areas(shares: Floats) -> Floats:
+    """Areas (.., q - 1) under a ROC curve from shares (.., 2, q) below increasing scores, part by part.
 
-    The order of two persons in one cell, one with and one without the outcome, is not known.
+    Straight between them: two persons in one part are in order as often as not.
     """
-    without, with_it = tables[..., 0, :], tables[..., 1, :]
-    pairs = np.prod(np.maximum(tables.sum(axis=-1), 1.0), axis=-1)
-    lower = np.sum(with_it * below(without)[..., :-1], axis=-1)
-    tied = np.sum(with_it * without, axis=-1)
-    return np.asarray(np.stack([lower, lower + tied], axis=-1) / pairs[..., None])
+    without, with_it = shares[..., 0, :], shares[..., 1, :]
+    return np.asarray(np.diff(with_it) * (without[..., 1:] + without[..., :-1]) / 2)
+
+
+def area_of_order(table: Floats) -> float:
+    """Deviation of the area of a table (2, K) where orders inside its cells are equally likely."""
+    people, pairs = table.sum(axis=0), table.sum(axis=1).prod()
+    return float(np.sqrt(np.sum(table.prod(axis=0) * (people + 1)) / 12) / pairs)
 
 
 def interval(
