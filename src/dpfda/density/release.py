@@ -341,7 +341,10 @@ class ReleasedDensity(LinearDensity):
     @classmethod
     def _entries(cls, written: dict[str, object], kernel: object) -> file.Held:
         # Before it was written it was always the nearest one.
-        return super()._entries({"proper": "nearest"} | written, kernel)
+        held = super()._entries({"proper": "nearest"} | written, kernel)
+        if "stated" not in held and getattr(getattr(held["raw"], "cells", None), "atoms", ()):
+            raise ValueError("a density without atoms is made of counts without any")
+        return held
 
     # Tables, pictures and words.
 
