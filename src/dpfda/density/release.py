@@ -342,7 +342,8 @@ class ReleasedDensity(LinearDensity):
     def _entries(cls, written: dict[str, object], kernel: object) -> file.Held:
         # Before it was written it was always the nearest one.
         held = super()._entries({"proper": "nearest"} | written, kernel)
-        if "stated" not in held and getattr(getattr(held["raw"], "cells", None), "atoms", ()):
+        raw = held["raw"]
+        if "stated" not in held and isinstance(raw, ReleasedHistogram) and raw.cells.atoms:
             raise ValueError("a density without atoms is made of counts without any")
         return held
 
