@@ -11,6 +11,8 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from dpfda.bases.cells import CLOSE
+from dpfda.density.cell_errors import noise_errors
 from dpfda.density.histogram_release import ReleasedHistogram
 from dpfda.density.linear_density import check_levels
 from dpfda.density.release import ReleasedDensity
@@ -75,11 +77,14 @@ class ReleasedDensityWithAtoms(ReleasedDensity):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        (ends,) = self.domain_range
+        ((a, b),), ((start, end),) = self.domain_range, self.raw.cells.domain_range
         if len(self.raw.cells.atoms) != len(self.stated) or not self.stated:
             raise ValueError("there is a count for each atom")
-        if np.any(np.diff([ends[0], *self.stated, ends[1]]) < 0):
+        if not a <= self.stated[0] <= self.stated[-1] <= b or np.any(np.diff(self.stated) <= 0):
             raise ValueError("atoms lie in the domain, in their order")
+        counted = self._positions(np.array(self.stated)[:, None])[:, 0] - self.raw.cells.atoms
+        if np.any(np.abs(counted) > CLOSE * (end - start)):
+            raise ValueError("atoms are where they were counted")
 
     @property
     def atoms(self) -> tuple[Atom, ...]:
@@ -95,9 +100,16 @@ class ReleasedDensityWithAtoms(ReleasedDensity):
         private, shares are over the released one.
         """
         beyond = 1 - check_level(level) ** (1 / len(self.stated))
-        normal = self.raw.noise.law == "gaussian"
-        far = float(scipy.special.ndtri(1 - beyond / 2)) if normal else -math.log(beyond) / math.sqrt(2)
-        width = far * math.sqrt(self.raw.share_variance) * self.raw.size / self.raw.total
+        noise, deviation = self.raw.noise, math.sqrt(self.raw.share_variance)
+        if noise.law.endswith("gaussian"):
+            far = float(scipy.special.ndtri(1 - beyond / 2))
+        elif noise.law == "k-norm":
+            far = -math.log(beyond) / math.sqrt(2)
+        else:
+            # More shares than are honest have no Laplace law.
+            far = float(np.quantile(np.abs(noise_errors(noise, np.eye(1))), 1 - beyond, method="higher"))
+            far /= math.sqrt(float(noise.variances()[0]))
+        width = far * deviation * self.raw.size / self.raw.total
         lower, upper = (np.clip(self.raw.noisy_atoms + far, 0.0, 1.0) for far in (-width, width))
         band = Band(np.array(self.stated), lower, upper, level, True)
         return settled(band, self.raw.atom_shares)
@@ -149,9 +161,8 @@ class ReleasedDensityWithAtoms(ReleasedDensity):
         """That of the others, wider by what noise does to their share; each may fail half as often."""
         each = replace(asked, level=(1 + asked.level) / 2)
         band, masses = self._others._around(at, each), self.atoms_band(each.level)
-        width = float(np.sum(masses.upper - self.raw.atom_shares))
-        lower = band.lower * max(0.0, self._kept - width)
-        return replace(band, lower=lower, upper=band.upper * (self._kept + width), level=asked.level)
+        least, most = (max(0.0, 1 - float(end.sum())) for end in (masses.upper, masses.lower))
+        return replace(band, lower=band.lower * least, upper=band.upper * most, level=asked.level)
 
     # Tables, pictures and words.
 

@@ -341,7 +341,11 @@ class ReleasedDensity(LinearDensity):
     @classmethod
     def _entries(cls, written: dict[str, object], kernel: object) -> file.Held:
         # Before it was written it was always the nearest one.
-        return super()._entries({"proper": "nearest"} | written, kernel)
+        held = super()._entries({"proper": "nearest"} | written, kernel)
+        raw = held["raw"]
+        if "stated" not in held and isinstance(raw, ReleasedHistogram) and raw.cells.atoms:
+            raise ValueError("a density without atoms is made of counts without any")
+        return held
 
     # Tables, pictures and words.
 

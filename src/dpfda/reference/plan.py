@@ -70,14 +70,15 @@ class ReferencePlan(Plan):
         Raises
         ------
         ParameterError
-            If there are too few units for the coverage.
+            If there are too few units for the coverage, or bounds are too near or too far.
         """
         _ = self.threshold, self.last.achieved
         check(self.centre)
         if self.follows:
             _ = self.pilot.achieved
-            check(self.closer(1.0))
-            check(self.widths(1.0))
+            for end in self.rough(self.largest)[[0, -1]].tolist():
+                check(self.closer(end))
+                check(self.widths(end))
 
     @property
     def first(self) -> int:
