@@ -21,8 +21,11 @@ import numpy as np
 import scipy
 
 from dpfda.density.histogram_release import ReleasedHistogram
+from dpfda.density.linear_density import between
+from dpfda.density.sample_band import BENDS, bends
 from dpfda.estimates.histospline import evidence
 from dpfda.numerics.arrays import Flags, Floats
+from dpfda.releases.bands import Asked, Band
 
 # Chosen on shapes that the page on densities names.
 FAR, MARGIN = 4.0, 20.0
@@ -63,6 +66,20 @@ class Peaks:
         # Of the cell and of the two that the line goes between.
         share = math.sqrt(1.5 * self.raw.share_variance)
         return far * share * self.shares.size / self.raw.cells.volume
+
+    def around(self, rest: Band, asked: Asked, nodes: int, held: Floats, slopes: Floats | float) -> Band:
+        """The band of the rest with them on it: wider by noise and, of the sample, by the bend there.
+
+        held: array (1, q). The points of the band, in numbers of nodes.
+        slopes: Length there of a unit of the axis.
+        """
+        density = self.on_nodes(nodes)
+        width = self.half_width(asked.level) * (density > 0)
+        if asked.of == "sample":
+            width = width + BENDS * bends(self.raw, density)
+        height, far = between(density, held) * slopes, between(np.asarray(width), held) * slopes
+        lower, upper = ((1 - self.mass) * end + height for end in (rest.lower, rest.upper))
+        return replace(rest, lower=np.maximum(lower - far, 0.0), upper=upper + far)
 
     def words(self, edges: Floats) -> str:
         """Where they are, how large, and what is not seen of them."""
