@@ -175,13 +175,15 @@ class ReleasedDensity(LinearDensity):
         """
         if not isinstance(self.raw, ReleasedHistogram):
             raise ParameterError("quantile_interval", "be asked of counts", self.raw.mechanism["name"])
-        edges = self.raw.cells.edges[0] if self.scale is None else self.scale.edges(self.raw.cells.size)
         # From a boundary between values to the value inside.
         inward = np.array([0.5, -0.5]) * (self.step or 0.0)
-        ends = self.raw.quantile_ends(check_levels(levels), level, edges) + inward
+        ends = self.raw.quantile_ends(check_levels(levels), level, self._edges(self.raw)) + inward
         if np.ndim(levels) == 0:
             return float(ends[0, 0]), float(ends[0, 1])
         return ends[:, 0], ends[:, 1]
+
+    def _edges(self, raw: ReleasedHistogram) -> Floats:
+        return raw.cells.edges[0] if self.scale is None else self.scale.edges(raw.cells.size)
 
     def _around(self, at: Floats, asked: Asked) -> Band:
         """Band for the density of these units, or for that of the same cells; never below zero.
@@ -219,14 +221,13 @@ class ReleasedDensity(LinearDensity):
         taken = self._nearest[1] or 0.0
         lower = np.maximum(band.lower - max(taken, 0.0), 0.0) * slopes
         upper = np.maximum(band.upper + max(-taken, 0.0), 0.0) * slopes
-        band = replace(band, points=where)
         if self._nearest[1] is None:
             assert isinstance(self.raw, ReleasedHistogram)  # noqa: S101 - others are not levelled
             raw, cell = self._raw_on_nodes
             ends = levelled_band(self.raw, raw * cell, asked.level, asked.simultaneous)
             least, largest = (self._interpolated(own, end / cell) * slopes for end in ends)
             lower, upper = np.minimum(lower, least), np.maximum(upper, largest)
-        return settled(replace(band, lower=lower, upper=upper), self(band.points))
+        return settled(replace(band, points=where, lower=lower, upper=upper), self(where))
 
     def smoothed(self, smoothing: object) -> ReleasedDensity:
         """The same noisy counts, smoothed otherwise: "adaptive" or a bandwidth. Costs no privacy.
@@ -363,7 +364,9 @@ class ReleasedDensity(LinearDensity):
             shares = f"the share of these {several(self.unit)} {place}"
             return Claim("sample", shares, units, shares.removesuffix(",")), noise
         own = f"the density of these {several(self.unit)}"
-        return Claim("sample", f"{own} without noise and in fine cells", units, own, "releases"), noise
+        apart = "" if self._peaks is None else ", averaged over each cell of a peak,"
+        hidden = f"{own} without noise and in fine cells{apart}"
+        return Claim("sample", hidden, units, own, "releases"), noise
 
     @property
     def _sharp(self) -> bool:
@@ -400,8 +403,7 @@ class ReleasedDensity(LinearDensity):
     def _peak_words(self) -> str:
         if self._peaks is None:
             return ""
-        own = self._peaks.raw.cells
-        return self._peaks.words(own.edges[0] if self.scale is None else self.scale.edges(own.size))
+        return self._peaks.words(self._edges(self._peaks.raw))
 
     def _numbers(self) -> dict[str, object]:
         domain = [list(ends) for ends in self.domain_range]
@@ -420,9 +422,8 @@ class ReleasedDensity(LinearDensity):
         return f"the values {first}, {second}, .., {last}"
 
     def _lines(self) -> dict[str, str]:
-        lines = self.raw._lines()
-        if self.step is not None:
-            lines["values"] = self._values_words.removeprefix("the values ")
+        lines, values = self.raw._lines(), "" if self.step is None else self._values_words
+        lines |= {"values": values.removeprefix("the values ")} if values else {}
         if self.scale is not None and isinstance(self.raw, ReleasedHistogram):
             lines["cells"] = self._cells_words(self.raw)
         return lines
@@ -444,7 +445,6 @@ class ReleasedDensity(LinearDensity):
 
 def _masses_of(line: Line, step: float) -> Line:
     """The line with probabilities of values in the place of a density."""
-    ends = (None if end is None else step * end for end in (line.lower, line.upper))
-    lower, upper = ends
+    lower, upper = (None if end is None else step * end for end in (line.lower, line.upper))
     label = "released probability of each value"
     return replace(line, values=step * line.values, label=label, lower=lower, upper=upper, marked=True)
