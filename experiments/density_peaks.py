@@ -23,7 +23,7 @@ from experiments.density_rivals import CELLS, EVERY, LEVELS, plain_histogram
 SEED = 2026112817
 DRAWS, QUICK_DRAWS, SIZES = 16, 2, (300, 1000, 3000, 10_000)
 # Of bands: sizes and draws, points a cell, the budget that shows the density of the units.
-BANDED, BAND_DRAWS, QUICK_BAND_DRAWS, POINTS, UNLIMITED = (1000, 10_000), 40, 2, 16, 1e5
+BANDED, BAND_DRAWS, QUICK_BAND_DRAWS, POINTS, UNLIMITED = (1000, 10_000), 40, 2, 64, 1e5
 # Bins of the axis that densities are compared on, draws that tell the law.
 BINS, MANY = 2000, 10**6
 
@@ -120,7 +120,8 @@ def held(name: str, n: int, draws: int, seed: int) -> list[dict[str, Any]]:
         around = ((lower <= wanted) & (wanted <= upper)).all(axis=1)
         half = (upper - lower).mean(axis=1) / 2
         off = np.sqrt(np.mean((line.mean(axis=1) - own)[here] ** 2))
-        beside = np.sqrt(np.mean((line - wanted)[~here] ** 2))
+        # The line leads down from a peak into the next cell.
+        beside = np.sqrt(np.mean((line - wanted)[np.convolve(here, np.ones(3), "same") == 0] ** 2))
         rows.append([inside[here].all(), around[~here].all(), half[here].mean() / off,
                      half[~here].mean() / beside])  # fmt: skip
     case = {"shape": name, "n": n, "set aside in": len(rows) / draws}

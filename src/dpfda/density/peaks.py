@@ -32,6 +32,8 @@ FAR, MARGIN = 4.0, 20.0
 WIDEST, MOST = 3, 8
 # A cell has at least so many nodes, else peaks are not looked for.
 NODES_A_CELL = 2
+# Points that a cell's average is of.
+INSIDE = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,21 +65,36 @@ class Peaks:
         beyond = 1 - level ** (1 / np.count_nonzero(self.shares))
         normal = self.raw.noise.law == "gaussian"
         far = float(scipy.special.ndtri(1 - beyond / 2)) if normal else -math.log(beyond) / math.sqrt(2)
-        # Of the cell and of the two that the line goes between.
-        share = math.sqrt(1.5 * self.raw.share_variance)
-        return far * share * self.shares.size / self.raw.cells.volume
+        return far * math.sqrt(self.raw.share_variance) * self.shares.size / self.raw.cells.volume
 
-    def around(self, rest: Band, asked: Asked, nodes: int, held: Floats, slopes: Floats | float) -> Band:
-        """The band of the rest with them on it: in their cells for averages over these, wider by noise.
+    def around(
+        self, rest: Band, asked: Asked, values: Floats, held: Floats, slopes: Floats | float
+    ) -> Band:
+        """The band of the rest with them on it; in their cells it is the density's, wider by noise.
 
+        Of the sample it is for averages over these cells, whose noise is known: the density, moved
+        to the noisy share of its cell.
+
+        values: array (nodes,). The density at the nodes.
         held: array (1, q). The points of the band, in numbers of nodes.
         slopes: Length there of a unit of the axis.
         """
-        density = self.on_nodes(nodes)
-        width = np.where(density > 0, self.half_width(asked.level), 0.0)
-        height, far = between(density, held) * slopes, between(width, held) * slopes
+        nodes, count = values.size, self.shares.size
+        cell = np.clip((held[0] + 0.5) / nodes * count, 0, count - 1).astype(np.int64)
+        here, far = self.shares[cell] > 0, self.half_width(asked.level) * slopes
+        # Beside its cell the line leads down from a peak, which is not there.
+        height = here * between(self.on_nodes(nodes), held) * slopes
         lower, upper = ((1 - self.mass) * end + height for end in (rest.lower, rest.upper))
-        return replace(rest, lower=np.maximum(lower - far, 0.0), upper=upper + far)
+        if asked.of == "sample":
+            inside = (np.arange(count * INSIDE) + 0.5) / (count * INSIDE) * nodes - 0.5
+            moved = self.raw.heights - between(values, inside[None]).reshape(count, -1).mean(axis=1)
+            middle = (between(values, held) + moved[cell]) * slopes
+            lower, upper = np.where(here, middle, lower), np.where(here, middle, upper)
+        else:
+            # Noise of the two cells that the line goes between is in it too.
+            far = math.sqrt(1.5) * far
+        lower, upper = np.maximum(lower - here * far, 0.0), upper + here * far
+        return replace(rest, lower=lower, upper=upper)
 
     def words(self, edges: Floats) -> str:
         """Where they are, how large, and what is not seen of them."""

@@ -202,10 +202,9 @@ class ReleasedDensity(LinearDensity):
         """
         if self._peaks is not None and not asked.exact:
             rest = self._rest(self._peaks)._around(at, asked)
-            nodes, own = self._nodes, self._in_nodes(self._positions(at))
-            return settled(
-                self._peaks.around(rest, asked, nodes, own, self._slopes(at)), self(rest.points)
-            )
+            own, slopes = self._in_nodes(self._positions(at)), self._slopes(at)
+            made = self._peaks.around(rest, asked, self.node_values, own, slopes)
+            return settled(made, self(rest.points))
         where, slopes, own = as_given(at), self._slopes(at), self._positions(at)
         if asked.of == "sample" and isinstance(self.raw, ReleasedHistogram):
             line = np.asarray(self(where))
