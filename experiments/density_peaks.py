@@ -23,7 +23,7 @@ from experiments.density_rivals import CELLS, EVERY, LEVELS, plain_histogram
 SEED = 2026112817
 DRAWS, QUICK_DRAWS, SIZES = 16, 2, (300, 1000, 3000, 10_000)
 # Of bands: sizes and draws, points a cell, the budget that shows the density of the units.
-BANDED, BAND_DRAWS, QUICK_BAND_DRAWS, POINTS, UNLIMITED = (1000, 10_000), 40, 2, 64, 1e5
+BANDED, BAND_DRAWS, QUICK_BAND_DRAWS, POINTS, UNLIMITED = (1000, 10_000), 16, 2, 64, 1e5
 # Bins of the axis that densities are compared on, draws that tell the law.
 BINS, MANY = 2000, 10**6
 
@@ -117,12 +117,15 @@ def held(name: str, n: int, draws: int, seed: int) -> list[dict[str, Any]]:
         here = peaks.shares > 0
         own = np.histogram(points, edges)[0] / n / np.diff(edges)
         inside = (lower.mean(axis=1) <= own) & (own <= upper.mean(axis=1))
-        around = ((lower <= wanted) & (wanted <= upper)).all(axis=1)
+        # A line between nodes leads down from a peak, up to a node beyond its cell.
+        node = (edges[-1] - edges[0]) / release.node_values.size
+        ends = zip(edges[:-1][here] - node, edges[1:][here] + node, strict=True)
+        near = np.any([(start < at) & (at < end) for start, end in ends], axis=0).reshape(-1, POINTS)
+        around = ((lower <= wanted) & (wanted <= upper))[~near].all()
         half = (upper - lower).mean(axis=1) / 2
         off = np.sqrt(np.mean((line.mean(axis=1) - own)[here] ** 2))
-        # The line leads down from a peak into the next cell.
-        beside = np.sqrt(np.mean((line - wanted)[np.convolve(here, np.ones(3), "same") == 0] ** 2))
-        rows.append([inside[here].all(), around[~here].all(), half[here].mean() / off,
+        beside = np.sqrt(np.mean((line - wanted)[~near] ** 2))
+        rows.append([inside[here].all(), around, half[here].mean() / off,
                      half[~here].mean() / beside])  # fmt: skip
     case = {"shape": name, "n": n, "set aside in": len(rows) / draws}
     told = np.array(rows, dtype=np.float64).reshape(-1, 4)
