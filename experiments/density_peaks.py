@@ -1,7 +1,8 @@
 """Densities with values that repeat and peaks narrower than a cell, and ordinary ones beside them.
 
 Run `python -m experiments.density_peaks` (`--quick` for few draws). It goes on where it stopped. None of
-these laws was looked at when constants were chosen, but those of `density_rivals.EVERY` at other seeds.
+these laws was looked at when constants were chosen, but those of `density_rivals.EVERY` at other seeds;
+that a further peak has half the margin, and that every cell of one stands out, was chosen later.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpfda import PrivateDensity
+from dpfda.density.peaks import peaks_of
 from dpfda.testing import simulate_density
 from experiments import common
 from experiments.common import Floats
@@ -20,6 +22,8 @@ from experiments.density_rivals import CELLS, EVERY, LEVELS, plain_histogram
 
 SEED = 2026112817
 DRAWS, QUICK_DRAWS, SIZES = 16, 2, (300, 1000, 3000, 10_000)
+# Of bands: sizes and draws, points a cell, the budget that shows the density of the units.
+BANDED, BAND_DRAWS, QUICK_BAND_DRAWS, POINTS, UNLIMITED = (1000, 10_000), 16, 2, 64, 1e5
 # Bins of the axis that densities are compared on, draws that tell the law.
 BINS, MANY = 2000, 10**6
 
@@ -88,12 +92,59 @@ def one(name: str, n: int, draws: int, seed: int) -> list[dict[str, Any]]:
     return [{**case, "way": way, **dict(zip(told, row, strict=True))} for way, row in means.items()]
 
 
+def held(name: str, n: int, draws: int, seed: int) -> list[dict[str, Any]]:
+    """How often bands of releases with peaks hold, in these for averages over a cell, and elsewhere."""
+    law, domain = PEAKS[name]
+    key, rows = [seed, list(PEAKS).index(name), n, 4], list[list[float]]()
+    for draw in range(draws):
+        points = np.clip(law(np.random.default_rng([*key, draw]), n), *domain)
+        release, shown = (
+            simulate_density(
+                PrivateDensity(epsilon, domain=domain).prepare(points),
+                np.random.default_rng([*key, draw, 1]),
+            )
+            for epsilon in (1.0, UNLIMITED)
+        )
+        peaks = peaks_of(release.raw, release.node_values.size)
+        if peaks is None:
+            continue
+        edges = release.raw.cells.edges[0]
+        at = (edges[:-1, None] + np.diff(edges)[:, None] * (np.arange(POINTS) + 0.5) / POINTS).ravel()
+        band = release.band(points=at)
+        lower, upper, line, wanted = (
+            np.reshape(each, (-1, POINTS)) for each in (band.lower, band.upper, release(at), shown(at))
+        )
+        here = peaks.shares > 0
+        own = np.histogram(points, edges)[0] / n / np.diff(edges)
+        inside = (lower.mean(axis=1) <= own) & (own <= upper.mean(axis=1))
+        # A line between nodes leads down from a peak, up to a node beyond its cell.
+        node = (edges[-1] - edges[0]) / release.node_values.size
+        ends = zip(edges[:-1][here] - node, edges[1:][here] + node, strict=True)
+        near = np.any([(start < at) & (at < end) for start, end in ends], axis=0).reshape(-1, POINTS)
+        around = ((lower <= wanted) & (wanted <= upper))[~near].all()
+        half = (upper - lower).mean(axis=1) / 2
+        off = np.sqrt(np.mean((line.mean(axis=1) - own)[here] ** 2))
+        beside = np.sqrt(np.mean((line - wanted)[~near] ** 2))
+        rows.append([inside[here].all(), around, half[here].mean() / off,
+                     half[~here].mean() / beside])  # fmt: skip
+    case = {"shape": name, "n": n, "set aside in": len(rows) / draws}
+    told = np.array(rows, dtype=np.float64).reshape(-1, 4)
+    holds, wide = told[:, :2].mean(axis=0), np.median(told[:, 2:], axis=0)
+    names = ("holds at peaks", "holds elsewhere", "half-width over error at peaks", "elsewhere")
+    return [case | dict(zip(names, [*holds, *wide], strict=True))] if rows else [case]
+
+
 def main() -> None:
     """Simulate all, write the table."""
     options = common.read_options(str(__doc__), SEED)
     draws, sizes = (QUICK_DRAWS, SIZES[1:3]) if options.quick else (DRAWS, SIZES)
     cases = [(name, n) for name in [*PEAKS, *EVERY] for n in sizes]
     common.resumed(options, "density_peaks.csv", cases, lambda case: one(*case, draws, options.seed))
+    draws = QUICK_BAND_DRAWS if options.quick else BAND_DRAWS
+    cases = [(name, n) for name in PEAKS for n in BANDED]
+    common.resumed(
+        options, "density_peaks_bands.csv", cases, lambda case: held(*case, draws, options.seed)
+    )
 
 
 if __name__ == "__main__":

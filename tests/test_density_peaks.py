@@ -99,6 +99,45 @@ def test_its_band_contains_it_and_the_shares_outside_of_the_peak():
     assert np.mean((band.lower <= smooth(at))[away] & (smooth(at) <= band.upper)[away]) == 1
 
 
+def test_in_a_peaks_cell_the_band_holds_the_average_and_is_narrow():
+    held, wide = [], []
+    for seed in range(20):
+        points = zeros(20 + seed, size=3000, value=20.0)
+        release = released(points, seed=seed)
+        edges = release.raw.cells.edges[0]
+        cell = int(release.raw.cells.index(np.array([[20.0]]))[0])
+        at = edges[cell] + (edges[1] - edges[0]) * (np.arange(256) + 0.5) / 256
+        band = release.band(0.95, points=at)
+        own = np.histogram(points, edges)[0][cell] / points.size / (edges[1] - edges[0])
+        held.append(band.lower.mean() <= own <= band.upper.mean())
+        wide.append((band.upper - band.lower).mean() / 2 / own)
+    assert sum(held) >= 18
+    # Noise alone: a share of .3 within .01.
+    assert 0.005 < np.median(wide) < 0.04
+    assert "averaged over each cell of a peak" in release.describe()
+
+
+def test_atoms_at_both_ends_are_found_together():
+    generator = np.random.default_rng(9)
+    points = 100 * generator.beta(2, 3, 1000)
+    points[:150], points[150:250] = 0.0, 100.0
+    raw = released(points).raw
+    shares = raw.counts / raw.size
+    assert np.flatnonzero(bridged(raw, shares) != shares).tolist() == [0, shares.size - 1]
+
+
+def test_no_cell_beside_a_peak_is_lifted():
+    # Few lie right above zero, so that a line from there to the hump is above them.
+    generator = np.random.default_rng(10)
+    points = np.where(generator.random(1000) < 0.3, 0.0, generator.lognormal(3.0, 0.6, 1000))
+    for seed in range(8):
+        raw = released(np.clip(points, 0, 100), seed=seed).raw
+        shares = raw.counts / raw.size
+        line = bridged(raw, shares)
+        assert np.all(line <= shares)
+        assert line[0] < 0.03
+
+
 def test_it_is_said_kept_in_its_file_and_earlier_files_stay(tmp_path):
     release = released(zeros(7))
     words = release.facts.lines()["peak"]

@@ -117,6 +117,36 @@ class LinearDensity(Valued):
         nodes = self.node_values.shape[0]
         return np.asarray(((at - ends[:, 0]) / (ends[:, 1] - ends[:, 0]) * nodes - 0.5).T)
 
+    @property
+    def possible(self) -> Floats:
+        """Values (q,) that there can be, where there is a step.
+
+        Raises
+        ------
+        ParameterError
+            If there is none.
+        """
+        if self.step is None:
+            raise ParameterError("step", "have been stated for masses of values", "none")
+        ((a, b),) = self.domain_range
+        return np.asarray(a + self.step * np.arange(round((b - a) / self.step) + 1.0))
+
+    def masses(self) -> tuple[Floats, Floats]:
+        """Values that there can be, and their probabilities, where a step was stated.
+
+        Returns
+        -------
+        values, probabilities : array (q,)
+            In the units of the data, and of sum one.
+
+        Raises
+        ------
+        ParameterError
+            If no step was stated.
+        """
+        values = self.possible
+        return values, np.diff(np.concatenate([[0.0], self.cdf(values)]))
+
     def on_grid(self, shape: Sequence[int] | None = None) -> Floats:
         """Values at the midpoints of a regular grid; by default at the nodes.
 

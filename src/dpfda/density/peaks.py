@@ -5,11 +5,12 @@ counts rings far around it. So stretches of up to three cells that stand out by 
 straight line between the cells beside them are tried, one after another. One is a peak if the evidence
 of the smoothing prior for the counts with that line in its place is larger by more than the sum of: what
 a share that may be anything costs (the logarithm of the density of its noise over that of an even law on
-[0, 1]), what it costs that it may lie anywhere, and `MARGIN`. Ordinary peaks, which the prior resolves,
-are left alone.
+[0, 1]), what it costs that it may lie anywhere, and `MARGIN`, half of it for each more. Of two,
+one alone would leave the other to ring. Ordinary peaks, which the prior resolves, are left alone.
 
 The rest is smoothed as ever. What was set aside of a cell lies in this cell again, in the form that the
-smooth function of all counts has there. All of this is made of the noisy counts: post-processing.
+smooth function of all counts has there. The band is there for the average over the cell, with its noise;
+how units lie within it was not seen. All of this is made of the noisy counts: post-processing.
 """
 
 from __future__ import annotations
@@ -21,14 +22,18 @@ import numpy as np
 import scipy
 
 from dpfda.density.histogram_release import ReleasedHistogram
+from dpfda.density.linear_density import between
 from dpfda.estimates.histospline import evidence
 from dpfda.numerics.arrays import Flags, Floats
+from dpfda.releases.bands import Asked, Band
 
 # Chosen on shapes that the page on densities names.
 FAR, MARGIN = 4.0, 20.0
 WIDEST, MOST = 3, 8
 # A cell has at least so many nodes, else peaks are not looked for.
 NODES_A_CELL = 2
+# Points that a cell's average is of.
+INSIDE = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +65,36 @@ class Peaks:
         beyond = 1 - level ** (1 / np.count_nonzero(self.shares))
         normal = self.raw.noise.law == "gaussian"
         far = float(scipy.special.ndtri(1 - beyond / 2)) if normal else -math.log(beyond) / math.sqrt(2)
-        # Of the cell and of the two that the line goes between.
-        share = math.sqrt(1.5 * self.raw.share_variance)
-        return far * share * self.shares.size / self.raw.cells.volume
+        return far * math.sqrt(self.raw.share_variance) * self.shares.size / self.raw.cells.volume
+
+    def around(
+        self, rest: Band, asked: Asked, values: Floats, held: Floats, slopes: Floats | float
+    ) -> Band:
+        """The band of the rest with them on it; in their cells it is the density's, wider by noise.
+
+        Of the sample it is for averages over these cells, whose noise is known: the density, moved
+        to the noisy share of its cell.
+
+        values: array (nodes,). The density at the nodes.
+        held: array (1, q). The points of the band, in numbers of nodes.
+        slopes: Length there of a unit of the axis.
+        """
+        nodes, count = values.size, self.shares.size
+        cell = np.clip((held[0] + 0.5) / nodes * count, 0, count - 1).astype(np.int64)
+        here, far = self.shares[cell] > 0, self.half_width(asked.level) * slopes
+        # Beside its cell the line leads down from a peak, which is not there.
+        height = here * between(self.on_nodes(nodes), held) * slopes
+        lower, upper = ((1 - self.mass) * end + height for end in (rest.lower, rest.upper))
+        if asked.of == "sample":
+            inside = (np.arange(count * INSIDE) + 0.5) / (count * INSIDE) * nodes - 0.5
+            moved = self.raw.heights - between(values, inside[None]).reshape(count, -1).mean(axis=1)
+            middle = (between(values, held) + moved[cell]) * slopes
+            lower, upper = np.where(here, middle, lower), np.where(here, middle, upper)
+        else:
+            # Noise of the two cells that the line goes between is in it too.
+            far = math.sqrt(1.5) * far
+        lower, upper = np.maximum(lower - here * far, 0.0), upper + here * far
+        return replace(rest, lower=lower, upper=upper)
 
     def words(self, edges: Floats) -> str:
         """Where they are, how large, and what is not seen of them."""
@@ -101,37 +133,43 @@ def bridged(raw: ReleasedHistogram, shares: Floats) -> Floats:
         )
 
     cost = -math.log(2 * math.pi * raw.share_variance) / 2
-    now: float | None = None
+    apart = math.log(shares.size) + MARGIN / 2
+    best, most, spent, in_vain = shares, -math.inf, MARGIN / 2, 0
     for _ in range(MOST):
         tried = [_standing(shares, raw, width) for width in range(1, WIDEST + 1)]
         tried = [each for each in tried if each[0] > FAR]
-        if not tried:
+        # Of two peaks alike one alone may gain nothing, so that another is tried.
+        if not tried or in_vain > 1:
             break
-        now = believed(shares) if now is None else now
-        gains = [
-            (believed(line) - now - np.count_nonzero(where) * cost - math.log(shares.size), line)
-            for _, line, where in tried
+        most = believed(shares) if most == -math.inf else most
+        steps = [
+            (believed(line), np.count_nonzero(where) * cost + apart, line) for _, line, where in tried
         ]
-        gain, line = max(gains, key=lambda pair: pair[0])
-        if gain <= MARGIN:
-            break
-        now, shares = None, line
-    return shares
+        gain, more, shares = max(steps, key=lambda step: step[0] - step[1])
+        spent += more
+        in_vain += 1
+        if gain - spent > most:
+            best, most, in_vain = shares, gain - spent, 0
+    return best
 
 
 def _standing(shares: Floats, raw: ReleasedHistogram, width: int) -> tuple[float, Floats, Flags]:
-    """The stretch of so many cells that stands out most: deviations, shares with a line there, where."""
+    """The stretch of so many cells that stands out most: deviations, shares with a line there, where.
+
+    Each of its cells is above the line.
+    """
     windows = shares.size - width + 1
     left = np.concatenate([[np.nan], shares])[:windows]
     right = np.append(shares, np.nan)[width:]
     left, right = np.where(np.isnan(left), right, left), np.where(np.isnan(right), left, right)
-    ones = np.ones(width)
-    excess = np.convolve(shares, ones, "valid") - width * (left + right) / 2
-    variances = np.convolve(raw.share_variance + np.maximum(shares, 0.0) / raw.size, ones, "valid")
-    deviations = excess / np.sqrt(variances + width**2 * raw.share_variance / 2)
+    lines = np.linspace(left, right, width + 2)[1:-1].T
+    above = np.lib.stride_tricks.sliding_window_view(shares, width) - lines
+    own = raw.share_variance + np.maximum(shares, 0.0) / raw.size
+    variances = np.convolve(own, np.ones(width), "valid") + width**2 * raw.share_variance / 2
+    deviations = np.where(above.min(axis=1) > 0, above.sum(axis=1) / np.sqrt(variances), 0.0)
     first = int(np.argmax(deviations))
     where = np.zeros(shares.size, dtype=bool)
     where[first : first + width] = True
     line = shares.copy()
-    line[where] = np.linspace(left[first], right[first], width + 2)[1:-1]
+    line[where] = lines[first]
     return float(deviations[first]), line, where

@@ -10,22 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfda.bases.cells import Domain
 from dpfda.bases.grids import frozen, product_points
 from dpfda.bases.scales import Scale
 from dpfda.density.histogram_release import ReleasedHistogram, noise_words
-from dpfda.density.linear_density import LinearDensity, RawDensity, between, check_levels, midpoints_of
+from dpfda.density.linear_density import LinearDensity, check_levels, midpoints_of
 from dpfda.density.many_cells import nodes_of
 from dpfda.density.peaks import Peaks, peaks_of
 from dpfda.density.proper import PROPER, levelled_band, probabilities
-from dpfda.density.sample_band import (
-    BENDS,
-    bends,
-    cells_band,
-    comb_words,
-    crowded_words,
-    sample_widths,
-)
+from dpfda.density.sample_band import cells_band, comb_words, crowded_words, sample_widths
 from dpfda.estimates.histospline import ADAPTIVE
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
@@ -118,14 +110,21 @@ class ReleasedDensity(LinearDensity):
         None where it was levelled.
         """
         if self._peaks is not None:
-            smooth = (1 - self._peaks.mass) * self._without(self._peaks).node_values
+            smooth = (1 - self._peaks.mass) * self._rest(self._peaks).node_values
             return frozen(smooth + self._peaks.on_nodes(self._nodes)), None
-        shape = (self._nodes,) * self.dimensions
-        cell = self._volume / np.prod(shape)
-        raw = _on_grid(self.raw, self._own, shape)
+        raw, cell = self._raw_on_nodes
         made, levelled = probabilities(raw * cell, self.proper)
         values = made / cell
         return frozen(values), None if levelled else float(np.mean((raw - values)[values > 0]))
+
+    @property
+    def _raw_on_nodes(self) -> tuple[Floats, float]:
+        """What the mechanism gave at the nodes, and the volume of a node's cell."""
+        shape = (self._nodes,) * self.dimensions
+        cell = self._volume / math.prod(shape)
+        if isinstance(self.raw, ReleasedFunction):
+            return np.asarray(self.raw(midpoints_of(self._own, shape)[0])), cell
+        return self.raw.on_grid(shape), cell
 
     @cached_property
     def _peaks(self) -> Peaks | None:
@@ -134,7 +133,7 @@ class ReleasedDensity(LinearDensity):
             return None
         return peaks_of(self.raw, self._nodes)
 
-    def _without(self, peaks: Peaks) -> ReleasedDensity:
+    def _rest(self, peaks: Peaks) -> ReleasedDensity:
         return replace(self, raw=peaks.rest, proper="adaptive")
 
     @property
@@ -150,36 +149,6 @@ class ReleasedDensity(LinearDensity):
         if self.dimensions == 1:
             return nodes_of(cells, MOST_NODES[1])
         return min(max(usual, *cells.shape), MOST_NODES[self.dimensions])
-
-    @property
-    def possible(self) -> Floats:
-        """Values (q,) that there can be, where there is a step.
-
-        Raises
-        ------
-        ParameterError
-            If there is none.
-        """
-        if self.step is None:
-            raise ParameterError("step", "have been stated for masses of values", "none")
-        ((a, b),) = self.domain_range
-        return np.asarray(a + self.step * np.arange(round((b - a) / self.step) + 1.0))
-
-    def masses(self) -> tuple[Floats, Floats]:
-        """Values that there can be, and their probabilities, where a step was stated.
-
-        Returns
-        -------
-        values, probabilities : array (q,)
-            In the units of the data, and of sum one.
-
-        Raises
-        ------
-        ParameterError
-            If no step was stated.
-        """
-        values = self.possible
-        return values, np.diff(np.concatenate([[0.0], self.cdf(values)]))
 
     def quantile_interval(self, levels: ArrayLike, level: float = 0.95) -> tuple[Any, Any]:
         """Intervals that hold the quantiles of the data, at all levels at once, with a probability.
@@ -206,26 +175,15 @@ class ReleasedDensity(LinearDensity):
         """
         if not isinstance(self.raw, ReleasedHistogram):
             raise ParameterError("quantile_interval", "be asked of counts", self.raw.mechanism["name"])
-        wanted, band = check_levels(levels), self.raw.cdf_band(level)
-        edges = self.raw.cells.edges[0] if self.scale is None else self.scale.edges(self.raw.cells.size)
-        inner = edges[1:-1]
         # From a boundary between values to the value inside.
         inward = np.array([0.5, -0.5]) * (self.step or 0.0)
-        ends = (
-            np.array(
-                [
-                    (
-                        np.max(inner[band.upper[:-1] < share], initial=edges[0]),
-                        np.min(inner[band.lower[:-1] >= share], initial=edges[-1]),
-                    )
-                    for share in wanted
-                ]
-            ).reshape(-1, 2)
-            + inward
-        )
+        ends = self.raw.quantile_ends(check_levels(levels), level, self._edges(self.raw)) + inward
         if np.ndim(levels) == 0:
             return float(ends[0, 0]), float(ends[0, 1])
         return ends[:, 0], ends[:, 1]
+
+    def _edges(self, raw: ReleasedHistogram) -> Floats:
+        return raw.cells.edges[0] if self.scale is None else self.scale.edges(raw.cells.size)
 
     def _around(self, at: Floats, asked: Asked) -> Band:
         """Band for the density of these units, or for that of the same cells; never below zero.
@@ -243,7 +201,10 @@ class ReleasedDensity(LinearDensity):
         contains the released density. Under "monotone" it is about the average over a point's cell.
         """
         if self._peaks is not None and not asked.exact:
-            return self._around_peaks(self._peaks, at, asked)
+            rest = self._rest(self._peaks)._around(at, asked)
+            own, slopes = self._in_nodes(self._positions(at)), self._slopes(at)
+            made = self._peaks.around(rest, asked, self.node_values, own, slopes)
+            return settled(made, self(rest.points))
         where, slopes, own = as_given(at), self._slopes(at), self._positions(at)
         if asked.of == "sample" and isinstance(self.raw, ReleasedHistogram):
             line = np.asarray(self(where))
@@ -259,35 +220,13 @@ class ReleasedDensity(LinearDensity):
         taken = self._nearest[1] or 0.0
         lower = np.maximum(band.lower - max(taken, 0.0), 0.0) * slopes
         upper = np.maximum(band.upper + max(-taken, 0.0), 0.0) * slopes
-        band = replace(band, points=where)
         if self._nearest[1] is None:
-            least, largest = (
-                self._interpolated(self._positions(at), side) for side in self._levelled(band)
-            )
-            lower, upper = np.minimum(lower, least * slopes), np.maximum(upper, largest * slopes)
-        return settled(replace(band, lower=lower, upper=upper), self(band.points))
-
-    def _around_peaks(self, peaks: Peaks, at: Floats, asked: Asked) -> Band:
-        """That of the rest; in the peaks' cells wider by noise and, of the sample, by the bend there."""
-        nodes, kept = peaks.on_nodes(self._nodes), 1 - peaks.mass
-        width = peaks.half_width(asked.level) * (nodes > 0)
-        if asked.of == "sample":
-            width = width + BENDS * bends(peaks.raw, nodes)
-        held = self._in_nodes(self._positions(at))
-        slopes = self._slopes(at)
-        height, far = between(nodes, held) * slopes, between(np.asarray(width), held) * slopes
-        rest = self._without(peaks)._around(at, asked)
-        lower = np.maximum(kept * rest.lower + height - far, 0.0)
-        found = replace(rest, lower=lower, upper=kept * rest.upper + height + far)
-        return settled(found, np.asarray(self(rest.points)))
-
-    def _levelled(self, band: Band) -> tuple[Floats, Floats]:
-        """Bounds at the nodes for what `raw` without its noise is levelled to."""
-        assert isinstance(self.raw, ReleasedHistogram)  # noqa: S101
-        cell = self._volume / self.node_values.size
-        raw = _on_grid(self.raw, self._own, self.node_values.shape) * cell
-        lower, upper = levelled_band(self.raw, raw, band.level, band.simultaneous)
-        return lower / cell, upper / cell
+            assert isinstance(self.raw, ReleasedHistogram)  # noqa: S101 - others are not levelled
+            raw, cell = self._raw_on_nodes
+            ends = levelled_band(self.raw, raw * cell, asked.level, asked.simultaneous)
+            least, largest = (self._interpolated(own, end / cell) * slopes for end in ends)
+            lower, upper = np.minimum(lower, least), np.maximum(upper, largest)
+        return settled(replace(band, points=where, lower=lower, upper=upper), self(where))
 
     def smoothed(self, smoothing: object) -> ReleasedDensity:
         """The same noisy counts, smoothed otherwise: "adaptive" or a bandwidth. Costs no privacy.
@@ -428,7 +367,9 @@ class ReleasedDensity(LinearDensity):
             shares = f"the share of these {several(self.unit)} {place}"
             return Claim("sample", shares, units, shares.removesuffix(",")), noise
         own = f"the density of these {several(self.unit)}"
-        return Claim("sample", f"{own} without noise and in fine cells", units, own, "releases"), noise
+        apart = "" if self._peaks is None else ", averaged over each cell of a peak,"
+        hidden = f"{own} without noise and in fine cells{apart}"
+        return Claim("sample", hidden, units, own, "releases"), noise
 
     @property
     def _sharp(self) -> bool:
@@ -465,8 +406,7 @@ class ReleasedDensity(LinearDensity):
     def _peak_words(self) -> str:
         if self._peaks is None:
             return ""
-        own = self._peaks.raw.cells
-        return self._peaks.words(own.edges[0] if self.scale is None else self.scale.edges(own.size))
+        return self._peaks.words(self._edges(self._peaks.raw))
 
     def _numbers(self) -> dict[str, object]:
         domain = [list(ends) for ends in self.domain_range]
@@ -485,9 +425,8 @@ class ReleasedDensity(LinearDensity):
         return f"the values {first}, {second}, .., {last}"
 
     def _lines(self) -> dict[str, str]:
-        lines = self.raw._lines()
-        if self.step is not None:
-            lines["values"] = self._values_words.removeprefix("the values ")
+        lines, values = self.raw._lines(), "" if self.step is None else self._values_words
+        lines |= {"values": values.removeprefix("the values ")} if values else {}
         if self.scale is not None and isinstance(self.raw, ReleasedHistogram):
             lines["cells"] = self._cells_words(self.raw)
         return lines
@@ -509,13 +448,6 @@ class ReleasedDensity(LinearDensity):
 
 def _masses_of(line: Line, step: float) -> Line:
     """The line with probabilities of values in the place of a density."""
-    ends = (None if end is None else step * end for end in (line.lower, line.upper))
-    lower, upper = ends
+    lower, upper = (None if end is None else step * end for end in (line.lower, line.upper))
     label = "released probability of each value"
     return replace(line, values=step * line.values, label=label, lower=lower, upper=upper, marked=True)
-
-
-def _on_grid(raw: RawDensity, domain: Domain, shape: tuple[int, ...]) -> Floats:
-    if isinstance(raw, ReleasedFunction):
-        return np.asarray(raw(midpoints_of(domain, shape)[0]))
-    return raw.on_grid(shape)

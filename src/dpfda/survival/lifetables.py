@@ -15,6 +15,10 @@ from dpfda.survival.lifetimes import CellNoise, expected_shares
 NULL_DRAWS = 4999
 # Persons at risk below whom a hazard is not divided, and the share of an event that a draw adds.
 FEWEST, LITTLE = 1e-9, 1e-2
+# A cumulative hazard is drawn up to here.
+LEAST = 1e-6
+# What cells do not show of the sample's curve: by the order of events, and by the bend of its course.
+JUMPS, BENDS = 1.3, 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +133,26 @@ def first_below(hazard: scipy.interpolate.PchipInterpolator, fine: Floats, heigh
         fine = fine[start : end + 1]
     reached = np.exp(-hazard(fine)) <= height
     return np.where(reached.any(axis=0), fine[np.argmax(reached, axis=0)], np.inf)
+
+
+def hidden_within(tables: LifeTable, edges: Floats, at: Floats) -> Floats:
+    """How far (q,) the persons' curve may be from one that is smooth within each cell.
+
+    Events of a cell come in random order around a smooth course: the Kaplan-Meier curve leaves it by
+    about the root of its drop there over the numbers at risk. Where courses bend, by their bend.
+    """
+    line, at_risk = tables.survival.mean(axis=0), np.maximum(tables.at_risk.mean(axis=0)[:-1], 1.0)
+    drop, start = np.maximum(-np.diff(line), 0.0), np.maximum(line[:-1], LEAST)
+    slopes = np.diff(line) / np.diff(edges)
+    bends = np.abs(np.diff(slopes))
+    bend = np.maximum(np.append(bends, 0.0), np.append(0.0, bends)) * np.diff(edges)
+    where = np.clip(np.searchsorted(edges, at, "right") - 1, 0, drop.size - 1)
+    part = (at - edges[where]) / np.diff(edges)[where]
+    inside = np.sqrt(part * (1 - part))
+    far = JUMPS * start * np.sqrt((drop / start + 1 / at_risk) / at_risk)
+    hidden = 2 * inside * far[where] + 4 * inside**2 * bend[where] * BENDS
+    # A course may begin as steeply as it likes.
+    return np.where(where > 0, hidden, 1.0)
 
 
 def equality(

@@ -29,7 +29,7 @@ from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.findings import EqualityTest, Estimate
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import NoisyShares, domain_words, used_units
-from dpfda.survival.lifetables import LifeTable, equality, first_below, life_table
+from dpfda.survival.lifetables import LEAST, LifeTable, equality, first_below, hidden_within, life_table
 from dpfda.survival.lifetimes import CellNoise, drawn_tables
 from dpfda.views import Line, View
 
@@ -38,11 +38,8 @@ BAND_POINTS = 201
 RISK_TIMES = 6
 # Draws are spread by so much for bands and intervals: the law of the noise is exact, priors are not.
 GUARD = 1.4
-# A cumulative hazard is drawn up to here.
-LEAST = 1e-6
-# What cells do not show of the sample's curve: by the order of events, by the bend of its course, and of
-# what any order of censoring could do.
-JUMPS, BENDS, ORDERS = 1.3, 0.5, 0.3
+# Of what any order of censoring within cells could do to the sample's curve.
+ORDERS = 0.3
 STATED: tuple[Of, ...] = ("sample", "noise", "population")
 # What holds every unit in bounds.
 BOUND = "one follow-up a unit"
@@ -263,26 +260,6 @@ class ReleasedSurvival(Valued):
         value = float(scipy.integrate.trapezoid(self(fine), fine))
         return Estimate.around(value, areas, check_level(level))
 
-    def _hidden(self, at: Floats) -> Floats:
-        """How far the curve of these persons may be from one that is smooth within each cell.
-
-        Events of a cell come in random order around a smooth course: the Kaplan-Meier curve leaves it by
-        about the root of its drop there over the numbers at risk. Where courses bend, by their bend.
-        """
-        edges, cells = self.cells.edges, self._without_noise
-        line, at_risk = cells.survival.mean(axis=0), np.maximum(cells.at_risk.mean(axis=0)[:-1], 1.0)
-        drop, start = np.maximum(-np.diff(line), 0.0), np.maximum(line[:-1], LEAST)
-        slopes = np.diff(line) / np.diff(edges)
-        bends = np.abs(np.diff(slopes))
-        bend = np.maximum(np.append(bends, 0.0), np.append(0.0, bends)) * np.diff(edges)
-        where = np.clip(np.searchsorted(edges, at, "right") - 1, 0, drop.size - 1)
-        part = (at - edges[where]) / np.diff(edges)[where]
-        inside = np.sqrt(part * (1 - part))
-        far = JUMPS * start * np.sqrt((drop / start + 1 / at_risk) / at_risk)
-        hidden = 2 * inside * far[where] + 4 * inside**2 * bend[where] * BENDS
-        # A course may begin as steeply as it likes.
-        return np.where(where > 0, hidden, 1.0)
-
     def _around(self, at: Floats, asked: Asked) -> Band:
         """Band for the survival function, within [0, 1] and not increasing.
 
@@ -317,7 +294,7 @@ class ReleasedSurvival(Valued):
         else:
             lower, upper = np.interp(changed, edges, lower), np.interp(changed, edges, upper)
         if asked.of == "sample":
-            hidden = self._hidden(changed)
+            hidden = hidden_within(self._without_noise, edges, changed)
             lower, upper = np.maximum(lower - hidden, least), np.minimum(upper + hidden, most)
         return settled(replace(band, points=frozen(at), lower=lower, upper=upper), np.asarray(self(at)))
 
