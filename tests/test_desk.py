@@ -651,7 +651,7 @@ def test_the_ledger_as_a_page(visitor, folder):
     assert went(visitor.post("/ledger", raised | {"reason": "a second wave"})) == "/ledger"
     shown = said(visitor.get("/ledger"))
     assert "3-differential privacy (pure), replace-one neighbours, per patient" in shown
-    assert "raise epsilon 0 epsilon 3 Dr. Okafor: a second wave" in shown
+    assert "(UTC): raised to epsilon 3 by Dr. Okafor: a second wave" in shown
     lowered = visitor.post("/ledger", raised | {"epsilon": "1", "reason": "less"})
     assert lowered.status_code == 422
     assert "must" in said(lowered)

@@ -15,21 +15,13 @@ from typing import Any
 
 from dpfda.command.running import FAILED, REFUSED, WATCHER, typed
 from dpfda.front.desk.drafts import Draft, planned
-from dpfda.front.desk.fields import FLAG
+from dpfda.front.desk.fields import FLAG, WORDS
 from dpfda.numerics.errors import DpfdaError, ParameterError, StorageError
 
 # What a verb says goes to the process's own streams, and matplotlib draws one picture at a time.
 ONE = threading.Lock()
 # Seconds that a page waits for another one's run.
 PATIENCE = 30
-# What is said in the place of a reason that names columns which are not to be shown.
-UNTOLD = (
-    "does not fit the file. The reason is not shown: it names columns that you have not typed, whose "
-    "names were not said to be public or do not begin with a letter. Look into the file: type names as "
-    "they stand there, and say which columns hold the curve (--columns); if the header line is missing, "
-    "add it."
-)
-NOT_SHOWN = "their names are not shown: you have not typed them"
 # Offers that are kept; who has more pages open than this asks for a new one.
 MOST_OFFERS = 32
 
@@ -63,7 +55,7 @@ class Said:
         answer = dict(self.answer)
         if draft.tells(str(answer.get("columns", ""))):
             # Nor their ends, which the axis may have in other words.
-            answer |= {"columns": NOT_SHOWN, "axis": ""}
+            answer |= {"columns": WORDS["not_shown"], "axis": ""}
         for list_ in ("warnings", "notes"):
             answer[list_] = [text for text in answer.get(list_, ()) if not draft.tells(text)]
         return replace(self, answer=answer, notes=tuple(_screened(note, draft) for note in self.notes))
@@ -73,7 +65,7 @@ def _screened(note: str, draft: Draft) -> str:
     if not draft.tells(note):
         return note
     flag = FLAG.match(note.removeprefix("error: "))
-    return f"error: {flag[0] if flag else 'What is stated'} {UNTOLD}"
+    return f"error: {flag[0] if flag else 'What is stated'} {WORDS['untold']}"
 
 
 @contextmanager
