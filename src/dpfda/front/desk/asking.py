@@ -60,9 +60,10 @@ def opening() -> Answer:
     decimal = replace(_asked("decimal"), choices={".": "1.5", ",": "1,5"})
     fields = [own("path", choices=here), own("upload"), decimal, own("public")]
     asked = Form("/", "Open", {"": fields}, {"decimal": opened.decimal if opened else "."})
-    remarks = [f"Open: {opened.described()}"] if opened else []
-    links = {"Go on with it": "/protect"} if opened else {}
-    return page("opening", refused, remarks=remarks, links=links, forms=[asked])
+    told = "Go on with {}: {} columns named here, {} not"
+    named = opened and told.format(opened.called, len(opened.header), len(opened.withheld))
+    links = {named: "/protect"} if named else {}
+    return page("opening", refused, links=links, forms=[asked])
 
 
 def _chosen() -> Opened:

@@ -42,7 +42,7 @@ def trial() -> Answer:
         return go("/ask")
     tried = desk().tried(draft)
     if tried.status:
-        return page("trial", tried.refusal, links={"Back to the questions": f"/ask/{draft.verb}"})
+        return page("stopped", tried.refusal, links={"Back to the questions": f"/ask/{draft.verb}"})
     study, told = draft.study(), tried.answer
     number = desk().publications.offer(Publication(draft, desk().folder))
     facts = {name.capitalize(): fact for name, fact in told.items() if fact and isinstance(fact, str)}
@@ -106,7 +106,10 @@ def read(name: str) -> Answer:
     line = or_none(lambda: command_line(study.read_text(encoding="utf-8")))
     with alone():
         report = _report(name, release)
-        sections = [report.sections[0]]
+        whole = report.sections[0]
+        facts = {fact.capitalize(): words for fact, words in release.facts.lines().items()}
+        facts |= {"Ledger": whole.facts["Ledger"]} if "Ledger" in whole.facts else {}
+        sections = [replace(whole, facts=facts)]
         if other:
             drawn = {name: release, other: _loaded(other)}
             view = or_none(lambda: together(drawn))
@@ -123,8 +126,8 @@ def read(name: str) -> Answer:
         links |= {f"{name} beside {each}": f"/read/{name}?beside={each}" for each in others}
         sections += [report.appendix] if report.appendix else []
         codes = {"Command": ("The same as a command", line)} if line else {}
-        whole = [Section("Table", table=_cells(table))] if table else []
-        shown: dict[str, Any] = {"sections": sections, "folded": whole, "codes": codes, "links": links}
+        cells = [Section("Table", table=_cells(table))] if table else []
+        shown: dict[str, Any] = {"sections": sections, "folded": cells, "codes": codes, "links": links}
         return page("read", report=report, remarks=remarks, **shown)
 
 
