@@ -327,7 +327,20 @@ class Plan(ABC):
         }
 
     def prospects(self, level: float = LEVEL) -> dict[str, str]:
-        """As `facts`, with the error that is to be expected, and the band where there is one."""
+        """As `facts`, with the error that is to be expected, and the band where there is one.
+
+        Parameters
+        ----------
+        level : float
+            Probability of the band.
+
+        Examples
+        --------
+        >>> from dpfda import PrivateMean
+        >>> plan = PrivateMean(1.0, bounds=(0, 1)).plan(n=500, columns=48)
+        >>> print(plan.prospects()["protects"])
+        data sets that differ in one record (the number of records is public)
+        """
         band = self.outlook_width(probability(level, "level"))
         facts = self.facts() | {"error": self._told_error}
         if band is not None:

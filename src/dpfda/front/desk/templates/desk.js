@@ -1,9 +1,9 @@
 "use strict";
 // Without this script all pages work; with it they answer while one types.
 const form = document.querySelector("form[data-live]"), shown = document.getElementById("shown");
-const reads = form?.method === "get" || form?.querySelector("[formmethod]");
+// An option of a verb may be called as a property of a form is.
+const reads = form?.matches("[method=get], :has([formmethod])");
 let timer, busy = false, again = false;
-
 
 async function ask() {
   again = busy;
@@ -18,7 +18,7 @@ async function ask() {
     const answer = await (reads ? fetch(`${live}?${words}`) : fetch(live, {method: "POST", body: words}));
     shown.innerHTML = await answer.text();
   } catch { shown.innerHTML = '<p class="refused">The desk was stopped. Start it again with: dpfda desk</p>'; }
-  document.getElementById("state").textContent = shown.querySelector("p")?.textContent;
+  document.getElementById("heard").textContent = shown.querySelector("p")?.textContent;
   // A refusal names the field that it is about.
   const wrong = shown.querySelector("[data-wrong]")?.dataset.wrong;
   for (const each of form.querySelectorAll("[aria-describedby]:not(fieldset)")) {
