@@ -64,7 +64,7 @@ def walk(page: Page, link: str, out: Path) -> None:
     first, last = page.locator("[name=domain]").all()
     first.fill("0")
     last.fill("1o")
-    page.locator("#checked .refused").wait_for()
+    page.locator("#shown .refused").wait_for()
     keep("4_form", whole=True)
     last.fill("10")
     page.click("button.main")

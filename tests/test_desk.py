@@ -122,6 +122,7 @@ def test_a_form_needs_its_mark_and_an_origin(visitor, visit):
 
 def test_what_is_too_large_is_not_read(visitor, monkeypatch):
     place, origin = visitor.guard.place + "/", {"Origin": f"http://{HOST}"}
+    assert f"at most {guards.LARGEST_FILE >> 20} MiB" in said(visitor.get("/"))
     long = visitor.post("/publish", number="x" * guards.LARGEST_FORM)
     assert long.status_code == 413
     monkeypatch.setattr(guards, "LARGEST_FILE", 1000)
@@ -187,7 +188,7 @@ def test_pages_before_a_publication_do_not_depend_on_the_records(tmp_path, visit
 
 def test_names_of_columns_are_shown_where_they_are_said_to_be_public(visitor, folder):
     opened = visitor.get(went(visitor.post("/", path="people.csv")))
-    assert "arm" not in said(opened) + opened.text.partition('id="columns"')[2][:200]
+    assert "arm" not in said(opened) + opened.text.partition('id="header"')[2][:200]
     opened = visitor.get(went(visitor.post("/", path="people.csv", public="yes")))
     assert "<option>arm</option>" in opened.text
     # Where the header is missing, its numbers are somebody's values.
@@ -651,7 +652,7 @@ def test_the_ledger_as_a_page(visitor, folder):
     assert went(visitor.post("/ledger", raised | {"reason": "a second wave"})) == "/ledger"
     shown = said(visitor.get("/ledger"))
     assert "3-differential privacy (pure), replace-one neighbours, per patient" in shown
-    assert "raise epsilon 0 epsilon 3 Dr. Okafor: a second wave" in shown
+    assert "(UTC): raised to epsilon 3 by Dr. Okafor: a second wave" in shown
     lowered = visitor.post("/ledger", raised | {"epsilon": "1", "reason": "less"})
     assert lowered.status_code == 422
     assert "must" in said(lowered)

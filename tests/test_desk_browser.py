@@ -73,12 +73,12 @@ def test_by_the_keyboard_alone(folder, address):
             to(page, name)
             page.keyboard.insert_text(text)
         # What is wrong is said while one types, and at its field.
-        page.locator("#checked .refused", has_text="--domain must be two numbers").wait_for()
+        page.locator("#shown .refused", has_text="--domain must be two numbers").wait_for()
         assert page.locator("[name=domain]").last.get_attribute("aria-invalid") == "true"
         page.locator("[name=domain]").last.focus()
         page.keyboard.press("ControlOrMeta+a")
         page.keyboard.insert_text("10")
-        page.locator("#checked .fine").wait_for()
+        page.locator("#shown .fine").wait_for()
         page.keyboard.press("Enter")
         page.wait_for_url("**/plan")
         to(page, "Epsilon")
@@ -199,9 +199,9 @@ def test_the_whole_way_with_a_wrong_answer_at_each_step(folder, address, persona
                 field.fill(text)
         for field, text in zip(page.locator("[name=bounds]").all(), bounds, strict=True):
             field.fill(text)
-        page.locator("#checked .refused", has_text="--epsilon must be").wait_for()
+        page.locator("#shown .refused", has_text="--epsilon must be").wait_for()
         page.fill("#epsilon", "1")
-        page.locator("#checked .fine").wait_for()
+        page.locator("#shown .fine").wait_for()
         page.click("button.main")
         page.wait_for_url("**/plan")
         page.fill("#units", "x")

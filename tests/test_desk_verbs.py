@@ -59,6 +59,9 @@ def test_every_verb_is_served(visitor, folder, verb):
     assert page.status_code == 200
     for field in fields_of(publishing()[verb].told()):
         assert f'name="{field.name}' in page.text
+    # No label is of another field.
+    ids = re.findall(r' id="([\w-]+)"', page.text)
+    assert len(ids) == len({*ids})
     # What is suggested is where a field says it is.
     assert {*re.findall(r' list="([\w-]+)"', page.text)} <= {*re.findall(r' id="([\w-]+)"', page.text)}
     assert "&#34;" not in re.sub(r"<small.*?</small>", "", page.text, flags=re.S)

@@ -53,12 +53,17 @@ def words(ledger: AnyLedger, dataset: str, listed: bool = False) -> str:
     from dpfda.privacy.ledger.history import table
 
     charged = ledger.releases(dataset) if listed else []
-    raised = [
-        f"  row {row['number']}, {str(row['time'])[:19].replace('T', ' ')} (UTC): raised to "
-        f"{row['budget']} by {row['who'] or 'nobody named'}: {row['reason']}"
-        for row in (_raises(ledger, dataset) if listed else [])
-    ]
+    raised = [f"  {line}" for line in raises(ledger, dataset)] if listed else []
     return "\n".join([ledger.show(dataset), *([table(charged)] if charged else []), *raised])
+
+
+def raises(ledger: AnyLedger, dataset: str) -> list[str]:
+    """Who enlarged the budget, to what and why, in words."""
+    return [
+        f"row {row['number']}, {str(row['time'])[:19].replace('T', ' ')} (UTC): raised to "
+        f"{row['budget']} by {row['who'] or 'nobody named'}: {row['reason']}"
+        for row in _raises(ledger, dataset)
+    ]
 
 
 def state(ledger: AnyLedger, dataset: str, listed: bool = False) -> dict[str, object]:

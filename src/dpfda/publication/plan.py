@@ -322,13 +322,31 @@ class Plan(ABC):
             "mechanism": self.noise_words,
         }
 
-    def describe(self, level: float = LEVEL) -> str:
-        """The plan in words."""
-        lines = [f"Plan: {self.summary}, {self._units}; no data were read."]
+    def prospects(self, level: float = LEVEL) -> dict[str, str]:
+        """As `facts`, with the error that is to be expected, and the band where there is one.
+
+        Parameters
+        ----------
+        level : float
+            Probability of the band.
+
+        Examples
+        --------
+        >>> from dpfda import PrivateMean
+        >>> plan = PrivateMean(1.0, bounds=(0, 1)).plan(n=500, columns=48)
+        >>> print(plan.prospects()["protects"])
+        data sets that differ in one record (the number of records is public)
+        """
         band = self.outlook_width(probability(level, "level"))
         facts = self.facts() | {"error": self._told_error}
         if band is not None:
             facts["band"] = f"half-width {_told(band)} to be expected of the {self._band_said(level)}"
+        return facts
+
+    def describe(self, level: float = LEVEL) -> str:
+        """The plan in words."""
+        lines = [f"Plan: {self.summary}, {self._units}; no data were read."]
+        facts = self.prospects(level)
         return "\n".join(lines + [f"  {name + ':':<11} {fact}" for name, fact in facts.items()])
 
     __str__ = describe

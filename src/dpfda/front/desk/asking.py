@@ -2,58 +2,52 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from http import HTTPStatus
-from importlib.resources import files
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
-from flask import Blueprint, request
+from flask import Blueprint, abort, request
 
+from dpfda.command.declared import REQUIRED
 from dpfda.command.publishing import Publication
 from dpfda.command.running import REFUSED, typed
+from dpfda.front.desk import fields as f
 from dpfda.front.desk.drafts import Draft
 from dpfda.front.desk.examples import example
-from dpfda.front.desk.fields import (
-    Field,
-    Stated,
-    Value,
-    field_of,
-    fields_of,
-    named_in,
-    panels,
-    read_fields,
-)
-from dpfda.front.desk.guard import LARGEST_FILE
+from dpfda.front.desk.fields import KNOWN, WORDS, Field, Form, Stated, Value, field_of, named_in, own
 from dpfda.front.desk.opening import Opened, open_file
-from dpfda.front.desk.planning import ASKED, UNITS, asked_first, outlook
+from dpfda.front.desk.planning import ASKED, UNITS, WANTED, asked_first, calendar, outlook
 from dpfda.front.desk.runs import BusyError, Said, alone
-from dpfda.front.desk.session import LEDGER, Answer, desk, go, or_none, page, plain, run
+from dpfda.front.desk.session import LEDGER, Answer, desk, go, or_none, page, part, run
 from dpfda.front.verbs import declared_verbs
+from dpfda.front.verbs.run import options_of
 from dpfda.numerics.errors import DpfdaError, LedgerError, ParameterError
 from dpfda.records.files import EVERY
 from dpfda.records.headers import find_column
 
 ASKING = Blueprint("asking", __name__)
-# Usual bounds with their sources; and of each verb, by its name, lines on a field of 100 by 60.
-KNOWN = json.loads(files("dpfda.front.desk").joinpath("known.json").read_text(encoding="utf-8"))
 # What is asked once for all verbs, in this order.
 SHARED = ("groups", "unit", "neighbours", "ledger", "dataset")
+SLIDERS = {"epsilon": (0.01, 20, "log"), UNITS: (20, 100_000, "log whole")}
 
 
 def publishing() -> dict[str, Publication]:
     """All verbs that publish."""
-    return {name: x for name, x in declared_verbs().items() if isinstance(x, Publication)}
+    return {name: verb for name, verb in declared_verbs().items() if isinstance(verb, Publication)}
+
+
+def _asked(name: str) -> Field:
+    """What every verb asks, as a field."""
+    return field_of(options_of(declared_verbs()["mean"])[name])
 
 
 @ASKING.route("/", methods=["GET", "POST"])
 def opening() -> Answer:
     """Open a file."""
-    refused = ""
+    refused, opened = "", desk().draft.opened
     if request.method == "POST":
         if desk().publications.running():
             raise BusyError
@@ -62,9 +56,14 @@ def opening() -> Answer:
             return go("/protect")
         except DpfdaError as error:
             refused = typed(error)
-    here = [each.name for each in sorted(desk().folder.iterdir()) if each.suffix in EVERY]
-    kinds = ",".join((*EVERY, ".gz"))
-    return page("open.html", refused, here=here, kinds=kinds, most=LARGEST_FILE >> 20)
+    here = {each.name: "" for each in sorted(desk().folder.iterdir()) if each.suffix in EVERY}
+    decimal = replace(_asked("decimal"), choices={".": "1.5", ",": "1,5"})
+    fields = [own("path", choices=here), own("upload"), decimal, own("public")]
+    asked = Form("/", "Open", {"": fields}, {"decimal": opened.decimal if opened else "."})
+    told = "Go on with {}: {} columns named here, {} not"
+    named = opened and told.format(opened.called, len(opened.header), len(opened.withheld))
+    links = {named: "/protect"} if named else {}
+    return page("opening", refused, links=links, forms=[asked])
 
 
 def _chosen() -> Opened:
@@ -92,18 +91,18 @@ def _chosen() -> Opened:
 @ASKING.route("/protect", methods=["GET", "POST"])
 def protect() -> Answer:
     """Say what is protected, and where it is charged."""
-    known = {option.name: option for option in declared_verbs()["mean"].told()}
-    fields, refused = [field_of(known[name]) for name in SHARED], ""
+    fields, refused = [_asked(name) for name in SHARED], ""
     values: Stated = {"ledger": LEDGER, **desk().draft.data}
     if request.method == "POST":
-        values = read_fields(fields, request.form)
+        values = f.read_fields(fields, request.form)
         # Before there is an account, whose unit it names for good.
         refused = _unknown_column(values)
         refused = refused or _opened_account(values, request.form.get("budget", "").strip())
         if not refused:
             desk().draft = replace(desk().draft, data=values)
             return go("/ask")
-    return page("protect.html", refused, fields=fields, values=values, wrong=named_in(refused, fields))
+    asked = Form("/protect", "Go on", {"": [*fields, own("budget")]}, values, named_in(refused, fields))
+    return page("protect", refused, forms=[asked])
 
 
 def _unknown_column(values: Stated) -> str:
@@ -130,11 +129,10 @@ def _opened_account(values: Stated, budget: str) -> str:
     except LedgerError as error:
         if not budget:
             return f"{typed(error)} State the budget of a new data set below."
-        unit = values.get("unit") or values.get("groups")
-        asked = [file, "--dataset", dataset, "--epsilon", budget, "--json"]
-        asked += ["--unit", unit] if unit else []
-        asked += ["--neighbours", values["neighbours"]] if "neighbours" in values else []
-        made = run("ledger create", *asked)
+        known = {"unit": values.get("groups"), **values, "dataset": dataset, "epsilon": budget}
+        names = ("dataset", "epsilon", "unit", "neighbours")
+        options = [(f"--{name}", known[name]) for name in names if known.get(name)]
+        made = run("ledger create", file, "--json", *chain.from_iterable(options))
         return made.refusal if made.status else ""
     return ""
 
@@ -149,7 +147,15 @@ def _missing() -> str:
 @ASKING.get("/ask")
 def ask() -> Answer:
     """Choose a verb."""
-    return go(_missing()) if _missing() else page("ask.html", verbs=publishing(), **KNOWN)
+    if _missing():
+        return go(_missing())
+    sketches = KNOWN["sketches"]
+    cards = {name: (sketches.get(name, ""), _words(verb)) for name, verb in publishing().items()}
+    return page("ask", cards=cards)
+
+
+def _words(verb: Publication) -> str:
+    return verb.words.split("\n\n")[0]
 
 
 @ASKING.route("/ask/<verb>", methods=["GET", "POST"])
@@ -157,7 +163,8 @@ def form(verb: str) -> Answer:
     """What a verb asks."""
     if _missing() or verb not in publishing():
         return go("/ask")
-    draft, fields, refused = desk().draft, fields_of(publishing()[verb].told()), ""
+    publication, draft, refused = publishing()[verb], desk().draft, ""
+    fields = f.fields_of(publication.told())
     if request.method == "POST":
         draft = _stated(verb, fields)
         tried = desk().tried(draft)
@@ -167,20 +174,30 @@ def form(verb: str) -> Answer:
         refused = tried.refusal
     elif draft.verb != verb:
         draft = replace(draft, verb=verb, chosen={}, name=_free(verb))
-    return page(
-        "form.html", refused, draft=draft, verb=publishing()[verb], panels=panels(fields),
-        wrong=named_in(refused, fields), **KNOWN,
-    )  # fmt: skip
+    asked = Form(
+        f"/ask/{verb}",
+        "Check, and plan",
+        {**f.panels(each for each in fields if each.first), "": [own("name", REQUIRED)]},
+        {**draft.chosen, "name": draft.name},
+        named_in(refused, fields),
+        further=[each for each in fields if not each.first],
+        presets=KNOWN["presets"] if publication.bounded else (),
+        live=f"/check/{verb}",
+    )
+    return page("form", refused, verb=verb, words=_words(publication), forms=[asked], live="check")
 
 
 @ASKING.post("/check/<verb>")
 def check(verb: str) -> Answer:
     """What is wrong with a form that is being filled in."""
     if _missing() or verb not in publishing():
-        return plain(HTTPStatus.NOT_FOUND)
-    fields = fields_of(publishing()[verb].told())
+        abort(HTTPStatus.NOT_FOUND)
+    fields = f.fields_of(publishing()[verb].told())
     tried: Said = desk().tried(_stated(verb, fields))
-    return page("checked.html", tried=tried, wrong=named_in(tried.refusal, fields))
+    if tried.status:
+        return part(unusable=tried.refusal, wrong=named_in(tried.refusal, fields)), 200
+    told = tried.answer
+    return part(answer=f"Nothing is wrong. {told['guarantee']}, {told['protects']}."), 200
 
 
 def _stated(verb: str, fields: list[Field]) -> Draft:
@@ -188,7 +205,7 @@ def _stated(verb: str, fields: list[Field]) -> Draft:
     if len(request.form.getlist("name")) > 1:
         raise ParameterError("Name", "be sent once", len(request.form.getlist("name")))
     name = request.form.get("name", "").strip()
-    return replace(desk().draft, verb=verb, chosen=read_fields(fields, request.form, name), name=name)
+    return replace(desk().draft, verb=verb, chosen=f.read_fields(fields, request.form, name), name=name)
 
 
 def _free(verb: str) -> str:
@@ -199,10 +216,11 @@ def _free(verb: str) -> str:
 
 
 @ASKING.route("/plan", methods=["GET", "POST"])
+@ASKING.get("/plan/shown")
 def plan() -> Answer:
-    """What to expect; epsilon may be changed."""
-    chosen = desk().draft.chosen
-    if not desk().draft.verb:
+    """What to expect, or the part of it that changes; epsilon may be changed."""
+    verb, chosen = desk().draft.verb, desk().draft.chosen
+    if not verb:
         return go("/ask")
     # Where a rho is stated there is no epsilon.
     budget: Stated = {} if "rho" in chosen else {"epsilon": chosen.get("epsilon", "1")}
@@ -210,18 +228,19 @@ def plan() -> Answer:
         changed = {name: text for name, text in _numbers(request.form).items() if name in budget}
         desk().draft = replace(desk().draft, chosen={**chosen, **changed})
         return go("/try")
-    asked = {**asked_first(desk().draft.verb, chosen), **budget, **_numbers(request.args)}
     with alone():
-        return page("plan.html", asked=asked, units=UNITS, **_expected(asked))
-
-
-@ASKING.get("/plan/shown")
-def shown() -> Answer:
-    """The part of it that changes."""
-    if not desk().draft.verb:
-        return go("/ask")
-    with alone():
-        return page("planned.html", **_expected(_numbers(request.args)))
+        if request.path.endswith("/shown"):
+            return part(**_expected(_numbers(request.args))), 200
+        first = {**budget, **asked_first(verb, chosen)}
+        asked, known = {**first, **_numbers(request.args)}, options_of(declared_verbs()[f"plan {verb}"])
+        fields = [
+            replace(field_of(known[name.replace("-", "_")]), slider=SLIDERS.get(name))
+            for name in (*first, *WANTED)
+        ]
+        numbers = Form(
+            "/plan", "Take this epsilon, and try", {"": fields}, asked, live="/plan/shown", shows=True
+        )
+        return page("plan", forms=[numbers], live="plan", **_expected(asked))
 
 
 def _numbers(sent: Mapping[str, str]) -> dict[str, Value]:
@@ -232,19 +251,30 @@ def _expected(asked: Stated) -> dict[str, Any]:
     """What a plan's page shows."""
     from dpfda.privacy.ledger import Ledger
     from dpfda.privacy.ledger.rows import now
+    from dpfda.views.page import Picture, Section
 
     draft, ledger = desk().draft, Ledger(desk().ledger)
     dataset = str(draft.data["dataset"])
-    months = Counter(row["time"][:7] for row in ledger.releases(dataset) if row["time"][:4] == now()[:4])
-    account = {"left": ledger.remaining(dataset), "months": months}
-    asks = declared_verbs()[f"plan {draft.verb}"].told()
+    who = {"unit": draft.data["groups"]} if "groups" in draft.data else {}
     try:
-        who = {"unit": draft.data["groups"]} if "groups" in draft.data else {}
         found = outlook(draft.verb, {**who, **draft.data, **draft.chosen, **asked}, desk().folder)
-        numbers = {UNITS: str(found.plan.n), **asked}
-        shown = or_none(lambda: example(draft, desk().folder, numbers))
-        # Pictures of many plans are drawn when they are opened.
-        words = "words" in request.args
-        return {**account, "outlook": found, "example": shown, "unusable": "", "words": words}
+        facts = found.facts()
     except DpfdaError as error:
-        return {**account, "outlook": None, "unusable": typed(error, asks)}
+        return {"unusable": typed(error, declared_verbs()[f"plan {draft.verb}"].told())}
+    made = or_none(lambda: example(draft, desk().folder, {UNITS: str(found.plan.n), **asked}))
+    expected = facts.pop("Error")
+    answer = expected if expected == found.plan.error_words else f"Expected error: about {expected}"
+    facts["Left of the budget"] = str(ledger.remaining(dataset))
+    this_year = [row for row in ledger.releases(dataset) if row["time"][:4] == now()[:4]]
+    facts["Releases this year"] = calendar(this_year)
+    words = WORDS["no_example" if made is None else "example"]
+    # Pictures of many plans are drawn when they are opened.
+    views = [or_none(found.plan.view), found.trade_off()] if "words" in request.args else []
+    drawn = [Picture([each], f"{each.title}. {each.subtitle}.") for each in views if each]
+    return {
+        "answer": f"{answer[:1].upper()}{answer[1:]}.",
+        "view": made,
+        "told": [Section("", [words], facts)],
+        "further": "The error against epsilon, and the risk as a trade-off",
+        "parts": [Section("", picture=picture) for picture in drawn],
+    }

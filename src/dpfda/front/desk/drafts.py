@@ -15,8 +15,6 @@ from dpfda.front.desk.opening import Opened
 from dpfda.front.verbs.run import Planned, options_of, releases_of
 from dpfda.numerics.errors import ParameterError
 
-# Numbers of which TOML and Python know all digits.
-NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?")
 # What a release may be called: the name of a file, and a part of an address.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
@@ -53,9 +51,7 @@ class Draft:
         decimal = {} if opened.decimal == "." else {"decimal": opened.decimal}
         data = {"file": opened.called, **self.data, **decimal}
         own = {"verb": self.verb, **self.chosen, "out": f"{check_name(self.name)}.json"}
-        # What all verbs are given is text, also where it looks like a number: a data set called 2024.
-        shared = "".join(f"{name} = {_text(str(value))}\n" for name, value in data.items())
-        return f"[data]\n{shared}\n[[release]]\n{_table(own)}"
+        return f"[data]\n{_table(data)}\n[[release]]\n{_table(own)}"
 
     def _open(self) -> Opened:
         if self.opened is None:
@@ -101,19 +97,6 @@ def command_line(study: str) -> str:
 
 
 def _table(stated: Mapping[str, Value]) -> str:
-    return "".join(f"{name} = {_toml(value)}\n" for name, value in stated.items())
-
-
-def _toml(value: Value) -> str:
-    """A value as TOML; numbers that are read back as they were written stand without quotes."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list):
-        return f"[{', '.join(map(_toml, value))}]"
-    if NUMBER.fullmatch(value) and str(tomllib.loads(f"x = {value}")["x"]) == value:
-        return value
-    return _text(value)
-
-
-def _text(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    """As TOML, in which all values stand as they were typed: quoted, so that none becomes another."""
+    written = {name: json.dumps(value, ensure_ascii=False) for name, value in stated.items()}
+    return "".join(f"{name} = {value}\n" for name, value in written.items()).replace("\x7f", "\\u007f")

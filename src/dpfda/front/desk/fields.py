@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from itertools import zip_longest
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from itertools import groupby, zip_longest
 from pathlib import Path
-from typing import Protocol, get_origin
+from typing import TYPE_CHECKING, Any, get_origin
 
 from dpfda.command import options as o
 from dpfda.command.declared import REQUIRED, Option
 from dpfda.numerics.errors import ParameterError
 
+# Words of pages and of their own fields, usual bounds with their sources, and a sketch for each verb.
+KNOWN = tomllib.loads(files("dpfda.front.desk").joinpath("known.toml").read_text(encoding="utf-8"))
+if TYPE_CHECKING:
+    from werkzeug.datastructures import MultiDict
+
+    Sent = MultiDict[str, str]
+
+WORDS = KNOWN["words"]
 Value = str | bool | list[str]
 Stated = Mapping[str, Value]
 FLAG = re.compile(r"--[a-z][a-z0-9-]*")
@@ -23,6 +33,8 @@ BESIDE = {
     "NAME|NAME:A,B,..": ("labels, with commas between",),
     "NAME:LO:HI|NAME:A,B,..": ("lowest:highest, or labels with commas between",),
 }
+# What an end of an interval is called.
+ENDS = {"LO": "lowest", "HI": "highest", "A": "first", "B": "last"}
 # Rows that are offered where an option may be repeated; those that were filled and one more, if more.
 ROWS = 3
 # What the desk says itself: the file, what all verbs are given, and what is written.
@@ -32,25 +44,23 @@ OWN = ("file", "out", "overwrite", "dry_run", "as_json", "ledger", "dataset", "g
 FIRST = (o.COUNTED, o.BOUND, o.MODEL)
 
 
-class Sent(Protocol):
-    """A form that was sent."""
-
-    def getlist(self, key: str, /) -> list[str]: ...
-
-
 @dataclass(frozen=True)
 class Field:
     """An option as a field.
 
-    kind: check, file, pair, rows, lines, choice, column or text.
+    kind: check, file, pair, rows, lines, choice, column, text, or an upload.
     parts: What is filled in, of a pair or a row.
-    choices: Words that it may be, or that are suggested.
+    choices: Words that it may be, or that are suggested, and how they are shown.
+    called: What it is called, if not as the option is.
+    slider: Least and greatest number of a slider beside it, and its scale: log, whole, or both.
     """
 
     option: Option
-    kind: str
+    kind: str = "text"
     parts: tuple[str, ...] = ()
-    choices: tuple[str, ...] = ()
+    choices: Mapping[str, str] = field(default_factory=dict)
+    called: str = ""
+    slider: tuple[float, float, str] | None = None
 
     @property
     def name(self) -> str:
@@ -61,7 +71,7 @@ class Field:
     def title(self) -> str:
         """What the field is called."""
         words = self.name.replace("-", " ")
-        return words[:1].upper() + words[1:]
+        return self.called or words[:1].upper() + words[1:]
 
     @property
     def default(self) -> str:
@@ -121,9 +131,40 @@ class Field:
         return None if text in ("", self.default) else text
 
 
+@dataclass(frozen=True)
+class Form:
+    """A form of a page.
+
+    step: Where it is sent.
+    button, kind: What it does, and of which kind that is.
+    fields: By the panel that has them; without a name, by themselves.
+    values, wrong: What they show, and the one that a refusal is about.
+    further: Fields that are folded.
+    presets: Bounds that are known of some quantities.
+    hidden: What is sent with it.
+    live: What answers while one types.
+    shows: Whether it has a button that shows what follows, and does nothing else.
+    folded: What it is called where it is folded.
+    """
+
+    step: str
+    button: str
+    fields: Mapping[str, Sequence[Field]] = field(default_factory=dict)
+    values: Stated = field(default_factory=dict)
+    wrong: str | None = None
+    further: Sequence[Field] = ()
+    presets: Sequence[Mapping[str, Any]] = ()
+    hidden: Mapping[str, str] = field(default_factory=dict)
+    live: str = ""
+    shows: bool = False
+    method: str = "post"
+    kind: str = "main"
+    folded: str = ""
+
+
 def field_of(option: Option) -> Field:
     """How an option is asked for, by its type and what stands for its value."""
-    choices = tuple(option.choices)
+    choices = {word: word for word in option.choices}
     kinds = {
         "check": option.type is bool,
         "file": option.type is Path and option.panel == o.OUTPUT,
@@ -136,8 +177,15 @@ def field_of(option: Option) -> Field:
     }
     kind = next(name for name, fits in kinds.items() if fits)
     beside = BESIDE.get(option.metavar, ())
-    parts = {"pair": tuple(option.metavar.split()), "rows": ("column", *beside)}.get(kind, ())
+    ends = tuple(ENDS.get(end, end) for end in option.metavar.split())
+    parts = {"pair": ends, "rows": ("column", *beside)}.get(kind, ())
     return Field(option, kind, parts, choices)
+
+
+def own(name: str, default: object = None, **more: Any) -> Field:
+    """What is asked here and by no option of the command; further as of a `Field`."""
+    told = {**KNOWN["fields"][name], **more}
+    return Field(Option(name, name, help=told.pop("help"), default=default), **told)
 
 
 def fields_of(options: Iterable[Option]) -> list[Field]:
@@ -146,11 +194,8 @@ def fields_of(options: Iterable[Option]) -> list[Field]:
 
 
 def panels(fields: Iterable[Field]) -> dict[str, list[Field]]:
-    """Fields by the panel of the help page that has them."""
-    found: dict[str, list[Field]] = {}
-    for field in fields:
-        found.setdefault(field.option.panel or "", []).append(field)
-    return found
+    """Fields by the panel of the help page that has them, which they are ordered by."""
+    return {name: [*each] for name, each in groupby(fields, lambda field: field.option.panel or "")}
 
 
 def read_fields(fields: Iterable[Field], sent: Sent, name: str = "") -> dict[str, Value]:

@@ -50,11 +50,6 @@ class Opened:
     withheld: tuple[str, ...] = field(default=(), repr=False)
     copied: bool = False
 
-    @property
-    def kind(self) -> str:
-        """Type of the file, as its name says."""
-        return "".join(self.path.suffixes[-2:] if self.path.suffix == ".gz" else self.path.suffixes[-1:])
-
     def tells(self, words: str, typed: str) -> bool:
         """Whether words hold a name of a column that is withheld, and that nobody typed."""
         return any(_holds(words, name) and not _holds(typed, name) for name in self.withheld)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +19,6 @@ from dpfda.front.verbs import declared_verbs
 from dpfda.front.verbs.plan import OWN
 from dpfda.front.verbs.run import options_of, typed_as
 from dpfda.numerics.words import several
-from dpfda.privacy.words import number
 
 if TYPE_CHECKING:
     from dpfda.privacy.composition.risk import AttackRisk
@@ -29,8 +29,8 @@ LEVEL = 0.95
 # False alarms at which the trade-off is drawn.
 DRAWN = 61
 # What a plan asks beside the options of the verb, and epsilon again; first of it, the number of units.
-ASKED = ("epsilon", "points", *(option.flag.removeprefix("--") for option in OWN))
-UNITS = ASKED[2]
+UNITS, *WANTED = (option.flag.removeprefix("--") for option in OWN)
+ASKED = ("epsilon", UNITS, "points", *WANTED)
 
 
 @dataclass(frozen=True)
@@ -47,29 +47,17 @@ class Outlook:
 
         return attack_risk(self.plan.costs().values())
 
-    @cached_property
-    def error(self) -> tuple[float, float] | None:
-        """The expected error, typically and for most; it may take long."""
-        return self.plan.outlook()
-
-    @cached_property
     def facts(self) -> dict[str, str]:
-        """What is to be expected, in words."""
-        plan, error, width = self.plan, self.error, self.plan.outlook_width(LEVEL)
-        facts = {"Expected error": plan.error_words if error is None else _told(error)}
-        if width is not None:
-            facts["Band"] = f"half-width {_told(width)}, of the {LEVEL:.0%} {plan.band_called}"
+        """What is to be expected, in words; it may take long."""
+        facts = self.plan.prospects(LEVEL)
         if "least_epsilon" in self.least:
-            facts["Least epsilon for it"] = f"{self.least['least_epsilon']:g}"
+            facts["least epsilon for it"] = f"{self.least['least_epsilon']:g}"
         if "least_n" in self.least:
-            facts["Least number for it"] = f"{self.least['least_n']} {several(plan.unit)}"
-        if error is not None:
-            facts["This error is"] = plan.error_words
-        told = {name.capitalize(): fact for name, fact in plan.facts().items()}
-        return {**facts, "Risk": str(self.risk), **told}
+            facts["least number for it"] = f"{self.least['least_n']} {several(self.plan.unit)}"
+        return {name.capitalize(): fact for name, fact in {**facts, "risk": str(self.risk)}.items()}
 
-    def views(self) -> list[Curve]:
-        """The expected error against epsilon, where there is one; misses of the best attacker."""
+    def trade_off(self) -> Curve:
+        """Misses of the best attacker against false alarms."""
         from dpfda.views import Curve, Line
 
         alarms = np.linspace(0.0, 1.0, DRAWN)
@@ -77,8 +65,7 @@ class Outlook:
         chance = Line(alarms, 1.0 - alarms, "who knows nothing", stroke="dashed")
         title = "Telling two neighbouring data sets apart"
         words = "Nobody comes below the first line, whatever else they know"
-        risk = Curve((best, chance), "false alarms", "misses", title, words)
-        return [risk] if self.error is None else [self.plan.view(), risk]
+        return Curve((best, chance), "false alarms", "misses", title, words)
 
 
 def outlook(verb: str, stated: Stated, folder: Path) -> Outlook:
@@ -107,6 +94,7 @@ def asked_first(verb: str, chosen: Stated) -> dict[str, Value]:
     return {UNITS: "500", **({"points": "48"} if points else {})}
 
 
-def _told(outlook: tuple[float, float]) -> str:
-    typical, most = map(number, outlook)
-    return f"about {typical}" + ("" if typical == most else f", for nine of ten releases up to {most}")
+def calendar(charged: Iterable[Mapping[str, Any]]) -> str:
+    """How many releases each month has, of rows of a ledger."""
+    months = Counter(row["time"][:7] for row in charged)
+    return ", ".join(f"{month}: {count}" for month, count in months.items()) or "none yet"

@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections import Counter
 from dataclasses import replace
-from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response, abort, request
 
+from dpfda.command.accounts import raises
 from dpfda.command.declared import REQUIRED
 from dpfda.command.publishing import Writer, save_plot, save_table
 from dpfda.front.desk.drafts import command_line
-from dpfda.front.desk.fields import Field, field_of, read_fields
+from dpfda.front.desk.fields import WORDS, Field, Form, field_of, read_fields
+from dpfda.front.desk.planning import calendar
 from dpfda.front.desk.runs import Publication, alone
-from dpfda.front.desk.session import Answer, desk, go, or_none, page, plain, run
+from dpfda.front.desk.session import Answer, desk, go, or_none, page, part, run
 from dpfda.front.explorer.pages import explored
 from dpfda.front.verbs import declared_verbs
+from dpfda.privacy.ledger.history import rows
+from dpfda.releases.files import write_text
+from dpfda.views.page import Page, Picture, Section, to_html
+
+if TYPE_CHECKING:
+    from dpfda.privacy.ledger import Ledger
 
 PUBLISHING = Blueprint("publishing", __name__)
+# What is known of the ledger where a release was not made.
+CHARGED = {True: "charged", False: "free", None: "unknown"}
+ACTIONS = {"create": "Give another data set a budget", "raise": "Raise a budget, and say why"}
 
 
 @PUBLISHING.get("/try")
@@ -33,13 +42,24 @@ def trial() -> Answer:
         return go("/ask")
     tried = desk().tried(draft)
     if tried.status:
-        return page("try.html", tried.refusal, tried=tried)
-    study = draft.study()
+        return page("stopped", tried.refusal, links={"Back to the questions": f"/ask/{draft.verb}"})
+    study, told = draft.study(), tried.answer
     number = desk().publications.offer(Publication(draft, desk().folder))
-    return page(
-        "try.html", tried=tried, remarks=tried.remarks, number=number, study=study,
-        line=command_line(study), digest=hashlib.sha256(study.encode()).hexdigest(),
-    )  # fmt: skip
+    facts = {name.capitalize(): fact for name, fact in told.items() if fact and isinstance(fact, str)}
+    price, button = f"The button charges {told['charge']}.", "Publish"
+    if "left" in told:
+        price, button = WORDS["cost"].format(**told), f"Publish, and charge {told['guarantee']}"
+    opened, typed = draft.opened, "The same as a command"
+    if opened is not None and opened.copied:
+        typed = WORDS["own_path"].format(opened.called)
+    digest = hashlib.sha256(study.encode()).hexdigest()
+    codes = {
+        "Study": (f"The same as a study, for dpfda run; its SHA-256 is {digest}", study),
+        "Command": (typed, command_line(study)),
+    }
+    asked = Form("/publish", button, hidden={"number": number}, kind="cost")
+    shown = [Section("", facts=facts), Section("", [price])]
+    return page("trial", remarks=tried.remarks, sections=shown, forms=[asked], codes=codes)
 
 
 @PUBLISHING.post("/publish")
@@ -49,7 +69,7 @@ def publish() -> Answer:
     if desk().publications.begin(number):
         return go(f"/published/{number}")
     words = "This button's number is used up or unknown. Nothing was charged by it."
-    return page("refused.html", words, HTTPStatus.GONE)
+    return page("refused", words, HTTPStatus.GONE)
 
 
 @PUBLISHING.get("/published/<number>")
@@ -57,42 +77,65 @@ def published(number: str) -> Answer:
     """How far it is, or why it was not done."""
     begun = desk().publications.begun(number)
     if begun is None:
-        return plain(HTTPStatus.NOT_FOUND)
+        abort(HTTPStatus.NOT_FOUND)
     # Once: it may be over at any moment.
     said = begun.said
-    if said is not None and said.status == 0:
+    if said is None:
+        return page("publishing", name=begun.name, progress=begun.progress)
+    if said.status == 0:
         return go(f"/read/{begun.name}?number={number}")
-    return page("published.html", begun=begun, said=said)
+    links = {"Back to the questions": f"/ask/{desk().draft.verb}", "To the ledger": "/ledger"}
+    return page("stopped", said.refusal, 200, remarks=[WORDS[CHARGED[begun.charged]]], links=links)
 
 
 @PUBLISHING.get("/read")
 def shelf() -> Answer:
     """All releases."""
-    return page("shelf.html", names=desk().releases())
+    return page("shelf", links={name: f"/read/{name}" for name in desk().releases()})
 
 
 @PUBLISHING.get("/read/<name>")
 def read(name: str) -> Answer:
-    """A release: picture, alone or with another one's, words, table."""
+    """A release: picture, words, table; beside another one."""
     from dpfda.front.verbs.plot import together
-    from dpfda.front.verbs.report import where_charged
-    from dpfda.releases.report import sections
 
-    release, other = _loaded(name), request.args.get("beside", name)
-    drawn = {name: release, other: _loaded(other)}
+    release, other = _loaded(name), request.args.get("beside", "")
     begun = desk().publications.begun(request.args.get("number", ""))
-    study = desk().folder / f"{name}.toml"
-    table = or_none(release.table)
-    columns = [] if table is None else [column.tolist() for column in table.columns.values()]
+    remarks = [] if begun is None or begun.said is None else begun.said.remarks
+    study, table = desk().folder / f"{name}.toml", or_none(release.table)
+    line = or_none(lambda: command_line(study.read_text(encoding="utf-8")))
     with alone():
-        return page(
-            "read.html", name=name, release=release, told=sections(release.facts), table=table,
-            rows=[*zip(*columns, strict=True)], view=or_none(lambda: together(drawn)), other=other,
-            others=[each for each in desk().releases() if each != name],
-            remarks=[] if begun is None or begun.said is None else begun.said.remarks,
-            line=or_none(lambda: command_line(study.read_text(encoding="utf-8"))),
-            account=where_charged(desk().ledger, {"": release})[""] if desk().ledger.is_file() else "",
-        )  # fmt: skip
+        report = _report(name, release)
+        whole = report.sections[0]
+        facts = {fact.capitalize(): words for fact, words in release.facts.lines().items()}
+        facts |= {"Ledger": whole.facts["Ledger"]} if "Ledger" in whole.facts else {}
+        sections = [replace(whole, facts=facts)]
+        if other:
+            drawn = {name: release, other: _loaded(other)}
+            view = or_none(lambda: together(drawn))
+            remarks += [] if view else [WORDS["apart"].format(name, other)]
+            sections = (
+                [Section("", picture=Picture([view], view.title)), *sections] if view else sections
+            )
+        links = {"Report to print and sign": "report.html", "Release, all public": "release.json"}
+        links |= {"Picture": "picture.png"} if sections[-1].picture else {}
+        links |= {"Table (CSV)": "table.csv"} if table else {}
+        links |= {"Study, which would do the same": "study.toml"} if line else {}
+        links = {words: f"/read/{name}/{file}" for words, file in links.items()}
+        others = [each for each in desk().releases() if each != name]
+        links |= {f"{name} beside {each}": f"/read/{name}?beside={each}" for each in others}
+        sections += [report.appendix] if report.appendix else []
+        codes = {"Command": ("The same as a command", line)} if line else {}
+        cells = [Section("Table", table=_cells(table))] if table else []
+        shown: dict[str, Any] = {"sections": sections, "folded": cells, "codes": codes, "links": links}
+        return page("read", report=report, remarks=remarks, **shown)
+
+
+def _cells(table: Any) -> list[list[str]]:
+    """A table as words, its header first."""
+    cells = zip(*(column.tolist() for column in table.columns.values()), strict=True)
+    words = [[f"{x:.5g}" if isinstance(x, int | float) else str(x) for x in row] for row in cells]
+    return [[table.meanings[column] for column in table.columns], *words]
 
 
 def _loaded(name: str) -> Any:
@@ -108,10 +151,11 @@ def download(name: str, what: str) -> Answer:
     release = _loaded(name)
     kept = {"release.json": ".json", "study.toml": ".toml"}
     made: dict[str, Writer] = {
-        "picture.png": save_plot, "table.csv": save_table, "report.html": partial(_report, name)
+        "picture.png": save_plot, "table.csv": save_table,
+        "report.html": lambda release, path: write_text(path, to_html(_report(name, release))),
     }  # fmt: skip
     if what not in {**kept, **made}:
-        return plain(HTTPStatus.NOT_FOUND)
+        abort(HTTPStatus.NOT_FOUND)
     with tempfile.TemporaryDirectory() as folder, alone():
         path = desk().released(name, kept[what]) if what in kept else Path(folder) / what
         if what in made:
@@ -122,27 +166,25 @@ def download(name: str, what: str) -> Answer:
     return answer
 
 
-def _report(name: str, release: Any, path: Path) -> None:
-    """Write the report to sign."""
+def _report(name: str, release: Any) -> Page:
+    """The report to sign."""
     from dpfda.front.verbs.report import where_charged
     from dpfda.releases.pages import report_page
-    from dpfda.views.page import to_html
 
     digest = hashlib.sha256(desk().released(name).read_bytes()).hexdigest()
     charged = where_charged(desk().ledger, {name: release}) if desk().ledger.is_file() else None
-    path.write_text(to_html(report_page({name: release}, {name: digest}, charged)), encoding="utf-8")
+    return report_page({name: release}, {name: digest}, charged)
 
 
 @PUBLISHING.route("/ledger", methods=["GET", "POST"])
 def ledger() -> Answer:
     """Budgets and history; a new budget, or a larger one with its reason."""
     from dpfda.privacy.ledger import Ledger
-    from dpfda.privacy.ledger.history import NOT_WRITTEN
 
-    forms, refused = {action: _fields(action) for action in ("create", "raise")}, ""
-    action = request.form.get("action", "")
-    if action in forms:
-        stated = read_fields(forms[action], request.form)
+    fields, action = {each: _fields(each) for each in ACTIONS}, request.form.get("action", "")
+    refused = ""
+    if action in ACTIONS:
+        stated = read_fields(fields[action], request.form)
         options = [word for name, value in stated.items() for word in (f"--{name}", value)]
         refused = "--who must be given: the history names whose decision it was."
         if action == "create" or "who" in stated:
@@ -151,10 +193,22 @@ def ledger() -> Answer:
                 return go("/ledger")
             refused = said.refusal
     kept = Ledger(desk().ledger) if desk().ledger.is_file() else None
-    charged = [] if kept is None else kept.releases()
-    calendar = Counter((row["dataset"], row["time"][:7]) for row in charged)
-    files = {row["number"]: row["file"] or NOT_WRITTEN for row in charged}
-    return page("ledger.html", refused, forms=forms, ledger=kept, calendar=calendar, files=files)
+    forms = [
+        Form("/ledger", each.capitalize(), {"": fields[each]}, hidden={"action": each}, folded=words)
+        for each, words in ACTIONS.items()
+    ]
+    accounts = [_account(kept, dataset) for dataset in kept.datasets()] if kept else []
+    remarks = [] if kept else ["There is no ledger yet."]
+    return page("ledger", refused, forms=forms, remarks=remarks, sections=accounts)
+
+
+def _account(kept: Ledger, dataset: str) -> Section:
+    """A data set's budget, its calendar, who raised it and why, and what was charged."""
+    charged = kept.releases(dataset)
+    amounts = {"Budget": kept.budget, "Spent": kept.spent, "Left": kept.remaining}
+    facts = {name: str(amount(dataset)) for name, amount in amounts.items()}
+    facts["Releases by month"] = calendar(charged)
+    return Section(dataset, raises(kept, dataset), facts, rows(charged))
 
 
 def _fields(action: str) -> list[Field]:
@@ -164,15 +218,12 @@ def _fields(action: str) -> list[Field]:
     return [field_of(each) for each in needed if each.name != "as_json"]
 
 
-@PUBLISHING.get("/explore/", defaults={"template": "explore.html"})
-@PUBLISHING.get("/explore/<any(shown):template>")
-def explore(template: str) -> Answer:
-    """Imaginary means of made-up curves."""
+@PUBLISHING.get("/explore/")
+@PUBLISHING.get("/explore/shown")
+def explore() -> Answer:
+    """Imaginary means of made-up curves, or the part of the page that changes."""
+    whole = request.path.endswith("/")
     with alone():
-        found = explored(request.args)
-        whole = template == "explore.html"
-        # A page of its own has the words; else they are asked for when they are opened.
-        text, _ = (
-            page("explore.html", **found | {"words": True}) if whole else page("shown.html", **found)
-        )
-    return text, 422 if found["unusable"] else 200
+        asked, found = explored(request.args, whole or "words" in request.args)
+        text = page("explore", forms=[asked], live="plan", **found)[0] if whole else part(**found)
+    return text, 422 if "unusable" in found else 200

@@ -15,23 +15,13 @@ from typing import Any
 
 from dpfda.command.running import FAILED, REFUSED, WATCHER, typed
 from dpfda.front.desk.drafts import Draft, planned
-from dpfda.front.desk.fields import FLAG
+from dpfda.front.desk.fields import FLAG, WORDS
 from dpfda.numerics.errors import DpfdaError, ParameterError, StorageError
 
 # What a verb says goes to the process's own streams, and matplotlib draws one picture at a time.
 ONE = threading.Lock()
 # Seconds that a page waits for another one's run.
 PATIENCE = 30
-# What is said in the place of a reason that names columns which are not to be shown.
-UNTOLD = (
-    "does not fit the file. The reason is not shown: it names columns that you have not typed, whose "
-    "names were not said to be public or do not begin with a letter. Look into the file: type names as "
-    "they stand there, and say which columns hold the curve (--columns); if the header line is missing, "
-    "add it."
-)
-NOT_SHOWN = "their names are not shown: you have not typed them"
-# Offers that are kept; who has more pages open than this asks for a new one.
-MOST_OFFERS = 32
 
 
 class BusyError(Exception):
@@ -63,7 +53,7 @@ class Said:
         answer = dict(self.answer)
         if draft.tells(str(answer.get("columns", ""))):
             # Nor their ends, which the axis may have in other words.
-            answer |= {"columns": NOT_SHOWN, "axis": ""}
+            answer |= {"columns": WORDS["not_shown"], "axis": ""}
         for list_ in ("warnings", "notes"):
             answer[list_] = [text for text in answer.get(list_, ()) if not draft.tells(text)]
         return replace(self, answer=answer, notes=tuple(_screened(note, draft) for note in self.notes))
@@ -73,7 +63,7 @@ def _screened(note: str, draft: Draft) -> str:
     if not draft.tells(note):
         return note
     flag = FLAG.match(note.removeprefix("error: "))
-    return f"error: {flag[0] if flag else 'What is stated'} {UNTOLD}"
+    return f"error: {flag[0] if flag else 'What is stated'} {WORDS['untold']}"
 
 
 @contextmanager
@@ -195,38 +185,32 @@ class Publications:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._offered: dict[str, Publication] = {}
-        self._begun: dict[str, Publication] = {}
-        self._threads: list[threading.Thread] = []
+        self._threads: dict[str, threading.Thread] = {}
 
     def offer(self, publication: Publication) -> str:
         """A new number, which publishes once."""
         number = secrets.token_urlsafe(12)
-        with self._lock:
-            self._offered[number] = publication
-            while len(self._offered) > MOST_OFFERS:
-                del self._offered[next(iter(self._offered))]
+        self._offered[number] = publication
         return number
 
     def begin(self, number: str) -> bool:
         """Begin a publication; again, nothing happens. Whether there is one of this number."""
         with self._lock:
-            offered = self._offered.pop(number, None)
-            if offered is not None:
-                self._begun[number] = offered
+            if number in self._offered and number not in self._threads:
                 # Not a daemon: a desk that is stopped in good order ends after it.
-                self._threads.append(threading.Thread(target=offered.run))
-                self._threads[-1].start()
-            return number in self._begun
+                self._threads[number] = threading.Thread(target=self._offered[number].run)
+                self._threads[number].start()
+        return number in self._offered
 
     def begun(self, number: str) -> Publication | None:
         """The publication that was begun with a number."""
-        return self._begun.get(number)
+        return self._offered[number] if number in self._threads else None
 
     def running(self) -> bool:
         """Whether one is under way."""
-        return any(each.said is None for each in self._begun.values())
+        return any(thread.is_alive() for thread in self._threads.values())
 
     def join(self) -> None:
         """Wait until all are over."""
-        for thread in self._threads:
+        for thread in self._threads.values():
             thread.join()

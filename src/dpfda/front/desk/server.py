@@ -12,7 +12,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import NoReturn
 
-from flask import Flask, Response, g, request
+from flask import Flask, Response, abort, g, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
@@ -21,7 +21,7 @@ from dpfda.front.desk.asking import ASKING
 from dpfda.front.desk.guard import Guard, headers
 from dpfda.front.desk.publishing import PUBLISHING
 from dpfda.front.desk.runs import BusyError
-from dpfda.front.desk.session import Answer, Desk, page, plain
+from dpfda.front.desk.session import Answer, Desk, page
 from dpfda.numerics.errors import DpfdaError
 
 LOOPBACK = "127.0.0.1"
@@ -39,10 +39,11 @@ def make_app(desk: Desk) -> Flask:
         app.register_blueprint(pages, url_prefix=desk.guard.place)
 
     @app.before_request
-    def refuse() -> Answer | None:
+    def refuse() -> None:
         g.nonce, g.desk = secrets.token_urlsafe(16), desk
         refused = desk.guard.refusal(request)
-        return None if refused is None else plain(refused)
+        if refused is not None:
+            abort(refused)
 
     @app.after_request
     def add_headers(answer: Response) -> Response:
@@ -51,7 +52,7 @@ def make_app(desk: Desk) -> Flask:
     @app.get("/open/<token>")
     def enter(token: str) -> Answer:
         if not desk.guard.exchange(token):
-            return plain(HTTPStatus.FORBIDDEN)
+            abort(HTTPStatus.FORBIDDEN)
         # By way of a page of its own: where another site, such as a terminal in a browser, led here, a
         # cookie that was just given is not sent at once.
         step = "/explore/" if "explore" in request.args else "/"
@@ -60,18 +61,18 @@ def make_app(desk: Desk) -> Flask:
     @app.errorhandler(Exception)
     def failed(error: Exception) -> Answer:
         if isinstance(error, HTTPException):
-            return plain(HTTPStatus(error.code or 500))
-        if isinstance(error, DpfdaError):
-            return page("refused.html", typed(error))
-        if isinstance(error, OSError):
-            # The system's words without the path.
-            return page("refused.html", f"The system refuses it: {error.strerror or 'no reason'}.")
-        if isinstance(error, BusyError):
-            return page("refused.html", "Another page's work is under way. Try again.", 503)
+            code = HTTPStatus(error.code or 500)
+            return Response(f"{code.value} {code.phrase}\n", code, mimetype="text/plain")
         # Its words, and what is on its way, could hold private values.
-        return page(
-            "refused.html", f"Unexpected {type(error).__name__}, whose details are not shown.", 500
-        )
+        words, status = f"Unexpected {type(error).__name__}, whose details are not shown.", 500
+        if isinstance(error, DpfdaError):
+            words, status = typed(error), 422
+        elif isinstance(error, OSError):
+            # The system's words without the path.
+            words, status = f"The system refuses it: {error.strerror or 'no reason'}.", 422
+        elif isinstance(error, BusyError):
+            words, status = "Another page's work is under way. Try again.", 503
+        return page("refused", words, status, links={"To the first step": "/"})
 
     return app
 

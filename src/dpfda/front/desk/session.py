@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from flask import Response, g, redirect
+from flask import g, redirect, request
 from werkzeug.wrappers import Response as AnyResponse
 
 from dpfda.command.made import called
-from dpfda.command.running import REFUSED, typed
 from dpfda.front.desk.drafts import Draft, check_name, planned
+from dpfda.front.desk.fields import KNOWN
 from dpfda.front.desk.guard import Guard
 from dpfda.front.desk.opening import Uploads
 from dpfda.front.desk.runs import Publications, Said, said
@@ -23,8 +22,11 @@ from dpfda.views.page import rendered
 
 Answer = AnyResponse | tuple[str, int]
 LEDGER = "budget.ledger"
-# Packages that have its pages.
-ROOMS = ("dpfda.front.desk", "dpfda.front.explorer")
+# What each step is called.
+STEPS = {
+    "/": "File", "/protect": "Protect", "/ask": "Ask", "/plan": "Plan", "/try": "Try and publish",
+    "/read": "Read", "/ledger": "Ledger", "/explore/": "Explore",
+}  # fmt: skip
 
 
 @dataclass
@@ -44,12 +46,11 @@ class Desk:
 
     def tried(self, draft: Draft) -> Said:
         """What a dry run says: nothing is charged, and of the file the header alone is read."""
-        try:
-            study, file = draft.study(), draft.file
-            tried = said(lambda: planned(study, self.folder, file).call("--dry-run", "--json"))
-            return tried.screened(draft)
-        except DpfdaError as error:
-            return Said(REFUSED, notes=(f"error: {typed(error)}",))
+
+        def call() -> int:
+            return planned(draft.study(), self.folder, draft.file).call("--dry-run", "--json")
+
+        return said(call).screened(draft)
 
     def released(self, name: str, suffix: str = ".json") -> Path:
         """A file of a release; refused where the folder has none."""
@@ -70,25 +71,28 @@ def desk() -> Desk:
     return asked
 
 
-def page(template: str, refused: str = "", status: int = 422, **shown: object) -> tuple[str, int]:
-    """A page; with a status of its own where something is refused."""
-    here = desk()
-    known: dict[str, Any] = {
-        "place": here.guard.place, "mark": here.guard.mark, "nonce": g.nonce, "draft": here.draft,
-        "refused": refused, "remarks": [], "wrong": None,
-    }  # fmt: skip
-    text = rendered(template, ROOMS, "dpfda desk", **known | shown)
-    return text, status if refused else 200
+def page(name: str, /, refused: str = "", status: int = 422, **shown: Any) -> tuple[str, int]:
+    """A page, whose title and first words are known by its name; with a status where it is refused.
+
+    **shown: Of what `step.html` shows, what this page has; and what its first words say.
+    """
+    title, lead = (text.format(**shown) for text in KNOWN["pages"][name])
+    told = {"title": title, "lead": lead, "refused": refused, "steps": STEPS, "draft": desk().draft}
+    secrets = {"mark": desk().guard.mark, "nonce": g.nonce}
+    return part("step.html", **told, **secrets, **shown), status if refused else 200
+
+
+def part(template: str = "shown.html", **shown: Any) -> str:
+    """A template filled in: the part of a page that answers while one types, or all of it."""
+    place = desk().guard.place
+    here = request.path.removeprefix(place).split("/")[1]
+    own: dict[str, Any] = {"place": place, "here": here, "opened": "words" in request.args}
+    return rendered(template, (__package__,), "dpfda desk", **own, **shown)
 
 
 def go(step: str) -> AnyResponse:
     """To another page, which is asked for anew."""
     return redirect(desk().guard.place + step, 303)
-
-
-def plain(status: HTTPStatus) -> Answer:
-    """A status and its words alone."""
-    return Response(f"{status.value} {status.phrase}\n", status.value, mimetype="text/plain")
 
 
 def run(verb: str, *words: object) -> Said:

@@ -221,9 +221,9 @@ def _what(details: Mapping[str, object]) -> str:
     return str(details.get("summary", "a release")) + (f", not covering {missing}" if missing else "")
 
 
-def table(listed: Sequence[Charged]) -> str:
-    """Releases as lines for reading, each with its row of the ledger."""
-    rows = [
+def rows(listed: Sequence[Charged]) -> list[tuple[str, ...]]:
+    """Releases for reading, each with its row of the ledger; first, what the columns are."""
+    told = [
         (
             str(row["number"]),
             row["time"][:19].replace("T", " "),
@@ -234,11 +234,16 @@ def table(listed: Sequence[Charged]) -> str:
         )
         for row in listed
     ]
-    names = ("row", "when (UTC)", "what", "unit", "cost", "file")
-    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+    return [("row", "when (UTC)", "what", "unit", "cost", "file"), *told]
+
+
+def table(listed: Sequence[Charged]) -> str:
+    """The same as lines."""
+    told = rows(listed)
+    widths = [max(map(len, column)) for column in zip(*told, strict=True)]
     return "\n".join(
         "  " + "  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip()
-        for row in (names, *rows)
+        for row in told
     )
 
 

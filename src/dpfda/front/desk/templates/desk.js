@@ -1,47 +1,72 @@
 "use strict";
 // Without this script all pages work; with it they answer while one types.
-function sending(form) { const sent = new URLSearchParams(); for (const [k, v] of new FormData(form)) if (typeof v === "string") sent.append(k, v); return sent; }
-function later(work, wait) { let timer; return () => { clearTimeout(timer); timer = setTimeout(work, wait); }; }
+const form = document.querySelector("form[data-live]"), shown = document.getElementById("shown");
+// An option of a verb may be called as a property of a form is.
+const reads = form?.matches("[method=get], :has([formmethod])");
+let timer, busy = false, again = false;
 
-// A refusal names the field that it is about.
-function mark(form, name) {
-  for (const each of form.querySelectorAll("[aria-invalid]")) each.removeAttribute("aria-invalid");
-  if (name) for (const each of form.querySelectorAll(`[name="${CSS.escape(name)}"], [name^="${CSS.escape(name)}."]`)) each.setAttribute("aria-invalid", "true");
+async function ask() {
+  again = busy;
+  if (busy) return;
+  busy = true;
+  shown.setAttribute("aria-busy", "true");
+  const words = new URLSearchParams(new FormData(form));
+  if (reads) { words.delete("mark"); history.replaceState(null, "", "?" + words); }
+  if (shown.querySelector("details")?.open) words.set("words", "1");
+  try {
+    const live = form.dataset.live;
+    const answer = await (reads ? fetch(`${live}?${words}`) : fetch(live, {method: "POST", body: words}));
+    shown.innerHTML = await answer.text();
+  } catch { shown.innerHTML = '<p class="refused">The desk was stopped. Start it again with: dpfda desk</p>'; }
+  document.getElementById("heard").textContent = shown.querySelector("p")?.textContent;
+  // A refusal names the field that it is about.
+  const wrong = shown.querySelector("[data-wrong]")?.dataset.wrong;
+  for (const each of form.querySelectorAll("[aria-describedby]:not(fieldset)")) {
+    each.ariaInvalid = each.name.split(".")[0] === wrong;
+  }
+  shown.removeAttribute("aria-busy");
+  busy = false;
+  if (again) ask();
 }
-const checked = document.querySelector("form[data-check]");
-if (checked) {
-  const place = document.getElementById("checked");
-  let last = 0;
-  const ask = later(async () => {
-    const mine = ++last;
-    place.setAttribute("aria-busy", "true");
-    try {
-      const answer = await fetch(checked.dataset.check, {method: "POST", body: sending(checked)});
-      const text = await answer.text();
-      if (mine !== last) return;
-      place.innerHTML = text;
-      mark(checked, place.querySelector("[data-wrong]")?.dataset.wrong);
-    } catch { place.textContent = "The desk was stopped. Start it again with: dpfda desk"; }
-    place.removeAttribute("aria-busy");
-  }, 700);
-  checked.addEventListener("input", ask);
+function later() { clearTimeout(timer); timer = setTimeout(ask, 400); }
+// What takes long is asked when a number is whole, or a slider moves.
+form?.addEventListener("input", (event) => { if (!reads || event.target.type === "range") later(); });
+form?.addEventListener("change", later);
+form?.addEventListener("submit", (event) => {
+  if (event.submitter?.getAttribute("formmethod")) { event.preventDefault(); ask(); }
+});
+shown?.addEventListener("toggle", (event) => {
+  if (event.target.open && !event.target.querySelector("h2, figure")) ask();
+}, true);
+
+// Curves of another kind have bounds of their own.
+document.getElementById("shape")?.addEventListener("change", () => form.submit());
+
+// A slider beside a number.
+for (const input of document.querySelectorAll("input[data-low]")) {
+  const log = input.dataset.scale.includes("log"), scaled = (x) => log ? Math.log(x) : +x;
+  const low = scaled(input.dataset.low), high = scaled(input.dataset.high);
+  const slider = Object.assign(document.createElement("input"), {type: "range", min: 0, max: 1000});
+  const follow = () => {
+    slider.value = 1000 * (scaled(input.value) - low) / (high - low);
+    slider.ariaValueText = input.value;
+  };
+  slider.ariaLabel = input.labels[0].firstChild.textContent.trim() + ", slider";
+  slider.addEventListener("input", () => {
+    const at = low + (high - low) * slider.value / 1000, value = log ? Math.exp(at) : at;
+    input.value = input.dataset.scale.includes("whole") ? Math.round(+value.toPrecision(3)) : +value.toPrecision(2);
+    slider.ariaValueText = input.value;
+  });
+  input.addEventListener("input", follow);
+  input.after(slider);
+  follow();
 }
 
 // Known bounds go into the fields for bounds.
-document.getElementById("presets")?.addEventListener("click", (event) => {
-  const chosen = event.target.closest("button[data-low]"), ends = document.querySelectorAll('[name="bounds"]');
-  if (!chosen || ends.length !== 2) return;
-  ends[0].value = chosen.dataset.low; ends[1].value = chosen.dataset.high;
-  const label = document.querySelector('[name="y-label"]');
-  if (label && !label.value) label.value = `${chosen.dataset.quantity} (${chosen.dataset.unit})`;
+for (const button of document.querySelectorAll("#presets button")) button.addEventListener("click", () => {
+  const ends = document.querySelectorAll('[name="bounds"]'), label = document.getElementById("y-label");
+  [ends[0].value, ends[1].value] = [button.dataset.low, button.dataset.high];
+  if (label && !label.value) label.value = button.textContent;
   ends[0].focus();
   ends[0].dispatchEvent(new Event("input", {bubbles: true}));
-});
-
-{% include "sliders.js" %}
-// A button that costs is pressed once; the server holds to that as well.
-document.querySelector("form[data-once]")?.addEventListener("submit", (event) => {
-  const button = event.target.querySelector("button");
-  if (button.getAttribute("aria-disabled")) event.preventDefault();
-  button.setAttribute("aria-disabled", "true");
 });
