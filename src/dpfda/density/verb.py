@@ -42,11 +42,8 @@ VERB = Publication(
             "default smoothing adapts to the noisy counts, at no cost.",
             o.DENSITY, float,
         ),
-
     ),
-    plans=(
-        "dpfda plan density --units 2000 --column age:0:100 --error 20% --epsilon 1",
-    ),
+    plans=("dpfda plan density --units 2000 --column age:0:100 --error 20% --epsilon 1",),
     examples=(
         "dpfda density people.csv --epsilon 1 --column age:0:105 --out ages.json --plot ages.png",
         "dpfda density visits.csv --epsilon 1 --column lon:-4:4 --column lat:50:54 --groups patient "

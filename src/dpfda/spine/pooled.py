@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from dpfda.releases.base import Release
 
 Rows = tuple[Cells, ...]
-
-
 # Of a sum whose records are not read apart from the labels of their units.
 IN_ONE = "Records are added up in one step, with the labels of their units: see total."
 
