@@ -279,4 +279,4 @@ class TestComponents:
         forbid_noise(monkeypatch)
         result = run("fpca", table, *self.arguments, "--n-components", 0, "--out", "p.json")
         assert result.exit_code == 2
-        assert "--n-components must be None or a positive integer" in " ".join(result.output.split())
+        assert "--n-components must be a positive integer" in " ".join(result.output.split())

@@ -70,6 +70,7 @@ def both(mean: PrivateMean, X: Any, codes: Any = None) -> Any:
         monkeypatch.setattr(sums, "NUMBERS_AT_ONCE", 3 * POINTS)
         monkeypatch.setattr(gridsums, "NUMBERS_AT_ONCE", 4 * POINTS)
         monkeypatch.setattr(compiled, "NUMBERS_AT_ONCE", 5 * POINTS)
+        monkeypatch.setattr(compiled, "MORE_AT_ONCE", 4 * POINTS)
         monkeypatch.setattr(compiled, "NUMBERS_A_THREAD", 7 * POINTS)
         return [total_of(mean, X, codes, road, monkeypatch) for road in (False, True)]
 

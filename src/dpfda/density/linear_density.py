@@ -345,9 +345,9 @@ def _hat(x: Floats) -> Floats:
     return np.where(inside < 0, (1 + inside) ** 2 / 2, 1 - (1 - inside) ** 2 / 2)
 
 
-def check_levels(levels: ArrayLike) -> Floats:
+def check_levels(levels: ArrayLike, name: str = "levels") -> Floats:
     """Probabilities (q,), checked."""
-    wanted = np.atleast_1d(reals(levels, "levels"))
+    wanted = np.atleast_1d(reals(levels, name))
     if wanted.ndim != 1 or not np.all((wanted >= 0) & (wanted <= 1)):
-        raise ParameterError("levels", "be probabilities from 0 to 1", "others")
+        raise ParameterError(name, "be probabilities from 0 to 1", shown(levels))
     return wanted

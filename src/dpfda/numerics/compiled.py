@@ -9,15 +9,12 @@ import math
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from dpfda.numerics.arrays import Flags, Floats, Integers, Numbers
 from dpfda.numerics.native_arrays import doubles, is_direct
-
-if TYPE_CHECKING:
-    from dpfda.numerics.gridsums import GridRule, SideBySide
 
 # Fewer numbers than this are not worth a second thread.
 NUMBERS_A_THREAD = 2**20
@@ -27,6 +24,34 @@ WORTHWHILE = 2**18
 ROWS_AT_ONCE = 2**22
 # Numbers that stay in the processor's cache from one loop to the next.
 NUMBERS_AT_ONCE = 2**15
+# And in one that is larger and a little slower: fewer calls from Python.
+MORE_AT_ONCE = 2**16
+# Where it does not matter which rows are usable.
+UNMARKED = np.empty(0, dtype=np.bool_)
+
+
+class Rule(Protocol):
+    """The public numbers that the loops need; see `dpfda.numerics.gridsums.GridRule`."""
+
+    @property
+    def center(self) -> Floats:
+        """Center (m,)."""
+
+    @property
+    def half_widths(self) -> Floats:
+        """Largest integers (m,)."""
+
+    @property
+    def weights(self) -> Floats:
+        """Quadrature weights (m,)."""
+
+    @property
+    def scale(self) -> float | Floats:
+        """Grid units per unit of the data; (m,) where they differ, for clipping alone."""
+
+    @property
+    def limit(self) -> float:
+        """Largest weighted length, or infinity."""
 
 
 def worthwhile(numbers: int) -> bool:
@@ -34,7 +59,7 @@ def worthwhile(numbers: int) -> bool:
     return numbers >= WORTHWHILE
 
 
-def clip_round_sum(values: Numbers, rule: GridRule | SideBySide) -> tuple[Floats, int]:
+def clip_round_sum(values: Numbers, rule: Rule) -> tuple[Floats, int]:
     """Sum of the integers of at most 2^22 records, in one pass over the data.
 
     Parameters
@@ -42,7 +67,7 @@ def clip_round_sum(values: Numbers, rule: GridRule | SideBySide) -> tuple[Floats
     values : array (n, m) of any real type
         Private. Only contiguous float64 and float32 are read where they lie; of others a few rows at a
         time are made doubles.
-    rule : GridRule or SideBySide
+    rule : Rule
         Public.
 
     Returns
@@ -77,7 +102,7 @@ def clip_round_sum(values: Numbers, rule: GridRule | SideBySide) -> tuple[Floats
 
 def read_and_sum(
     values: Numbers,
-    rule: GridRule | SideBySide,
+    rule: Rule,
     reading: tuple[bool, bool, Floats, float, float],
     units: tuple[Integers, Integers, Integers],
     unusable: Flags,
@@ -88,7 +113,7 @@ def read_and_sum(
     ----------
     values : array (n, m) of float64 or float32, contiguous
         Private.
-    rule : GridRule or SideBySide
+    rule : Rule
         Public.
     reading : (complete, standardized, grid, whole, flat)
         Public; see `dpfda.numerics.numba_units`.
@@ -113,13 +138,19 @@ def read_and_sum(
     else:
         ends = np.linspace(0, count, parts + 1).astype(np.int64)
 
+    complete, standardize = reading[:2]
+
     def work(first: int, last: int) -> tuple[Integers, int, int]:
         if not starts.size:
+            if not standardize:
+                return _fill_part(values[first:last], rule, reading[2])
             return _read_part(values[first:last], rule, reading, units, unusable[first:last])
         rows = slice(int(starts[first]), int(starts[last]))
         own = (order[rows], starts[first : last + 1] - starts[first], sizes[first:last])
         # Threads mark records each of its own.
         mine, marks = (values, unusable) if order.size else (values[rows], unusable[rows])
+        if not complete and not standardize:
+            return _average_part(mine, rule, own, marks)
         return _read_part(mine, rule, reading, own, marks)
 
     if len(ends) == 2:
@@ -130,7 +161,47 @@ def read_and_sum(
     return np.sum(totals, axis=0), sum(refused), sum(found)
 
 
-def _loop_of(rule: GridRule | SideBySide) -> Callable[..., int]:
+def _fill_part(values: Numbers, rule: Rule, grid: Floats) -> tuple[Integers, int, int]:
+    """`read_and_sum` of records whose gaps are filled: those with gaps are copied, and they alone."""
+    from dpfda.numerics import numba_units
+
+    add, points, grid = _loop_of(rule), rule.center.size, np.array(grid)
+    totals, refused = np.zeros(points), 0
+    step = min(len(values), max(1, MORE_AT_ONCE // points))
+    usable, filled = np.empty(step, dtype=np.bool_), np.empty((0, points))
+    for first in range(0, len(values), step):
+        block = values[first : first + step]
+        good = usable[: len(block)]
+        if add(block, totals, good):
+            if not filled.size:
+                filled = np.empty((step, points))
+            made = numba_units.fill_others(block, grid, filled, good)
+            refused += add(filled[:made], totals)
+    return totals.astype(np.int64), refused, refused
+
+
+def _average_part(
+    values: Numbers, rule: Rule, units: tuple[Integers, Integers, Integers], unusable: Flags
+) -> tuple[Integers, int, int]:
+    """`read_and_sum` of averages of records as they are, each read once, where it lies."""
+    from dpfda.numerics import numba_units
+
+    order, starts, sizes = units
+    add, points = _loop_of(rule), rule.center.size
+    totals, found = np.zeros(points), 0
+    step = min(sizes.size, max(1, MORE_AT_ONCE // points))
+    averages = np.empty((step, points))
+    for first in range(0, sizes.size, step):
+        some = sizes[first : first + step]
+        own = starts[first : first + some.size + 1]
+        found += numba_units.average_where_they_lie(
+            values, order, own, some, unusable, averages[: some.size]
+        )
+        add(averages[: some.size], totals)
+    return totals.astype(np.int64), found, found
+
+
+def _loop_of(rule: Rule) -> Callable[..., int]:
     """Add the integers of rows to totals; returns the number of rows that are not usable."""
     from dpfda.numerics import numba_loops
 
@@ -141,15 +212,15 @@ def _loop_of(rule: GridRule | SideBySide) -> Callable[..., int]:
     public = (np.array(each) for each in (rule.center, rule.half_widths, rule.weights))
     numbers = (*public, scale, rule.limit)
 
-    def add(rows: Numbers, totals: Floats) -> int:
-        return int(loop(rows, *numbers, totals))
+    def add(rows: Numbers, totals: Floats, usable: Flags = UNMARKED) -> int:
+        return int(loop(rows, *numbers, totals, usable))
 
     return add
 
 
 def _read_part(
     values: Numbers,
-    rule: GridRule | SideBySide,
+    rule: Rule,
     reading: tuple[bool, bool, Floats, float, float],
     units: tuple[Integers, Integers, Integers],
     unusable: Flags,

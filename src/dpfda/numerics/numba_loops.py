@@ -9,22 +9,20 @@ from typing import Any, ParamSpec, TypeVar
 
 import numba
 import numpy as np
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from dpfda.numerics.arrays import Floats, Numbers
+from dpfda.numerics.arrays import Flags, Floats, Numbers
+from dpfda.numerics.numba_instructions import LANES, lane_sum
 
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
 
 LARGEST = float(np.finfo(np.float64).max)
 UNSIGNED = np.uintp
-# Terms of a sum are added up in so many lanes.
-LANES = 32
 # Rows that are looked at twice, and stay in the processor's cache between.
 CHUNK = 64
+# Numbers that short rows are put together to, where there are at least so many of such long rows.
+WIDE, WORTHWHILE = 1024, 256
 # Shifts from here on could overflow where the number itself would not.
 FAR = 2.0**900
 
@@ -46,38 +44,6 @@ compiled = _compile
 # Where the result does not depend on whether operations are fused, or on the order of a sum either.
 fusing = partial(_compile, fastmath={"contract"})
 in_any_order = partial(_compile, fastmath={"contract", "reassoc"})
-
-
-def _lane_sum(context: object, terms: types.Type) -> tuple[Any, Callable[..., ir.Value]]:
-    """The sum of doubles, as many as a multiple of 32, in an order that is the same on all machines.
-
-    Term k goes to lane k mod 32. Each lane of the first half then takes one of the second, again and
-    again. Written for vectors, so that lanes stay in registers.
-    """
-
-    def write(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        word, vector = array.nitems.type, ir.VectorType(ir.DoubleType(), LANES)
-        nothing = ir.Constant(vector, [0.0] * LANES)
-        total = cgutils.alloca_once_value(builder, nothing)  # type: ignore[no-untyped-call]
-        with cgutils.for_range(builder, builder.udiv(array.nitems, word(LANES))) as loop:
-            place = builder.gep(array.data, [builder.mul(loop.index, word(LANES))])
-            some = builder.load(builder.bitcast(place, vector.as_pointer()), align=8)
-            builder.store(builder.fadd(builder.load(total), some), total)
-        lanes, half = builder.load(total), LANES // 2
-        while half:
-            kind = ir.VectorType(ir.IntType(32), half)
-            first, second = (
-                builder.shuffle_vector(lanes, lanes, ir.Constant(kind, list(range(start, start + half))))
-                for start in (0, half)
-            )
-            lanes, half = builder.fadd(first, second), half // 2
-        return builder.extract_element(lanes, ir.IntType(32)(0))
-
-    return types.float64(terms), write
-
-
-lane_sum: Any = intrinsic(_lane_sum)
 
 
 @compiled
@@ -172,13 +138,69 @@ def _clip_far_rows(
 
 
 @compiled
-def _finite_rows(values: Numbers, start: int, stop: int, chosen: NDArray[np.intp]) -> int:
-    """Choose the rows that are finite; returns how many."""
+def _tiled(numbers: Floats, times: int) -> Floats:
+    made = np.empty(times * numbers.size)
+    # Entry by entry: an assignment of arrays takes longer to compile than all of this loop.
+    for place in range(times):
+        for k in range(numbers.size):
+            made[place * numbers.size + k] = numbers[k]
+    return made
+
+
+@compiled
+def _finite_rows(values: Numbers, start: int, stop: int, chosen: NDArray[np.intp], usable: Flags) -> int:
+    """Choose finite rows, and mark which they are where `usable` has room; returns how many."""
     count = 0
     for i in range(start, stop):
         good, chosen[count] = is_finite(values[i]), i
         count += int(good)
+        if usable.size:
+            usable[i] = good
     return count
+
+
+@compiled
+def _clip_wide_rows(
+    values: Numbers,
+    times: int,
+    shift: Floats,
+    half_widths: Floats,
+    scales: Floats,
+    totals: Floats,
+    usable: Flags,
+) -> tuple[int, int]:
+    """Rows taken so many at a time as one, where all of them are finite: long loops are faster.
+
+    Returns how many rows were taken, and how many of them are unusable. It stops where that does not
+    pay, because most of the long rows are not finite.
+    """
+    count, points = values.shape[0] // times, totals.size
+    wide = values[: count * times].reshape(count, times * points)
+    wide_shift, wide_halves = _tiled(shift, times), _tiled(half_widths, times)
+    wide_scales, wide_totals = _tiled(scales, times), np.zeros(times * points)
+    size, unusable, taken = max(4, CHUNK // times), 0, 0
+    good, single = np.empty(size, dtype=np.intp), np.empty(times, dtype=np.intp)
+    for start in range(0, count, size):
+        stop, chosen = min(start + size, count), 0
+        for i in range(start, stop):
+            first, last = i * times, (i + 1) * times
+            if is_finite(wide[i]):
+                good[chosen] = i
+                chosen += 1
+                if usable.size:
+                    usable[first:last] = True
+            else:
+                some = _finite_rows(values, first, last, single, usable)
+                unusable += times - some
+                _clip_rows(values, single[:some], shift, half_widths, scales, totals)
+        _clip_rows(wide, good[:chosen], wide_shift, wide_halves, wide_scales, wide_totals)
+        taken = stop * times
+        if 2 * chosen < stop - start:
+            break
+    for place in range(times):
+        for k in range(points):
+            totals[k] += wide_totals[place * points + k]
+    return taken, unusable
 
 
 @compiled
@@ -190,18 +212,27 @@ def clip_and_add(
     scales: Floats,
     limit: float,
     totals: Floats,
+    usable: Flags,
 ) -> int:
     """Clip, round and add entry by entry; returns the number of unusable rows.
 
     Rows are looked at in chunks that stay in the processor's cache: which are finite, then their sum.
+    Which they are is put in `usable`, where that has room for it.
     """
-    near, unusable = True, 0
+    near, begun, unusable = True, 0, 0
     shift, chosen = center * scales, np.empty(CHUNK, dtype=np.intp)
     for k in range(center.size):
         near = near and abs(shift[k]) < FAR and shift[k] / scales[k] == center[k]
-    for start in range(0, values.shape[0], CHUNK):
-        stop = min(start + CHUNK, values.shape[0])
-        count = _finite_rows(values, start, stop, chosen)
+    times = WIDE // center.size
+    if near and times > 1 and values.shape[0] >= WORTHWHILE * times:
+        begun, unusable = _clip_wide_rows(values, times, shift, half_widths, scales, totals, usable)
+    for start in range(begun, values.shape[0], CHUNK):
+        stop, count = min(start + CHUNK, values.shape[0]), 0
+        for i in range(start, stop):
+            good, chosen[count] = is_finite(values[i]), i
+            count += int(good)
+            if usable.size:
+                usable[i] = good
         unusable += stop - start - count
         if near:
             _clip_rows(values, chosen[:count], shift, half_widths, scales, totals)
@@ -219,10 +250,12 @@ def shrink_and_add(
     scale: float,
     limit: float,
     totals: Floats,
+    usable: Flags,
 ) -> int:
     """Shrink each row to a length, round toward zero and add; returns the number of unusable rows.
 
-    Rows are taken in chunks that stay in the processor's cache between the two looks at them.
+    Rows are taken in chunks that stay in the processor's cache between the two looks at them. Which are
+    usable is put in `usable`, where that has room for it.
     """
     unusable, points = 0, totals.size
     terms = room_for_lanes(points)
@@ -242,6 +275,8 @@ def shrink_and_add(
                 first[i], second[i] = _hard_factors(chunk[i], weights, limit, terms)
             chosen[count] = i
             count += int(first[i] > 0.0)
+            if usable.size:
+                usable[start + i] = first[i] > 0.0
         unusable += chunk.shape[0] - count
         fours = count - count % 4
         for n in range(0, fours, 4):

@@ -10,51 +10,112 @@ import math
 import numpy as np
 
 from dpfda.numerics.arrays import Flags, Floats, Integers, Numbers
+from dpfda.numerics.numba_instructions import fetch, lane_sum, lowest
 from dpfda.numerics.numba_loops import (
     LARGEST,
     UNSIGNED,
     compiled,
     is_finite,
-    lane_sum,
     room_for_lanes,
+    square_lengths,
 )
 
+# Integers of one bit each, from the lowest on.
+BITS = np.left_shift(np.int64(1), np.arange(64))
+# How many records ahead of those that are read others are fetched.
+AHEAD = 4
 # Beyond these a row is first divided by a power of two; see `dpfda.records.curves.standardized`.
 LEAST_SQUARE, LARGEST_SQUARE = 2.0**-800, 2.0**800
 
 
 @compiled
+def _missing(row: Floats, start: int, stop: int) -> np.int64:
+    """Which of at most 64 entries are NaN, as bits."""
+    word = np.int64(0)
+    for k in range(UNSIGNED(start), UNSIGNED(stop)):
+        word |= BITS[k - UNSIGNED(start)] if row[k] != row[k] else np.int64(0)
+    return word
+
+
+@compiled
 def fill_gaps(row: Floats, grid: Floats) -> None:
     """Put straight lines into the gaps of a row, and the nearest value beyond its ends."""
-    size, first = row.size, 0
-    while first < size:
-        end = first
-        while end < size and np.isnan(row[end]):
-            end += 1
-        if end == size:
-            row[first:] = row[first - 1] if first else np.nan
-        elif first == 0:
-            row[:end] = row[end]
-        elif end > first:
-            before, origin = row[first - 1], grid[first - 1]
-            slope = (row[end] - before) / (grid[end] - origin)
-            for k in range(first, end):
-                row[k] = slope * (grid[k] - origin) + before
-        first = end + 1
+    size, one = row.size, np.int64(1)
+    for start in range(0, size, 64):
+        stop = min(start + 64, size)
+        word = _missing(row, start, stop)
+        while word:
+            place = lowest(word)
+            # The sum's carry runs over the bits of the gap, to the first that is none of it.
+            beyond = word + (one << place)
+            first, end, word = start + place, start + lowest(beyond), word & beyond
+            if end >= stop:
+                end = stop
+                while end < size and np.isnan(row[end]):
+                    end += 1
+            if end == size:
+                row[first:] = row[first - 1] if first else np.nan
+                return
+            if first == 0:
+                row[:end] = row[end]
+            else:
+                _line(row, grid, first, end)
+
+
+@compiled
+def _line(row: Floats, grid: Floats, first: int, end: int) -> None:
+    """Put a straight line into a gap between two values."""
+    before, origin = row[first - 1], grid[first - 1]
+    slope = (row[end] - before) / (grid[end] - origin)
+    # Most gaps are short: a loop, which becomes one over vectors, would take several times as long.
+    row[first] = slope * (grid[first] - origin) + before
+    if end - first > 1:
+        row[first + 1] = slope * (grid[first + 1] - origin) + before
+    if end - first > 2:
+        row[first + 2] = slope * (grid[first + 2] - origin) + before
+    for k in range(first + 3, end):
+        row[k] = slope * (grid[k] - origin) + before
+
+
+@compiled
+def _means(records: Numbers, weights: Floats, whole: float, means: Floats, terms: Floats) -> None:
+    for i in range(records.shape[0]):
+        record = records[i]
+        for k in range(UNSIGNED(record.size)):
+            terms[k] = np.float64(record[k]) * weights[k]
+        means[i] = lane_sum(terms) / whole
+
+
+@compiled
+def _differences(records: Numbers, means: Floats, rows: Floats) -> None:
+    for i in range(records.shape[0]):
+        record, row, mean = records[i], rows[i], means[i]
+        for k in range(UNSIGNED(row.size)):
+            row[k] = np.float64(record[k]) - mean
+
+
+@compiled
+def _products(factors: Floats, rows: Floats) -> None:
+    for i in range(rows.shape[0]):
+        row, factor = rows[i], factors[i]
+        for k in range(UNSIGNED(row.size)):
+            row[k] *= factor
 
 
 @compiled
 def _center(
-    record: Numbers, row: Floats, weights: Floats, whole: float, terms: Floats
-) -> tuple[float, float]:
-    """Put a record minus its mean in a row; returns the mean and the square of the row's norm."""
-    for k in range(UNSIGNED(record.size)):
-        terms[k] = np.float64(record[k]) * weights[k]
-    mean = lane_sum(terms) / whole
-    for k in range(UNSIGNED(record.size)):
-        row[k] = np.float64(record[k]) - mean
-        terms[k] = row[k] * row[k] * weights[k]
-    return mean, lane_sum(terms)
+    records: Numbers,
+    rows: Floats,
+    weights: Floats,
+    whole: float,
+    means: Floats,
+    squares: Floats,
+    terms: Floats,
+) -> None:
+    """Put records minus their means in rows, and the means and the squares of the rows' norms."""
+    _means(records, weights, whole, means, terms)
+    _differences(records, means, rows)
+    square_lengths(rows, weights, 1.0, squares, terms)
 
 
 @compiled
@@ -70,25 +131,29 @@ def standardize(
     flat: Norms up to this, for a mean of one, are no shape.
     Returns the number of records that are not finite.
     """
-    terms, copy, refused = room_for_lanes(weights.size), np.empty(weights.size), 0
+    terms, copy, refused = room_for_lanes(weights.size), np.empty((1, weights.size)), 0
+    means, squares = np.empty(rows.shape[0]), np.empty(rows.shape[0])
+    _center(records, rows, weights, whole, means, squares, terms)
     for i in range(rows.shape[0]):
-        record, row = records[i], rows[i]
-        mean, square = _center(record, row, weights, whole, terms)
-        usable[i] = LEAST_SQUARE < square < LARGEST_SQUARE or is_finite(record)
-        if usable[i] and not LEAST_SQUARE < square < LARGEST_SQUARE:
+        if not LEAST_SQUARE < squares[i] < LARGEST_SQUARE:
+            usable[i] = is_finite(records[i])
+            refused += int(not usable[i])
+            if not usable[i]:
+                squares[i] = np.nan
+                continue
             largest = 0.0
             for k in range(weights.size):
-                largest = max(largest, abs(np.float64(record[k])))
+                largest = max(largest, abs(np.float64(records[i, k])))
             exponent = math.frexp(largest)[1]
             for k in range(weights.size):
-                copy[k] = math.ldexp(np.float64(record[k]), -exponent)
-            mean, square = _center(copy, row, weights, whole, terms)
-        refused += int(not usable[i])
-        norm = math.sqrt(square)
-        usable[i] = usable[i] and norm > flat * abs(mean)
-        factor = 1.0 / norm if usable[i] else np.nan
-        for k in range(UNSIGNED(row.size)):
-            row[k] *= factor
+                copy[0, k] = math.ldexp(np.float64(records[i, k]), -exponent)
+            one = slice(i, i + 1)
+            _center(copy, rows[one], weights, whole, means[one], squares[one], terms)
+        norm = math.sqrt(squares[i])
+        usable[i] = norm > flat * abs(means[i])
+        squares[i] = 1.0 / norm if usable[i] else np.nan
+    # They are factors now.
+    _products(squares, rows)
     return refused
 
 
@@ -122,6 +187,23 @@ def fill(records: Numbers, grid: Floats, rows: Floats, usable: Flags) -> int:
             usable[n] = is_finite(row)
         refused += int(not usable[n])
     return refused
+
+
+@compiled
+def fill_others(records: Numbers, grid: Floats, rows: Floats, usable: Flags) -> int:
+    """Copy those records alone that are not usable, one after another, and fill their gaps.
+
+    Returns how many there are.
+    """
+    made = 0
+    for n in range(usable.size):
+        if not usable[n]:
+            record, row = records[n], rows[made]
+            for k in range(UNSIGNED(row.size)):
+                row[k] = np.float64(record[k])
+            fill_gaps(row, grid)
+            made += 1
+    return made
 
 
 @compiled
@@ -167,3 +249,66 @@ def average(
             if unit + made < sizes.size:
                 share = 1.0 / sizes[unit + made]
     return made
+
+
+@compiled
+def _first(row: Numbers, share: float, mean: Floats) -> None:
+    for k in range(UNSIGNED(mean.size)):
+        mean[k] = np.float64(row[k]) * share
+
+
+@compiled
+def _next(row: Numbers, share: float, mean: Floats) -> None:
+    for k in range(UNSIGNED(mean.size)):
+        mean[k] += np.float64(row[k]) * share
+
+
+@compiled
+def _limited(mean: Floats) -> None:
+    for k in range(UNSIGNED(mean.size)):
+        # Rounding can carry an average of the largest doubles to infinity.
+        mean[k] = max(min(mean[k], LARGEST), -LARGEST)
+
+
+@compiled
+def average_where_they_lie(
+    values: Numbers, order: Integers, starts: Integers, sizes: Integers, unusable: Flags, units: Floats
+) -> int:
+    """Averages of the usable records of units, read wherever they are in memory.
+
+    values: array (n, m). Records.
+    order: Their places, unit by unit; empty if they follow each other so.
+    starts, sizes: array (units + 1,) and (units,) of int. Where each unit starts in that order, and how
+        many of its records count.
+    unusable: array (n,) of bool. Records that are left out; those that are not finite are marked too.
+    units: array (units, m). Where the averages are put; NaN for units without a usable record.
+    Returns how many records were found not to be finite and had not been marked.
+    """
+    found, points, last = 0, values.shape[1], starts[-1] - 1
+    for unit in range(sizes.size):
+        mean, begun = units[unit], False
+        share = 1.0 / sizes[unit] if sizes[unit] else np.nan
+        for place in range(starts[unit], starts[unit + 1]):
+            row = values[place]
+            number = place
+            if order.size:
+                number = order[place]
+                row, ahead = values[number], values[order[min(place + AHEAD, last)]]
+                # Eight doubles are a line of the cache.
+                for k in range(0, points, 8):
+                    fetch(ahead, k)
+            if unusable[number]:
+                continue
+            if not is_finite(row):
+                unusable[number] = True
+                found += 1
+            elif begun:
+                _next(row, share, mean)
+            else:
+                _first(row, share, mean)
+                begun = True
+        if begun:
+            _limited(mean)
+        else:
+            mean[:] = np.nan
+    return found

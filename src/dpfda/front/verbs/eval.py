@@ -171,6 +171,7 @@ def _of_density(release: Release, quantiles: str | None, sample: int | None) -> 
     """Quantiles of a density, or points drawn from it."""
     import numpy as np
 
+    from dpfda.density.linear_density import check_levels
     from dpfda.density.release import ReleasedDensity
     from dpfda.views import Table
 
@@ -185,7 +186,7 @@ def _of_density(release: Release, quantiles: str | None, sample: int | None) -> 
         points = np.reshape(release.sample(sample), (sample, len(names)))
         means = [f"synthetic: {release._axis_label(axis)}" for axis in range(len(names))]
         return Table(dict(zip(names, points.T, strict=True)), dict(zip(names, means, strict=True)))
-    shares = np.array(_points(str(quantiles)))[:, 0]
+    shares = check_levels(np.array(_points(str(quantiles)))[:, 0], flag)
     found = np.asarray(release.quantile(shares), dtype=float)
     meanings = {"share": "share of the mass below", names[0]: release._axis_label(0)}
     return Table({"share": shares, names[0]: found}, meanings)
