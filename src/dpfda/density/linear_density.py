@@ -348,6 +348,8 @@ def _hat(x: Floats) -> Floats:
 def check_levels(levels: ArrayLike, name: str = "levels") -> Floats:
     """Probabilities (q,), checked."""
     wanted = np.atleast_1d(reals(levels, name))
-    if wanted.ndim != 1 or not np.all((wanted >= 0) & (wanted <= 1)):
-        raise ParameterError(name, "be probabilities from 0 to 1", shown(levels))
+    others = wanted[~((wanted >= 0) & (wanted <= 1))]
+    if wanted.ndim != 1 or others.size:
+        found = f"{others[0]:g}" if others.size else shown(levels)
+        raise ParameterError(name, "be probabilities from 0 to 1", found)
     return wanted
