@@ -226,7 +226,7 @@ def test_repairs_are_those_that_are_proved(norm):
 def test_records_on_the_grid_add_what_is_proved():
     matrix = RANDOM.integers(-(2**9), 2**9, size=(6, 4)).astype(float)
     ball, shift = IntegerBall("l1", 90, 0), 4
-    rule = L1Rule(matrix, np.ones(6), 0, 2.0**20, 20, ball, shift, 2.0**60, 0)
+    rule = L1Rule(matrix, np.ones(6), 0, 2.0**20, 20, ball, shift)
     taken = set()
     for record in RANDOM.integers(-2, 3, size=(60, 6)).astype(float) * RANDOM.integers(0, 2, (60, 6)):
         added = l1_sum(record[None], rule, compile=False)[0]

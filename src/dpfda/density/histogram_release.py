@@ -130,7 +130,8 @@ class ReleasedHistogram(Valued):
     @cached_property
     def _places(self) -> Floats:
         """Noisy counts of all cells and atoms."""
-        return np.array([math.ldexp(float(value), -self.exponent) for value in self.noisy_counts])
+        counts = [math.ldexp(float(value), -self.exponent) for value in self.noisy_counts]
+        return frozen(np.array(counts))
 
     @property
     def total(self) -> float:
@@ -292,16 +293,6 @@ class ReleasedHistogram(Valued):
             return Band(edges, shares - width, shares + width, level, True)
         errors = np.abs(noise_errors(self.noise, np.tri(order.size)[ends] * step))
         return band_from_errors(shares, errors, level, True, edges)
-
-    def quantile_ends(self, wanted: Floats, level: float, edges: Floats) -> Floats:
-        """Edges (q, 2) that hold quantiles (q,) of the data, all at once: where `cdf_band` leaves them.
-
-        edges: array (m + 1,). Of the cells, on the axis that is asked about.
-        """
-        band, inner = self.cdf_band(level), edges[1:-1]
-        lower = [np.max(inner[band.upper[:-1] < share], initial=edges[0]) for share in wanted]
-        upper = [np.min(inner[band.lower[:-1] >= share], initial=edges[-1]) for share in wanted]
-        return np.column_stack([lower, upper])
 
     @classmethod
     def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:

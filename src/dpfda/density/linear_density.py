@@ -19,6 +19,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import MOST_NUMBERS, reals, seeded, shown, whole, wholes
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases.banded import Valued
+from dpfda.releases.bands import Band
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 
@@ -318,6 +319,17 @@ class LinearDensity(Valued):
             drawn = self.scale.points(drawn)
         drawn = self._stepped(drawn)
         return np.asarray(drawn[:, 0] if self.dimensions == 1 else drawn)
+
+
+def quantile_ends(wanted: Floats, below: Band, edges: Floats) -> Floats:
+    """Edges (q, 2) of cells between which quantiles (q,) of the data lie.
+
+    below: Band for the shares below the edges but the first. edges: array (m + 1,).
+    """
+    inner = edges[1:-1]
+    lower = [np.max(inner[below.upper[:-1] < share], initial=edges[0]) for share in wanted]
+    upper = [np.min(inner[below.lower[:-1] >= share], initial=edges[-1]) for share in wanted]
+    return np.column_stack([lower, upper])
 
 
 def midpoints_of(domain: Sequence[tuple[float, float]], shape: Sequence[int]) -> tuple[Floats, ...]:

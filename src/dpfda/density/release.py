@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from dpfda.bases.grids import frozen, product_points
 from dpfda.bases.scales import Scale
 from dpfda.density.histogram_release import ReleasedHistogram, noise_words
-from dpfda.density.linear_density import LinearDensity, check_levels, midpoints_of
+from dpfda.density.linear_density import LinearDensity, check_levels, midpoints_of, quantile_ends
 from dpfda.density.many_cells import nodes_of
 from dpfda.density.peaks import Peaks, peaks_of
 from dpfda.density.proper import PROPER, levelled_band, probabilities
@@ -177,7 +177,8 @@ class ReleasedDensity(LinearDensity):
             raise ParameterError("quantile_interval", "be asked of counts", self.raw.mechanism["name"])
         # From a boundary between values to the value inside.
         inward = np.array([0.5, -0.5]) * (self.step or 0.0)
-        ends = self.raw.quantile_ends(check_levels(levels), level, self._edges(self.raw)) + inward
+        below, edges = self.raw.cdf_band(level), self._edges(self.raw)
+        ends = quantile_ends(check_levels(levels), below, edges) + inward
         if np.ndim(levels) == 0:
             return float(ends[0, 0]), float(ends[0, 1])
         return ends[:, 0], ends[:, 1]
