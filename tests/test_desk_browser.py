@@ -92,7 +92,7 @@ def test_by_the_keyboard_alone(folder, address):
         to(page, "Publish, and charge")
         page.keyboard.press("Enter")
         page.keyboard.press("Enter")
-        page.wait_for_url("**/read/**")
+        page.wait_for_selector("a[href$='/report.html']")
         assert len(Ledger(folder / "budget.ledger").releases("people")) == 1
 
 
@@ -121,7 +121,9 @@ def test_narrow_and_wide_light_and_dark(folder, address):
         page.wait_for_url("**/plan")
         page.goto(place + "/try")
         page.dblclick("button.cost")
-        page.wait_for_url("**/read/age**")
+        # The second press breaks the first one's way off, which is no fault here.
+        page.wait_for_selector("a[href$='/report.html']")
+        assert "/read/age" in page.url
         assert len(Ledger(folder / "budget.ledger").releases("people")) == 1
         forms = ("/ask/mean", "/ask/effects", "/ask/quantiles", "/read/age")
         for width, scheme in zip(WIDTHS, SCHEMES, strict=True):
