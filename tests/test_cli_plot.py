@@ -123,3 +123,9 @@ def test_questions_that_have_no_answer_are_refused(files, name, flags, words):
     result = run("eval", files[name], *flags)
     assert result.exit_code == 2
     assert words in said(result)
+
+
+def test_a_picture_among_the_releases_is_told_how_to_be_named(files):
+    result = run("plot", files["before"], "other.png")
+    assert result.exit_code == 2
+    assert "F.json must be a release; found 'other.png'. Write --plot other.png." in said(result)

@@ -45,7 +45,8 @@ def test_a_curve_shows_its_lines_bands_and_words():
 
 def test_a_legend_covers_no_line_where_bands_fill_the_picture():
     at = np.linspace(0, 2, 201)
-    for values in (1 - at, np.zeros(201), at - 1):
+    # The last one leaves no place free.
+    for values in (1 - at, np.zeros(201), at - 1, 5 * np.cos(15 * at)):
         filled = Line(at, values, "difference", np.full(201, -6.0), np.full(201, 6.0), "band, 95%")
         axis = draw(Curve((filled,), "t", "x", "Difference", baseline=0.0))
         axis.figure.canvas.draw()

@@ -286,6 +286,11 @@ def _write_legend(axis: Axes, columns: int) -> None:
             if not any(path.intersects_bbox(box, filled=False) for path in paths):
                 return
             legend.set_loc(place)
+    if axis.get_yscale() == "linear":
+        # Above all lines there is room, once it is made.
+        (low, high), taken = axis.get_ylim(), box.height / axis.bbox.height
+        axis.set_ylim(low, low + (high - low) / max(0.5, 1 - taken))
+        legend.set_loc("upper center")
 
 
 @_fill.register(Panels)

@@ -41,10 +41,21 @@ def plot(
     difference
         Draw the first of two means minus the second, with a band for the difference.
     """
-    from dpfda.command.files import PIPED, check_outputs, opened, relabelled, save_picture
+    from dpfda.command.files import (
+        PICTURES,
+        PIPED,
+        check_outputs,
+        opened,
+        relabelled,
+        save_picture,
+    )
     from dpfda.density.given import conditional
     from dpfda.views import draw
 
+    pictures = [file for file in files if file.suffix.lower() in PICTURES]
+    if pictures:
+        remedy = f"Write --plot {pictures[0]}."
+        raise ParameterError("F.json", "be a release", repr(str(pictures[0])), remedy)
     inputs = {str(file): file for file in files}
     if plot is None:
         if str(files[0]) == PIPED:
