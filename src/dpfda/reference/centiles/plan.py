@@ -92,15 +92,15 @@ class QuantileCurvesPlan(TablePlan[ReleasedQuantileCurves]):
 
     @cached_property
     def _fits(self) -> list[tuple[Posterior, float]]:
-        return [*self._few_fits, *(self._fit(*each) for each in self._invented[QUICK:])]
+        return [*self._few_fits, *map(self._fit, self._invented[QUICK:])]
 
     @cached_property
     def _few_fits(self) -> list[tuple[Posterior, float]]:
-        return [self._fit(*each) for each in self._invented[:QUICK]]
+        return [*map(self._fit, self._invented[:QUICK])]
 
     @cached_property
-    def _invented(self) -> list[tuple[Floats, float, Floats]]:
-        """Centres and deviations of laws, and tables of invented units.
+    def _invented(self) -> list[Floats]:
+        """Tables of invented units.
 
         What a unit adds at one time is taken not to depend on another.
         """
@@ -120,20 +120,16 @@ class QuantileCurvesPlan(TablePlan[ReleasedQuantileCurves]):
             people = np.maximum(1.0, self.designed * (share if self.cells.visits else share**0))
             seen = generator.multinomial(np.rint(people[:, 0]).astype(np.int64), expected / share)
             noise = law.simulate(generator, 1)[0].reshape(expected.shape) / UNIT
-            found.append((centre, deviation, seen * (self.designed * share / people) + noise))
+            found.append(seen * (self.designed * share / people) + noise)
         return found
 
     @one_thread()
-    def _fit(self, centre: Floats, deviation: float, table: Floats) -> tuple[Posterior, float]:
-        """The fit of such a table, and its error."""
+    def _fit(self, table: Floats) -> tuple[Posterior, float]:
+        """The fit of such a table, and the error that it states: what it has is more by chance."""
         nodes, terms = self.cells.nodes, self.cells.terms(self.size is not None)
         made = fitted(table, nodes, terms, float(self.designed), self.table.deviation)
-        laws = made.at(nodes.positions)
-        off = [
-            laws.quantiles(p) - np.clip(centre + deviation * scipy.special.ndtri(p), 0.0, 1.0)
-            for p in self.levels
-        ]
-        return made, float(np.sqrt(np.mean(np.square(off))))
+        parts = (made.errors(nodes.positions, level) for level in self.levels)
+        return made, float(np.sqrt(np.mean([np.sum(root**2, axis=1) + rough for root, rough in parts])))
 
 
 @planner
