@@ -109,7 +109,7 @@ class TestLaw:
         square = np.mean(found**2, axis=1)
         assert stats.kstest(square, stats.f(3, 3).cdf).pvalue > 1e-4
         # A factor drawn anew for every question has another law, which this rejects.
-        apart = np.column_stack([values(3, [query], 1500)[:, 0] for query in self.QUERIES])
+        apart = np.column_stack([values(3, [query], 4000)[:, 0] for query in self.QUERIES])
         redrawn = np.mean((apart / [1, 1, math.sqrt(2)]) ** 2, axis=1)
         assert stats.kstest(redrawn, stats.f(3, 3).cdf).pvalue < 1e-4
 

@@ -17,7 +17,7 @@ from stranger_files import KINDS, mutated, written
 pytestmark = pytest.mark.usefixtures("few_draws")
 
 # Of each kind; 450 of each, 10,000 in all, take half a minute.
-MUTATIONS = 15
+MUTATIONS = 40
 SECONDS = 1.0
 
 
