@@ -96,8 +96,9 @@ class ReleasedDensityWithAtoms(ReleasedDensity):
     def atoms_band(self, level: float = LEVEL) -> Band:
         """Band for the shares of the units at the atoms, for all at once.
 
-        Exact, whatever the data are: noise on counts is independent. Where the number of units is
-        private, shares are over the released one.
+        Whatever the data are: noise on counts is independent, and its law is known; that of Laplace
+        noise in shares is simulated. Where the number of units is private, shares are over the
+        released one.
         """
         beyond = 1 - check_level(level) ** (1 / len(self.stated))
         noise, deviation = self.raw.noise, math.sqrt(self.raw.share_variance)
