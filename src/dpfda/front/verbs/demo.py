@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 # Degrees Celsius: no hour on record in Seattle lies outside, whatever is in the file.
 BOUNDS = (-20.0, 45.0)
-# Temperature changes slowly over a day: known to anyone, too.
-KERNEL = "rbf:30%"
 DOMAIN = (0.0, 23.0)
 LABELS = {"domain": "hour of the day", "value": "temperature (degrees C)"}
 FILES = ("mean_day.json", "mean_day.png", "mean_day.csv")
@@ -50,7 +48,7 @@ def demo(*, out: Path = Path("dpfda-demo")) -> None:
         check_writable(path)
     data = load_temperatures()
     domain = Domain(data.grid_points, DOMAIN, labels=LABELS)
-    mean = PrivateMean(1, bounds=BOUNDS, basis=KERNEL, domain=domain, unit="day")
+    mean = PrivateMean(1, bounds=BOUNDS, domain=domain, unit="day")
     with already_charged():
         # The data are public: no ledger is theirs.
         release: Any = mean.fit(data.values).release_
@@ -83,7 +81,7 @@ def _story(
     found = float((gap**2).mean() ** 0.5)
     source, first, folder = (shlex.quote(str(p)) for p in (data.path, path, path.parent))
     span = f"[{low:g}, {high:g}] degrees C"
-    typed = f"--bounds {low:g} {high:g} --domain 0 23 --kernel {KERNEL}"
+    typed = f"--bounds {low:g} {high:g} --domain 0 23"
     lines = [
         "What was done",
         f"  Read {days} days of {hours} hourly temperatures in Seattle (climate normals: public).",
@@ -98,10 +96,9 @@ def _story(
         "  The published curve is a function: evaluate, draw and mail it as often as you like.",
         "",
         "What error to expect",
-        f"  Foretold from public numbers alone: {expected:.2g} degrees C at a typical hour, if the mean",
-        "  were as rough as the kernel and the bounds allow. As these data are public, we may look:",
-        f"  it was {found:.2g}. (With private data nobody may look: that would be another release.)",
-        "  The kernel says that temperature changes slowly, which saves noise.",
+        f"  Foretold from public numbers alone: {expected:.2g} degrees C at a typical hour, the middle over",
+        f"  ordinary curves between these bounds. As these data are public, we may look: it was {found:.2g}.",
+        "  (With private data nobody may look: that would be another release.)",
         "",
         "What to try next",
         f"  dpfda show {first}",
