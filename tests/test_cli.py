@@ -861,7 +861,7 @@ def test_demo(folder):
     ).groups()
     gap = release(POINTS) - load_temperatures().values.mean(axis=0)
     assert float(found) == pytest.approx(np.sqrt((gap**2).mean()), rel=0.05)
-    setting = ("--bounds", -20, 45, "--domain", 0, 23, "--points", 24, "--kernel", "rbf:30%")
+    setting = ("--bounds", -20, 45, "--domain", 0, 23, "--points", 24)
     plan = json.loads(run("plan", "--units", 364, "--epsilon", 1, *setting, "--json").stdout)
     assert float(foretold) == pytest.approx(plan["expected"]["typical"], rel=0.05)
     # A second demo replaces the first.
