@@ -53,6 +53,9 @@ def test_a_legend_covers_no_line_where_bands_fill_the_picture():
         box = axis.get_legend().get_window_extent()
         paths = [line.get_transform().transform_path(line.get_path()) for line in axis.get_lines()]
         assert not any(path.intersects_bbox(box, filled=False) for path in paths)
+    # Room that was made above for the legend is no part of the axis.
+    assert axis.get_ylim()[1] > 7
+    assert axis.get_yticks().max() <= 6.7
 
 
 def test_a_heat_map_has_a_title_and_a_guarantee_of_one_line_each():

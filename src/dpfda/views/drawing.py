@@ -287,8 +287,9 @@ def _write_legend(axis: Axes, columns: int) -> None:
                 return
             legend.set_loc(place)
     if axis.get_yscale() == "linear":
-        # Above all lines there is room, once it is made.
+        # Above all lines there is room, once it is made: no part of the axis, and so without ticks.
         (low, high), taken = axis.get_ylim(), box.height / axis.bbox.height
+        axis.set_yticks([tick for tick in axis.get_yticks() if low <= tick <= high])
         axis.set_ylim(low, low + (high - low) / max(0.5, 1 - taken))
         legend.set_loc("upper center")
 
