@@ -16,8 +16,7 @@ from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import ValueBounds
 from dpfda.mean.spread_release import MEAN, VARIANCE, MeanAndVariance
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import real, shown
-from dpfda.numerics.rationals import exact
+from dpfda.numerics.parameters import exact, real, shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import added, split
 from dpfda.publication import NAMED, MeanPlan, Paying, charge, check, publish_curve

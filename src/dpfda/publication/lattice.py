@@ -17,8 +17,7 @@ from dpfda.noise import knorm_noise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Floats
 from dpfda.numerics.errors import DataError, ParameterError
-from dpfda.numerics.parameters import choice, entries, shown
-from dpfda.numerics.rationals import exact, readable
+from dpfda.numerics.parameters import choice, entries, exact, readable, shown
 from dpfda.privacy.budgets import budget
 from dpfda.privacy.guarantees import Neighbours, PureDP
 from dpfda.publication.charging import stamp

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfda.numerics.native_arrays import TOO_LARGE, is_native
+from dpfda.numerics.arrays import TOO_LARGE, is_native
 
 MISSING = frozenset({"", "NA", "NaN", "nan", "null", "None", "N/A"})
 # What counts as a number in text: plain decimal notation, in ASCII. No digit is looked at twice, so that

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from dpfda.numerics.arrays import Cells, Floats
+from dpfda.numerics.arrays import Cells, Floats, doubles
 from dpfda.numerics.errors import OrientationError
-from dpfda.numerics.native_arrays import doubles
 from dpfda.records.arrow import arrow_table
 from dpfda.records.containers import (
     column_labels,

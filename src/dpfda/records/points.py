@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpfda.bases.cells import CellGrid
-from dpfda.numerics.arrays import Flags, Floats, Integers
+from dpfda.numerics.arrays import Flags, Floats, Integers, doubles
 from dpfda.numerics.errors import DataError
-from dpfda.numerics.native_arrays import doubles
 from dpfda.numerics.parameters import choice
 from dpfda.numerics.private import Kept
 from dpfda.records.arrow import is_arrow_table

@@ -20,8 +20,7 @@ from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import randomness
-from dpfda.numerics.rationals import rational, readable
+from dpfda.numerics.parameters import randomness, rational, readable
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
 from dpfda.releases.banded import Banded

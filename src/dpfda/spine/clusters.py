@@ -27,9 +27,8 @@ from typing import Any
 import numpy as np
 
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Cells, Integers
+from dpfda.numerics.arrays import Cells, Integers, is_plain
 from dpfda.numerics.errors import DataError, DpfdaError
-from dpfda.numerics.native_arrays import is_plain
 from dpfda.records.containers import cells_in, is_frame
 from dpfda.records.dask_arrays import along, deal_and_join, map_and_join, partitions
 from dpfda.records.labels import label_marks, numbers_of_marks

@@ -21,7 +21,7 @@ from dpfda.noise import laws_of
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
-from dpfda.numerics.rationals import readable
+from dpfda.numerics.parameters import readable
 from dpfda.numerics.remembered import remembered
 from dpfda.privacy.guarantees import Guarantee, ZeroConcentratedDP
 

@@ -23,8 +23,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpfda.numerics.errors import ConversionError, IncompatibleChargeError, ParameterError
-from dpfda.numerics.parameters import plain_words
-from dpfda.numerics.rationals import rational, readable
+from dpfda.numerics.parameters import plain_words, rational, readable
 from dpfda.privacy.composition import (
     ApproximateLoss,
     Cost,
