@@ -16,9 +16,9 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from dpfda.bases import BoxBasis
 from dpfda.bases.axes import AXES
 from dpfda.bases.grids import product_points
+from dpfda.bases.products import leading_modes, spectral_decay
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.bases.reading import basis_from_json
-from dpfda.bases.spectra import leading_modes, spectral_decay
 from dpfda.errors import ParameterError
 
 KINDS = ("cosine", "sine", "fourier")

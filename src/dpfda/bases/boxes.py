@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 
 from dpfda.bases.axes import AXES, Axis
 from dpfda.bases.grids import check_domain, frozen
-from dpfda.bases.products import ProductBasis
-from dpfda.bases.spectra import SPECTRA, leading_modes, spectral_decay
+from dpfda.bases.products import SPECTRA, ProductBasis, leading_modes, spectral_decay
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.encoding import check_grid_size, floats, integer, integers, number, text
 from dpfda.numerics.errors import ParameterError

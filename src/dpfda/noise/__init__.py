@@ -14,8 +14,7 @@ from dpfda.noise.blocks import (
     laplace_on_body,
     pure_budget,
 )
-from dpfda.noise.bodies import BoxNoise, EllipsoidNoise, body_noise
-from dpfda.noise.box_parts import BoxPartNoise, parts_of
+from dpfda.noise.bodies import BoxNoise, BoxPartNoise, EllipsoidNoise, body_noise, parts_of
 from dpfda.noise.charges import achieved_guarantee, cost_of
 from dpfda.noise.elliptical import EllipticalNoise, elliptical_noise, mixture_delta, t_loss
 from dpfda.noise.gaussian import (

@@ -22,9 +22,8 @@ from dpfda.numerics.arrays import Cells, Floats, Integers
 from dpfda.numerics.errors import DataError, ParameterError, needed
 from dpfda.numerics.parameters import choice
 from dpfda.numerics.private import Private
-from dpfda.records.cells import OUTSIDE
+from dpfda.records.cells import OUTSIDE, Dates
 from dpfda.records.csv_tables import Progress, Stated, Table, TextFile
-from dpfda.records.dates import Dates
 from dpfda.records.foreign_tables import (
     SPREADSHEETS,
     STATISTICS,

@@ -27,8 +27,7 @@ from typing import NamedTuple, TextIO
 
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.private import Private
-from dpfda.records.cells import MISSING, NO_NUMBER, NUMBER, UnreadableCellError, text_number
-from dpfda.records.dates import Dates
+from dpfda.records.cells import MISSING, NO_NUMBER, NUMBER, Dates, UnreadableCellError, text_number
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 DECIMAL_COMMA = re.compile(r"[+-]?[0-9.' ]*,[0-9]++(?:[eE][+-]?[0-9]++)?")

@@ -23,9 +23,8 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import randomness, rational, readable
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
-from dpfda.releases.banded import Banded
 from dpfda.releases.bands import Asked, Band, make_band
-from dpfda.releases.base import LEVEL
+from dpfda.releases.base import LEVEL, Banded
 from dpfda.releases.boxes import BAND_POINTS, FINE, check_drawn
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.promise import AddedNoise, certified, sum_costs

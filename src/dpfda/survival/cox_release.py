@@ -23,9 +23,8 @@ from dpfda.numerics.parameters import choice, label, probability, real
 from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
-from dpfda.releases.banded import Valued
 from dpfda.releases.bands import Asked, Band, Of, band_from_errors, check_level, settled
-from dpfda.releases.base import LEVEL, Column
+from dpfda.releases.base import LEVEL, Column, Valued
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.findings import EqualityTest, Estimate
 from dpfda.releases.promise import AddedNoise
