@@ -50,8 +50,7 @@ from dpfda.spine.clusters import total_on_cluster
 from dpfda.spine.curves import POINTS, is_pooled, public_basis, read_curves, unit_curves
 from dpfda.spine.embedding import own_fit
 from dpfda.spine.estimator import warn_of_labels
-from dpfda.spine.pooled_curves import PooledPlan, refuse_pooled
-from dpfda.spine.pooled_tables import PooledTable
+from dpfda.spine.pooled_curves import PooledPlan, PooledTable, refuse_pooled
 from dpfda.spine.settings import Reading, Settings
 from dpfda.spine.sums import Readable, Summation, Summed, matrix_on
 

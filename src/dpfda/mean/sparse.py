@@ -19,12 +19,12 @@ from dpfda.spine.embedding import embedding_of
 from dpfda.spine.pooled_curves import (
     NOISES,
     PooledPlan,
+    PooledTable,
     planned_ends,
     pooled_observations,
     pooled_plan,
     two_bounds,
 )
-from dpfda.spine.pooled_tables import PooledTable
 
 REMEDY = "For the estimate that fills each person's gaps first: missing='complete'."
 

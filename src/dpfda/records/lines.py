@@ -25,8 +25,7 @@ from functools import cached_property, lru_cache
 from io import BytesIO
 from typing import NamedTuple, TextIO
 
-from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.private import Private
+from dpfda.numerics.errors import ParameterError, Private
 from dpfda.records.cells import MISSING, NO_NUMBER, NUMBER, Dates, UnreadableCellError, text_number
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"

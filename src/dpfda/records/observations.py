@@ -9,8 +9,7 @@ import numpy as np
 
 from dpfda.bases.cells import CellGrid
 from dpfda.numerics.arrays import Flags, Floats, Integers, doubles
-from dpfda.numerics.errors import DataError
-from dpfda.numerics.private import Private
+from dpfda.numerics.errors import DataError, Private
 from dpfda.records.cells import OUTSIDE
 from dpfda.records.containers import matrix_of
 from dpfda.records.curves import check_orientation

@@ -1,7 +1,6 @@
 """The choice of a mechanism from public numbers, its expected error, and what none can go below."""
 
-from dpfda.mechanisms.design.choice import choose, counted_power
-from dpfda.mechanisms.design.counted import with_count
+from dpfda.mechanisms.design.choice import choose, counted_power, with_count
 from dpfda.mechanisms.design.expectation import ExpectedError, expected_error
 from dpfda.mechanisms.design.images import public_images
 from dpfda.mechanisms.design.limits import least_error, least_error_of_any, least_share_of_box
