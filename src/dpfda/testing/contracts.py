@@ -26,8 +26,8 @@ import scipy
 from dpfda.bases import Basis, KernelBasis
 from dpfda.bases.kernels import default_kernel
 from dpfda.bounds import Bound
-from dpfda.mechanisms import Design
-from dpfda.mechanisms.design import adapted, choose, make_problem
+from dpfda.mechanisms import Design, Problem
+from dpfda.mechanisms.design import adapted, choose
 from dpfda.noise import AnyNorm, NoiseLaw, Width, achieved_guarantee, cost_of
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError, StorageError
@@ -41,6 +41,7 @@ from dpfda.privacy.guarantees import (
     ZeroConcentratedDP,
     within,
 )
+from dpfda.publication import MeanPlan
 from dpfda.releases.base import Release, load
 from dpfda.releases.report import LINE
 from dpfda.views import to_csv, to_frame
@@ -203,6 +204,17 @@ def _delta(losses: Floats, epsilon: float) -> float:
 def _lower(values: Floats) -> float:
     """What the mean is at least, but for chance and the rounding of floats."""
     return float(values.mean() - SIGMAS * values.std() / math.sqrt(values.size)) - 1e-9
+
+
+def make_problem(
+    basis: Basis,
+    bound: Bound,
+    size: int,
+    guarantee: Guarantee,
+    neighbours: Neighbours = Neighbours.REPLACE_ONE,
+) -> Problem:
+    """What a named mechanism sees of a mean of so many units."""
+    return MeanPlan(basis, bound, guarantee, neighbours, "named", size, "record", {}).problem(size)
 
 
 def check_mechanism(
