@@ -1013,7 +1013,7 @@ def test_values_of_any_size_are_held_exactly():
         ({"domain_range": (1, 0)}, "domain_range must be finite with a < b"),
         ({"domain_range": [(0, 1), (2, 2)]}, "domain_range must be finite with a < b"),
         ({"domain_range": 3}, r"domain_range must be \(a, b\), or up to 20 pairs .*; found 3"),
-        ({"domain_range": []}, r"domain_range must be \(a, b\) or d pairs"),
+        ({"domain_range": []}, r"domain_range must be \(a, b\), or up to 20 pairs"),
         ({"neighbours": "close"}, "neighbours must be 'replace-one' or 'add-remove'"),
         ({"invalid": "ignore"}, "invalid must be one of"),
         ({"target": np.zeros(4)}, r"target must give values of shape \(3,\); found \(4,\)"),

@@ -147,7 +147,7 @@ def prepare_sparse(
     guarantee, settings = check_choices(estimator), estimator.settings_for(X, groups)
     # Whether arithmetic overflows depends on values: it may neither warn nor raise.
     with np.errstate(all="ignore"):
-        found, ends, labelled = pooled_observations(settings, X, groups)
+        found, _, ends, labelled = pooled_observations(settings, X, groups)
     plan = sparse_plan(
         guarantee, found.units, estimator=estimator, settings=settings,
         unit=settings.unit.called(labelled or None), ends=ends,

@@ -39,7 +39,7 @@ from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.releases.shares import NoisyShares
 from dpfda.spine.arguments import Labels, Records
 from dpfda.spine.choices import sizes_for, stated_size
-from dpfda.spine.curves import grid_of, handed_curves, is_pooled, stated_ends
+from dpfda.spine.curves import grid_of, handed_curves, is_pooled
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.pooled import PooledSum
 from dpfda.spine.settings import Settings, read_labels
@@ -129,19 +129,18 @@ def two_bounds(bounds: object, summary: str, remedy: str = "") -> tuple[float, f
 
 def pooled_observations(
     settings: Settings, X: object, groups: object
-) -> tuple[Observations, tuple[float, float], bool]:
-    """The observations, the public ends of their times, and whether units are groups."""
+) -> tuple[Observations, Floats, tuple[float, float], bool]:
+    """The observations, the public grid and ends of their times, and whether units are groups."""
     domain, invalid = settings.domain, settings.reading.invalid
     handed = handed_curves(X, groups, domain.grid_points, invalid)
     given = domain.domain_range if domain.domain_range is not None else handed.domain_range
-    if isinstance(handed.values, LongCurves):
-        ends = interval_of(stated_ends(given))
-        found = observations_from_long(handed.values, handed.groups, ends, invalid)
-        return found, ends, handed.groups is not None or handed.values.groups is not None
-    grid = grid_of(settings, handed)
+    grid, values = grid_of(settings, handed), handed.values
     ends = interval_of(check_domain(given, grid))
-    found = observations_from_array(handed.values, grid, handed.groups, invalid)
-    return found, ends, handed.groups is not None
+    if not isinstance(values, LongCurves):
+        found = observations_from_array(values, grid, handed.groups, invalid)
+        return found, grid, ends, handed.groups is not None
+    found = observations_from_long(values, handed.groups, ends, invalid)
+    return found, grid, ends, handed.groups is not None or values.groups is not None
 
 
 def interval_of(given: object) -> tuple[float, float]:
