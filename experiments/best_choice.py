@@ -16,9 +16,10 @@ from dpfda.bases import KernelBasis
 from dpfda.bases.kernels import default_kernel
 from dpfda.bounds import L2Ball, ValueBounds
 from dpfda.mechanisms import Design, Problem
-from dpfda.mechanisms.design import adapted, choose, make_problem
+from dpfda.mechanisms.design import adapted, choose
 from dpfda.privacy.guarantees import Neighbours, PureDP
 from dpfda.testing import released_coefficients
+from dpfda.testing.contracts import make_problem
 from experiments import common
 from experiments.common import Floats, Options
 from experiments.recipe import RANGE, Sample

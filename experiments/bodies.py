@@ -19,9 +19,9 @@ from dpfda import PrivateMean
 from dpfda.bases import KernelBasis
 from dpfda.bounds import ValueBounds
 from dpfda.mechanisms.cells import Cells, measured_error
-from dpfda.mechanisms.design import make_problem
 from dpfda.privacy.guarantees import PureDP
 from dpfda.testing import simulate_releases
+from dpfda.testing.contracts import make_problem
 from experiments import common
 from experiments.common import Floats
 

@@ -11,9 +11,10 @@ from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 
 from dpfda.bases import KernelBasis
 from dpfda.bounds import Bound
-from dpfda.mechanisms.design import choose, make_problem
+from dpfda.mechanisms.design import choose
 from dpfda.mechanisms.gaussian import GaussianProcess
 from dpfda.privacy.guarantees import guarantee_for
+from dpfda.testing.contracts import make_problem
 from experiments.common import Floats
 
 SMOOTHNESS = {"matern52": 2.5, "matern32": 1.5, "exponential": 0.5}

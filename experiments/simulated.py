@@ -14,9 +14,10 @@ from scipy.stats import norm
 from dpfda.bases import KernelBasis
 from dpfda.bounds import Bound, L1Ball, L2Ball, ValueBounds
 from dpfda.mechanisms import Design, Problem
-from dpfda.mechanisms.design import adapted, choose, make_problem
+from dpfda.mechanisms.design import adapted, choose
 from dpfda.privacy.guarantees import Neighbours, PureDP
 from dpfda.testing import released_coefficients
+from dpfda.testing.contracts import make_problem
 from experiments.common import Floats, Options, shown
 from experiments.honest import MECHANISMS, basis_of
 from experiments.recipe import Sample, eigenpairs

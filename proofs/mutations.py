@@ -460,7 +460,7 @@ MUTATIONS = [
     ),
     (
         "the scale of a number of units in the program, rounded down",
-        "src/dpfda/mechanisms/design/counted.py",
+        "src/dpfda/mechanisms/design/choice.py",
         "math.ceil(COUNT_SCALE / pure_budget(problem.pure.guarantee))",
         "math.floor(COUNT_SCALE / pure_budget(problem.pure.guarantee))",
         TIE,

@@ -16,7 +16,7 @@ from dpfda.noise.shares import UNIT
 from dpfda.privacy.guarantees import PureDP, ZeroConcentratedDP, within
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.records.weights import Weights
-from dpfda.reference.threshold import SHARE, LastHeld
+from dpfda.reference.plan import SHARE, LastHeld
 from dpfda.testing import exact_totals
 
 GENERATOR = np.random.default_rng(20261128)

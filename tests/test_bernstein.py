@@ -34,7 +34,7 @@ from dpfda.errors import (
 from dpfda.front.app import app
 from dpfda.mechanisms import mechanisms
 from dpfda.mechanisms.bernstein import Bernstein
-from dpfda.mechanisms.design import adapted, choose, expected_error, make_problem
+from dpfda.mechanisms.design import adapted, choose, expected_error
 from dpfda.noise import KNormNoise, achieved_guarantee, gaussian_noise, knorm_loss, knorm_noise
 from dpfda.numerics.embedding import Rows, project
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
@@ -44,6 +44,7 @@ from dpfda.publication.lattice import on_grid
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.lattice import LatticeRelease
 from dpfda.testing import non_private_mean, simulate_releases
+from dpfda.testing.contracts import make_problem
 from planned import make_plan
 from sample_releases import certificate_of
 from statistical import FALSE_ALARM, fits_only_at_its_scale, lower_limit, upper_limit
@@ -1011,8 +1012,8 @@ def test_values_of_any_size_are_held_exactly():
         ),
         ({"domain_range": (1, 0)}, "domain_range must be finite with a < b"),
         ({"domain_range": [(0, 1), (2, 2)]}, "domain_range must be finite with a < b"),
-        ({"domain_range": 3}, r"domain_range must be \(a, b\) or d pairs \(a, b\); found 3"),
-        ({"domain_range": []}, r"domain_range must be \(a, b\) or d pairs"),
+        ({"domain_range": 3}, r"domain_range must be \(a, b\), or up to 20 pairs .*; found 3"),
+        ({"domain_range": []}, r"domain_range must be \(a, b\), or up to 20 pairs"),
         ({"neighbours": "close"}, "neighbours must be 'replace-one' or 'add-remove'"),
         ({"invalid": "ignore"}, "invalid must be one of"),
         ({"target": np.zeros(4)}, r"target must give values of shape \(3,\); found \(4,\)"),

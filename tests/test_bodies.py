@@ -21,7 +21,7 @@ from dpfda.bases import KernelBasis
 from dpfda.bounds import BoxBound, Ellipsoid, IntegerBody, read_bounds
 from dpfda.errors import DpfdaError, ParameterError
 from dpfda.mechanisms import mechanisms
-from dpfda.mechanisms.design import choose, make_problem
+from dpfda.mechanisms.design import choose
 from dpfda.mechanisms.knorm import KNorm
 from dpfda.noise import (
     BoxNoise,
@@ -46,6 +46,7 @@ from dpfda.privacy.guarantees import (
 )
 from dpfda.publication import MeanPlan
 from dpfda.releases.function import ReleasedFunction
+from dpfda.testing.contracts import make_problem
 from planned import make_plan
 from statistical import (
     FALSE_ALARM,

@@ -16,9 +16,9 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from dpfda.bases import BoxBasis
 from dpfda.bases.axes import AXES
 from dpfda.bases.grids import product_points
+from dpfda.bases.products import leading_modes, spectral_decay
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.bases.reading import basis_from_json
-from dpfda.bases.spectra import leading_modes, spectral_decay
 from dpfda.errors import ParameterError
 
 KINDS = ("cosine", "sine", "fourier")
@@ -424,8 +424,8 @@ class TestRefusals:
             ({"shape": (4, 4.0)}, "shape must be 2 numbers of cells"),
             ({"kinds": "fourier", "shape": (4, 2)}, r"at least \(3, 3\)"),
             ({"domain_range": [(0, 1), (1, 0)]}, "domain_range must be finite with a < b"),
-            ({"domain_range": "ab"}, "domain_range must be pairs"),
-            ({"domain_range": [(0, 1, 2)]}, "domain_range must be pairs"),
+            ({"domain_range": "ab"}, r"domain_range must be \(a, b\), or up to 32 pairs"),
+            ({"domain_range": [(0, 1, 2)]}, "domain_range must be two numbers"),
             ({"components": 0}, "components must be an integer from 1 to 20"),
             ({"components": 21}, "components must be an integer from 1 to 20"),
             ({"components": 2.0}, "components must be an integer from 1 to 20"),

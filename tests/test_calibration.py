@@ -21,7 +21,7 @@ from sklearn.gaussian_process.kernels import Matern
 from dpfda.bases import KernelBasis
 from dpfda.bounds import BoxBound, Ellipsoid, L1Ball, L2Ball
 from dpfda.errors import ParameterError, RefusedMechanismError
-from dpfda.mechanisms.design import choose, make_problem
+from dpfda.mechanisms.design import choose
 from dpfda.mechanisms.gaussian import Gaussian, GaussianProcess
 from dpfda.mechanisms.iclp import ICLP
 from dpfda.mechanisms.knorm import KNorm
@@ -39,6 +39,7 @@ from dpfda.noise import (
 from dpfda.privacy.composition import gaussian_delta
 from dpfda.privacy.composition.block_profile import block_delta
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP, within
+from dpfda.testing.contracts import make_problem
 from statistical import block_profile_reference
 
 TIGHT = 1 - 1e-6

@@ -30,8 +30,8 @@ from dpfda import (
 from dpfda.covariance.strategies import Center
 from dpfda.errors import DataError, OrientationError, ParameterError
 from dpfda.mean.streams import MeanStream
+from dpfda.numerics.arrays import doubles
 from dpfda.numerics.gridsums import grid_sum
-from dpfda.numerics.native_arrays import doubles
 from dpfda.privacy.guarantees import Neighbours, PureDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.records import LongCurves

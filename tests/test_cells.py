@@ -20,7 +20,7 @@ from dpfda.bases import CosineBasis, KernelBasis
 from dpfda.bounds import L2Ball, ValueBounds
 from dpfda.errors import ParameterError, RefusedMechanismError
 from dpfda.mechanisms.cells import Cells, measured_error, measured_forms
-from dpfda.mechanisms.design import choose, expected_error, least_error, make_problem
+from dpfda.mechanisms.design import choose, expected_error, least_error
 from dpfda.mechanisms.knorm import KNorm
 from dpfda.mechanisms.protocol import Measurement
 from dpfda.noise import BoxNoise, achieved_guarantee
@@ -30,6 +30,7 @@ from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import MeanPlan
 from dpfda.releases.function import ReleasedFunction
 from dpfda.testing import non_private_mean, simulate_releases
+from dpfda.testing.contracts import make_problem
 from experiments import bodies
 from statistical import Audit
 

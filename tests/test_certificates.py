@@ -32,7 +32,7 @@ from dpfda.bounds import Search
 from dpfda.density.kernel import DensityKernel
 from dpfda.errors import ConversionError, ParameterError, StorageError
 from dpfda.mean.two_looks import TwoLooks
-from dpfda.numerics.rationals import readable
+from dpfda.numerics.parameters import readable
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, GaussianLoss, LaplaceLoss, PureLoss, account, compose
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP, added, within

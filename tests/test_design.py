@@ -26,7 +26,6 @@ from dpfda.mechanisms.design import (
     expected_error,
     least_error,
     least_error_of_any,
-    make_problem,
 )
 from dpfda.mechanisms.design.choice import typical_error
 from dpfda.mechanisms.design.limits import distortion, least_share_of_box, told_at_most
@@ -37,6 +36,7 @@ from dpfda.mechanisms.laplace import Laplace
 from dpfda.mechanisms.protocol import rkhs_shrinkage, smoothing_exponent, wiener
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.testing import released_coefficients
+from dpfda.testing.contracts import make_problem
 from planned import Planned, make_plan
 
 GRID = np.linspace(0.0, 1.0, 40)
@@ -398,7 +398,7 @@ class TestLimit:
         problem, _ = self.problem(Fraction(epsilon))
         shapes = np.array([first, second[: len(first)]])
         information = (epsilon * 500 / 2) ** 2
-        found = least_error(problem, Prior.of(shapes))
+        found = least_error(replace(problem, mixture=Prior.of(shapes)))
 
         def risk(logits):
             parts = information * softmax(logits)
@@ -425,7 +425,8 @@ class TestLimit:
         chances = 1 / (1 + np.exp(0.5 * np.ceil(nodes / step)))
         terms = 2 * nodes * norm.cdf(-nodes / (2 * math.sqrt(p))) * chances
         integral = float(np.sum(terms)) * nodes[0]
-        assert least_error_of_any(problem, Prior.of([[p]])) == pytest.approx(integral, rel=1e-3)
+        problem = replace(problem, mixture=Prior.of([[p]]))
+        assert least_error_of_any(problem) == pytest.approx(integral, rel=1e-3)
 
     # What any pure mechanism must leave, in units of the prior: a simulation of the exact information
     # E -log E exp(-|c - c'| epsilon n / 2), integrated over a mixture of normal laws (400 draws).
@@ -438,7 +439,7 @@ class TestLimit:
         basis = KernelBasis.on_grid(Matern(0.1, nu=1.5), grid)
         problem = make_problem(basis, L2Ball(1.0), size, PureDP(epsilon))
         prior = Prior.of([basis.eigenvalues / basis.eigenvalues.sum()])
-        limit = least_error_of_any(problem, prior)
+        limit = least_error_of_any(replace(problem, mixture=prior))
         # The closed form gives away little; a distance between neighbours over root 2 would be 1.2 off.
         assert 0.97 * simulated < limit < 1.01 * simulated
         achieved = expected_error(problem, choose(problem, "knorm"), basis).total

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpfda.errors import ParameterError
-from dpfda.numerics.rationals import exact
+from dpfda.numerics.parameters import exact
 from dpfda.privacy.guarantees import (
     ApproximateDP,
     Neighbours,

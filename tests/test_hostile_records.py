@@ -25,7 +25,7 @@ from dpfda.noise import (
 )
 from dpfda.numerics.aggregate import IntegerSum, soft_threshold
 from dpfda.numerics.embedding import Rows
-from dpfda.numerics.rationals import exact
+from dpfda.numerics.parameters import exact
 from dpfda.privacy.guarantees import PureDP, guarantee_for
 from dpfda.records import LongCurves
 from dpfda.records.containers import column_of

@@ -14,7 +14,7 @@ from dpfda.noise import (
     KNormNoise,
     laws_of,
 )
-from dpfda.noise.elliptical_forms import StudentForms
+from dpfda.noise.elliptical import StudentForms
 from dpfda.noise.protocol import Law
 from dpfda.noise.shared import (
     SharedGaussianNoise,

@@ -22,7 +22,7 @@ from dpfda.noise import (
     laplace_on_body,
     laws_of,
 )
-from dpfda.noise.elliptical_forms import StudentForms
+from dpfda.noise.elliptical import StudentForms
 from dpfda.noise.shared import SharedGaussianNoise, SharedKNormNoise, SharedLaplaceNoise
 from dpfda.noise.summed import SummedNoise
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP

@@ -23,11 +23,12 @@ from dpfda.bounds import L2Ball, ValueBounds
 from dpfda.errors import ParameterError
 from dpfda.estimates import CurveModel, Widths
 from dpfda.estimates.widths import around_lines
-from dpfda.mechanisms.design import choose, make_problem
+from dpfda.mechanisms.design import choose
 from dpfda.mechanisms.design.lines import number_of_cells
 from dpfda.noise import BoxNoise
 from dpfda.privacy.guarantees import Neighbours, PureDP, ZeroConcentratedDP, guarantee_for
 from dpfda.releases.lines import misfit, verdict
+from dpfda.testing.contracts import make_problem
 from experiments.atlas_rivals import rule_cells, spline
 from planned import make_plan
 

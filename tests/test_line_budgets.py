@@ -23,9 +23,10 @@ from dpfda.bases import KernelBasis
 from dpfda.bases.kernels import default_kernel
 from dpfda.bounds import ValueBounds
 from dpfda.estimates import CurveModel, Widths
-from dpfda.mechanisms.design import choose, make_problem
+from dpfda.mechanisms.design import choose
 from dpfda.mechanisms.design.lines import WORTH_A_TAIL, number_of_cells, weighed
 from dpfda.privacy.guarantees import ZeroConcentratedDP, guarantee_for
+from dpfda.testing.contracts import make_problem
 
 POINTS, DRAWS, BANDS = 40, 12, 3
 EPSILONS = ("1/10", "1/4", "1/2", "1", "2", "4", "8")

@@ -28,7 +28,7 @@ from dpfda.density.quantiles_design import QuantileLaw
 from dpfda.machines.solvers import gradient
 from dpfda.machines.solvers.means import MeansSolver
 from dpfda.machines.solvers.terms import Labelled
-from dpfda.mechanisms.design.counted import with_count
+from dpfda.mechanisms.design.choice import with_count
 from dpfda.mechanisms.protocol import COUNT_SCALE, Design
 from dpfda.noise import BoxNoise, KNormNoise, body_noise, repeated_width, shares
 from dpfda.noise.shared import SharedGaussianNoise, SharedLaplaceNoise

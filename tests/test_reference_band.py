@@ -15,7 +15,7 @@ from dpfda.privacy.guarantees import PureDP, within
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.records import LongCurves
 from dpfda.reference.estimator import random_order
-from dpfda.reference.threshold import SHARE, LastHeld
+from dpfda.reference.plan import SHARE, LastHeld
 from dpfda.testing import check_release, check_summary
 
 GRID = np.linspace(0.0, 3.0, 16)

@@ -16,7 +16,7 @@ from dpfda import PrivateMean, Session
 from dpfda.bases import CosineBasis
 from dpfda.bounds import L2Ball
 from dpfda.errors import BudgetError, ParameterError, RefusedMechanismError, SessionError
-from dpfda.noise.elliptical_forms import StudentForms, student_forms
+from dpfda.noise.elliptical import StudentForms, student_forms
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, within
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication.session.conditional import ConditionalValues

@@ -24,13 +24,13 @@ from dpfda import (
 from dpfda.bases import KernelBasis
 from dpfda.bounds import L1Ball, L2Ball
 from dpfda.errors import BudgetError, DpfdaError, ParameterError
-from dpfda.mechanisms.design import make_problem
 from dpfda.mechanisms.iclp import ICLP
 from dpfda.mechanisms.iclp_l1 import ICLPL1
 from dpfda.privacy.composition import compose, laplace_rho, pure_rho
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.testing import simulate_releases
+from dpfda.testing.contracts import make_problem
 from dpfda.tuning import Stopping, cross_validate, matern_decay, plug_in, private_selection
 from statistical import FALSE_ALARM
 

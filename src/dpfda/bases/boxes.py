@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases.axes import AXES, Axis
-from dpfda.bases.grids import check_domain, frozen
-from dpfda.bases.products import ProductBasis
-from dpfda.bases.spectra import SPECTRA, leading_modes, spectral_decay
+from dpfda.bases.cells import box_domain
+from dpfda.bases.grids import frozen
+from dpfda.bases.products import SPECTRA, ProductBasis, leading_modes, spectral_decay
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.encoding import check_grid_size, floats, integer, integers, number, text
 from dpfda.numerics.errors import ParameterError
@@ -21,6 +21,8 @@ from dpfda.numerics.parameters import LARGEST, SMALLEST, choice, real, reals, sh
 
 # Variances below this share of the largest are left out: they would soon be zero in floating point.
 LEAST_SHARE = 1e-290
+# Of an array of numpy.
+MOST_AXES = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +109,7 @@ class BoxBasis(ProductBasis):
         >>> basis.transform(np.ones((8, 8))).round(12).tolist()
         [1.0, 0.0, 0.0]
         """
-        domain = _read_domain(domain_range)
+        domain = box_domain(domain_range, MOST_AXES)
         names = _read_kinds(kinds, len(domain))
         cells = _read_shape(shape, names)
         scales = _read_scales(length_scale, domain)
@@ -282,17 +284,6 @@ def _squared_frequencies(
         squares = squares[..., None] + (along * along) * (relative * relative)
     factor = math.pi * ratios[0]
     return squares, factor * factor
-
-
-def _read_domain(domain_range: object) -> tuple[tuple[float, float], ...]:
-    try:
-        pairs = reals(domain_range, "domain_range")
-    except ParameterError:
-        pairs = np.zeros(0)
-    pairs = pairs[None, :] if pairs.shape == (2,) else pairs
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.shape[0] < 1:
-        raise ParameterError("domain_range", "be pairs (a, b), one an axis", shown(domain_range))
-    return tuple(check_domain(pair) for pair in pairs.tolist())
 
 
 def _read_kinds(kinds: str | Sequence[str], dimensions: int) -> tuple[str, ...]:

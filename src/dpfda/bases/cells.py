@@ -205,7 +205,7 @@ class CellGrid:
         return replace(self, atoms=tuple(atoms)) if atoms else self
 
 
-def box_domain(domain_range: object) -> Domain:
+def box_domain(domain_range: object, most: int = LARGEST_DIMENSION) -> Domain:
     """Read the ends of a box: one pair of numbers for an interval, or one to three pairs.
 
     Raises ParameterError if they are missing or anything else.
@@ -216,10 +216,10 @@ def box_domain(domain_range: object) -> Domain:
     pairs = entries(domain_range) if several else []
     if len(pairs) == 2 and not any(isinstance(end, list | tuple | np.ndarray) for end in pairs):
         return (check_domain(tuple(pairs)),)
-    if not 1 <= len(pairs) <= LARGEST_DIMENSION:
+    if not 1 <= len(pairs) <= most:
         raise ParameterError(
             "domain_range",
-            "be (a, b), or one to three pairs (a, b)",
+            f"be (a, b), or up to {most} pairs (a, b), one an axis",
             shown(domain_range),
             "The ends must be public: the span of the data is private.",
         )

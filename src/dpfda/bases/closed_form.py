@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Self
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.polynomial import legendre
 from numpy.typing import ArrayLike
 
+from dpfda.bases.axes import AXES, Axis
 from dpfda.bases.grids import check_points, frozen, grid_from_json, grid_to_json, public_grid
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
@@ -21,7 +21,7 @@ from dpfda.numerics.parameters import length, real, whole
 
 
 @dataclass(frozen=True, eq=False)
-class ClosedFormBasis(ABC):
+class ClosedFormBasis:
     """Functions given by a formula, orthonormal in L2 of [a, b], with L = b - a.
 
     Function j oscillates like a cosine of frequency f_j pi / L, and the eigenvalues are those of a
@@ -42,6 +42,8 @@ class ClosedFormBasis(ABC):
     nu: float
     fitted: int
     kind: ClassVar[str]
+    # Whose frequencies these functions have, or about have.
+    axis: ClassVar[Axis]
 
     @classmethod
     def on_grid(
@@ -91,13 +93,13 @@ class ClosedFormBasis(ABC):
             )
         return basis
 
-    @abstractmethod
     def _values(self, position: Floats, order: int) -> Floats:
         """Functions of position in [0, 1], orthonormal there, differentiated in position."""
-
-    @abstractmethod
-    def _frequencies(self, count: int) -> Floats:
-        """Frequencies f_j, in half periods over the domain."""
+        frequencies = self.axis.half_periods(self.components) * math.pi
+        shifts = self.axis.shifts(self.components) * math.pi
+        angles = position[:, None] * frequencies + shifts + order * math.pi / 2
+        scale = np.where(np.arange(frequencies.size) == 0, 1.0, math.sqrt(2))
+        return np.asarray(np.cos(angles) * frequencies**order * scale)
 
     @property
     def _length(self) -> float:
@@ -105,7 +107,9 @@ class ClosedFormBasis(ABC):
 
     @cached_property
     def eigenvalues(self) -> Floats:
-        angles = self.length_scale * self._frequencies(self.grid_points.size) * math.pi / self._length
+        angles = (
+            self.length_scale * self.axis.half_periods(self.grid_points.size) * math.pi / self._length
+        )
         spectrum = (1 + angles**2 / (2 * self.nu)) ** -(self.nu + 0.5)
         return frozen((spectrum * self._length / spectrum.sum())[: self.components])
 
@@ -180,12 +184,7 @@ class CosineBasis(ClosedFormBasis):
     """
 
     kind: ClassVar[str] = "cosine"
-
-    def _frequencies(self, count: int) -> Floats:
-        return np.arange(count, dtype=np.float64)
-
-    def _values(self, position: Floats, order: int) -> Floats:
-        return _cosines(self._frequencies(self.components), 0.0, position, order)
+    axis: ClassVar[Axis] = AXES["cosine"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,12 +204,10 @@ class SineBasis(ClosedFormBasis):
     """
 
     kind: ClassVar[str] = "sine"
-
-    def _frequencies(self, count: int) -> Floats:
-        return np.arange(1.0, count + 1)
+    axis: ClassVar[Axis] = AXES["sine"]
 
     def _values(self, position: Floats, order: int) -> Floats:
-        frequencies = self._frequencies(self.components) * math.pi
+        frequencies = self.axis.half_periods(self.components) * math.pi
         angles = position[:, None] * frequencies + order * math.pi / 2
         return np.asarray(math.sqrt(2) * np.sin(angles) * frequencies**order)
 
@@ -230,15 +227,7 @@ class FourierBasis(ClosedFormBasis):
     """
 
     kind: ClassVar[str] = "Fourier"
-
-    def _frequencies(self, count: int) -> Floats:
-        return np.asarray(2.0 * ((np.arange(count) + 1) // 2), dtype=np.float64)
-
-    def _values(self, position: Floats, order: int) -> Floats:
-        index = np.arange(self.components)
-        # An even index above zero is a sine: a cosine a quarter period later.
-        shift = np.where((index % 2 == 0) & (index > 0), -math.pi / 2, 0.0)
-        return _cosines(self._frequencies(self.components), shift, position, order)
+    axis: ClassVar[Axis] = AXES["fourier"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,22 +242,12 @@ class LegendreBasis(ClosedFormBasis):
     """
 
     kind: ClassVar[str] = "Legendre"
-
-    def _frequencies(self, count: int) -> Floats:
-        return np.arange(count, dtype=np.float64)
+    axis: ClassVar[Axis] = AXES["cosine"]
 
     def _values(self, position: Floats, order: int) -> Floats:
         scaled = legendre.legder(np.eye(self.components), order) * 2.0**order
         values = legendre.legvander(2 * position - 1, max(scaled.shape[0] - 1, 0)) @ scaled
         return np.asarray(values * np.sqrt(2 * np.arange(self.components) + 1.0))
-
-
-def _cosines(half_periods: Floats, shift: Floats | float, position: Floats, order: int) -> Floats:
-    """1, then 2^(1/2) cos(f pi t + shift), differentiated in t."""
-    frequencies = half_periods * math.pi
-    angles = position[:, None] * frequencies + shift + order * math.pi / 2
-    scale = np.where(np.arange(frequencies.size) == 0, 1.0, math.sqrt(2))
-    return np.asarray(np.cos(angles) * frequencies**order * scale)
 
 
 CLOSED_FORMS: dict[str, type[ClosedFormBasis]] = {

@@ -118,7 +118,7 @@ def quadrature_weights(rule: object, grid: Floats, domain_range: tuple[float, fl
     grid: array (m,).
     domain_range: (float, float).
     """
-    start, end = domain_range
+    (start, end), words = domain_range, "be 'trapezoid', 'uniform' or an array of weights"
     if isinstance(rule, str):
         if rule == "uniform":
             weights = np.full(grid.size, (end - start) / grid.size)
@@ -130,16 +130,12 @@ def quadrature_weights(rule: object, grid: Floats, domain_range: tuple[float, fl
                 # A grid that is its own mirror image up to rounding gets weights that exactly are.
                 weights = (weights + mirrored) / 2
         else:
-            raise ParameterError(
-                "quadrature", "be 'trapezoid', 'uniform' or an array of weights", repr(rule)
-            )
+            raise ParameterError("quadrature", words, repr(rule))
     else:
         try:
             weights = reals(rule, "quadrature")
         except ParameterError:
-            raise ParameterError(
-                "quadrature", "be 'trapezoid', 'uniform' or an array of weights", shown(rule)
-            ) from None
+            raise ParameterError("quadrature", words, shown(rule)) from None
         if weights.shape != grid.shape or not np.all(np.isfinite(weights) & (weights > 0)):
             raise ParameterError(
                 "quadrature",

@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import frozen
 from dpfda.bases.kernel import KernelBasis
-from dpfda.bases.products import ProductBasis, PublicMatrix, fixed_product, in_two_parts
-from dpfda.bases.spectra import leading_modes
+from dpfda.bases.products import ProductBasis, PublicMatrix, fixed_product, in_two_parts, leading_modes
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.encoding import check_grid_size, integer, mapping, sequence
 from dpfda.numerics.errors import ParameterError

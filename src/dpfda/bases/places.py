@@ -13,8 +13,7 @@ from dpfda.bases.grids import frozen
 from dpfda.bases.scales import Scale, read_scale
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import shown
-from dpfda.numerics.rationals import exact
+from dpfda.numerics.parameters import exact, shown
 
 
 @dataclass(frozen=True, eq=False)

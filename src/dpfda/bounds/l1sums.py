@@ -31,10 +31,9 @@ from dpfda.bounds.ongrid import EXPONENT_RANGE, WEIGHT_RANGE, OnInterval
 from dpfda.bounds.stated import Bound, L1Ball
 from dpfda.numerics import compiled
 from dpfda.numerics.aggregate import exact_product
-from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
+from dpfda.numerics.arrays import Cells, Flags, Floats, Integers, doubles, is_direct
 from dpfda.numerics.embedding import OwnTransform, Rows
 from dpfda.numerics.gridsums import NUMBERS_AT_ONCE, ROWS_AT_ONCE, square_lengths
-from dpfda.numerics.native_arrays import doubles, is_direct
 from dpfda.numerics.one_thread import one_thread
 from dpfda.numerics.remembered import remembered
 

@@ -8,8 +8,7 @@ from dpfda.bases.kernels import KernelFunction, default_kernel, parse_kernel
 from dpfda.bounds import Bound, L1Ball, L2Ball, Search, ValueBounds, read_bounds
 from dpfda.command.declared import Given
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import whole
-from dpfda.numerics.rationals import exact
+from dpfda.numerics.parameters import exact, whole
 from dpfda.privacy.guarantees import Neighbours
 
 CHOICES = (

@@ -283,7 +283,7 @@ def _no_columns(beside: str) -> ParameterError:
 
 def ends(given: Given) -> tuple[float, float] | None:
     """The ends of --domain as numbers; with dates, in days since the first."""
-    from dpfda.records.dates import Dates
+    from dpfda.records.cells import Dates
 
     stated = getattr(given, "dates", None)
     dates = None if stated is None else Dates(stated)
@@ -378,7 +378,7 @@ def _check_layout(given: Given, layout: dict[str, str]) -> None:
 
 def _axis(given: Given, table: TableCurves, domain: tuple[float, float]) -> str:
     """Where the axis came from."""
-    from dpfda.records.dates import moments
+    from dpfda.records.cells import moments
 
     points = table.grid_points
     if points is None and table.axis == "words":

@@ -26,8 +26,7 @@ from dpfda.covariance.strategies import (
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.embedding import Rows, product, quantised, row_lengths
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import curve, reals, shown
-from dpfda.numerics.rationals import below_one
+from dpfda.numerics.parameters import below_one, curve, reals, shown
 from dpfda.privacy.guarantees import Guarantee, Neighbours, pure_part
 from dpfda.records import Curves
 from dpfda.records.labels import key_order, read_keys

@@ -22,8 +22,7 @@ from dpfda.covariance.strategies import Center, Exponential, MatrixNoise, subspa
 from dpfda.noise import achieved_guarantee
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import whole
-from dpfda.numerics.rationals import below_one
+from dpfda.numerics.parameters import below_one, whole
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee, PureDP, added
 from dpfda.publication import MeanPlan, Prepared, charge, check, planner, publish_curve

@@ -27,8 +27,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss, RangeLoss
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, pure_part, split
 from dpfda.privacy.words import number
-from dpfda.publication import COUNT_SCALE, COUNT_SHARE, MeanPlan, check, recomputed
-from dpfda.publication.again import PlanAgain
+from dpfda.publication import COUNT_SCALE, COUNT_SHARE, MeanPlan, PlanAgain, check, recomputed
 from dpfda.publication.moments import RadiusChoice
 from dpfda.publication.trials import ORDINARY, PairTrial, Trial, TriedPlan
 from dpfda.records.second_moments import outer_ball

@@ -26,7 +26,6 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
-from dpfda.releases.banded import checked
 from dpfda.releases.bands import (
     DRAWS,
     Asked,
@@ -37,7 +36,7 @@ from dpfda.releases.bands import (
     settled,
     simulated_widths,
 )
-from dpfda.releases.base import Column
+from dpfda.releases.base import Column, checked
 from dpfda.releases.counts import Divisor, NoisyCount
 from dpfda.releases.facts import BandFact, Claim, Stated
 from dpfda.releases.function import ReleasedFunction

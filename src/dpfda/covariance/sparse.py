@@ -30,8 +30,7 @@ from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import length, shown
-from dpfda.numerics.rationals import below_one
+from dpfda.numerics.parameters import below_one, length, shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, added, pure_part, split
@@ -148,7 +147,7 @@ def prepare_sparse(
     guarantee, settings = check_choices(estimator), estimator.settings_for(X, groups)
     # Whether arithmetic overflows depends on values: it may neither warn nor raise.
     with np.errstate(all="ignore"):
-        found, ends, labelled = pooled_observations(settings, X, groups)
+        found, _, ends, labelled = pooled_observations(settings, X, groups)
     plan = sparse_plan(
         guarantee, found.units, estimator=estimator, settings=settings,
         unit=settings.unit.called(labelled or None), ends=ends,

@@ -12,8 +12,7 @@ from dpfda.bases import Basis
 from dpfda.covariance.design import LARGEST_SIZE
 from dpfda.covariance.plan import Shares, SubspaceShares
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import choice, whole
-from dpfda.numerics.rationals import below_one
+from dpfda.numerics.parameters import below_one, choice, whole
 from dpfda.privacy.guarantees import PureDP, pure_part
 from dpfda.spine.arguments import Number, PublicCurve
 from dpfda.spine.settings import Gathered

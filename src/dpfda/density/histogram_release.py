@@ -41,9 +41,8 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number as number_words
 from dpfda.releases import entries as file
-from dpfda.releases.banded import Valued
 from dpfda.releases.bands import Asked, Band, band_from_errors, check_level, settled
-from dpfda.releases.base import LEVEL
+from dpfda.releases.base import LEVEL, Valued
 from dpfda.releases.boxes import BAND_POINTS, FINE, check_drawn
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.promise import AddedNoise, certified, sum_costs

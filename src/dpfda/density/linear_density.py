@@ -18,8 +18,8 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import MOST_NUMBERS, reals, seeded, shown, whole, wholes
 from dpfda.privacy.certificates import Certificate
-from dpfda.releases.banded import Valued
 from dpfda.releases.bands import Band
+from dpfda.releases.base import Valued
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 

@@ -26,8 +26,7 @@ from dpfda.density.quantiles_release import ReleasedQuantiles, bound_words
 from dpfda.density.selections import spread
 from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import shown, whole
-from dpfda.numerics.rationals import exact
+from dpfda.numerics.parameters import exact, shown, whole
 from dpfda.numerics.words import several
 from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost, RangeLoss

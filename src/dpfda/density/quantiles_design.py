@@ -63,7 +63,7 @@ from dpfda.noise.shares import UNIT
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.chains import Chain, Window
 from dpfda.numerics.exactness import BitSource
-from dpfda.numerics.rationals import root_at_most
+from dpfda.numerics.parameters import root_at_most
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, ZeroConcentratedDP
 
 # Levels are multiples of one over this.

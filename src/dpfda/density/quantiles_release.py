@@ -27,8 +27,7 @@ from dpfda.density.quantiles_design import (
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import integer, mapping
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import probability, reals
-from dpfda.numerics.rationals import rational
+from dpfda.numerics.parameters import probability, rational, reals
 from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours

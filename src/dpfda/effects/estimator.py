@@ -23,7 +23,7 @@ from dpfda.records.labels import unit_codes
 from dpfda.spine.arguments import Columns, Number
 from dpfda.spine.curves import POINTS, check_in_memory, read_matrix
 from dpfda.spine.memberships import read_covariates, stated_covariates
-from dpfda.spine.pooled_tables import PooledCorners
+from dpfda.spine.pooled_curves import PooledCorners
 from dpfda.spine.settings import Reading
 from dpfda.spine.sums import read_block
 from dpfda.spine.vectors import OfCurves

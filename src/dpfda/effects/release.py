@@ -24,7 +24,6 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import first_up
 from dpfda.releases import entries as file
-from dpfda.releases.banded import Valued
 from dpfda.releases.bands import (
     BOUNDED,
     STATED,
@@ -37,7 +36,7 @@ from dpfda.releases.bands import (
     settled,
     stated_variance,
 )
-from dpfda.releases.base import LEVEL, Column, Release
+from dpfda.releases.base import LEVEL, Column, Release, Valued
 from dpfda.releases.facts import BandFact, Claim, Stated
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import corner_noise_words

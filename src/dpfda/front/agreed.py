@@ -25,7 +25,7 @@ from dpfda.releases.files import DAMAGE
 from dpfda.spine.arguments import Columns
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.pooled import PooledSum, one_sum
-from dpfda.spine.pooled_tables import PooledTable
+from dpfda.spine.pooled_curves import PooledTable
 from dpfda.spine.written import estimator_from
 from dpfda.survival.estimator import PrivateSurvival
 

@@ -31,8 +31,7 @@ from dpfda.numerics.errors import (
     ParameterError,
     StorageError,
 )
-from dpfda.numerics.parameters import shown
-from dpfda.numerics.rationals import exact
+from dpfda.numerics.parameters import exact, shown
 from dpfda.publication.custody import (
     Agreement,
     Answer,

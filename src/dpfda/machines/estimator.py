@@ -28,8 +28,7 @@ from dpfda.records.arrow import arrow_table
 from dpfda.records.cells import OUTSIDE
 from dpfda.records.containers import cells_in, column_of, opened, refuse_kinds, shape_of
 from dpfda.records.curves import REPLACE
-from dpfda.records.features import InputBox, embedded
-from dpfda.records.features.inputs import FeatureMap
+from dpfda.records.features import FeatureMap, InputBox, embedded
 from dpfda.records.frames import cells_handed
 from dpfda.records.labels import unit_codes
 from dpfda.spine.arguments import Bounds, Labels, Records

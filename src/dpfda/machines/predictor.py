@@ -16,9 +16,8 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.records.features import InputBox
-from dpfda.releases.banded import Banded
 from dpfda.releases.bands import Asked, Band
-from dpfda.releases.base import LEVEL, Column
+from dpfda.releases.base import LEVEL, Banded, Column
 from dpfda.releases.boxes import check_drawn
 from dpfda.views import Line, View
 

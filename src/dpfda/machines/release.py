@@ -15,8 +15,7 @@ from dpfda.bases.grids import frozen
 from dpfda.bounds import IntegerBall
 from dpfda.machines.predictor import FADED, Predictor
 from dpfda.machines.weights import deviations, factor
-from dpfda.noise import KNormNoise, NoiseLaw, law_from_json
-from dpfda.noise.protocol import Law
+from dpfda.noise import KNormNoise, Law, NoiseLaw, law_from_json
 from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import mapping, number

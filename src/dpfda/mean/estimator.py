@@ -15,10 +15,9 @@ from dpfda.mean.pooled import PooledMean
 from dpfda.mean.public_curves import read_public_curves
 from dpfda.mean.search import StagedPlans, fit_staged, staged_plan, strategy_of
 from dpfda.mean.sparse import plan_pooled, pooled_table, prepare_pooled
-from dpfda.mean.spread import both_plans, check_share, publish_both
-from dpfda.mean.spread_release import MeanAndVariance
+from dpfda.mean.staged_release import MeanAndVariance
 from dpfda.mean.streams import InBlocks, counted, open_summation, refuse_irregular
-from dpfda.mean.two_looks import TwoLooks
+from dpfda.mean.two_looks import TwoLooks, both_plans, check_share, publish_both
 from dpfda.mean.weighted import refuse_weights, weighted_plan, weighted_sum
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Integers
@@ -51,8 +50,7 @@ from dpfda.spine.clusters import total_on_cluster
 from dpfda.spine.curves import POINTS, is_pooled, public_basis, read_curves, unit_curves
 from dpfda.spine.embedding import own_fit
 from dpfda.spine.estimator import warn_of_labels
-from dpfda.spine.pooled_curves import PooledPlan, refuse_pooled
-from dpfda.spine.pooled_tables import PooledTable
+from dpfda.spine.pooled_curves import PooledPlan, PooledTable, refuse_pooled
 from dpfda.spine.settings import Reading, Settings
 from dpfda.spine.sums import Readable, Summation, Summed, matrix_on
 

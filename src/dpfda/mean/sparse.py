@@ -19,12 +19,12 @@ from dpfda.spine.embedding import embedding_of
 from dpfda.spine.pooled_curves import (
     NOISES,
     PooledPlan,
+    PooledTable,
     planned_ends,
     pooled_observations,
     pooled_plan,
     two_bounds,
 )
-from dpfda.spine.pooled_tables import PooledTable
 
 REMEDY = "For the estimate that fills each person's gaps first: missing='complete'."
 
@@ -51,7 +51,7 @@ def prepare_pooled(estimator: InBlocks, X: object, groups: object) -> Prepared[P
         raise ParameterError("missing", words, repr(settings.reading.missing))
     # Whether arithmetic overflows depends on values: it may neither warn nor raise.
     with np.errstate(all="ignore"):
-        found, ends, labelled = pooled_observations(settings, X, groups)
+        found, _, ends, labelled = pooled_observations(settings, X, groups)
         unit = settings.unit.called(labelled or None)
         plan = pooled_plan(
             estimator.asked(), found.units, settings=settings, noise=noise, unit=unit,
@@ -77,7 +77,7 @@ def pooled_table(estimator: InBlocks, plan: PooledPlan) -> PooledTable[ReleasedP
 
     def counted(X: Records, groups: Labels, y: Labels) -> tuple[list[int], int]:
         with np.errstate(all="ignore"):
-            found, ends, _ = pooled_observations(settings, X, groups)
+            found, _, ends, _ = pooled_observations(settings, X, groups)
             if ends != plan.ends:
                 raise ParameterError("X", f"be on the domain {start:g} to {end:g} of all", "another")
             return found.shares(cells, plan.bounds, UNIT), found.units

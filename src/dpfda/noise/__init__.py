@@ -14,9 +14,8 @@ from dpfda.noise.blocks import (
     laplace_on_body,
     pure_budget,
 )
-from dpfda.noise.bodies import BoxNoise, EllipsoidNoise, body_noise
-from dpfda.noise.box_parts import BoxPartNoise, parts_of
-from dpfda.noise.charges import achieved_guarantee, cost_of
+from dpfda.noise.bodies import BoxNoise, BoxPartNoise, EllipsoidNoise, body_noise, parts_of
+from dpfda.noise.charges import achieved_guarantee, cost_of, law_from_json, laws_of
 from dpfda.noise.elliptical import EllipticalNoise, elliptical_noise, mixture_delta, t_loss
 from dpfda.noise.gaussian import (
     GaussianNoise,
@@ -27,7 +26,6 @@ from dpfda.noise.gaussian import (
 )
 from dpfda.noise.mixtures import NoiseMixture
 from dpfda.noise.protocol import AnyLaw, AnyNorm, Law, NoiseLaw, ScaledLaw, VectorLaw, Width
-from dpfda.noise.scan import law_from_json, laws_of
 
 __all__ = [
     "AnyLaw", "AnyNorm", "BoxNoise", "BoxPartNoise", "EllipsoidNoise", "EllipticalNoise",

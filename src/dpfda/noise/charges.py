@@ -1,8 +1,15 @@
-"""What noise in force gives and is charged at: asked of the law, which must speak for itself."""
+"""What noise in force gives and is charged at: asked of the law, which must speak for itself.
+
+Laws found by scan: a file in this folder that defines a law is found by itself, by its ``law``.
+"""
 
 from __future__ import annotations
 
-from dpfda.noise.protocol import AnyLaw, AnyNorm, NoiseLaw, Width, unsuited
+from typing import Any
+
+from dpfda.noise.protocol import AnyLaw, AnyNorm, Law, NoiseLaw, VectorLaw, Width, unsuited
+from dpfda.numerics.encoding import mapping, text
+from dpfda.numerics.scan import classes_in
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP
 
@@ -46,3 +53,15 @@ def cost_of(noise: AnyLaw, achieved: Guarantee, requested: Guarantee) -> Cost:
         requested = PureDP(requested.epsilon)
     own = {"draw", "loss"} <= vars(type(noise)).keys()
     return Cost(requested, noise.loss(requested) if own else None)
+
+
+def laws_of(kind: type[Law] = VectorLaw) -> dict[str, type[Any]]:
+    """Names of all laws of a kind in the files of this folder, with their classes."""
+    laws = classes_in(__name__.rpartition(".")[0], "law")
+    return {law.law: law for law in laws if issubclass(law, kind)}
+
+
+def law_from_json(written: object, kind: type[Law] = VectorLaw) -> Any:
+    """The law that `Law.to_json` wrote. Raises KeyError if no law of this kind has the name."""
+    entries = mapping(written)
+    return laws_of(kind)[text(entries["law"])].from_json(entries)

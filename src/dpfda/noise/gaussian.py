@@ -38,7 +38,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.drawing import Arithmetic, At, Real
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.numerics.exactness import enclosed, precision, upper_end
-from dpfda.numerics.rationals import readable, root_at_most
+from dpfda.numerics.parameters import readable, root_at_most
 from dpfda.privacy.composition import GaussianLoss, Loss, gaussian_delta, gaussian_rho
 from dpfda.privacy.composition.rounding import PRECISION, root_at_least, turning
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP

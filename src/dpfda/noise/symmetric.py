@@ -24,11 +24,10 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
-from dpfda.noise.charges import check_own
+from dpfda.noise.charges import check_own, laws_of
 from dpfda.noise.gaussian import gaussian_loss, gaussian_ratio, of_length
 from dpfda.noise.mixtures import drawn_mixture
 from dpfda.noise.protocol import AnyLaw, Law, check_positive
-from dpfda.noise.scan import laws_of
 from dpfda.numerics import drawing
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.drawing import Arithmetic, At, Real

@@ -13,8 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dpfda.numerics.arrays import Flags, Floats, Integers, Numbers
-from dpfda.numerics.native_arrays import doubles, is_direct
+from dpfda.numerics.arrays import Flags, Floats, Integers, Numbers, doubles, is_direct
 
 # Fewer numbers than this are not worth a second thread.
 NUMBERS_A_THREAD = 2**20

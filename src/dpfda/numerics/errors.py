@@ -1,10 +1,14 @@
-"""Exceptions that carry the offending objects, and the one way a message is worded."""
+"""Exceptions that carry the offending objects, and the one way a message is worded.
+
+What holds records: its text shows none of them, and it does not leave the process by accident.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
 from dpfda.numerics.words import visible
 
@@ -197,3 +201,22 @@ class FittedStepWarning(UserWarning):
 for _kind in list(vars(sys.modules[__name__]).values()):
     if isinstance(_kind, type):
         _kind.__module__ = "dpfda.errors"
+
+
+class Private:
+    """Base of what holds records: it says what it is and shows nothing."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(content private)"
+
+
+class Kept(Private):
+    """Base of what holds records and stays where it is."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> NoReturn:
+        name = type(self).__name__
+        raise DpfdaError(f"{name}: what it holds is private and cannot be pickled or copied.")

@@ -15,8 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpfda.numerics import compiled
-from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
-from dpfda.numerics.native_arrays import doubles
+from dpfda.numerics.arrays import Cells, Flags, Floats, Integers, doubles
 
 # Bits of an integer, so that 2^23 of them add up below 2^53.
 BITS = 30

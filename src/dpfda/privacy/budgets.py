@@ -5,8 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import shown
-from dpfda.numerics.rationals import exact
+from dpfda.numerics.parameters import exact, shown
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, guarantee_for
 
 SMALLEST_EPSILON, LARGEST_EPSILON = Fraction(1, 10**9), Fraction(10**9)
@@ -18,7 +17,7 @@ SMALLEST_DELTA = Fraction(1, 10**100)
 def budget(epsilon: object, delta: object = 0) -> PureDP | ApproximateDP:
     """The guarantee that an estimator is asked for.
 
-    Numbers are read by `dpfda.numerics.rationals.exact`, as everywhere: int, float, Fraction, Decimal,
+    Numbers are read by `dpfda.numerics.parameters.exact`, as everywhere: int, float, Fraction, Decimal,
     numpy's scalars, and text such as "0.1" or "1/10", which is exactly that number.
 
     epsilon: From 1e-9 to 1e9, or to 1e6 where delta is positive.

@@ -16,8 +16,7 @@ from typing import Protocol
 
 from dpfda.numerics.encoding import mapping, name, sequence, text
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import plain_words
-from dpfda.numerics.rationals import rational
+from dpfda.numerics.parameters import plain_words, rational
 from dpfda.privacy.callers import caveats_of_callers
 from dpfda.privacy.caveats import Caveat, caveats_from_json, checked_caveats
 from dpfda.privacy.composition import (

@@ -9,8 +9,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import shown
-from dpfda.numerics.rationals import below_one, exact, positive, readable, root_at_most
+from dpfda.numerics.parameters import below_one, exact, positive, readable, root_at_most, shown
 from dpfda.numerics.words import several
 
 

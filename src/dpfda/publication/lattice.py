@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases.bernstein import check_degree, lattice
-from dpfda.bases.grids import check_domain
+from dpfda.bases.cells import box_domain
 from dpfda.noise import knorm_noise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Floats
 from dpfda.numerics.errors import DataError, ParameterError
-from dpfda.numerics.parameters import choice, entries, shown
-from dpfda.numerics.rationals import exact, readable
+from dpfda.numerics.parameters import choice, exact, readable
 from dpfda.privacy.budgets import budget
 from dpfda.privacy.guarantees import Neighbours, PureDP
 from dpfda.publication.charging import stamp
@@ -29,6 +28,8 @@ from dpfda.releases.lattice import LatticeRelease, stated_by_caller
 Domain = tuple[tuple[float, float], ...]
 
 LARGEST_LATTICE = 2**20
+# Of degree one, so many have as many points.
+MOST_VARIABLES = 20
 # The sensitivity is about 2^40 units of the grid on which values are rounded.
 SENSITIVITY_BITS = 40
 
@@ -112,7 +113,7 @@ def release_function(
     if not isinstance(unit, str) or not unit.strip():
         raise ParameterError("unit", "name who is protected, in the singular", repr(unit))
     whole = check_degree(degree)
-    domain = _domain(domain_range)
+    domain = box_domain(domain_range, MOST_VARIABLES)
     count = (whole + 1) ** len(domain)
     if count > LARGEST_LATTICE:
         raise ParameterError(
@@ -138,17 +139,6 @@ def release_function(
     }
     noisy, certificate = publish_integers(total, noise, "linf", width, guarantee, entry, account)
     return LatticeRelease(noisy, whole, domain, exponent, noise.scales[0], move, certificate, stamp())
-
-
-def _domain(domain_range: object) -> Domain:
-    """Ends for each variable; one pair of numbers is a domain of one variable."""
-    several = isinstance(domain_range, list | tuple) or getattr(domain_range, "ndim", 0) > 0
-    pairs = entries(domain_range) if several else []
-    if len(pairs) == 2 and not any(isinstance(end, list | tuple | np.ndarray) for end in pairs):
-        return (check_domain(pairs),)
-    if not pairs:
-        raise ParameterError("domain_range", "be (a, b) or d pairs (a, b)", shown(domain_range))
-    return tuple(check_domain(pair) for pair in pairs)
 
 
 def _values(target: object, degree: int, domain: Domain, invalid: str) -> list[Fraction]:

@@ -11,9 +11,8 @@ from typing import ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from dpfda.bases.ordinary import MOST_WORDS, Outlook
-from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.errors import Kept, ParameterError
 from dpfda.numerics.parameters import probability, whole
-from dpfda.numerics.private import Kept
 from dpfda.numerics.words import several, visible
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost

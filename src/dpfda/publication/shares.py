@@ -12,8 +12,7 @@ from fractions import Fraction
 from typing import cast
 
 from dpfda.mechanisms import Design
-from dpfda.noise import NoiseLaw
-from dpfda.noise.protocol import AnyNorm, Width
+from dpfda.noise import AnyNorm, NoiseLaw, Width
 from dpfda.noise.shared import (
     SharedGaussianNoise,
     SharedKNormNoise,

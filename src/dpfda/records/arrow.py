@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
 import numpy as np
 
 from dpfda.numerics.arrays import Cells
-from dpfda.numerics.errors import DataError, MissingExtraError, needed
-from dpfda.numerics.private import Private
+from dpfda.numerics.errors import DataError, MissingExtraError, Private, needed
 
 if TYPE_CHECKING:
     from pyarrow import ChunkedArray, RecordBatch, Table

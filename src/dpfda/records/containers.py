@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from dpfda.numerics.arrays import Cells, Floats
+from dpfda.numerics.arrays import WIDEST, Cells, Floats, doubles, is_native, is_plain
 from dpfda.numerics.errors import DataError
-from dpfda.numerics.native_arrays import WIDEST, doubles, is_native, is_plain
 from dpfda.records.arrow import (
     arrow_array,
     arrow_cells,

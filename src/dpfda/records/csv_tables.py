@@ -24,8 +24,7 @@ import numpy as np
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
 from dpfda.numerics.errors import DataError, OrientationError
 from dpfda.records import plain_lines as plain
-from dpfda.records.cells import NUMBER, OUTSIDE, UnreadableCellError
-from dpfda.records.dates import MOMENT, Dates
+from dpfda.records.cells import MOMENT, NUMBER, OUTSIDE, Dates, UnreadableCellError
 from dpfda.records.lines import (
     BYTE_ORDER_MARK,
     Notation,

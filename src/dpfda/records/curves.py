@@ -12,12 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
-from dpfda.numerics.errors import DataError, OrientationError
+from dpfda.numerics.arrays import Cells, Flags, Floats, Integers, doubles
+from dpfda.numerics.errors import DataError, Kept, OrientationError
 from dpfda.numerics.gridsums import NUMBERS_AT_ONCE, lane_sums, square_lengths
-from dpfda.numerics.native_arrays import doubles
 from dpfda.numerics.parameters import choice
-from dpfda.numerics.private import Kept
 from dpfda.records.cells import OUTSIDE, TOO_LARGE_INTEGER
 from dpfda.records.containers import matrix_of
 

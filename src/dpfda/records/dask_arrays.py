@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from dpfda.numerics.arrays import is_native, is_plain
 from dpfda.numerics.errors import DataError
-from dpfda.numerics.native_arrays import is_native, is_plain
 from dpfda.records.containers import cells_in, is_dask
 
 # Partial results that one task joins: few enough that no machine holds many.

@@ -19,12 +19,10 @@ import numpy as np
 
 from dpfda.bases.grids import check_grid
 from dpfda.numerics.arrays import Cells, Floats, Integers
-from dpfda.numerics.errors import DataError, ParameterError, needed
+from dpfda.numerics.errors import DataError, ParameterError, Private, needed
 from dpfda.numerics.parameters import choice
-from dpfda.numerics.private import Private
-from dpfda.records.cells import OUTSIDE
+from dpfda.records.cells import OUTSIDE, Dates
 from dpfda.records.csv_tables import Progress, Stated, Table, TextFile
-from dpfda.records.dates import Dates
 from dpfda.records.foreign_tables import (
     SPREADSHEETS,
     STATISTICS,

@@ -25,9 +25,8 @@ from typing import IO, Any
 import numpy as np
 
 from dpfda.numerics.errors import DataError, needed
-from dpfda.records.cells import UnreadableCellError, cell_number, is_missing
+from dpfda.records.cells import NO_DATE, Dates, UnreadableCellError, cell_number, is_missing
 from dpfda.records.csv_tables import Stated, Table
-from dpfda.records.dates import NO_DATE, Dates
 from dpfda.records.lines import Notation
 from dpfda.records.parquet_tables import label_of, refuse_first
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from dpfda.numerics.arrays import Cells, Floats
+from dpfda.numerics.arrays import Cells, Floats, doubles
 from dpfda.numerics.errors import OrientationError
-from dpfda.numerics.native_arrays import doubles
 from dpfda.records.arrow import arrow_table
+from dpfda.records.cells import moments
 from dpfda.records.containers import (
     column_labels,
     first_rows,
@@ -25,7 +25,6 @@ from dpfda.records.containers import (
     shape_of,
     taken_out,
 )
-from dpfda.records.dates import moments
 from dpfda.records.doors import door_of
 from dpfda.records.handed import Handed
 from dpfda.records.headers import (

@@ -18,8 +18,7 @@ import numpy as np
 
 from dpfda.numerics.arrays import Flags, Floats
 from dpfda.numerics.errors import OrientationError, ParameterError
-from dpfda.records.cells import NUMBER, OUTSIDE, UnreadableCellError
-from dpfda.records.dates import Dates
+from dpfda.records.cells import NUMBER, OUTSIDE, Dates, UnreadableCellError
 from dpfda.records.lines import DECIMAL_COMMA
 
 # Times of a day as labels; the end of the day may be 24:00.

@@ -26,9 +26,8 @@ from uuid import UUID
 
 import numpy as np
 
-from dpfda.numerics.arrays import Cells, Integers
+from dpfda.numerics.arrays import Cells, Integers, is_native
 from dpfda.numerics.errors import DataError
-from dpfda.numerics.native_arrays import is_native
 from dpfda.records.cells import OUTSIDE, is_missing
 from dpfda.records.containers import cells_in
 

@@ -25,10 +25,8 @@ from functools import cached_property, lru_cache
 from io import BytesIO
 from typing import NamedTuple, TextIO
 
-from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.private import Private
-from dpfda.records.cells import MISSING, NO_NUMBER, NUMBER, UnreadableCellError, text_number
-from dpfda.records.dates import Dates
+from dpfda.numerics.errors import ParameterError, Private
+from dpfda.records.cells import MISSING, NO_NUMBER, NUMBER, Dates, UnreadableCellError, text_number
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 DECIMAL_COMMA = re.compile(r"[+-]?[0-9.' ]*,[0-9]++(?:[eE][+-]?[0-9]++)?")

@@ -10,8 +10,7 @@ import numpy as np
 
 from dpfda.bases import Basis
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
-from dpfda.numerics.errors import DataError, ParameterError
-from dpfda.numerics.private import Private
+from dpfda.numerics.errors import DataError, ParameterError, Private
 from dpfda.records.cells import OUTSIDE, is_missing
 from dpfda.records.containers import cells_in, column_of
 from dpfda.records.curves import Curves

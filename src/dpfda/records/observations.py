@@ -8,10 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpfda.bases.cells import CellGrid
-from dpfda.numerics.arrays import Flags, Floats, Integers
-from dpfda.numerics.errors import DataError
-from dpfda.numerics.native_arrays import doubles
-from dpfda.numerics.private import Private
+from dpfda.numerics.arrays import Flags, Floats, Integers, doubles
+from dpfda.numerics.errors import DataError, Private
 from dpfda.records.cells import OUTSIDE
 from dpfda.records.containers import matrix_of
 from dpfda.records.curves import check_orientation

@@ -26,13 +26,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from dpfda.numerics.arrays import Floats
+from dpfda.numerics.arrays import TOO_LARGE, Floats
 from dpfda.numerics.errors import DataError
-from dpfda.numerics.native_arrays import TOO_LARGE
 from dpfda.records.arrow import arrow_cells, check_buffers, check_footer, contradiction
-from dpfda.records.cells import OUTSIDE, TOO_LARGE_INTEGER, UnreadableCellError, cell_number
+from dpfda.records.cells import OUTSIDE, TOO_LARGE_INTEGER, Dates, UnreadableCellError, cell_number
 from dpfda.records.csv_tables import Stated, Table, buffered
-from dpfda.records.dates import Dates
 from dpfda.records.lines import Notation, StandardInput
 
 if TYPE_CHECKING:

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpfda.bases.cells import CellGrid
-from dpfda.numerics.arrays import Flags, Floats, Integers
-from dpfda.numerics.errors import DataError
-from dpfda.numerics.native_arrays import doubles
+from dpfda.numerics.arrays import Flags, Floats, Integers, doubles
+from dpfda.numerics.errors import DataError, Kept
 from dpfda.numerics.parameters import choice
-from dpfda.numerics.private import Kept
 from dpfda.records.arrow import is_arrow_table
 from dpfda.records.cells import OUTSIDE, read_cell, whole_number
 from dpfda.records.containers import (

@@ -22,13 +22,11 @@ import numpy as np
 
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.errors import DataError
+from dpfda.numerics.errors import DataError, Kept
 from dpfda.numerics.gridsums import GridRule, integers
-from dpfda.numerics.private import Kept
 from dpfda.records.arrow import NamedRows, guarded
-from dpfda.records.cells import OUTSIDE
+from dpfda.records.cells import OUTSIDE, moments
 from dpfda.records.curves import Curves, units
-from dpfda.records.dates import moments
 from dpfda.records.frames import LABELS as LABELS_ARE_GRID
 from dpfda.records.frames import curves_handed
 from dpfda.records.headers import ALIKE, Below, refuse_record_as_grid

@@ -16,8 +16,7 @@ import numpy as np
 from dpfda.bounds import IntegerBall
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Integers
-from dpfda.numerics.errors import DpfdaError, ParameterError
-from dpfda.numerics.private import Kept
+from dpfda.numerics.errors import DpfdaError, Kept, ParameterError
 
 LARGEST = 2**24
 BLOCK = 2**14

@@ -23,8 +23,7 @@ from dpfda.publication import (
     publish_curve,
     stamp,
 )
-from dpfda.records import Curves
-from dpfda.records.curves import units
+from dpfda.records import Curves, units
 from dpfda.records.labels import units_of
 from dpfda.reference.plan import ReferencePlan
 from dpfda.reference.release import ReleasedReferenceBand

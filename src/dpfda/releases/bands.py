@@ -50,7 +50,7 @@ Limits = tuple[Floats, Floats]
 
 @dataclass(frozen=True)
 class Asked:
-    """Which band is asked for; see `dpfda.releases.banded.Banded.band`."""
+    """Which band is asked for; see `dpfda.releases.base.Banded.band`."""
 
     level: float = 0.95
     simultaneous: bool = True

@@ -41,9 +41,8 @@ from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import added, largest
 from dpfda.privacy.words import claim, number
 from dpfda.releases import entries as file
-from dpfda.releases.banded import Valued
 from dpfda.releases.bands import Asked, Band, settled
-from dpfda.releases.base import LEVEL
+from dpfda.releases.base import LEVEL, Valued
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.lines import MeanLine

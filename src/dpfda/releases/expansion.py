@@ -31,7 +31,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
-from dpfda.releases.banded import Banded
+from dpfda.releases.base import Banded
 from dpfda.releases.counts import Divisor, NoisyCount
 from dpfda.releases.facts import Stated
 from dpfda.releases.promise import AddedNoise, certified, drawn_laws, moved_by, noise_on_count, sum_costs

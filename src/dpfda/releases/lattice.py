@@ -20,13 +20,11 @@ from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import randomness
-from dpfda.numerics.rationals import rational, readable
+from dpfda.numerics.parameters import randomness, rational, readable
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
-from dpfda.releases.banded import Banded
 from dpfda.releases.bands import Asked, Band, make_band
-from dpfda.releases.base import LEVEL
+from dpfda.releases.base import LEVEL, Banded
 from dpfda.releases.boxes import BAND_POINTS, FINE, check_drawn
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.promise import AddedNoise, certified, sum_costs

@@ -19,9 +19,8 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import values_at
 from dpfda.releases import entries as file
-from dpfda.releases.banded import Valued
 from dpfda.releases.bands import Asked, Band, Limits, settled
-from dpfda.releases.base import OnBasis
+from dpfda.releases.base import OnBasis, Valued
 from dpfda.releases.expansion import Expansion
 from dpfda.releases.facts import Claim
 from dpfda.releases.words import resolution_words

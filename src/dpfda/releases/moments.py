@@ -10,9 +10,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from dpfda.noise import NoiseLaw
-from dpfda.noise.protocol import Law
-from dpfda.noise.scan import law_from_json
+from dpfda.noise import Law, NoiseLaw, law_from_json
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.privacy.guarantees import Neighbours

@@ -17,9 +17,8 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
-from dpfda.releases.banded import Valued
 from dpfda.releases.bands import Asked, Band, settled
-from dpfda.releases.base import LEVEL, Column
+from dpfda.releases.base import LEVEL, Column, Valued
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import NoisyShares, used_units

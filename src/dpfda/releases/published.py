@@ -156,7 +156,7 @@ class Published(Certified):
         return ""
 
     def band(self, *asked: Any, **named: Any) -> Band:
-        """A band, where this kind states one: see `dpfda.releases.banded.Banded.band`.
+        """A band, where this kind states one: see `dpfda.releases.base.Banded.band`.
 
         Raises
         ------

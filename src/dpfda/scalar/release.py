@@ -21,9 +21,8 @@ from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
 from dpfda.records.covariates import columns_named
 from dpfda.releases import entries as file
-from dpfda.releases.banded import Valued
 from dpfda.releases.bands import Asked, Band
-from dpfda.releases.base import LEVEL, OnBasis
+from dpfda.releases.base import LEVEL, OnBasis, Valued
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.moments import Moments
 from dpfda.releases.promise import AddedNoise, certified

@@ -18,11 +18,9 @@ from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.releases import entries as file
-from dpfda.releases.banded import Valued
 from dpfda.releases.bands import Asked, Band, Of, band_from_errors, check_level, settled
-from dpfda.releases.base import LEVEL
-from dpfda.releases.facts import Claim, Stated
-from dpfda.releases.findings import Estimate
+from dpfda.releases.base import LEVEL, Valued
+from dpfda.releases.facts import Claim, Estimate, Stated
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import NoisyShares, used_units
 from dpfda.scores.tables import (

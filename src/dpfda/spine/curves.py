@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfda.bases import Basis, KernelBasis
-from dpfda.bases.boxes import BoxBasis
+from dpfda.bases import Basis, BoxBasis, KernelBasis
 from dpfda.bases.centred import CentredBasis
 from dpfda.bases.grids import check_domain, check_grid, equally_spaced
 from dpfda.bases.kernels import default_kernel, parse_kernel

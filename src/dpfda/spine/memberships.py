@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases.corners import Covariate
-from dpfda.numerics.arrays import Cells, Flags, Integers
+from dpfda.numerics.arrays import Cells, Flags, Integers, is_native
 from dpfda.numerics.errors import DataError, ParameterError
-from dpfda.numerics.native_arrays import is_native
 from dpfda.numerics.parameters import entries, pair, plain_words, shown
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.records import LongCurves

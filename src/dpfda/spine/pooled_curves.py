@@ -1,8 +1,13 @@
-"""Observations of curves that are pooled, and the plan of their one table of noisy shares."""
+"""Observations of curves that are pooled, and the plan of their one table of noisy shares.
+
+Tables of shares or corners as one exact sum, wherever the units are: visits, survival, effects.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -10,12 +15,17 @@ from dpfda.bases.cells import CellGrid, box_domain
 from dpfda.bases.grids import check_domain
 from dpfda.bounds import ValueBounds, read_bounds
 from dpfda.estimates.pooled import cells_for
-from dpfda.numerics.errors import ParameterError
+from dpfda.noise import GaussianNoise
+from dpfda.noise.shares import UNIT
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Floats
+from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.guarantees import Guarantee
-from dpfda.publication import planner, stamp
-from dpfda.publication.tables import CornersPlan, ShareTable
+from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.publication import planner, read_ledger, stamp
+from dpfda.publication.shares import SharedLaw, Sharing
+from dpfda.publication.tables import CORNER_EXPONENT, CornersPlan, ShareTable, TablePlan
 from dpfda.records import LongCurves
 from dpfda.records.observations import (
     CORNERS,
@@ -23,12 +33,15 @@ from dpfda.records.observations import (
     observations_from_array,
     observations_from_long,
 )
+from dpfda.releases.base import Release
 from dpfda.releases.pooled_line import bound_words
 from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.releases.shares import NoisyShares
+from dpfda.spine.arguments import Labels, Records
 from dpfda.spine.choices import sizes_for, stated_size
-from dpfda.spine.curves import grid_of, handed_curves, is_pooled, stated_ends
+from dpfda.spine.curves import grid_of, handed_curves, is_pooled
 from dpfda.spine.estimator import Estimator
+from dpfda.spine.pooled import PooledSum
 from dpfda.spine.settings import Settings, read_labels
 
 NOISES = ("auto", "laplace", "gaussian")
@@ -116,19 +129,18 @@ def two_bounds(bounds: object, summary: str, remedy: str = "") -> tuple[float, f
 
 def pooled_observations(
     settings: Settings, X: object, groups: object
-) -> tuple[Observations, tuple[float, float], bool]:
-    """The observations, the public ends of their times, and whether units are groups."""
+) -> tuple[Observations, Floats, tuple[float, float], bool]:
+    """The observations, the public grid and ends of their times, and whether units are groups."""
     domain, invalid = settings.domain, settings.reading.invalid
     handed = handed_curves(X, groups, domain.grid_points, invalid)
     given = domain.domain_range if domain.domain_range is not None else handed.domain_range
-    if isinstance(handed.values, LongCurves):
-        ends = interval_of(stated_ends(given))
-        found = observations_from_long(handed.values, handed.groups, ends, invalid)
-        return found, ends, handed.groups is not None or handed.values.groups is not None
-    grid = grid_of(settings, handed)
+    grid, values = grid_of(settings, handed), handed.values
     ends = interval_of(check_domain(given, grid))
-    found = observations_from_array(handed.values, grid, handed.groups, invalid)
-    return found, ends, handed.groups is not None
+    if not isinstance(values, LongCurves):
+        found = observations_from_array(values, grid, handed.groups, invalid)
+        return found, grid, ends, handed.groups is not None
+    found = observations_from_long(values, handed.groups, ends, invalid)
+    return found, grid, ends, handed.groups is not None or values.groups is not None
 
 
 def interval_of(given: object) -> tuple[float, float]:
@@ -137,3 +149,111 @@ def interval_of(given: object) -> tuple[float, float]:
     if len(box) != 1:
         raise ParameterError("domain_range", "be an interval for a pooled mean", f"{len(box)} variables")
     return box[0]
+
+
+Made = TypeVar("Made", bound=Release)
+
+
+@dataclass(frozen=True, eq=False)
+class PooledTable(PooledSum, Generic[Made]):
+    """A table of shares as a sum.
+
+    Parameters
+    ----------
+    settings : Settings
+    plan : TablePlan
+        Its cells are the same for all holders.
+    rule : dict
+    counted : callable
+        From records, labels of their units and what else is said of each to the sums of shares, as
+        integers, and the number of units.
+    """
+
+    settings: Settings
+    plan: TablePlan[Made]
+    rule: dict[str, object]
+    counted: Callable[[Records, Labels, Labels], tuple[list[int], int]]
+    largest = UNIT
+
+    @property
+    def table(self) -> Any:
+        """Public side of the noise."""
+        return self.plan.table
+
+    @property
+    def numbers(self) -> int:  # type: ignore[override]
+        return int(self.table.cells)
+
+    def total(self, X: Records, groups: Labels = None, y: Labels = None) -> IntegerSum:
+        sums, units = self.counted(X, groups, y)
+        return IntegerSum(self.numbers).add_totals(sums, units)
+
+    def publish(self, total: IntegerSum, ledger: object = None) -> Made:
+        noisy, certificate = self.table.publish(total, read_ledger(ledger))
+        if noisy.public_size is not None:
+            # Of those who are in it: others may have vanished since it was planned.
+            noisy = replace(noisy, public_size=total.count_with_noise(0, 1))
+        return self.plan.assemble(noisy, certificate)
+
+    @property
+    def sharing(self) -> Sharing:
+        law, charged, norm, width = self.table.calibrated
+        return Sharing(self.plan, law, norm, width, charged)
+
+    def publish_shared(
+        self, total: IntegerSum, law: SharedLaw, size: int | None, ledger: object
+    ) -> Made:
+        noisy, certificate = self.sharing.opened(total, law, read_ledger(ledger))
+        return self._assembled(noisy, law, size, certificate)
+
+    def _assembled(
+        self, noisy: tuple[int, ...], law: SharedLaw, size: int | None, certificate: Certificate
+    ) -> Made:
+        return self.plan.assemble(NoisyShares(noisy, law, size), certificate)
+
+
+@dataclass(frozen=True, eq=False)
+class PooledCorners(PooledTable[Made]):
+    """A table of corners as a sum: with Gaussian noise, which may be in shares, all of it at once.
+
+    One unit moves all rows together by at most the length by which it could move one alone
+    (`dpfda.publication.tables`), so that the law of a row, drawn for each, is one law on that length.
+    """
+
+    largest = 1 << CORNER_EXPONENT
+
+    @property
+    def numbers(self) -> int:  # type: ignore[override]
+        return int(self.table.rows * self.table.columns)
+
+    def publish(self, total: IntegerSum, ledger: object = None) -> Made:
+        # A private number of units is not looked at.
+        public = self.plan.neighbours is Neighbours.REPLACE_ONE
+        plan = self._of(total.count_with_noise(0, 1) if public else None)
+        made: Made = plan.publish(total, read_ledger(ledger))
+        return made
+
+    def _assembled(
+        self, noisy: tuple[int, ...], law: SharedLaw, size: int | None, certificate: Certificate
+    ) -> Made:
+        row = replace(law, scales=law.scales[: self.table.columns])
+        made: Made = self._of(size).assemble(noisy, certificate, row)
+        return made
+
+    def _of(self, units: int | None) -> Any:
+        """The plan for who is in the sum, where their number is public."""
+        plan: Any = self.plan
+        return plan if plan.size is None else replace(plan, size=units)
+
+    @property
+    def stated_grid(self) -> tuple[Floats, tuple[float, float]]:
+        plan: Any = self.plan
+        return plan.grid, plan.domain_range
+
+    @property
+    def sharing(self) -> Sharing:
+        law, charged, norm, width = self.table.calibrated
+        if not isinstance(law, GaussianNoise):
+            words, remedy = "be Gaussian, for noise in shares", "Use 'gaussian' with rho or delta."
+            raise RefusedMechanismError("noise", words, law.describe(), remedy)
+        return Sharing(self.plan, GaussianNoise(law.scales * self.table.rows), norm, width, charged)

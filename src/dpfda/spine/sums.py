@@ -14,12 +14,10 @@ from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.bounds import L1Rule, l1_sum
 from dpfda.numerics import compiled
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
+from dpfda.numerics.arrays import Cells, Flags, Floats, Integers, doubles, is_direct
 from dpfda.numerics.embedding import Rows, product, quantised, transform, transform_matrix
-from dpfda.numerics.errors import DataError, ParameterError
+from dpfda.numerics.errors import DataError, Kept, ParameterError
 from dpfda.numerics.gridsums import GridRule, grid_sum
-from dpfda.numerics.native_arrays import doubles, is_direct
-from dpfda.numerics.private import Kept
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.publication.mean_designs import ReadingRule
 from dpfda.records import Curves, curves_from_array, standardized

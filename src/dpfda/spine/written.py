@@ -12,8 +12,7 @@ import numpy as np
 from dpfda.bases.reading import basis_from_json
 from dpfda.bounds.stated import STATED, bound_from_json
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import shown
-from dpfda.numerics.rationals import exact
+from dpfda.numerics.parameters import exact, shown
 from dpfda.spine.choices import is_basis
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.settings import Gathered

@@ -23,11 +23,9 @@ from dpfda.numerics.parameters import choice, label, probability, real
 from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
-from dpfda.releases.banded import Valued
 from dpfda.releases.bands import Asked, Band, Of, band_from_errors, check_level, settled
-from dpfda.releases.base import LEVEL, Column
-from dpfda.releases.facts import Claim, Stated
-from dpfda.releases.findings import EqualityTest, Estimate
+from dpfda.releases.base import LEVEL, Column, Valued
+from dpfda.releases.facts import Claim, EqualityTest, Estimate, Stated
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import domain_words, noise_on_shares
 from dpfda.survival.cox_rounds import Rounds

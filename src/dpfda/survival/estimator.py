@@ -23,7 +23,7 @@ from dpfda.spine.arguments import Columns, Labels, Number, Payer, Place, Protect
 from dpfda.spine.choices import check_choices
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.memberships import OTHER, members, none_of, public_labels
-from dpfda.spine.pooled_tables import PooledTable
+from dpfda.spine.pooled_curves import PooledTable
 from dpfda.spine.settings import Reading
 from dpfda.survival.endings import Coding
 from dpfda.survival.plan import SurvivalPlan, survival_plan

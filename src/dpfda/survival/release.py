@@ -22,11 +22,9 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
-from dpfda.releases.banded import Valued
 from dpfda.releases.bands import Asked, Band, Of, band_from_errors, check_level, settled
-from dpfda.releases.base import LEVEL, Column
-from dpfda.releases.facts import Claim, Stated
-from dpfda.releases.findings import EqualityTest, Estimate
+from dpfda.releases.base import LEVEL, Column, Valued
+from dpfda.releases.facts import Claim, EqualityTest, Estimate, Stated
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import NoisyShares, domain_words, used_units
 from dpfda.survival.lifetables import LEAST, LifeTable, equality, first_below, hidden_within, life_table

@@ -1,7 +1,6 @@
 """For studies and tests: seeded noise, none of it private, and contracts that additions can run."""
 
-from dpfda.testing.contracts import check_law, check_mechanism
-from dpfda.testing.releases import check_release
+from dpfda.testing.contracts import check_law, check_mechanism, check_release
 from dpfda.testing.simulation import (
     NotPrivate,
     exact_totals,

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from dpfda.noise import NoiseLaw
-from dpfda.noise.protocol import VectorLaw
+from dpfda.noise import NoiseLaw, VectorLaw
 from dpfda.numerics import exactness
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats

@@ -13,8 +13,7 @@ from flint import arb
 
 from dpfda.numerics.errors import DpfdaError, ParameterError
 from dpfda.numerics.exactness import BitSource, draw_rounded, enclosed
-from dpfda.numerics.parameters import shown
-from dpfda.numerics.rationals import exact, readable
+from dpfda.numerics.parameters import exact, readable, shown
 from dpfda.privacy.budgets import budget
 from dpfda.privacy.caveats import joined
 from dpfda.privacy.certificates import Certificate, Certified

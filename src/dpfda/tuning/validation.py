@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.mean.estimator import PrivateMean
-from dpfda.numerics.arrays import Cells, Floats, Integers
+from dpfda.numerics.arrays import Cells, Floats, Integers, doubles
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.native_arrays import doubles
 from dpfda.numerics.parameters import flag, whole
 from dpfda.records.containers import matrix_of
 from dpfda.records.labels import unit_codes

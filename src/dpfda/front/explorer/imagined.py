@@ -15,8 +15,7 @@ from dpfda.front.explorer.shapes import SHAPES, Shape
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import choice, real, shown, whole
-from dpfda.numerics.rationals import exact
+from dpfda.numerics.parameters import choice, exact, real, shown, whole
 from dpfda.numerics.words import several
 from dpfda.privacy.words import number
 

@@ -117,8 +117,8 @@ def _told(value: str | float) -> str:
 def _check_band(release: Release, band: str, of: str | None) -> None:
     """Refuse a band that this kind of release does not state."""
     from dpfda.numerics.parameters import choice
-    from dpfda.releases.banded import UNKNOWN
     from dpfda.releases.bands import OFS
+    from dpfda.releases.base import UNKNOWN
 
     stated = {claim.of for claim in release._claims()}
     if release._bandless or not stated:

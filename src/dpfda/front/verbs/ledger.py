@@ -141,7 +141,7 @@ def _opened(file: Path) -> Ledger:
 
 
 def _budget(epsilon: str | None, delta: str, rho: str | None) -> Guarantee:
-    from dpfda.numerics.rationals import exact
+    from dpfda.numerics.parameters import exact
     from dpfda.privacy.guarantees import ZeroConcentratedDP, guarantee_for
 
     if (epsilon is None) == (rho is None):

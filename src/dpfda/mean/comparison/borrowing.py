@@ -19,8 +19,7 @@ from typing import TypeVar
 import numpy as np
 
 from dpfda.bases.curve_priors import BORROWING, CurvePrior
-from dpfda.estimates import CurveModel
-from dpfda.estimates.curves import CurvePosterior
+from dpfda.estimates import CurveModel, CurvePosterior
 from dpfda.estimates.forms import Forms
 from dpfda.numerics.arrays import Floats
 from dpfda.releases.function import ReleasedFunction

@@ -16,9 +16,8 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import name, sequence
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
-from dpfda.releases.banded import Valued
 from dpfda.releases.bands import DRAWS, Asked, Band, Variance, band_from_errors
-from dpfda.releases.base import LEVEL, Column
+from dpfda.releases.base import LEVEL, Column, Valued
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.lines import around_difference, difference_band

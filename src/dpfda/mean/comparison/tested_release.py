@@ -23,8 +23,7 @@ from dpfda.privacy.words import number
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Variance, stated_variance
 from dpfda.releases.base import LEVEL, Release
-from dpfda.releases.facts import Stated
-from dpfda.releases.findings import EqualityTest
+from dpfda.releases.facts import EqualityTest, Stated
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import NoisyShares
 from dpfda.views import Curve

@@ -21,9 +21,8 @@ from dpfda.bases.protocol import flat_grid
 from dpfda.mean.running.plan import Rows, RunningPlan
 from dpfda.mean.running.release import ReleasedRunningMean
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.errors import DpfdaError, ParameterError, SessionError
+from dpfda.numerics.errors import DpfdaError, ParameterError, Private, SessionError
 from dpfda.numerics.parameters import flag, whole
-from dpfda.numerics.private import Private
 from dpfda.privacy.certificates import Certificate, certificate_from_json, certificate_to_json
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours

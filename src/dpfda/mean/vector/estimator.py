@@ -14,9 +14,9 @@ from dpfda.mean.vector.plan import PooledVector, VectorPlan, publish_vector
 from dpfda.mean.vector.release import ReleasedVector
 from dpfda.mean.vector.together import equal_share
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import is_native, is_plain
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.gridsums import SideBySide, grid_sum
-from dpfda.numerics.native_arrays import is_native, is_plain
 from dpfda.numerics.parameters import plain_words, shown, whole
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.records.containers import shape_of

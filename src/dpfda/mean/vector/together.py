@@ -43,10 +43,8 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, gaussian_delta
 from dpfda.privacy.composition.rounding import root_at_least
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, added, within
+from dpfda.publication import NAMED, MeanPlan, Paying, charge, recomputed
 from dpfda.publication.averages import Paid, check, publish
-from dpfda.publication.charging import charge, recomputed
-from dpfda.publication.means import MeanPlan
-from dpfda.publication.paying import NAMED, Paying
 
 # The one stage of releases that share a draw.
 ALL = "all together"

@@ -1,4 +1,19 @@
-"""The choice of a mechanism: the least expected typical error under what is believed of the mean."""
+"""The choice of a mechanism: the least expected typical error under what is believed of the mean.
+
+A private number of units in one cylinder with the sums over cells: one coordinate of noise more.
+
+Under add/remove neighbours a unit moves (sums, number of units) by +-(x, 1) with |x_j| <= w_j. The
+convex hull of these moves is the cylinder over the box, which is a box with one side more; its K-norm
+law is box noise on M + 1 coordinates. The sums keep the scales w_j / epsilon and the count gets
+1 / epsilon: the loss is the largest ratio, and not the sum of two.
+
+The number of cells needs to know how many units there are: from another count before, at a small share
+of the budget (`dpfda.publication.requests`). Both are averaged, each by its precision.
+
+Coefficients in an l2 ball have no such part. Over a ball the cylinder's law has variances M + 3 on the
+sums, (M + 2)(M + 3) / 3 on the count, where a tenth for the count leaves (M + 1) / .81 and 200: with
+more than a few coefficients what is gained on the sums is lost on what divides them.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +28,23 @@ from typing import Any
 import numpy as np
 
 from dpfda.bases.priors import SCALES, Hierarchy, Prior, normalized, public_shapes
-from dpfda.mechanisms import CandidateMechanism, Design, Mechanism, Problem, mechanisms, read_mechanism
+from dpfda.mechanisms import (
+    COUNT_SCALE,
+    CandidateMechanism,
+    Design,
+    Mechanism,
+    Problem,
+    mechanisms,
+    read_mechanism,
+)
 from dpfda.mechanisms.cells import measured_forms
 from dpfda.mechanisms.design.images import image_design
 from dpfda.mechanisms.design.lines import line_design, line_power
-from dpfda.noise import laws_of
+from dpfda.noise import BoxNoise, laws_of, pure_budget
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
-from dpfda.numerics.rationals import readable
+from dpfda.numerics.parameters import readable
 from dpfda.numerics.remembered import remembered
 from dpfda.privacy.guarantees import Guarantee, ZeroConcentratedDP
 
@@ -182,3 +205,15 @@ def check_workable(guarantee: Guarantee) -> None:
         raise ParameterError(
             "epsilon (or rho)", "lie between 1e-30 and 1e30 for a release", readable(loss)
         )
+
+
+def with_count(problem: Problem, design: Design) -> Design:
+    """The design with the number of units as the last coordinate of its noise, if that is of a box.
+
+    problem: Of neighbours whose numbers of units, or totals of their weights, differ by one at most.
+    """
+    if design.measurement is None or not isinstance(design.noise, BoxNoise):
+        return design
+    # Box noise is pure, and leaves the delta to others.
+    scale = math.ceil(COUNT_SCALE / pure_budget(problem.pure.guarantee))
+    return replace(design, noise=BoxNoise((*design.noise.scales, scale)), counts=COUNT_SCALE)

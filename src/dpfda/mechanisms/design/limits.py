@@ -16,7 +16,6 @@ from collections.abc import Callable
 import numpy as np
 import scipy
 
-from dpfda.bases.priors import Prior
 from dpfda.mechanisms import Problem
 from dpfda.noise import pure_budget
 from dpfda.numerics.arrays import Floats
@@ -31,15 +30,13 @@ STEPS_OF_NEWTON, TINY = 12, 1e-300
 TRIED = np.geomspace(1e-9, 1.0, 400)
 
 
-def least_error(problem: Problem, prior: Prior | None = None) -> float | None:
+def least_error(problem: Problem) -> float | None:
     """Lower bound for mechanisms that protect in proportion, in squared units of the data.
 
     Parameters
     ----------
     problem : Problem
         Public numbers.
-    prior : Prior, optional
-        Of the mean, in units of the squared radius; by default the problem's own belief.
 
     Returns
     -------
@@ -58,13 +55,13 @@ def least_error(problem: Problem, prior: Prior | None = None) -> float | None:
         return None
     if isinstance(problem.guarantee, ApproximateDP):
         return None
-    variances, chances = _rows(problem, prior)
+    variances, chances = problem.belief.variances, problem.belief.chances
     step = problem.width / (float(problem.ball.radius) * problem.size)
     risks = [rule(variances, chances, budget / step**2) for rule, budget in _rules(problem)]
     return min(risks) * problem.radius**2
 
 
-def least_error_of_any(problem: Problem, prior: Prior | None = None) -> float | None:
+def least_error_of_any(problem: Problem) -> float | None:
     """Lower bound for all mechanisms with the guarantee, in squared units of the data.
 
     Parameters and returns as in `least_error`; bounds on values count as the ball around them, which
@@ -73,7 +70,7 @@ def least_error_of_any(problem: Problem, prior: Prior | None = None) -> float | 
     if problem.body is not None or problem.cube is not None or problem.ball.norm not in ("l1", "l2"):
         return None
     step = problem.width / (float(problem.ball.radius) * problem.size)
-    variances, chances = _rows(problem, prior)
+    variances, chances = problem.belief.variances, problem.belief.chances
     bounds = _ziv_zakai(variances, step, _error_chances(problem))
     if isinstance(problem.guarantee, ZeroConcentratedDP):
         bounds = np.maximum(bounds, _bobrovsky_zakai(variances, step, float(problem.guarantee.rho)))
@@ -128,12 +125,6 @@ def distortion(variances: Floats, rate: float) -> float:
         enough = np.maximum(np.log(variances) - level, 0).sum() / 2 > rate
         low, high = (level, high) if enough else (low, level)
     return float(np.minimum(variances, np.exp(low)).sum())
-
-
-def _rows(problem: Problem, prior: Prior | None) -> tuple[Floats, Floats]:
-    """Variances (H, K) and probabilities (H,)."""
-    known = problem.belief if prior is None else prior
-    return known.variances, known.chances
 
 
 def _rules(problem: Problem) -> list[tuple[Callable[[Floats, Floats, float], float], float]]:

@@ -10,41 +10,14 @@ from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.kernels import default_kernel
 from dpfda.bases.matern import matern_terms
 from dpfda.bases.priors import SCALES, Prior, normalized, public_shapes
-from dpfda.bounds import Bound, BoxBound, Ellipsoid, ValueBounds, ball_of, l1_rule, on_grid
-from dpfda.mechanisms import AdaptingMechanism, Problem, read_mechanism
+from dpfda.bounds import Bound, BoxBound, Ellipsoid, ValueBounds
+from dpfda.mechanisms import AdaptingMechanism, read_mechanism
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.remembered import remembered
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 
 # Shorter grids have no cells to speak of.
 FEWEST = 3
-
-
-def make_problem(
-    basis: Basis,
-    bound: Bound,
-    size: int,
-    guarantee: Guarantee,
-    neighbours: Neighbours = Neighbours.REPLACE_ONE,
-) -> Problem:
-    """Put public numbers together: basis, bound, number of units, guarantee."""
-    placed = on_grid(bound, basis)
-    rule = placed or l1_rule(bound, basis)
-    if rule is None:
-        within = ball_of(bound, basis.grid_points, basis.weights, basis.eigenvalues.size)
-    else:
-        within = rule.ball
-    return Problem(
-        basis.eigenvalues,
-        basis.decay,
-        within,
-        size,
-        guarantee,
-        neighbours,
-        None if placed is None else placed.cube,
-        public_mixture(basis, within.norm),
-        public_curves(basis, bound),
-    )
 
 
 @remembered(16)

@@ -7,8 +7,7 @@ nearly true. Nothing in this room knows data or draws noise.
 from dpfda.privacy.composition.account import USUAL_DELTA, Account, account, compose
 from dpfda.privacy.composition.block_profile import block_length
 from dpfda.privacy.composition.concentrated import laplace_rho, pure_rho, zcdp_delta, zcdp_epsilon
-from dpfda.privacy.composition.costs import Cost
-from dpfda.privacy.composition.filters import filter_charge, gaussian_limit
+from dpfda.privacy.composition.costs import Cost, filter_charge, gaussian_limit
 from dpfda.privacy.composition.gaussian import gaussian_delta, gaussian_epsilon, gaussian_rho
 from dpfda.privacy.composition.items import Charge, Released
 from dpfda.privacy.composition.losses import (

@@ -21,8 +21,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpfda.numerics.errors import ConversionError, ParameterError
-from dpfda.numerics.parameters import choice, shown
-from dpfda.numerics.rationals import exact, readable
+from dpfda.numerics.parameters import choice, exact, readable, shown
 from dpfda.privacy.composition.concentrated import zcdp_epsilon
 from dpfda.privacy.composition.costs import Cost
 from dpfda.privacy.composition.distributions import composed_epsilon

@@ -19,7 +19,7 @@ from typing import ClassVar, Protocol, Self, cast, runtime_checkable
 
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.exactness import enclosed, precision
-from dpfda.numerics.rationals import below_one, positive, readable
+from dpfda.numerics.parameters import below_one, positive, readable
 from dpfda.privacy.composition.block_profile import block_delta, estimated_delta
 from dpfda.privacy.composition.concentrated import laplace_rho, pure_rho, zcdp_delta
 from dpfda.privacy.composition.gaussian import estimated_gaussian_delta, gaussian_delta

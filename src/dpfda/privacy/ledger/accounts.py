@@ -1,7 +1,7 @@
 """The arithmetic of budgets: exact amounts, what a charge costs in them, and filters.
 
 Sums of epsilons and deltas always hold. Many small releases cost less:
-`dpfda.privacy.composition.filters` charges each a squared length v, known from its loss before it is
+`dpfda.privacy.composition.costs` charges each a squared length v, known from its loss before it is
 made, and what was let through is within (epsilon, delta) while the charges and a buffer b stay below the
 longest Gaussian noise that is. Which of the two counts is fixed at the first charge, before anything of
 the data set is known: the filter, with the buffer that suits best, where it would take more releases
@@ -23,8 +23,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpfda.numerics.errors import ConversionError, IncompatibleChargeError, ParameterError
-from dpfda.numerics.parameters import plain_words
-from dpfda.numerics.rationals import rational, readable
+from dpfda.numerics.parameters import plain_words, rational, readable
 from dpfda.privacy.composition import (
     ApproximateLoss,
     Cost,

@@ -10,7 +10,7 @@ from typing import Literal, TypedDict, cast
 
 from dpfda.numerics.encoding import integer, mapping, sequence, text
 from dpfda.numerics.errors import LedgerError
-from dpfda.numerics.rationals import rational
+from dpfda.numerics.parameters import rational
 from dpfda.numerics.words import csv_text, legible
 from dpfda.privacy.caveats import caveats_from_json
 from dpfda.privacy.composition import Charge, Cost, loss_from_json

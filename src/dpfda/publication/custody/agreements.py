@@ -13,8 +13,7 @@ from typing import ClassVar
 
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import CustodyError, ParameterError
-from dpfda.numerics.parameters import shown
-from dpfda.numerics.rationals import rational, readable
+from dpfda.numerics.parameters import rational, readable, shown
 from dpfda.publication.custody.keys import Card, Keys, digest, opened, verified
 from dpfda.releases.files import built, write_json
 

@@ -10,7 +10,7 @@ from dpfda.bases.protocol import BoxFunctions
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.elliptical import StudentT
 from dpfda.noise import GaussianNoise, NoiseLaw
-from dpfda.noise.elliptical_forms import StudentForms, student_forms
+from dpfda.noise.elliptical import StudentForms, student_forms
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.numerics.parameters import whole
 from dpfda.privacy.guarantees import Guarantee, PureDP

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.noise import GaussianNoise, NoiseLaw
-from dpfda.noise.elliptical_forms import StudentForms
+from dpfda.noise.elliptical import StudentForms
 from dpfda.numerics import parameters
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats

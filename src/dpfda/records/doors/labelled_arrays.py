@@ -12,7 +12,7 @@ import numpy as np
 
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import DataError, OrientationError, ParameterError
-from dpfda.records.dates import moments
+from dpfda.records.cells import moments
 from dpfda.records.doors import Door
 from dpfda.records.handed import Handed
 from dpfda.records.headers import ARGUMENTS

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from dpfda.bases.grids import equally_spaced
+from dpfda.numerics.arrays import doubles
 from dpfda.numerics.errors import DataError, ParameterError
-from dpfda.numerics.native_arrays import doubles
 from dpfda.records.containers import cells_in, matrix_of
 from dpfda.records.doors import Door
 from dpfda.records.handed import Handed

@@ -11,7 +11,7 @@ import numpy as np
 from dpfda.bases.grids import frozen
 from dpfda.bounds import IntegerBall
 from dpfda.numerics.arrays import Floats, Integers
-from dpfda.numerics.embedding import Rows, project
+from dpfda.numerics.embedding import Rows
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import LARGEST, SMALLEST, entries, reals, shown
 
@@ -109,12 +109,6 @@ BLOCK = 256
 PAD = 16
 
 
-def product(values: Floats, matrix: Floats) -> Floats:
-    """Product with a public matrix, exact in integers before one scaling."""
-    rows = project(values, matrix)
-    return np.asarray(np.ldexp(rows.mantissas, rows.exponents[:, None]))
-
-
 def padded(rows: Floats) -> Floats:
     """Rows (m, d) with the last one repeated up to a multiple of `PAD`."""
     more = -rows.shape[0] % PAD
@@ -130,10 +124,3 @@ def by_blocks(points: Floats, function: Callable[[Floats], Floats], components: 
         block[: rows.shape[0]] = rows
         values[start : start + BLOCK] = function(block)[: rows.shape[0]]
     return values
-
-
-def count(value: object, name: str, least: int) -> int:
-    """Read a public integer of at least `least`."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
-        raise ParameterError(name, f"be an integer of at least {least}", repr(value))
-    return int(value)

@@ -13,11 +13,12 @@ from numpy.typing import ArrayLike
 from dpfda.bases.grids import frozen
 from dpfda.bases.kernels import kernel_to_json
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.embedding import coefficients
 from dpfda.numerics.encoding import array_to_json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
 from dpfda.numerics.remembered import remembered
-from dpfda.records.features.inputs import InputBox, by_blocks, count, inputs_words, padded, product
+from dpfda.records.features.inputs import InputBox, by_blocks, inputs_words, padded
 
 if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 # Eigenvalues of the landmarks' Gram matrix below this share of the largest are left out.
 RELATIVE_RANK = 1e-6
 LARGEST_GRID = 4096
+COUNTED = "be an integer of at least 1"
 
 # Numbers that the frequencies of all features may have.
 MOST_FREQUENCIES = 10**7
@@ -70,7 +72,7 @@ class FourierFeatures:
             raise ParameterError(
                 "kernel", "be RBF or Matern with one length scale for Fourier features", repr(kernel)
             )
-        pairs = count(components, "components", 1) // 2 + components % 2
+        pairs = whole(components, "components", words=COUNTED) // 2 + components % 2
         if inputs * pairs > MOST_FREQUENCIES:
             most = 2 * MOST_FREQUENCIES // inputs
             raise ParameterError(
@@ -96,7 +98,7 @@ class FourierFeatures:
         frequencies = padded(self.frequencies.T).T
 
         def block(rows: Floats) -> Floats:
-            angles = product(rows, frequencies)
+            angles = coefficients(rows, frequencies)
             return np.hstack([np.cos(angles)[:, :pairs], np.sin(angles)[:, :pairs]])
 
         return by_blocks(points, block, self.components) / math.sqrt(pairs)
@@ -170,7 +172,7 @@ class LandmarkFeatures:
         values, vectors = scipy.linalg.eigh(gram / places.shape[0])
         values, vectors = values[::-1], vectors[:, ::-1]
         rank = int(np.sum(values > RELATIVE_RANK * values[0]))
-        kept = rank if components is None else min(rank, count(components, "components", 1))
+        kept = rank if components is None else min(rank, whole(components, "components", words=COUNTED))
         if not 1.0 <= power <= 10.0:
             raise ParameterError("power", "lie between 1 and 10", repr(power))
         matrix = vectors[:, :kept] / np.sqrt(values[:kept] * places.shape[0])
@@ -191,7 +193,7 @@ class LandmarkFeatures:
 
         Raises ParameterError if the grid has more than 4096 points.
         """
-        total = count(points, "points", 1) ** inputs
+        total = whole(points, "points", words=COUNTED) ** inputs
         if total > LARGEST_GRID:
             raise ParameterError(
                 "points", f"give at most {LARGEST_GRID} grid points", f"{total}", "Use Fourier features."
@@ -213,7 +215,7 @@ class LandmarkFeatures:
 
         def block(rows: Floats) -> Floats:
             gram = np.asarray(self.kernel(rows, marks), dtype=np.float64)
-            return product(gram[:, : self.landmarks.shape[0]], self.matrix)
+            return coefficients(gram[:, : self.landmarks.shape[0]], self.matrix)
 
         return by_blocks(points, block, self.components)
 

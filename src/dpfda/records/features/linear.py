@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import frozen
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.embedding import coefficients
 from dpfda.numerics.encoding import array_to_json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import length, shown
-from dpfda.records.features.inputs import FeatureMap, inputs_words, product
+from dpfda.records.features.inputs import FeatureMap, inputs_words
 
 # The constant beside waves, over the root of the number of columns, which lie in [-1, 1].
 CONSTANT = 0.175
@@ -136,7 +137,7 @@ class LinearFeatures:
         return int(self.matrix.shape[1]) + (self.constant != 0.0)
 
     def values(self, points: Floats) -> Floats:
-        linear = product(points - self.center, self.matrix / self.norm_bound)
+        linear = coefficients(points - self.center, self.matrix / self.norm_bound)
         if self.constant == 0.0:
             return linear
         first = np.full((points.shape[0], 1), self.constant / self.norm_bound)

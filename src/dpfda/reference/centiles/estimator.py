@@ -7,7 +7,6 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfda.bases.grids import check_domain, equally_spaced
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import ValueBounds
 from dpfda.numerics.aggregate import IntegerSum
@@ -15,25 +14,16 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.publication import Prepared
-from dpfda.records import LongCurves
 from dpfda.records.dask_arrays import is_dask
 from dpfda.records.labels import units_of
-from dpfda.records.observations import Observations, observations_from_array, observations_from_long
 from dpfda.reference.centiles.plan import QuantileCurvesPlan, quantile_curves_plan
 from dpfda.reference.centiles.release import MOST_LEVELS, read_quantile
 from dpfda.spine.arguments import Bounds, Columns, Labels, Number, Payer, Place, Protected, Records
 from dpfda.spine.choices import check_choices, check_count, value_bounds
-from dpfda.spine.curves import (
-    POINTS,
-    grid_of,
-    handed_curves,
-    is_pooled,
-    public_basis,
-    read_curves,
-    stated_ends,
-)
+from dpfda.spine.curves import POINTS, is_pooled, public_basis, read_curves
 from dpfda.spine.embedding import embedding_of
 from dpfda.spine.estimator import Estimator, warn_of_labels
+from dpfda.spine.pooled_curves import pooled_observations
 from dpfda.spine.settings import Reading, Settings
 from dpfda.spine.sums import matrix_on, read_block
 
@@ -189,7 +179,7 @@ class PrivateQuantileCurves(Estimator):
     def _visits(
         self, settings: Settings, X: object, groups: object
     ) -> Prepared[QuantileCurvesPlan, IntegerSum]:
-        seen, grid, ends, labelled = _observations(settings, X, groups)
+        seen, grid, ends, labelled = pooled_observations(settings, X, groups)
         plan = self._plan(settings, seen.units, labelled or None, grid, ends, True)
         return Prepared(plan, IntegerSum.of(plan.cells.visit_shares(seen, plan.lower, plan.upper)))
 
@@ -220,24 +210,3 @@ class PrivateQuantileCurves(Estimator):
             words = f"be one to {MOST_LEVELS} increasing numbers from .005 to .995"
             raise ParameterError("levels", words, shown(self.levels))
         return made
-
-
-def _observations(
-    settings: Settings, X: object, groups: object
-) -> tuple[Observations, Floats, tuple[float, float], bool]:
-    """The visits, the public grid of the bounds and ends of time, and whether units are groups."""
-    domain, invalid = settings.domain, settings.reading.invalid
-    handed = handed_curves(X, groups, domain.grid_points, invalid)
-    given = domain.domain_range if domain.domain_range is not None else handed.domain_range
-    if not isinstance(handed.values, LongCurves):
-        grid = grid_of(settings, handed)
-        found = observations_from_array(handed.values, grid, handed.groups, invalid)
-        return found, grid, check_domain(given, grid), handed.groups is not None
-    if domain.grid_points is None:
-        ends = check_domain(stated_ends(given))
-        grid = equally_spaced(POINTS, ends)
-    else:
-        grid = np.asarray(domain.grid_points)
-        ends = check_domain(given, grid)
-    found = observations_from_long(handed.values, handed.groups, ends, invalid)
-    return found, grid, ends, handed.groups is not None or handed.values.groups is not None

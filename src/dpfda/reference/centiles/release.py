@@ -24,9 +24,8 @@ from dpfda.reference.centiles.cells import Cells
 from dpfda.reference.centiles.fit import Posterior, fitted
 from dpfda.reference.centiles.laws import Laws
 from dpfda.releases import entries as file
-from dpfda.releases.banded import Valued
 from dpfda.releases.bands import Asked, Band, settled
-from dpfda.releases.base import LEVEL, Column
+from dpfda.releases.base import LEVEL, Column, Valued
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import NoisyShares, used_units
