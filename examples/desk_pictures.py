@@ -17,7 +17,7 @@ import numpy as np
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
-from dpfda.front.desk.planning import UNITS
+from dpfda.front.desk.asking import UNITS
 from dpfda.front.desk.server import serve
 
 SIZE = {"width": 900, "height": 640}

@@ -23,8 +23,8 @@ from desks import DENSITY, HOST, STEPS, people, said, spent, went, write
 from dpfda import Ledger, load
 from dpfda.front.app import app
 from dpfda.front.desk import guard as guards
+from dpfda.front.desk.asking import UNITS
 from dpfda.front.desk.examples import example
-from dpfda.front.desk.planning import UNITS
 from dpfda.front.desk.runs import Publications
 from dpfda.privacy.guarantees import PureDP
 

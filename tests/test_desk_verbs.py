@@ -6,10 +6,10 @@ import matplotlib as mpl
 import pytest
 
 from desks import said, spent, went
-from dpfda.front.desk.asking import KNOWN, publishing
+from dpfda.front.desk.asking import KNOWN, UNITS, outlook, publishing
 from dpfda.front.desk.examples import example
 from dpfda.front.desk.fields import fields_of, read_fields
-from dpfda.front.desk.planning import UNITS, outlook
+from dpfda.privacy.composition.risk import attack_risk
 from test_command_arguments import LINES, make_tables
 
 mpl.use("Agg")
@@ -69,9 +69,10 @@ def test_every_verb_is_served(visitor, folder, verb):
     assert "Nothing is wrong" in said(checked), said(checked)
     assert went(visitor.post(f"/ask/{verb}", form)) == "/plan"
     draft = visitor.desk.draft
-    expected = outlook(verb, {**draft.data, **draft.chosen, UNITS: "500"}, folder)
-    assert str(expected.plan.guarantee) == "1-differential privacy (pure)"
-    assert 0.5 <= expected.risk.guess <= 0.74
+    plan, needed = outlook(verb, {**draft.data, **draft.chosen, UNITS: "500"}, folder)
+    assert str(plan.guarantee) == "1-differential privacy (pure)"
+    assert needed == {}
+    assert 0.5 <= attack_risk(plan.costs().values()).guess <= 0.74
     # One of made-up records, beside it.
     assert example(draft, folder, {UNITS: "500", "points": "24"}).title.startswith("Made up: ")
     assert spent(folder) == 0

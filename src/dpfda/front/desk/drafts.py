@@ -98,5 +98,5 @@ def command_line(study: str) -> str:
 
 def _table(stated: Mapping[str, Value]) -> str:
     """As TOML, in which all values stand as they were typed: quoted, so that none becomes another."""
-    written = {name: json.dumps(value, ensure_ascii=False) for name, value in stated.items()}
-    return "".join(f"{name} = {value}\n" for name, value in written.items()).replace("\x7f", "\\u007f")
+    lines = (f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in stated.items())
+    return "".join(lines).replace("\x7f", "\\u007f")

@@ -7,7 +7,6 @@ import re
 import secrets
 import shutil
 import tempfile
-import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from werkzeug.datastructures import FileStorage
 
 PREFIX = "dpfda-desk-"
-# A folder that was made or filled within so many seconds is left alone.
-SETTLED = 60
 # Characters of a file's name that all systems take, beside what is written with it.
 LONGEST = 200
 # Names of columns that are offered, at most.
@@ -91,18 +88,19 @@ class Uploads:
     """A private folder of this run for a file that came through the browser; one at a time.
 
     It can be read by this user alone, and goes with the desk, or when another file comes. What a desk
-    that was killed has left goes when a later one starts: a living desk holds a lock on its folder, from
-    the moment after it made it on.
+    that was killed has left goes when a later one starts: a living desk holds a lock on its folder,
+    which has its name only after that.
     """
 
     def __init__(self) -> None:
         for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-            held = _held(left) if _settled(left) else None
+            held = _held(left)
             if held is not None:
                 shutil.rmtree(left, ignore_errors=True)
                 os.close(held)
-        self._folder = tempfile.TemporaryDirectory(prefix=PREFIX)
-        self._held = _held(Path(self._folder.name))
+        made = Path(tempfile.mkdtemp())
+        self._held = _held(made)
+        self._folder = made.rename(made.with_name(PREFIX + made.name))
 
     def keep(self, upload: FileStorage) -> Path:
         """Keep what was sent, in the place of what was kept before."""
@@ -113,7 +111,7 @@ class Uploads:
             raise ParameterError("The file", f"have a name of 1 to {LONGEST} characters", len(name))
         self.clear()
         # No two files ever lie at one place: what was checked with one is never run with another.
-        path = Path(self._folder.name) / secrets.token_hex(8) / name
+        path = self._folder / secrets.token_hex(8) / name
         path.parent.mkdir()
         path.touch(mode=0o600)
         upload.save(path)
@@ -121,22 +119,16 @@ class Uploads:
 
     def clear(self) -> None:
         """Remove what is kept."""
-        for kept in Path(self._folder.name).iterdir():
+        for kept in self._folder.iterdir():
             shutil.rmtree(kept)
 
     def close(self) -> None:
         """Remove the folder."""
-        self._folder.cleanup()
+        with suppress(FileNotFoundError):
+            shutil.rmtree(self._folder)
         if self._held is not None:
             os.close(self._held)
             self._held = None
-
-
-def _settled(folder: Path) -> bool:
-    """Whether a folder is not so new that its desk may be about to lock it."""
-    with suppress(OSError):
-        return time.time() - folder.lstat().st_mtime > SETTLED
-    return False
 
 
 def _held(folder: Path) -> int | None:

@@ -16,9 +16,8 @@ from dpfda.command.declared import REQUIRED
 from dpfda.command.publishing import Writer, save_plot, save_table
 from dpfda.front.desk.drafts import command_line
 from dpfda.front.desk.fields import WORDS, Field, Form, field_of, read_fields
-from dpfda.front.desk.planning import calendar
 from dpfda.front.desk.runs import Publication, alone
-from dpfda.front.desk.session import Answer, desk, go, or_none, page, part, run
+from dpfda.front.desk.session import Answer, calendar, desk, go, or_none, page, part, run
 from dpfda.front.explorer.pages import explored
 from dpfda.front.verbs import declared_verbs
 from dpfda.privacy.ledger.history import rows
@@ -81,9 +80,9 @@ def published(number: str) -> Answer:
     # Once: it may be over at any moment.
     said = begun.said
     if said is None:
-        return page("publishing", name=begun.name, progress=begun.progress)
+        return page("publishing", name=begun.draft.name, progress=begun.progress)
     if said.status == 0:
-        return go(f"/read/{begun.name}?number={number}")
+        return go(f"/read/{begun.draft.name}?number={number}")
     links = {"Back to the questions": f"/ask/{desk().draft.verb}", "To the ledger": "/ledger"}
     return page("stopped", said.refusal, 200, remarks=[WORDS[CHARGED[begun.charged]]], links=links)
 
@@ -185,10 +184,9 @@ def ledger() -> Answer:
     refused = ""
     if action in ACTIONS:
         stated = read_fields(fields[action], request.form)
-        options = [word for name, value in stated.items() for word in (f"--{name}", value)]
         refused = "--who must be given: the history names whose decision it was."
         if action == "create" or "who" in stated:
-            said = run(f"ledger {action}", desk().ledger, "--json", *options)
+            said = run(f"ledger {action}", desk().ledger, stated)
             if not said.status:
                 return go("/ledger")
             refused = said.refusal

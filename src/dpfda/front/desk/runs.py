@@ -6,7 +6,6 @@ import io
 import json
 import secrets
 import threading
-import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field, replace
@@ -38,9 +37,9 @@ class Said:
 
     @property
     def refusal(self) -> str:
-        """Why it was not done."""
+        """Why it was not done; empty where it was."""
         errors = [note for note in self.notes if note.startswith("error: ")]
-        return " ".join(errors or self.notes).removeprefix("error: ")
+        return " ".join(errors or self.notes).removeprefix("error: ") if self.status else ""
 
     @property
     def remarks(self) -> list[str]:
@@ -111,16 +110,6 @@ class Publication:
     def __post_init__(self) -> None:
         self.study, self._seen = self.draft.study(), _state(self.draft.file)
 
-    @property
-    def name(self) -> str:
-        """Of its files in the folder."""
-        return self.draft.name
-
-    @property
-    def written(self) -> Path:
-        """The study's file, which is made before anything is charged."""
-        return self.folder / f"{self.name}.toml"
-
     def run(self) -> None:
         """Publish, and keep what comes of it; nothing that goes wrong is lost in the thread."""
         WATCHER.set(self.watch)
@@ -136,35 +125,32 @@ class Publication:
         if _state(self.draft.file) not in (self._seen, None):
             words = "be the one that was shown"
             raise ParameterError("The file", words, "a changed one", "Try again with what it is now.")
+        written = self.folder / f"{self.draft.name}.toml"
         try:
             # Another desk, or this one before it was killed, cannot have begun the same.
-            with self.written.open("x", encoding="utf-8") as file:
+            with written.open("x", encoding="utf-8") as file:
                 file.write(self.study)
         except FileExistsError:
             raise StorageError(
-                f"{self.written.name} exists: this release was begun before. The ledger says whether it "
+                f"{written.name} exists: this release was begun before. The ledger says whether it "
                 "was charged. Choose another name only if you want another release."
             ) from None
         status = FAILED
         try:
             status = release.call("--json")
         finally:
-            self.charged = self._charged_since(before)
+            self.charged = None
+            with suppress(Exception):
+                self.charged = self._charges() > before
             if status and self.charged is False:
-                self.written.unlink()
+                written.unlink()
         return status
-
-    def _charged_since(self, before: int) -> bool | None:
-        try:
-            return self._charges() > before
-        except Exception:
-            return None
 
     def _charges(self) -> int:
         from dpfda.privacy.ledger import Ledger
 
-        data = tomllib.loads(self.study)["data"]
-        return len(Ledger(self.folder / data["ledger"]).releases(data["dataset"]))
+        file, dataset = (str(self.draft.data[name]) for name in ("ledger", "dataset"))
+        return len(Ledger(self.folder / file).releases(dataset))
 
     def watch(self, done: int, total: int) -> None:
         """Note how far the reading is, in no numbers of records: these a release alone tells."""
@@ -185,6 +171,7 @@ class Publications:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._offered: dict[str, Publication] = {}
+        # Not daemons: a desk that is stopped in good order ends after them.
         self._threads: dict[str, threading.Thread] = {}
 
     def offer(self, publication: Publication) -> str:
@@ -197,7 +184,6 @@ class Publications:
         """Begin a publication; again, nothing happens. Whether there is one of this number."""
         with self._lock:
             if number in self._offered and number not in self._threads:
-                # Not a daemon: a desk that is stopped in good order ends after it.
                 self._threads[number] = threading.Thread(target=self._offered[number].run)
                 self._threads[number].start()
         return number in self._offered

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -95,9 +96,16 @@ def go(step: str) -> AnyResponse:
     return redirect(desk().guard.place + step, 303)
 
 
-def run(verb: str, *words: object) -> Said:
-    """Run a verb as it is typed, and keep what it says."""
-    return said(lambda: called(declared_verbs()[verb], [str(word) for word in words]))
+def run(verb: str, file: Path, stated: Mapping[str, object]) -> Said:
+    """Run a verb as it is typed, and keep what it says; options that state nothing are left out."""
+    options = [str(word) for name, value in stated.items() if value for word in (f"--{name}", value)]
+    return said(lambda: called(declared_verbs()[verb], [str(file), "--json", *options]))
+
+
+def calendar(charged: Iterable[Mapping[str, Any]]) -> str:
+    """How many releases each month has, of rows of a ledger."""
+    months = Counter(row["time"][:7] for row in charged)
+    return ", ".join(f"{month}: {count}" for month, count in months.items()) or "none yet"
 
 
 def or_none(made: Callable[[], Any]) -> Any:
