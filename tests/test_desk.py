@@ -25,7 +25,7 @@ from dpfda.front.app import app
 from dpfda.front.desk import guard as guards
 from dpfda.front.desk.asking import UNITS
 from dpfda.front.desk.examples import example
-from dpfda.front.desk.runs import Publications
+from dpfda.front.desk.studies import Publications
 from dpfda.privacy.guarantees import PureDP
 
 mpl.use("Agg")
@@ -205,7 +205,7 @@ def test_an_upload_is_private_and_goes(visitor, folder):
         place, origin = visitor.guard.place + "/", {"Origin": f"http://{HOST}"}
         answer = visitor.ask("POST", place, data=sent, headers=origin)
         assert went(answer) == "/protect"
-        return visitor.desk.draft.file
+        return visitor.desk.draft.file.path
 
     first = opened("../../sly/people.csv")
     assert folder not in first.parents

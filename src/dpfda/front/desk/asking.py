@@ -17,12 +17,11 @@ from dpfda.command.made import read_options
 from dpfda.command.publishing import Publication
 from dpfda.command.running import REFUSED, typed
 from dpfda.front.desk import fields as f
-from dpfda.front.desk.drafts import Draft
 from dpfda.front.desk.examples import example
 from dpfda.front.desk.fields import KNOWN, WORDS, Field, Form, Stated, Value, field_of, named_in, own
 from dpfda.front.desk.opening import Opened, open_file
-from dpfda.front.desk.runs import BusyError, Said, alone, said
 from dpfda.front.desk.session import LEDGER, Answer, calendar, desk, go, or_none, page, part, run
+from dpfda.front.desk.studies import BusyError, Draft, Said, alone, said
 from dpfda.front.verbs import declared_verbs
 from dpfda.front.verbs.plan import OWN
 from dpfda.front.verbs.run import options_of, typed_as
@@ -82,13 +81,12 @@ def opening() -> Answer:
 def _chosen() -> Opened:
     """The file that was chosen."""
     upload, named = request.files.get("upload"), request.form.get("path", "").strip()
-    sent = upload is not None and bool(upload.filename)
-    if sent == bool(named):
+    if bool(upload) == bool(named):
         words = "be chosen, or named by its path"
-        raise ParameterError("The file", words, "both" if sent else "neither")
+        raise ParameterError("The file", words, "both" if named else "neither")
     desk().uploads.clear()
     decimal, public = request.form.get("decimal", "."), "public" in request.form
-    if upload is not None and sent:
+    if upload:
         path = desk().uploads.keep(upload)
         return open_file(path, path.name, decimal, public, copied=True)
     try:
@@ -187,6 +185,9 @@ def form(verb: str) -> Answer:
             return go("/plan")
     elif draft.verb != verb:
         draft = replace(draft, verb=verb, chosen={}, name=_free(verb))
+    elif draft.name in desk().releases():
+        # It was published: what is asked next is another release.
+        draft = replace(draft, name=_free(verb))
     asked = Form(
         f"/ask/{verb}",
         "Check, and plan",
@@ -221,7 +222,7 @@ def plan() -> Answer:
     verb, chosen = desk().draft.verb, desk().draft.chosen
     if not verb:
         return go("/ask")
-    # Where a rho is stated there is no epsilon.
+    # Where a rho is stated there is no epsilon; where a grid is, it says the points.
     budget: Stated = {} if "rho" in chosen else {"epsilon": chosen.get("epsilon", "1")}
     if request.method == "POST":
         changed = {name: text for name, text in _numbers(request.form).items() if name in budget}
@@ -230,8 +231,10 @@ def plan() -> Answer:
     with alone():
         if request.path.endswith("/shown"):
             return part(**_expected(_numbers(request.args))), 200
-        first = {**budget, **asked_first(verb, chosen)}
-        asked, known = {**first, **_numbers(request.args)}, options_of(declared_verbs()[f"plan {verb}"])
+        known = options_of(declared_verbs()[f"plan {verb}"])
+        points = {"points": "48"} if "points" in known and not {"grid", "id"} & {*chosen} else {}
+        first = {**budget, UNITS: "500", **points}
+        asked = {**first, **_numbers(request.args)}
         fields = [
             replace(field_of(known[name.replace("-", "_")]), slider=SLIDERS.get(name))
             for name in (*first, *WANTED)
@@ -323,10 +326,3 @@ def trade_off(plan: Plan) -> Curve:
     title = "Telling two neighbouring data sets apart"
     words = "Nobody comes below the first line, whatever else they know"
     return Curve((best, chance), "false alarms", "misses", title, words)
-
-
-def asked_first(verb: str, chosen: Stated) -> dict[str, Value]:
-    """Numbers that a plan begins with; of points where no grid is stated."""
-    known = options_of(declared_verbs()[f"plan {verb}"])
-    points = "points" in known and not {"grid", "id"} & {*chosen}
-    return {UNITS: "500", **({"points": "48"} if points else {})}

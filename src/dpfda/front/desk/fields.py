@@ -110,13 +110,6 @@ class Field:
         name: What the release is called, as its further files are.
         Raises ParameterError if a field that is there once was sent again.
         """
-        if self.kind not in ("pair", "rows") and len(sent.getlist(self.name)) > 1:
-            raise ParameterError(self.option.flag, "be sent once", len(sent.getlist(self.name)))
-        if self.kind == "check":
-            return True if sent.getlist(self.name) else None
-        if self.kind == "file":
-            named = f"{name}-{self.name}{Path(self.option.metavar).suffix}"
-            return named if sent.getlist(self.name) else None
         if self.kind == "rows":
             columns = [sent.getlist(f"{self.name}.{place}") for place in range(len(self.parts))]
             rows = [[cell.strip() for cell in row] for row in zip_longest(*columns, fillvalue="")]
@@ -125,6 +118,12 @@ class Field:
         cells = [cell.strip() for cell in sent.getlist(self.name)]
         if self.kind == "pair":
             return cells if any(cells) else None
+        if len(cells) > 1:
+            raise ParameterError(self.option.flag, "be sent once", len(cells))
+        if self.kind == "check":
+            return True if cells else None
+        if self.kind == "file":
+            return f"{name}-{self.name}{Path(self.option.metavar).suffix}" if cells else None
         text = cells[0] if cells else ""
         if self.kind == "lines":
             return [line.strip() for line in text.splitlines() if line.strip()] or None

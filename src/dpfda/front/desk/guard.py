@@ -85,9 +85,7 @@ class Guard:
 
     def admit(self, answer: Response) -> Response:
         """Give the cookie with an answer."""
-        answer.set_cookie(
-            COOKIE, self.session, path=self.place, httponly=True, samesite="Strict", secure=False
-        )
+        answer.set_cookie(COOKIE, self.session, path=self.place, httponly=True, samesite="Strict")
         return answer
 
 
@@ -97,11 +95,10 @@ def _same(given: str, known: str) -> bool:
 
 def headers(answer: Response, nonce: str) -> Response:
     """What a browser may do with an answer: nothing from elsewhere, nothing kept."""
-    answer.headers["Content-Security-Policy"] = (
-        f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'unsafe-inline'; img-src data:; "
-        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    )
     answer.headers |= {
+        "Content-Security-Policy": f"default-src 'none'; script-src 'nonce-{nonce}'; "
+        "style-src 'unsafe-inline'; img-src data:; connect-src 'self'; form-action 'self'; "
+        "base-uri 'none'; frame-ancestors 'none'",
         "Cross-Origin-Resource-Policy": "same-origin",
         "Cross-Origin-Opener-Policy": "same-origin",
         # Else a browser would say of a post that it comes from nowhere.

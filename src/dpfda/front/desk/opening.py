@@ -135,11 +135,9 @@ def _held(folder: Path) -> int | None:
     """An open lock on a folder of this user; None where another has it, or there are no such locks."""
     try:
         import fcntl
-    except ImportError:
-        return None
-    try:
+
         found = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:
+    except (ImportError, OSError):
         return None
     with suppress(OSError):
         if os.fstat(found).st_uid == os.getuid():

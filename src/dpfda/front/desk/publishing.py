@@ -14,10 +14,9 @@ from flask import Blueprint, Response, abort, request
 from dpfda.command.accounts import raises
 from dpfda.command.declared import REQUIRED
 from dpfda.command.publishing import Writer, save_plot, save_table
-from dpfda.front.desk.drafts import command_line
 from dpfda.front.desk.fields import WORDS, Field, Form, field_of, read_fields
-from dpfda.front.desk.runs import Publication, alone
 from dpfda.front.desk.session import Answer, calendar, desk, go, or_none, page, part, run
+from dpfda.front.desk.studies import Publication, alone, command_line
 from dpfda.front.explorer.pages import explored
 from dpfda.front.verbs import declared_verbs
 from dpfda.privacy.ledger.history import rows
@@ -41,7 +40,7 @@ def trial() -> Answer:
         return go("/ask")
     tried = desk().tried(draft)
     if tried.status:
-        return page("stopped", tried.refusal, links={"Back to the questions": f"/ask/{draft.verb}"})
+        return page("unfit", tried.refusal, links={"Back to the questions": f"/ask/{draft.verb}"})
     study, told = draft.study(), tried.answer
     number = desk().publications.offer(Publication(draft, desk().folder))
     facts = {name.capitalize(): fact for name, fact in told.items() if fact and isinstance(fact, str)}
@@ -125,8 +124,9 @@ def read(name: str) -> Answer:
         links |= {f"{name} beside {each}": f"/read/{name}?beside={each}" for each in others}
         sections += [report.appendix] if report.appendix else []
         codes = {"Command": ("The same as a command", line)} if line else {}
-        cells = [Section("Table", table=_cells(table))] if table else []
-        shown: dict[str, Any] = {"sections": sections, "folded": cells, "codes": codes, "links": links}
+        shown: dict[str, Any] = {"sections": sections, "codes": codes, "links": links}
+        if table:
+            shown |= {"further": "The numbers", "parts": [Section("Table", table=_cells(table))]}
         return page("read", report=report, remarks=remarks, **shown)
 
 

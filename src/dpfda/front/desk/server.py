@@ -20,8 +20,8 @@ from dpfda.command.running import say, typed
 from dpfda.front.desk.asking import ASKING
 from dpfda.front.desk.guard import Guard, headers
 from dpfda.front.desk.publishing import PUBLISHING
-from dpfda.front.desk.runs import BusyError
 from dpfda.front.desk.session import Answer, Desk, page
+from dpfda.front.desk.studies import BusyError
 from dpfda.numerics.errors import DpfdaError
 
 LOOPBACK = "127.0.0.1"

@@ -12,11 +12,10 @@ from flask import g, redirect, request
 from werkzeug.wrappers import Response as AnyResponse
 
 from dpfda.command.made import called
-from dpfda.front.desk.drafts import Draft, check_name, planned
 from dpfda.front.desk.fields import KNOWN
 from dpfda.front.desk.guard import Guard
 from dpfda.front.desk.opening import Uploads
-from dpfda.front.desk.runs import Publications, Said, said
+from dpfda.front.desk.studies import Draft, Publications, Said, check_name, planned, said
 from dpfda.front.verbs import declared_verbs
 from dpfda.numerics.errors import DpfdaError, ParameterError
 from dpfda.views.page import rendered
@@ -47,11 +46,8 @@ class Desk:
 
     def tried(self, draft: Draft) -> Said:
         """What a dry run says: nothing is charged, and of the file the header alone is read."""
-
-        def call() -> int:
-            return planned(draft.study(), self.folder, draft.file).call("--dry-run", "--json")
-
-        return said(call).screened(draft)
+        kept = said(lambda: planned(draft, self.folder).call("--dry-run", "--json"))
+        return kept.screened(draft)
 
     def released(self, name: str, suffix: str = ".json") -> Path:
         """A file of a release; refused where the folder has none."""

@@ -3,6 +3,8 @@
 const form = document.querySelector("form[data-live]"), shown = document.getElementById("shown");
 // An option of a verb may be called as a property of a form is.
 const reads = form?.matches("[method=get], :has([formmethod])");
+const stopped = Object.assign(document.createElement("p"), {className: "refused", role: "alert",
+  textContent: "The desk was stopped. Nothing was sent. Start it again with: dpfda desk"});
 let timer, busy = false, again = false;
 
 async function ask() {
@@ -17,7 +19,7 @@ async function ask() {
     const live = form.dataset.live;
     const answer = await (reads ? fetch(`${live}?${words}`) : fetch(live, {method: "POST", body: words}));
     shown.innerHTML = await answer.text();
-  } catch { shown.innerHTML = '<p class="refused">The desk was stopped. Start it again with: dpfda desk</p>'; }
+  } catch { shown.replaceChildren(stopped); }
   document.getElementById("heard").textContent = shown.querySelector("p")?.textContent;
   // A refusal names the field that it is about.
   const wrong = shown.querySelector("[data-wrong]")?.dataset.wrong;
@@ -34,6 +36,14 @@ form?.addEventListener("input", (event) => { if (!reads || event.target.type ===
 form?.addEventListener("change", later);
 form?.addEventListener("submit", (event) => {
   if (event.submitter?.getAttribute("formmethod")) { event.preventDefault(); ask(); }
+});
+// Where the desk was stopped, what was filled in stays in sight.
+for (const each of document.forms) each.addEventListener("submit", async (event) => {
+  if (event.defaultPrevented) return;
+  event.preventDefault();
+  try { await fetch(document.querySelector("nav a").href, {method: "HEAD"}); }
+  catch { each.append(stopped); return; }
+  HTMLFormElement.prototype.submit.call(each);
 });
 shown?.addEventListener("toggle", (event) => {
   if (event.target.open && !event.target.querySelector("h2, figure")) ask();
