@@ -70,7 +70,7 @@ def walk(page: Page, link: str, out: Path) -> None:
     page.click("button.main")
     page.wait_for_url("**/plan")
     page.fill(f"#{UNITS}", "600")
-    with page.expect_response(lambda answer: "/plan/shown" in answer.url):
+    with page.expect_response(lambda answer: "/plan?live" in answer.url):
         page.keyboard.press("Tab")
     page.locator("#shown:not([aria-busy])").wait_for()
     keep("5_plan")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from flask import Blueprint, request
@@ -14,31 +14,31 @@ from flask import Blueprint, request
 from dpfda.command import planning
 from dpfda.command.declared import REQUIRED, Given
 from dpfda.command.made import read_options
-from dpfda.command.publishing import Publication
 from dpfda.command.running import REFUSED, typed
 from dpfda.front.desk import fields as f
 from dpfda.front.desk.examples import example
-from dpfda.front.desk.fields import KNOWN, WORDS, Field, Form, Stated, Value, field_of, named_in, own
+from dpfda.front.desk.fields import KNOWN, WORDS, Field, Form, Stated, Value, named_in, own
 from dpfda.front.desk.opening import Opened, open_file
 from dpfda.front.desk.session import LEDGER, Answer, calendar, desk, go, or_none, page, part, run
 from dpfda.front.desk.studies import BusyError, Draft, Said, alone, said
-from dpfda.front.verbs import declared_verbs
+from dpfda.front.verbs import declared_verbs, publications
 from dpfda.front.verbs.plan import OWN
 from dpfda.front.verbs.run import options_of, typed_as
 from dpfda.numerics.errors import DpfdaError, LedgerError, ParameterError
 from dpfda.numerics.words import several
+from dpfda.privacy.composition.risk import attack_risk
+from dpfda.privacy.ledger import Ledger
+from dpfda.privacy.ledger.rows import now
+from dpfda.publication import Plan
 from dpfda.records.files import EVERY
 from dpfda.records.headers import find_column
-
-if TYPE_CHECKING:
-    from dpfda.publication import Plan
-    from dpfda.views import Curve
+from dpfda.views import Curve, Line
+from dpfda.views.page import Picture, Section
 
 ASKING = Blueprint("asking", __name__)
 # What a plan asks beside the options of the verb, and epsilon again; first of it, the number of units.
 UNITS, *WANTED = (option.flag.removeprefix("--") for option in OWN)
 ASKED = ("epsilon", UNITS, "points", *WANTED)
-LEVEL = 0.95
 # False alarms at which the trade-off is drawn.
 DRAWN = 61
 # What is asked once for all verbs, in this order.
@@ -46,14 +46,9 @@ SHARED = ("groups", "unit", "neighbours", "ledger", "dataset")
 SLIDERS = {"epsilon": (0.01, 20, "log"), UNITS: (20, 100_000, "log whole")}
 
 
-def publishing() -> dict[str, Publication]:
-    """All verbs that publish."""
-    return {name: verb for name, verb in declared_verbs().items() if isinstance(verb, Publication)}
-
-
 def _asked(name: str) -> Field:
     """What every verb asks, as a field."""
-    return field_of(options_of(declared_verbs()["mean"])[name])
+    return f.field_of(options_of(declared_verbs()["mean"])[name])
 
 
 @ASKING.route("/", methods=["GET", "POST"])
@@ -119,16 +114,14 @@ def protect() -> Answer:
 
 def _found(values: Stated) -> int:
     """Find the column that tells who is protected. Raises ParameterError if it is none of the file."""
-    opened = desk().draft.opened
-    if opened is not None and "groups" in values:
-        find_column([*opened.header, *opened.withheld], str(values["groups"]), "--groups")
+    file = desk().draft.file
+    if "groups" in values:
+        find_column([*file.header, *file.withheld], str(values["groups"]), "--groups")
     return 0
 
 
 def _opened(values: Stated, budget: str) -> Said:
     """Make sure that there is a budget to charge, new if one is stated."""
-    from dpfda.privacy.ledger import Ledger
-
     if "ledger" not in values or "dataset" not in values:
         return Said(REFUSED, notes=(WORDS["no_account"],))
     file, dataset = desk().folder / str(values["ledger"]), str(values["dataset"])
@@ -156,27 +149,24 @@ def ask() -> Answer:
     if _missing():
         return go(_missing())
     sketches = KNOWN["sketches"]
-    cards = {name: (sketches.get(name, ""), _words(verb)) for name, verb in publishing().items()}
-    return page("ask", cards=cards)
-
-
-def _words(verb: Publication) -> str:
-    return verb.words.split("\n\n")[0]
+    words = {name: verb.words.split("\n\n")[0] for name, verb in publications().items()}
+    return page("ask", cards={name: (sketches.get(name, ""), said) for name, said in words.items()})
 
 
 @ASKING.route("/ask/<verb>", methods=["GET", "POST"])
-@ASKING.post("/check/<verb>")
 def form(verb: str) -> Answer:
     """What a verb asks, or what is wrong with what was filled in so far."""
-    if _missing() or verb not in publishing():
+    publication, draft, refused = publications().get(verb), desk().draft, ""
+    if _missing() or publication is None:
         return go("/ask")
-    publication, draft, refused = publishing()[verb], desk().draft, ""
     fields = f.fields_of(publication.told())
     if request.method == "POST":
-        draft = _stated(verb, fields)
+        name = str(own("name").read(request.form, "") or "")
+        chosen = f.read_fields(fields, request.form, name)
+        draft = replace(draft, verb=verb, chosen=chosen, name=name)
         tried: Said = desk().tried(draft)
         refused, told = tried.refusal, tried.answer
-        if "/check/" in request.path:
+        if "live" in request.args:
             if tried.status:
                 return part(unusable=refused, wrong=named_in(refused, fields)), 200
             return part(answer=f"Nothing is wrong. {told['guarantee']}, {told['protects']}."), 200
@@ -188,25 +178,15 @@ def form(verb: str) -> Answer:
     elif draft.name in desk().releases():
         # It was published: what is asked next is another release.
         draft = replace(draft, name=_free(verb))
-    asked = Form(
-        f"/ask/{verb}",
-        "Check, and plan",
-        {**f.panels(each for each in fields if each.first), "": [own("name", REQUIRED)]},
-        {**draft.chosen, "name": draft.name},
-        named_in(refused, fields),
-        further=[each for each in fields if not each.first],
-        presets=KNOWN["presets"] if publication.bounded else (),
-        live=f"/check/{verb}",
-    )
-    return page("form", refused, verb=verb, words=_words(publication), forms=[asked], live="check")
-
-
-def _stated(verb: str, fields: list[Field]) -> Draft:
-    """The draft with what a verb's form says."""
-    if len(request.form.getlist("name")) > 1:
-        raise ParameterError("Name", "be sent once", len(request.form.getlist("name")))
-    name = request.form.get("name", "").strip()
-    return replace(desk().draft, verb=verb, chosen=f.read_fields(fields, request.form, name), name=name)
+    first = f.panels(each for each in fields if each.first)
+    further = [each for each in fields if not each.first]
+    shown = {**first, "": [own("name", REQUIRED)], Form.further: further}
+    values = {**draft.chosen, "name": draft.name}
+    wrong = named_in(refused, fields)
+    presets = KNOWN["presets"] if publication.bounded else ()
+    asked = Form(f"/ask/{verb}", "Check, and plan", shown, values, wrong, presets=presets, live=True)
+    words = publication.words.split("\n\n")[0]
+    return page("form", refused, verb=verb, words=words, forms=[asked], live="check")
 
 
 def _free(verb: str) -> str:
@@ -216,7 +196,6 @@ def _free(verb: str) -> str:
 
 
 @ASKING.route("/plan", methods=["GET", "POST"])
-@ASKING.get("/plan/shown")
 def plan() -> Answer:
     """What to expect, or the part of it that changes; epsilon may be changed."""
     verb, chosen = desk().draft.verb, desk().draft.chosen
@@ -229,19 +208,17 @@ def plan() -> Answer:
         desk().draft = replace(desk().draft, chosen={**chosen, **changed})
         return go("/try")
     with alone():
-        if request.path.endswith("/shown"):
+        if "live" in request.args:
             return part(**_expected(_numbers(request.args))), 200
         known = options_of(declared_verbs()[f"plan {verb}"])
         points = {"points": "48"} if "points" in known and not {"grid", "id"} & {*chosen} else {}
         first = {**budget, UNITS: "500", **points}
         asked = {**first, **_numbers(request.args)}
         fields = [
-            replace(field_of(known[name.replace("-", "_")]), slider=SLIDERS.get(name))
+            replace(f.field_of(known[name.replace("-", "_")]), slider=SLIDERS.get(name))
             for name in (*first, *WANTED)
         ]
-        numbers = Form(
-            "/plan", "Take this epsilon, and try", {"": fields}, asked, live="/plan/shown", shows=True
-        )
+        numbers = Form("/plan", "Take this epsilon, and try", {"": fields}, asked, live=True, shows=True)
         return page("plan", forms=[numbers], live="plan", **_expected(asked))
 
 
@@ -251,10 +228,6 @@ def _numbers(sent: Mapping[str, str]) -> dict[str, Value]:
 
 def _expected(asked: Stated) -> dict[str, Any]:
     """What a plan's page shows."""
-    from dpfda.privacy.ledger import Ledger
-    from dpfda.privacy.ledger.rows import now
-    from dpfda.views.page import Picture, Section
-
     draft, ledger = desk().draft, Ledger(desk().ledger)
     dataset = str(draft.data["dataset"])
     who = {"unit": draft.data["groups"]} if "groups" in draft.data else {}
@@ -287,7 +260,6 @@ def outlook(verb: str, stated: Stated, folder: Path) -> tuple[Plan, Mapping[str,
 
     Raises ParameterError if they cannot be used.
     """
-    publication: Any = declared_verbs()[verb]
     plan_verb = declared_verbs()[f"plan {verb}"]
     options, typed = options_of(plan_verb), list[str]()
     for name, value in stated.items():
@@ -295,7 +267,7 @@ def outlook(verb: str, stated: Stated, folder: Path) -> tuple[Plan, Mapping[str,
         if option is not None:
             typed += typed_as(option, value, f"--{name}", folder)
     given = Given(**planning.NOT_GIVEN | vars(read_options(plan_verb, typed)))
-    plan = planning.planned(publication, given)
+    plan = planning.planned(publications()[verb], given)
     if given.error is None and given.band is None:
         return plan, {}
     return plan, planning.needed(given, plan, planning.wanted_of(given, plan))
@@ -303,9 +275,7 @@ def outlook(verb: str, stated: Stated, folder: Path) -> tuple[Plan, Mapping[str,
 
 def prospects(plan: Plan, needed: Mapping[str, Any]) -> dict[str, str]:
     """What is to be expected, in words; it may take long."""
-    from dpfda.privacy.composition.risk import attack_risk
-
-    facts = plan.prospects(LEVEL)
+    facts = plan.prospects()
     if "least_epsilon" in needed:
         facts["least epsilon for it"] = f"{needed['least_epsilon']:g}"
     if "least_n" in needed:
@@ -316,9 +286,6 @@ def prospects(plan: Plan, needed: Mapping[str, Any]) -> dict[str, str]:
 
 def trade_off(plan: Plan) -> Curve:
     """Misses of the best attacker against false alarms."""
-    from dpfda.privacy.composition.risk import attack_risk
-    from dpfda.views import Curve, Line
-
     alarms = np.linspace(0.0, 1.0, DRAWN)
     misses = attack_risk(plan.costs().values()).misses(alarms)
     best = Line(alarms, misses, "the best attacker, at most")

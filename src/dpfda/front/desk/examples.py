@@ -10,7 +10,7 @@ from contextlib import redirect_stderr
 from dataclasses import replace
 from itertools import cycle, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +23,8 @@ from dpfda.front.desk.studies import Draft, planned
 from dpfda.front.explorer.shapes import SHAPES, even
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-
-if TYPE_CHECKING:
-    from dpfda.views.shapes import View
+from dpfda.publication import already_charged
+from dpfda.views.shapes import View
 
 # Numbers of a file, at most.
 MOST = 1_000_000
@@ -44,8 +43,6 @@ def example(draft: Draft, folder: Path, asked: Stated) -> View:
 
     Raises DpfdaError if the verb refuses it, or if there would be too many records.
     """
-    from dpfda.publication import already_charged
-
     chosen = {name: asked.get(name, value) for name, value in draft.chosen.items()}
     release = planned(replace(draft, chosen=chosen), folder)
     verb, given = release.verb, vars(read_options(release.verb, release.typed))
@@ -62,8 +59,7 @@ def example(draft: Draft, folder: Path, asked: Stated) -> View:
         estimator: Any = verb.estimator(said)
         table = verb.reader.read(said)
         verb.hear(said, estimator, table)
-        found: Any = verb.reader.fit(estimator, table, said).release_
-        view: Any = found.view()
+        view: Any = verb.reader.fit(estimator, table, said).release_.view()
     shown: View = replace(view, title=f"Made up: {view.title}")
     return shown
 

@@ -10,13 +10,16 @@ import tempfile
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from werkzeug.datastructures import FileStorage
+from werkzeug.utils import secure_filename
 
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import choice
 from dpfda.numerics.words import visible
-
-if TYPE_CHECKING:
-    from werkzeug.datastructures import FileStorage
+from dpfda.records.csv_tables import Stated
+from dpfda.records.files import opened
+from dpfda.records.lines import Notation
 
 PREFIX = "dpfda-desk-"
 # Characters of a file's name that all systems take, beside what is written with it.
@@ -59,11 +62,6 @@ def open_file(path: Path, called: str, decimal: str, public: bool, copied: bool 
     numbers, dates and amounts, are not: where the header line is missing, they are somebody's values.
     Raises DpfdaError if it holds no records' header.
     """
-    from dpfda.numerics.parameters import choice
-    from dpfda.records.csv_tables import Stated
-    from dpfda.records.files import opened
-    from dpfda.records.lines import Notation
-
     choice(decimal, "--decimal", (".", ","))
     labels = opened(path, Stated(Notation(decimal), None, "refuse", None)).labels
     words = [x for x in labels if x[:1].isalpha() or x[:1] == "_"] if public else []
@@ -104,8 +102,6 @@ class Uploads:
 
     def keep(self, upload: FileStorage) -> Path:
         """Keep what was sent, in the place of what was kept before."""
-        from werkzeug.utils import secure_filename
-
         name = secure_filename(upload.filename or "")
         if not 0 < len(name) <= LONGEST:
             raise ParameterError("The file", f"have a name of 1 to {LONGEST} characters", len(name))

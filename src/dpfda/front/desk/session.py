@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -106,7 +107,6 @@ def calendar(charged: Iterable[Mapping[str, Any]]) -> str:
 
 def or_none(made: Callable[[], Any]) -> Any:
     """What can be made, or None: not all releases have a picture, a table and a study of their own."""
-    try:
+    with suppress(DpfdaError, OSError, ValueError):
         return made()
-    except (DpfdaError, OSError, ValueError):
-        return None
+    return None

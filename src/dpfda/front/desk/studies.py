@@ -20,6 +20,7 @@ from dpfda.front.desk.fields import FLAG, WORDS, Stated, Value
 from dpfda.front.desk.opening import Opened
 from dpfda.front.verbs.run import Planned, options_of, releases_of
 from dpfda.numerics.errors import DpfdaError, ParameterError, StorageError
+from dpfda.privacy.ledger import Ledger
 
 # What a release may be called: the name of a file, and a part of an address.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -169,10 +170,9 @@ def said(call: Callable[[], int], patience: float = PATIENCE) -> Said:
             status = call()
         except DpfdaError as error:
             return Said(REFUSED, notes=(f"error: {typed(error)}",))
-    try:
+    answer = {}
+    with suppress(ValueError):
         answer = json.loads(out.getvalue())
-    except ValueError:
-        answer = {}
     return Said(status, answer, tuple(filter(None, err.getvalue().splitlines())))
 
 
@@ -181,14 +181,14 @@ class Publication:
     """A study that was tried and may be published once.
 
     said: What came of it, when it is over.
-    charged: Whether the ledger has a new charge then; None where that could not be found out.
+    charged: What the ledger says then: free, charged, or unknown, where that could not be found out.
     progress: How many per cent of the file are read.
     """
 
     draft: Draft
     folder: Path
     said: Said | None = None
-    charged: bool | None = False
+    charged: str = "free"
     progress: int | None = None
     study: str = field(init=False)
 
@@ -199,11 +199,10 @@ class Publication:
         """Publish, and keep what comes of it; nothing that goes wrong is lost in the thread."""
         WATCHER.set(self.watch)
         try:
-            kept = said(self._publish, patience=-1).screened(self.draft)
+            self.said = said(self._publish, patience=-1).screened(self.draft)
         except BaseException as error:
             # Some readers end with more than an Exception; its words could hold private values.
-            kept = Said(FAILED, notes=(f"error: unexpected {type(error).__name__}",))
-        self.said = kept
+            self.said = Said(FAILED, notes=(f"error: unexpected {type(error).__name__}",))
 
     def _publish(self) -> int:
         release, before = planned(self.draft, self.folder), self._charges()
@@ -224,16 +223,14 @@ class Publication:
         try:
             status = release.call("--json")
         finally:
-            self.charged = None
+            self.charged = "unknown"
             with suppress(Exception):
-                self.charged = self._charges() > before
-            if status and self.charged is False:
+                self.charged = "charged" if self._charges() > before else "free"
+            if status and self.charged == "free":
                 written.unlink()
         return status
 
     def _charges(self) -> int:
-        from dpfda.privacy.ledger import Ledger
-
         file, dataset = (str(self.draft.data[name]) for name in ("ledger", "dataset"))
         return len(Ledger(self.folder / file).releases(dataset))
 
