@@ -135,6 +135,13 @@ def test_narrow_and_wide_light_and_dark(folder, address):
                     page.locator("#shown figure").nth(2).wait_for()
                 assert faults(page) == [], step
                 assert page.evaluate("document.documentElement.scrollWidth") <= width, step
+        # Narrow: what is wrong with a form's first field is in sight, however long the form.
+        page.goto(place + "/ask/quantiles")
+        page.fill("#epsilon", "-1")
+        page.locator("#shown .refused", has_text="--epsilon must be").wait_for()
+        box = page.locator("#shown").bounding_box()
+        assert 0 < box["y"] <= 900 - box["height"]
+        assert page.evaluate("document.documentElement.scrollHeight") > 1800
         assert all(url.startswith(address.partition("/open")[0]) or url == "data:," for url in asked)
         assert [text for text in told if "422" not in text] == []
 
