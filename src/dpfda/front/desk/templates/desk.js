@@ -20,7 +20,7 @@ async function ask() {
     // A desk that was started anew has no such page.
     if (answer.status === 404) throw answer;
     shown.innerHTML = await answer.text();
-  } catch { shown.replaceChildren(stopped); }
+  } catch { shown.replaceChildren(stopped.cloneNode(true)); }
   document.getElementById("heard").textContent = shown.querySelector("p")?.textContent;
   // A refusal names the field that it is about.
   const wrong = shown.querySelector("[data-wrong]")?.dataset.wrong;
