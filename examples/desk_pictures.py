@@ -17,7 +17,7 @@ import numpy as np
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
-from dpfda.front.desk.planning import UNITS
+from dpfda.front.desk.asking import UNITS
 from dpfda.front.desk.server import serve
 
 SIZE = {"width": 900, "height": 640}
@@ -70,7 +70,7 @@ def walk(page: Page, link: str, out: Path) -> None:
     page.click("button.main")
     page.wait_for_url("**/plan")
     page.fill(f"#{UNITS}", "600")
-    with page.expect_response(lambda answer: "/plan/shown" in answer.url):
+    with page.expect_response(lambda answer: "/plan?live" in answer.url):
         page.keyboard.press("Tab")
     page.locator("#shown:not([aria-busy])").wait_for()
     keep("5_plan")

@@ -11,14 +11,14 @@ SCHEMES = ("light", "dark")
 
 
 @contextmanager
-def chromium():
-    """Headless Chromium, by playwright; skips where either is missing."""
+def chromium(*more):
+    """Headless Chromium, by playwright, with more of its options; skips where either is missing."""
     playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
     found = os.environ.get("DPFDA_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     if found is None:
         pytest.skip("needs Chromium: put it on the path, or name it in DPFDA_CHROMIUM")
     with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        browser = started.chromium.launch(executable_path=found, args=["--no-sandbox", *more])
         try:
             yield browser
         finally:

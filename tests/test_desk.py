@@ -23,9 +23,9 @@ from desks import DENSITY, HOST, STEPS, people, said, spent, went, write
 from dpfda import Ledger, load
 from dpfda.front.app import app
 from dpfda.front.desk import guard as guards
+from dpfda.front.desk.asking import UNITS
 from dpfda.front.desk.examples import example
-from dpfda.front.desk.planning import UNITS
-from dpfda.front.desk.runs import Publications
+from dpfda.front.desk.studies import Publications
 from dpfda.privacy.guarantees import PureDP
 
 mpl.use("Agg")
@@ -146,7 +146,7 @@ def test_nothing_is_fetched_from_elsewhere_framed_or_kept(visitor):
         assert answer.headers["Cache-Control"] == "no-store"
         assert not [name for name, _ in answer.headers if name.lower().startswith("access-control")]
         (nonce,) = re.findall(r"'nonce-([\w-]+)'", policy)
-        assert re.findall(r"<script[^>]*>", answer.text) == [f'<script nonce="{nonce}">']
+        assert re.findall(r"<script[^>]*>", answer.text) == [f'<script type="module" nonce="{nonce}">']
         assert nonce not in visitor.get(step).text
         # Addresses are the desk's own; those of SVG are names of its parts.
         fetched = re.findall(r'(?:src|action|href)="([^"]*)"', answer.text)
@@ -164,11 +164,11 @@ def pages(visit, folder, rows):
     visitor = visit(folder)
     visitor.post("/", path="people.csv", public="yes")
     visitor.post("/protect", groups="person", ledger="budget.ledger", dataset="people", budget="1")
-    shown = [visitor.post("/check/quantiles", DENSITY), visitor.post("/ask/quantiles", DENSITY)]
+    shown = [visitor.post("/ask/quantiles?live=1", DENSITY), visitor.post("/ask/quantiles", DENSITY)]
     # The noise of the explorer, and of a plan's example, is fresh each time.
     shown += [visitor.get(step) for step in STEPS if step != "/explore/"]
     number = re.search(r'name="number" value="([\w-]+)"', shown[STEPS.index("/try") + 2].text)[1]
-    own = (visitor.guard.place, visitor.guard.mark, number, str(folder), '<script nonce="')
+    own = (visitor.guard.place, visitor.guard.mark, number, str(folder), '<script type="module" nonce="')
     texts = [answer.text for answer in shown]
     made_up = r'<figure role="img" aria-label="Made up.*?</figure>'
     assert len(re.findall(made_up, texts[STEPS.index("/plan") + 2], flags=re.S)) == 1
@@ -205,7 +205,7 @@ def test_an_upload_is_private_and_goes(visitor, folder):
         place, origin = visitor.guard.place + "/", {"Origin": f"http://{HOST}"}
         answer = visitor.ask("POST", place, data=sent, headers=origin)
         assert went(answer) == "/protect"
-        return visitor.desk.draft.file
+        return visitor.desk.draft.file.path
 
     first = opened("../../sly/people.csv")
     assert folder not in first.parents
@@ -273,7 +273,7 @@ def test_survival_by_arm(visitor, folder):
     form = {"time": "years", "event": "died", "by.0": "arm", "by.1": "a,b", "domain": ["0", "10"],
             "epsilon": "0.5", "name": "arms"}  # fmt: skip
     assert went(visitor.post("/ask/survival", form)) == "/plan"
-    shown = visitor.get("/plan/shown?" + urlencode({"epsilon": "0.5", UNITS: "60"}))
+    shown = visitor.get("/plan?live=1&" + urlencode({"epsilon": "0.5", UNITS: "60"}))
     assert "Expected error: about" in said(shown)
     assert "in each of 2 groups" in said(shown)
     read = visitor.get(went(visitor.publish(visitor.number())))
@@ -305,7 +305,7 @@ def test_loads_by_tariff_from_a_european_table_with_missing_cells(visitor, folde
     assert visitor.get("/read/all?beside=none").status_code == 422
     assert spent(folder, "loads") == 1.5
     # What was charged this year is beside what is left.
-    shown = said(visitor.get(f"/plan/shown?{UNITS}=500&epsilon=0.1"))
+    shown = said(visitor.get(f"/plan?live=1&{UNITS}=500&epsilon=0.1"))
     assert re.search(r"Left of the budget epsilon 0\.5 Releases this year 20\d\d-\d\d: 2 ", shown)
 
 
@@ -382,7 +382,7 @@ def test_no_account_names_a_unit_that_is_no_column(visitor, folder):
 def test_answers_that_cannot_be_used_are_said_at_their_field(visitor, folder, change, words, field):
     visitor.begin("people.csv")
     (folder / "people.json").write_text("{}")
-    for step in ("/check/density", "/ask/density"):
+    for step in ("/ask/density?live=1", "/ask/density"):
         answer = visitor.post(step, DENSITY | change)
         assert words in said(answer)
         assert "<b>" not in answer.text
@@ -406,7 +406,7 @@ def test_answers_that_cannot_be_used_are_said_at_their_field(visitor, folder, ch
 def test_a_plan_that_cannot_be_one(visitor, asked, words):
     visitor.begin("people.csv")
     visitor.post("/ask/density", DENSITY)
-    shown = visitor.get("/plan/shown?" + urlencode({UNITS: "500", "epsilon": "1"} | asked))
+    shown = visitor.get("/plan?live=1&" + urlencode({UNITS: "500", "epsilon": "1"} | asked))
     assert words in said(shown)
 
 
@@ -415,15 +415,15 @@ def test_a_plan_says_the_error_and_what_one_that_is_wanted_needs(visitor):
     visitor.post("/ask/quantiles", DENSITY)
 
     def error(epsilon):
-        shown = said(visitor.get(f"/plan/shown?{UNITS}=500&epsilon={epsilon}"))
+        shown = said(visitor.get(f"/plan?live=1&{UNITS}=500&epsilon={epsilon}"))
         return float(re.search(r"Expected error: about ([\d.]+\d)", shown)[1])
 
     assert error(0.1) > error(2)
-    wanted = said(visitor.get(f"/plan/shown?{UNITS}=500&epsilon=1&error=20%25"))
+    wanted = said(visitor.get(f"/plan?live=1&{UNITS}=500&epsilon=1&error=20%25"))
     assert re.search(r"Least epsilon for it [\d.]+ Least number for it \d+ ", wanted)
     assert "Left of the budget epsilon 2 Releases this year none yet" in wanted
     # Pictures of many plans take longer: they are drawn when they are asked for.
-    asked = f"/plan/shown?{UNITS}=500&epsilon=1"
+    asked = f"/plan?live=1&{UNITS}=500&epsilon=1"
     assert visitor.get(asked).text.count("<figure") == 1
     drawn = visitor.get(asked + "&words=1").text
     assert re.findall(r'<figure role="img" aria-label="(\w+ \w+)', drawn) == [
@@ -453,9 +453,9 @@ def test_a_plan_shows_an_example_of_made_up_records_that_costs_nothing(visitor, 
         return np.mean(line.upper - line.lower)
 
     assert half("0.05") > 2 * half("5")
-    shown = visitor.get(f"/plan/shown?{UNITS}=500&epsilon=1").text
+    shown = visitor.get(f"/plan?live=1&{UNITS}=500&epsilon=1").text
     assert "Made up: Density of 500 records" in shown
-    assert "No example is drawn" in said(visitor.get(f"/plan/shown?{UNITS}=2000000&epsilon=1"))
+    assert "No example is drawn" in said(visitor.get(f"/plan?live=1&{UNITS}=2000000&epsilon=1"))
     assert spent(folder) == 0
     assert {each.name for each in folder.iterdir()} == {"budget.ledger"}
 

@@ -9,6 +9,7 @@ import pytest
 from browser import SCHEMES, WIDTHS, chromium, faults
 from desks import DENSITY, STEPS, spent, write
 from dpfda import Ledger, load
+from dpfda.front.desk import guard as guards
 from dpfda.front.desk.server import serve
 
 mpl.use("Agg")
@@ -41,10 +42,7 @@ def address(folder):
     server, desk, link = serve(folder)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield link
-    server.shutdown()
-    server.server_close()
-    desk.publications.join()
-    desk.uploads.close()
+    stop(server, desk)
 
 
 def test_by_the_keyboard_alone(folder, address):
@@ -83,7 +81,7 @@ def test_by_the_keyboard_alone(folder, address):
         page.wait_for_url("**/plan")
         to(page, "Epsilon")
         page.keyboard.press("Tab")
-        with page.expect_response(lambda answer: "/plan/shown" in answer.url):
+        with page.expect_response(lambda answer: "/plan?live" in answer.url):
             page.keyboard.press("PageDown")
         assert page.input_value("#epsilon") != "0.5"
         to(page, "Take this epsilon")
@@ -137,6 +135,13 @@ def test_narrow_and_wide_light_and_dark(folder, address):
                     page.locator("#shown figure").nth(2).wait_for()
                 assert faults(page) == [], step
                 assert page.evaluate("document.documentElement.scrollWidth") <= width, step
+        # Narrow: what is wrong with a form's first field is in sight, however long the form.
+        page.goto(place + "/ask/quantiles")
+        page.fill("#epsilon", "-1")
+        page.locator("#shown .refused", has_text="--epsilon must be").wait_for()
+        box = page.locator("#shown").bounding_box()
+        assert 0 < box["y"] <= 900 - box["height"]
+        assert page.evaluate("document.documentElement.scrollHeight") > 1800
         assert all(url.startswith(address.partition("/open")[0]) or url == "data:," for url in asked)
         assert [text for text in told if "422" not in text] == []
 
@@ -227,56 +232,161 @@ def test_the_whole_way_with_a_wrong_answer_at_each_step(folder, address, persona
         page.get_by_role("heading", name="mine").wait_for()
 
 
+def to_the_button(page, address):
+    """Go from the link to the page with the button that costs; where the desk's pages are."""
+    page.set_default_timeout(PATIENCE)
+    page.goto(address)
+    page.wait_for_selector("#path")
+    place = page.url.rstrip("/")
+    for filled_in, following in (
+        ({"path": "people.csv"}, "protect"),
+        ({"dataset": "people", "budget": "2"}, "ask"),
+    ):
+        for name, value in filled_in.items():
+            page.fill(f"#{name}", value)
+        page.click("button.main")
+        page.wait_for_url(f"**/{following}")
+    page.goto(place + "/ask/quantiles")
+    for name, value in DENSITY.items():
+        page.locator(f'[name="{name}"]').first.fill(value)
+    page.click("button.main")
+    page.wait_for_url("**/plan")
+    page.goto(place + "/try")
+    return place
+
+
+def stop(server, desk):
+    """End a desk."""
+    server.shutdown()
+    server.server_close()
+    desk.publications.join()
+    desk.uploads.close()
+
+
+STOPPED = "The desk was stopped"
+
+
+def test_a_desk_that_was_stopped_is_said_and_the_next_one_goes_on(folder):
+    server, desk, link = serve(folder)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with chromium() as browser:
+        context = browser.new_context()
+        page, form = context.new_page(), context.new_page()
+        place = to_the_button(page, link)
+        form.set_default_timeout(PATIENCE)
+        form.goto(place + "/ask/quantiles")
+        port = server.port
+        stop(server, desk)
+        page.click("button.cost")
+        page.locator("form .refused", has_text=STOPPED).wait_for()
+        # What was filled in stays in sight, while one types and where it is sent.
+        form.fill("#epsilon", "0.25")
+        form.locator("#shown .refused", has_text=STOPPED).wait_for()
+        form.click("button.main")
+        form.locator("form .refused", has_text=STOPPED).wait_for()
+        assert form.input_value("#epsilon") == "0.25"
+        # The next one, at the same address, takes nothing from a page of the one before.
+        server, desk, link = serve(folder, port)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            page.click("button.cost")
+            form.fill("#epsilon", "0.5")
+            form.locator("#shown .refused", has_text=STOPPED).wait_for()
+            assert page.url == place + "/try"
+            assert spent(folder) == 0
+            place = to_the_button(page, link)
+            page.click("button.cost")
+            # Closed in the middle: the release is found all the same, and charged once.
+            page.wait_for_url(lambda url: "/publish" in url or "/read/" in url)
+            page.close()
+            desk.publications.join()
+            form.goto(place + "/read")
+            form.click("main >> text=age")
+            form.wait_for_selector("a[href$='/report.html']")
+            assert spent(folder) == 0.5
+            form.goto(place + "/ledger")
+            assert form.locator("tr", has_text="age.json").count() == 1
+        finally:
+            stop(server, desk)
+
+
+def test_what_is_too_large_is_said(folder, address, monkeypatch):
+    monkeypatch.setattr(guards, "LARGEST_FILE", 10_000)
+    write(folder / "large.csv", ["a", *["1"] * 10_000])
+    with chromium() as browser:
+        page = browser.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(address)
+        page.wait_for_selector("#path")
+        place = page.url.rstrip("/")
+        page.set_input_files("#upload", folder / "large.csv")
+        page.click("button.main")
+        page.locator(".refused", has_text="What was sent is too large").wait_for()
+        page.click("text=To the first step")
+        page.wait_for_selector("#path")
+        sent = """(place) => fetch(place + "/publish", {method: "POST", body: new URLSearchParams(
+            {mark: document.querySelector("[name=mark]").value, number: "x".repeat(2 ** 18)}
+        )}).then((answer) => answer.status)"""
+        assert page.evaluate(sent, place) == 413
+
+
 ATTACK = """
-<form id="f" method="post" action="{place}/publish"><input name="number" value="{number}"></form>
+<form id="f" method="post" action="{place}/publish"><input name="number" value="{number}">
+<input name="mark" value="{mark}"></form>
 <script>
-fetch("{place}/", {{credentials: "include"}}).then((x) => x.text()).then((x) => document.title = x,
-  () => document.title = "unread").then(() => document.getElementById("f").submit());
+const all = {{credentials: "include"}};
+const large = {{...all, method: "POST", mode: "no-cors", body: "x".repeat(2 ** 19)}};
+fetch("{place}/", all).then((x) => x.text())
+  .then(console.log, () => console.log("unread"))
+  .then(() => fetch("{place}/", large)).catch(() => 0)
+  .then(() => document.getElementById("f").submit());
 </script>
 """
+# What a name that was made to point here asks of the desk, as of its own server.
+REBOUND = """([path, sent]) => Promise.all([
+  fetch(path + "/", {credentials: "include"}),
+  fetch(path + "/publish", {method: "POST", credentials: "include", body: new URLSearchParams(sent)}),
+]).then((answers) => Promise.all(answers.map(async (x) => [x.status, await x.text()])))"""
 
 
 def test_a_page_of_another_origin_can_neither_read_nor_publish(folder, address):
     from werkzeug.serving import make_server
     from werkzeug.wrappers import Request, Response
 
-    with chromium() as browser:
+    with chromium("--host-resolver-rules=MAP evil.example 127.0.0.1") as browser:
         context = browser.new_context()
         page = context.new_page()
-        page.set_default_timeout(PATIENCE)
-        page.goto(address)
-        page.wait_for_selector("#path")
-        place = page.url.rstrip("/")
-        for step, filled_in in (
-            ("/", {"path": "people.csv"}),
-            ("/protect", {"dataset": "people", "budget": "2"}),
-        ):
-            page.goto(place + step)
-            for name, value in filled_in.items():
-                page.fill(f"#{name}", value)
-            page.click("button.main")
-        page.goto(place + "/ask/quantiles")
-        for name, value in DENSITY.items():
-            page.locator(f'[name="{name}"]').first.fill(value)
-        page.click("button.main")
-        page.wait_for_url("**/plan")
-        page.goto(place + "/try")
-        number = page.get_attribute("[name=number]", "value")
+        place = to_the_button(page, address)
+        number, mark = (page.get_attribute(f"[name={name}]", "value") for name in ("number", "mark"))
         # Even one that knows all but the cookie, on this very machine and on another port.
-        attack = ATTACK.format(place=place, number=number)
+        attack = ATTACK.format(place=place, number=number, mark=mark)
         served = make_server(
             "127.0.0.1", 0, Request.application(lambda asked: Response(attack, mimetype="text/html"))
         )
         threading.Thread(target=served.serve_forever, daemon=True).start()
         try:
-            for host in ("127.0.0.1", "localhost"):
-                attacker = context.new_page()
+            for host in ("127.0.0.1", "localhost", "evil.example"):
+                attacker, asked, told = context.new_page(), [], []
+                attacker.on("request", lambda request, asked=asked: asked.append(request.url))
+                attacker.on("console", lambda message, told=told: told.append(message.text))
+                attacker.set_default_timeout(PATIENCE)
                 with attacker.expect_response(lambda answer: "/publish" in answer.url) as posted:
                     attacker.goto(f"http://{host}:{served.port}/")
+                assert len([url for url in asked if url.startswith(place)]) == 3
                 assert posted.value.status in (401, 403)
+                # The page's own script could not even see that it was refused.
+                assert "unread" in told
         finally:
             served.shutdown()
             served.server_close()
+        # The desk's own port under a name of the attacker's: no address of it is answered.
+        desk, path = place.rsplit("/", 1)
+        rebound = context.new_page()
+        evil = desk.replace("127.0.0.1", "evil.example")
+        for step in (f"/{path}/", f"/{path}/try", "/open/any"):
+            assert rebound.goto(evil + step).status == 421
+        sent = {"number": number, "mark": mark}
+        assert rebound.evaluate(REBOUND, [f"/{path}", sent]) == [[421, "421 Misdirected Request\n"]] * 2
         assert spent(folder) == 0
         page.click("button.cost")
         page.wait_for_url("**/read/age**")

@@ -23,7 +23,7 @@ from desks import DENSITY, HOST, people, said, spent, went, write
 from dpfda import Ledger
 from dpfda.front.app import app
 from dpfda.front.desk.opening import open_file
-from dpfda.front.desk.runs import Publication, Said
+from dpfda.front.desk.studies import Publication, Said
 from dpfda.front.verbs.run import Planned
 
 mpl.use("Agg")
@@ -73,10 +73,10 @@ def test_a_refusal_tells_no_name_that_was_not_typed(visitor, folder, public, ver
         visitor.post("/", path="bare.csv", **public)
         visitor.post("/protect", ACCOUNT)
         typed = " ".join(str(value) for value in form.values())
-        for step in ("/check/", "/ask/"):
-            answer = visitor.post(step + verb, form)
+        for live in ("?live=1", ""):
+            answer = visitor.post(f"/ask/{verb}{live}", form)
             words = said(answer).replace("&#34;", '"')
-            if step == "/ask/":
+            if not live:
                 # The form shows what was typed, and says what is offered in no case.
                 words = words.partition("Not possible:")[2].partition("Publish ")[0]
             told = [name for name in row if name in words and name not in typed]
@@ -114,7 +114,7 @@ def test_a_refusal_that_names_no_column_is_told_as_it_is(visitor, folder):
         ({"bounds": ["1", "0"]}, "--bounds must have lower"),
         ({"missing": "unknown"}, "--missing must be one of"),
     ):
-        assert words in said(visitor.post("/check/mean", MEAN | change))
+        assert words in said(visitor.post("/ask/mean?live=1", MEAN | change))
 
 
 @pytest.mark.parametrize(
@@ -285,11 +285,11 @@ def test_a_name_that_is_sent_twice_is_refused(visitor, folder):
     visitor.begin("loads.csv")
     form = {"epsilon": "1", "bounds": ["0", "5"], "columns": "t*", "by.0": "g", "difference-plot": "yes"}
     for names in (["age", "/../../evil"], ["/../../evil", "age"]):
-        for step in ("/check/compare", "/ask/compare"):
+        for step in ("/ask/compare?live=1", "/ask/compare"):
             answer = visitor.post(step, form, name=names)
             assert answer.status_code == 422
-            assert "Name must be sent once; found 2" in said(answer)
-    twice = visitor.post("/check/compare", form | {"epsilon": ["1", "2"]}, name="age")
+            assert "name must be sent once; found 2" in said(answer)
+    twice = visitor.post("/ask/compare?live=1", form | {"epsilon": ["1", "2"]}, name="age")
     assert "--epsilon must be sent once; found 2" in said(twice)
     assert went(visitor.post("/ask/compare", form, name="age")) == "/plan"
     assert visitor.desk.draft.chosen["difference-plot"] == "age-difference-plot.png"
@@ -305,8 +305,8 @@ def test_nothing_is_written_outside_the_folder(visitor, folder, state):
     visitor.desk.folder = desk
     visitor.begin("loads.csv")
     form = MEAN | {"bounds": ["0", "5"], "columns": "t*", "month": "1", "steps": "12", "state": state}
-    assert "--state must be a file in the desk's folder" in said(visitor.post("/check/month", form))
-    assert "Nothing is wrong" in said(visitor.post("/check/month", form | {"state": "load.state"}))
+    assert "--state must be a file in the desk's folder" in said(visitor.post("/ask/month?live=1", form))
+    assert "Nothing is wrong" in said(visitor.post("/ask/month?live=1", form | {"state": "load.state"}))
 
 
 @pytest.mark.parametrize(
@@ -322,7 +322,7 @@ def test_a_path_that_cannot_be_one_is_refused_in_words(visitor, path):
 @pytest.mark.parametrize("field", ["epsilon", "x-label", "na", "step", "column.1"])
 def test_a_number_of_more_digits_than_python_reads_is_no_failure(visitor, field):
     visitor.begin("people.csv")
-    answer = visitor.post("/check/quantiles", DENSITY | {field: "9" * 5000})
+    answer = visitor.post("/ask/quantiles?live=1", DENSITY | {field: "9" * 5000})
     assert answer.status_code == 200
     assert ("Not yet" in said(answer)) == (field not in ("x-label", "na"))
 
@@ -354,7 +354,7 @@ def test_of_a_file_that_came_through_the_browser_the_line_needs_the_own_path(vis
     origin = {"Origin": f"http://{HOST}"}
     visitor.ask("POST", visitor.guard.place + "/", data=upload, headers=origin)
     visitor.post("/protect", ACCOUNT)
-    assert stat.S_IMODE(visitor.desk.draft.file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(visitor.desk.draft.file.path.stat().st_mode) == 0o600
     visitor.post("/ask/quantiles", DENSITY)
     assert "put its own path in the place of p.csv" in said(visitor.get("/try"))
     long = {**upload, "upload": (BytesIO(b"a,b\n1,2\n"), "x" * 300 + ".csv")}
@@ -405,14 +405,9 @@ def test_what_a_desk_keeps_goes_with_it_or_with_the_next(folder):
         left = folders()
         assert own in left
         assert len(left) == (2 if ending == "SIGKILL" else 1), ending
-    # What is new may be about to be locked, and is left alone.
-    young, _ = start(folder)
-    young.send_signal(signal.SIGTERM)
-    young.communicate(timeout=30)
-    assert folders() == left
-    for each in left:
-        os.utime(each, (0, 0))
     following, _ = start(folder)
+    # At once; what a living one keeps stays.
+    assert own in folders()
     assert len(folders()) == 2
     for each in (living, following):
         each.send_signal(signal.SIGTERM)

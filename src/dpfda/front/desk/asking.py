@@ -4,44 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from http import HTTPStatus
-from itertools import chain, count
+from itertools import count
 from pathlib import Path
 from typing import Any
 
-from flask import Blueprint, abort, request
+import numpy as np
+from flask import Blueprint, request
 
-from dpfda.command.declared import REQUIRED
-from dpfda.command.publishing import Publication
+from dpfda.command import planning
+from dpfda.command.declared import REQUIRED, Given
+from dpfda.command.made import read_options
 from dpfda.command.running import REFUSED, typed
 from dpfda.front.desk import fields as f
-from dpfda.front.desk.drafts import Draft
 from dpfda.front.desk.examples import example
-from dpfda.front.desk.fields import KNOWN, WORDS, Field, Form, Stated, Value, field_of, named_in, own
+from dpfda.front.desk.fields import KNOWN, WORDS, Field, Form, Stated, Value, named_in, own
 from dpfda.front.desk.opening import Opened, open_file
-from dpfda.front.desk.planning import ASKED, UNITS, WANTED, asked_first, calendar, outlook
-from dpfda.front.desk.runs import BusyError, Said, alone
-from dpfda.front.desk.session import LEDGER, Answer, desk, go, or_none, page, part, run
-from dpfda.front.verbs import declared_verbs
-from dpfda.front.verbs.run import options_of
+from dpfda.front.desk.session import LEDGER, Answer, calendar, desk, go, or_none, page, part, run
+from dpfda.front.desk.studies import BusyError, Draft, Said, alone, said
+from dpfda.front.verbs import declared_verbs, publications
+from dpfda.front.verbs.plan import OWN
+from dpfda.front.verbs.run import options_of, typed_as
 from dpfda.numerics.errors import DpfdaError, LedgerError, ParameterError
+from dpfda.numerics.words import several
+from dpfda.privacy.composition.risk import attack_risk
+from dpfda.privacy.ledger import Ledger
+from dpfda.privacy.ledger.rows import now
+from dpfda.publication import Plan
 from dpfda.records.files import EVERY
 from dpfda.records.headers import find_column
+from dpfda.views import Curve, Line
+from dpfda.views.page import Picture, Section
 
 ASKING = Blueprint("asking", __name__)
+# What a plan asks beside the options of the verb, and epsilon again; first of it, the number of units.
+UNITS, *WANTED = (option.flag.removeprefix("--") for option in OWN)
+ASKED = ("epsilon", UNITS, "points", *WANTED)
+# False alarms at which the trade-off is drawn.
+DRAWN = 61
 # What is asked once for all verbs, in this order.
 SHARED = ("groups", "unit", "neighbours", "ledger", "dataset")
 SLIDERS = {"epsilon": (0.01, 20, "log"), UNITS: (20, 100_000, "log whole")}
 
 
-def publishing() -> dict[str, Publication]:
-    """All verbs that publish."""
-    return {name: verb for name, verb in declared_verbs().items() if isinstance(verb, Publication)}
-
-
 def _asked(name: str) -> Field:
     """What every verb asks, as a field."""
-    return field_of(options_of(declared_verbs()["mean"])[name])
+    return f.field_of(options_of(declared_verbs()["mean"])[name])
 
 
 @ASKING.route("/", methods=["GET", "POST"])
@@ -69,13 +76,12 @@ def opening() -> Answer:
 def _chosen() -> Opened:
     """The file that was chosen."""
     upload, named = request.files.get("upload"), request.form.get("path", "").strip()
-    sent = upload is not None and bool(upload.filename)
-    if sent == bool(named):
+    if bool(upload) == bool(named):
         words = "be chosen, or named by its path"
-        raise ParameterError("The file", words, "both" if sent else "neither")
+        raise ParameterError("The file", words, "both" if named else "neither")
     desk().uploads.clear()
     decimal, public = request.form.get("decimal", "."), "public" in request.form
-    if upload is not None and sent:
+    if upload:
         path = desk().uploads.keep(upload)
         return open_file(path, path.name, decimal, public, copied=True)
     try:
@@ -96,45 +102,38 @@ def protect() -> Answer:
     if request.method == "POST":
         values = f.read_fields(fields, request.form)
         # Before there is an account, whose unit it names for good.
-        refused = _unknown_column(values)
-        refused = refused or _opened_account(values, request.form.get("budget", "").strip())
-        if not refused:
+        told = said(lambda: _found(values)).screened(replace(desk().draft, data=values))
+        told = told if told.status else _opened(values, request.form.get("budget", "").strip())
+        if not told.status:
             desk().draft = replace(desk().draft, data=values)
             return go("/ask")
+        refused = told.refusal
     asked = Form("/protect", "Go on", {"": [*fields, own("budget")]}, values, named_in(refused, fields))
     return page("protect", refused, forms=[asked])
 
 
-def _unknown_column(values: Stated) -> str:
-    """Why the column that tells who is protected is none of the file; empty if it is one."""
-    opened, name = desk().draft.opened, values.get("groups")
-    try:
-        if opened is not None and name is not None:
-            find_column([*opened.header, *opened.withheld], str(name), "--groups")
-    except ParameterError as error:
-        told = Said(REFUSED, notes=(f"error: {typed(error)}",))
-        return told.screened(replace(desk().draft, data=values)).refusal
-    return ""
+def _found(values: Stated) -> int:
+    """Find the column that tells who is protected. Raises ParameterError if it is none of the file."""
+    file = desk().draft.file
+    if "groups" in values:
+        find_column([*file.header, *file.withheld], str(values["groups"]), "--groups")
+    return 0
 
 
-def _opened_account(values: Stated, budget: str) -> str:
-    """Make sure that there is a budget to charge, new if one is stated; why not, if not."""
-    from dpfda.privacy.ledger import Ledger
-
+def _opened(values: Stated, budget: str) -> Said:
+    """Make sure that there is a budget to charge, new if one is stated."""
     if "ledger" not in values or "dataset" not in values:
-        return "--ledger and --dataset must be given: all that is released of the data is charged there."
+        return Said(REFUSED, notes=(WORDS["no_account"],))
     file, dataset = desk().folder / str(values["ledger"]), str(values["dataset"])
     try:
         Ledger(file).budget(dataset)
     except LedgerError as error:
         if not budget:
-            return f"{typed(error)} State the budget of a new data set below."
+            return Said(REFUSED, notes=(f"{typed(error)} {WORDS['no_budget']}",))
         known = {"unit": values.get("groups"), **values, "dataset": dataset, "epsilon": budget}
         names = ("dataset", "epsilon", "unit", "neighbours")
-        options = [(f"--{name}", known[name]) for name in names if known.get(name)]
-        made = run("ledger create", file, "--json", *chain.from_iterable(options))
-        return made.refusal if made.status else ""
-    return ""
+        return run("ledger create", file, {name: known.get(name) for name in names})
+    return Said(0)
 
 
 def _missing() -> str:
@@ -150,96 +149,76 @@ def ask() -> Answer:
     if _missing():
         return go(_missing())
     sketches = KNOWN["sketches"]
-    cards = {name: (sketches.get(name, ""), _words(verb)) for name, verb in publishing().items()}
-    return page("ask", cards=cards)
-
-
-def _words(verb: Publication) -> str:
-    return verb.words.split("\n\n")[0]
+    words = {name: verb.words.split("\n\n")[0] for name, verb in publications().items()}
+    return page("ask", cards={name: (sketches.get(name, ""), said) for name, said in words.items()})
 
 
 @ASKING.route("/ask/<verb>", methods=["GET", "POST"])
 def form(verb: str) -> Answer:
-    """What a verb asks."""
-    if _missing() or verb not in publishing():
+    """What a verb asks, or what is wrong with what was filled in so far."""
+    publication, draft, refused = publications().get(verb), desk().draft, ""
+    if _missing() or publication is None:
         return go("/ask")
-    publication, draft, refused = publishing()[verb], desk().draft, ""
     fields = f.fields_of(publication.told())
     if request.method == "POST":
-        draft = _stated(verb, fields)
-        tried = desk().tried(draft)
+        name = str(own("name").read(request.form, "") or "")
+        chosen = f.read_fields(fields, request.form, name)
+        draft = replace(draft, verb=verb, chosen=chosen, name=name)
+        tried: Said = desk().tried(draft)
+        refused, told = tried.refusal, tried.answer
+        if "live" in request.args:
+            if tried.status:
+                return part(unusable=refused, wrong=named_in(refused, fields)), 200
+            return part(answer=f"Nothing is wrong. {told['guarantee']}, {told['protects']}."), 200
         if not tried.status:
             desk().draft = draft
             return go("/plan")
-        refused = tried.refusal
     elif draft.verb != verb:
         draft = replace(draft, verb=verb, chosen={}, name=_free(verb))
-    asked = Form(
-        f"/ask/{verb}",
-        "Check, and plan",
-        {**f.panels(each for each in fields if each.first), "": [own("name", REQUIRED)]},
-        {**draft.chosen, "name": draft.name},
-        named_in(refused, fields),
-        further=[each for each in fields if not each.first],
-        presets=KNOWN["presets"] if publication.bounded else (),
-        live=f"/check/{verb}",
-    )
-    return page("form", refused, verb=verb, words=_words(publication), forms=[asked], live="check")
-
-
-@ASKING.post("/check/<verb>")
-def check(verb: str) -> Answer:
-    """What is wrong with a form that is being filled in."""
-    if _missing() or verb not in publishing():
-        abort(HTTPStatus.NOT_FOUND)
-    fields = f.fields_of(publishing()[verb].told())
-    tried: Said = desk().tried(_stated(verb, fields))
-    if tried.status:
-        return part(unusable=tried.refusal, wrong=named_in(tried.refusal, fields)), 200
-    told = tried.answer
-    return part(answer=f"Nothing is wrong. {told['guarantee']}, {told['protects']}."), 200
-
-
-def _stated(verb: str, fields: list[Field]) -> Draft:
-    """The draft with what a verb's form says."""
-    if len(request.form.getlist("name")) > 1:
-        raise ParameterError("Name", "be sent once", len(request.form.getlist("name")))
-    name = request.form.get("name", "").strip()
-    return replace(desk().draft, verb=verb, chosen=f.read_fields(fields, request.form, name), name=name)
+    elif draft.name in desk().releases():
+        # It was published: what is asked next is another release.
+        draft = replace(draft, name=_free(verb))
+    first = f.panels(each for each in fields if each.first)
+    further = [each for each in fields if not each.first]
+    shown = {**first, "": [own("name", REQUIRED)], Form.further: further}
+    values = {**draft.chosen, "name": draft.name}
+    wrong = named_in(refused, fields)
+    presets = KNOWN["presets"] if publication.bounded else ()
+    asked = Form(f"/ask/{verb}", "Check, and plan", shown, values, wrong, presets=presets, live=True)
+    words = publication.words.split("\n\n")[0]
+    return page("form", refused, verb=verb, words=words, forms=[asked], live="check")
 
 
 def _free(verb: str) -> str:
     """A name that no release has."""
     taken = {each.stem for each in desk().folder.iterdir()}
-    numbered = (f"{verb}-{k}" for k in count(2))
-    return next(name for name in chain([verb], numbered) if name not in taken)
+    return next(name for k in count(1) if (name := verb if k == 1 else f"{verb}-{k}") not in taken)
 
 
 @ASKING.route("/plan", methods=["GET", "POST"])
-@ASKING.get("/plan/shown")
 def plan() -> Answer:
     """What to expect, or the part of it that changes; epsilon may be changed."""
     verb, chosen = desk().draft.verb, desk().draft.chosen
     if not verb:
         return go("/ask")
-    # Where a rho is stated there is no epsilon.
+    # Where a rho is stated there is no epsilon; where a grid is, it says the points.
     budget: Stated = {} if "rho" in chosen else {"epsilon": chosen.get("epsilon", "1")}
     if request.method == "POST":
         changed = {name: text for name, text in _numbers(request.form).items() if name in budget}
         desk().draft = replace(desk().draft, chosen={**chosen, **changed})
         return go("/try")
     with alone():
-        if request.path.endswith("/shown"):
+        if "live" in request.args:
             return part(**_expected(_numbers(request.args))), 200
-        first = {**budget, **asked_first(verb, chosen)}
-        asked, known = {**first, **_numbers(request.args)}, options_of(declared_verbs()[f"plan {verb}"])
+        known = options_of(declared_verbs()[f"plan {verb}"])
+        points = {"points": "48"} if "points" in known and not {"grid", "id"} & {*chosen} else {}
+        first = {**budget, UNITS: "500", **points}
+        asked = {**first, **_numbers(request.args)}
         fields = [
-            replace(field_of(known[name.replace("-", "_")]), slider=SLIDERS.get(name))
+            replace(f.field_of(known[name.replace("-", "_")]), slider=SLIDERS.get(name))
             for name in (*first, *WANTED)
         ]
-        numbers = Form(
-            "/plan", "Take this epsilon, and try", {"": fields}, asked, live="/plan/shown", shows=True
-        )
+        numbers = Form("/plan", "Take this epsilon, and try", {"": fields}, asked, live=True, shows=True)
         return page("plan", forms=[numbers], live="plan", **_expected(asked))
 
 
@@ -249,27 +228,23 @@ def _numbers(sent: Mapping[str, str]) -> dict[str, Value]:
 
 def _expected(asked: Stated) -> dict[str, Any]:
     """What a plan's page shows."""
-    from dpfda.privacy.ledger import Ledger
-    from dpfda.privacy.ledger.rows import now
-    from dpfda.views.page import Picture, Section
-
     draft, ledger = desk().draft, Ledger(desk().ledger)
     dataset = str(draft.data["dataset"])
     who = {"unit": draft.data["groups"]} if "groups" in draft.data else {}
     try:
-        found = outlook(draft.verb, {**who, **draft.data, **draft.chosen, **asked}, desk().folder)
-        facts = found.facts()
+        plan, needed = outlook(draft.verb, {**who, **draft.data, **draft.chosen, **asked}, desk().folder)
+        facts = prospects(plan, needed)
     except DpfdaError as error:
         return {"unusable": typed(error, declared_verbs()[f"plan {draft.verb}"].told())}
-    made = or_none(lambda: example(draft, desk().folder, {UNITS: str(found.plan.n), **asked}))
+    made = or_none(lambda: example(draft, desk().folder, {UNITS: str(plan.n), **asked}))
     expected = facts.pop("Error")
-    answer = expected if expected == found.plan.error_words else f"Expected error: about {expected}"
+    answer = expected if expected == plan.error_words else f"Expected error: about {expected}"
     facts["Left of the budget"] = str(ledger.remaining(dataset))
     this_year = [row for row in ledger.releases(dataset) if row["time"][:4] == now()[:4]]
     facts["Releases this year"] = calendar(this_year)
     words = WORDS["no_example" if made is None else "example"]
     # Pictures of many plans are drawn when they are opened.
-    views = [or_none(found.plan.view), found.trade_off()] if "words" in request.args else []
+    views = [or_none(plan.view), trade_off(plan)] if "words" in request.args else []
     drawn = [Picture([each], f"{each.title}. {each.subtitle}.") for each in views if each]
     return {
         "answer": f"{answer[:1].upper()}{answer[1:]}.",
@@ -278,3 +253,43 @@ def _expected(asked: Stated) -> dict[str, Any]:
         "further": "The error against epsilon, and the risk as a trade-off",
         "parts": [Section("", picture=picture) for picture in drawn],
     }
+
+
+def outlook(verb: str, stated: Stated, folder: Path) -> tuple[Plan, Mapping[str, Any]]:
+    """What to expect of a verb, of whose options its plan has some, and what a wanted error needs.
+
+    Raises ParameterError if they cannot be used.
+    """
+    plan_verb = declared_verbs()[f"plan {verb}"]
+    options, typed = options_of(plan_verb), list[str]()
+    for name, value in stated.items():
+        option = options.get(name.replace("-", "_"))
+        if option is not None:
+            typed += typed_as(option, value, f"--{name}", folder)
+    given = Given(**planning.NOT_GIVEN | vars(read_options(plan_verb, typed)))
+    plan = planning.planned(publications()[verb], given)
+    if given.error is None and given.band is None:
+        return plan, {}
+    return plan, planning.needed(given, plan, planning.wanted_of(given, plan))
+
+
+def prospects(plan: Plan, needed: Mapping[str, Any]) -> dict[str, str]:
+    """What is to be expected, in words; it may take long."""
+    facts = plan.prospects()
+    if "least_epsilon" in needed:
+        facts["least epsilon for it"] = f"{needed['least_epsilon']:g}"
+    if "least_n" in needed:
+        facts["least number for it"] = f"{needed['least_n']} {several(plan.unit)}"
+    facts["risk"] = str(attack_risk(plan.costs().values()))
+    return {name.capitalize(): fact for name, fact in facts.items()}
+
+
+def trade_off(plan: Plan) -> Curve:
+    """Misses of the best attacker against false alarms."""
+    alarms = np.linspace(0.0, 1.0, DRAWN)
+    misses = attack_risk(plan.costs().values()).misses(alarms)
+    best = Line(alarms, misses, "the best attacker, at most")
+    chance = Line(alarms, 1.0 - alarms, "who knows nothing", stroke="dashed")
+    title = "Telling two neighbouring data sets apart"
+    words = "Nobody comes below the first line, whatever else they know"
+    return Curve((best, chance), "false alarms", "misses", title, words)

@@ -10,7 +10,7 @@ from contextlib import redirect_stderr
 from dataclasses import replace
 from itertools import cycle, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,19 +18,21 @@ from dpfda.command.columns import read_covariates
 from dpfda.command.declared import Given, Option
 from dpfda.command.made import read_options
 from dpfda.command.reading import Curves, ends, parse_points
-from dpfda.front.desk.drafts import Draft, planned
 from dpfda.front.desk.fields import BESIDE, Stated
+from dpfda.front.desk.studies import Draft, planned
+from dpfda.front.explorer.shapes import SHAPES, even
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
+from dpfda.publication import already_charged
+from dpfda.views.shapes import View
 
-if TYPE_CHECKING:
-    from dpfda.views.shapes import View
-
-# So many different people are made up, and come again in a larger file, which has at most so many cells.
-PEOPLE, MOST = 997, 1_000_000
+# Numbers of a file, at most.
+MOST = 1_000_000
 # Of one person's curve, where each observation is a row.
 VISITS = 4
 CURVE = "made-up curve "
+# Everyone's load at shares of a day, of the greatest there is.
+LOADS, GREATEST = SHAPES["load"].made, 4.0
 Columns = dict[str, list[str]]
 # What is said of the real file, and holds of this one.
 OWN = {"ledger": None, "dataset": None, "na": None, "decimal": ".", "dates": None, "month": 1}
@@ -41,10 +43,8 @@ def example(draft: Draft, folder: Path, asked: Stated) -> View:
 
     Raises DpfdaError if the verb refuses it, or if there would be too many records.
     """
-    from dpfda.publication import already_charged
-
     chosen = {name: asked.get(name, value) for name, value in draft.chosen.items()}
-    release = planned(replace(draft, chosen=chosen).study(), folder, draft.file)
+    release = planned(replace(draft, chosen=chosen), folder)
     verb, given = release.verb, vars(read_options(release.verb, release.typed))
     units = int(str(asked["units"]))
     columns = _named(verb.told(), given, units)
@@ -59,21 +59,14 @@ def example(draft: Draft, folder: Path, asked: Stated) -> View:
         estimator: Any = verb.estimator(said)
         table = verb.reader.read(said)
         verb.hear(said, estimator, table)
-        found: Any = verb.reader.fit(estimator, table, said).release_
-        view: Any = found.view()
+        view: Any = verb.reader.fit(estimator, table, said).release_.view()
     shown: View = replace(view, title=f"Made up: {view.title}")
     return shown
 
 
-def _even(which: int) -> Floats:
-    """A number of (0, 1) for each person, spread evenly, in another order for each `which`."""
-    root = [2, 3, 5, 7, 11, 13][which % 6] ** 0.5
-    return np.asarray(np.modf((np.arange(PEOPLE) + 0.5) * root)[0])
-
-
 def _mixed(which: int) -> Floats:
-    """The same, of which all go somewhat together."""
-    return 0.6 * _even(0) + 0.4 * _even(1 + which % 5)
+    """A number of (0, 1) for each person; all of them go somewhat together."""
+    return np.asarray(0.6 * even(0) + 0.4 * even(1 + which % 5)).ravel()
 
 
 def _named(options: Iterable[Option], given: Mapping[str, Any], units: int) -> Columns:
@@ -88,9 +81,9 @@ def _named(options: Iterable[Option], given: Mapping[str, Any], units: int) -> C
             for column, known in read_covariates([x if ":" in x else f"{x}:a,b" for x in texts]).items():
                 columns[column] = _at(known, _mixed(len(columns)))
         elif stated and name == "time":
-            columns[stated] = _at(span, -np.log(_even(1)) * (0.9 - 0.6 * _even(0)))
+            columns[stated] = _at(span, -np.log(even(1)) * (0.9 - 0.6 * even(0)))
         elif stated and name == "start":
-            columns[stated] = _at(span, np.zeros(PEOPLE))
+            columns[stated] = _at(span, 0 * even(0))
         elif stated and name in ("event", "outcome"):
             columns[stated] = _at(endings, 1 - _mixed(1))
         elif stated and name == "counts":
@@ -104,7 +97,7 @@ def _at(known: tuple[float, float] | list[str], share: Floats) -> list[str]:
     if isinstance(known, list):
         return [known[int(x * len(known))] for x in share]
     low, high = known
-    return [f"{low + (high - low) * x:.6g}" for x in share]
+    return [f"{low + (high - low) * x:.6g}" for x in share.ravel()]
 
 
 def _curves(given: dict[str, Any], points: int) -> Columns:
@@ -117,19 +110,11 @@ def _curves(given: dict[str, Any], points: int) -> Columns:
     given |= {"domain": given["domain"] and tuple(map(str, span))}
     if given.get("id") is None:
         given |= {"grid": ",".join(map(str, grid.tolist())), "columns": f"{CURVE}*"}
-        shares = (grid - first) / (last - first)
-        return {f"{CURVE}{k}": _at(bounds, _height(share)) for k, share in enumerate(shares)}
+        heights = LOADS((grid - first) / (last - first)) / GREATEST
+        return {f"{CURVE}{k}": _at(bounds, height) for k, height in enumerate(heights.T)}
     # A person's visits stand together.
-    when = np.stack([(_even(1) + visit) / VISITS for visit in range(VISITS)], axis=1)
-    values = np.stack([_height(share) for share in when.T], axis=1)
-    return {given["time"]: _at(span, when.ravel()), given["value"]: _at(bounds, values.ravel())}
-
-
-def _height(share: Floats | float) -> Floats:
-    """Height of everyone's curve at a share of its domain, between 0 and 1."""
-    early, late = (share - 0.3 - 0.06 * _even(1)) / 0.08, (share - 0.75 - 0.08 * _even(2)) / 0.1
-    bumps = 0.4 * np.exp(-(early**2)) + 0.7 * np.exp(-(late**2))
-    return np.asarray(0.1 + 0.1 * _even(3) + (0.4 + 0.6 * _even(0)) * bumps)
+    when = (even(1) + np.arange(VISITS)) / VISITS
+    return {given["time"]: _at(span, when), given["value"]: _at(bounds, LOADS(when) / GREATEST)}
 
 
 def _write(given: Mapping[str, Any], columns: Columns, units: int) -> None:

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from itertools import groupby, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_origin
+from typing import Any, get_origin
+
+from werkzeug.datastructures import MultiDict
 
 from dpfda.command import options as o
 from dpfda.command.declared import REQUIRED, Option
@@ -17,21 +19,17 @@ from dpfda.numerics.errors import ParameterError
 
 # Words of pages and of their own fields, usual bounds with their sources, and a sketch for each verb.
 KNOWN = tomllib.loads(files("dpfda.front.desk").joinpath("known.toml").read_text(encoding="utf-8"))
-if TYPE_CHECKING:
-    from werkzeug.datastructures import MultiDict
-
-    Sent = MultiDict[str, str]
-
+Sent = MultiDict[str, str]
 WORDS = KNOWN["words"]
 Value = str | bool | list[str]
 Stated = Mapping[str, Value]
 FLAG = re.compile(r"--[a-z][a-z0-9-]*")
-# What stands for a column and what is public of it, and what is filled in beside its name.
+# What stands for a column and what is public of it, and what is filled in for that.
 BESIDE = {
-    "NAME:LO:HI": ("lowest", "highest"),
-    "NAME:A,B,..": ("labels, with commas between",),
-    "NAME|NAME:A,B,..": ("labels, with commas between",),
-    "NAME:LO:HI|NAME:A,B,..": ("lowest:highest, or labels with commas between",),
+    "NAME:LO:HI": ("column", "lowest", "highest"),
+    "NAME:A,B,..": ("column", "labels, with commas between"),
+    "NAME|NAME:A,B,..": ("column", "labels, with commas between"),
+    "NAME:LO:HI|NAME:A,B,..": ("column", "lowest:highest, or labels with commas between"),
 }
 # What an end of an interval is called.
 ENDS = {"LO": "lowest", "HI": "highest", "A": "first", "B": "last"}
@@ -110,13 +108,6 @@ class Field:
         name: What the release is called, as its further files are.
         Raises ParameterError if a field that is there once was sent again.
         """
-        if self.kind not in ("pair", "rows") and len(sent.getlist(self.name)) > 1:
-            raise ParameterError(self.option.flag, "be sent once", len(sent.getlist(self.name)))
-        if self.kind == "check":
-            return True if sent.getlist(self.name) else None
-        if self.kind == "file":
-            named = f"{name}-{self.name}{Path(self.option.metavar).suffix}"
-            return named if sent.getlist(self.name) else None
         if self.kind == "rows":
             columns = [sent.getlist(f"{self.name}.{place}") for place in range(len(self.parts))]
             rows = [[cell.strip() for cell in row] for row in zip_longest(*columns, fillvalue="")]
@@ -125,6 +116,12 @@ class Field:
         cells = [cell.strip() for cell in sent.getlist(self.name)]
         if self.kind == "pair":
             return cells if any(cells) else None
+        if len(cells) > 1:
+            raise ParameterError(self.option.flag, "be sent once", len(cells))
+        if self.kind == "check":
+            return True if cells else None
+        if self.kind == "file":
+            return f"{name}-{self.name}{Path(self.option.metavar).suffix}" if cells else None
         text = cells[0] if cells else ""
         if self.kind == "lines":
             return [line.strip() for line in text.splitlines() if line.strip()] or None
@@ -139,12 +136,12 @@ class Form:
     button, kind: What it does, and of which kind that is.
     fields: By the panel that has them; without a name, by themselves.
     values, wrong: What they show, and the one that a refusal is about.
-    further: Fields that are folded.
     presets: Bounds that are known of some quantities.
     hidden: What is sent with it.
-    live: What answers while one types.
+    live: Whether it is answered while one types.
     shows: Whether it has a button that shows what follows, and does nothing else.
     folded: What it is called where it is folded.
+    further: The panel that is folded.
     """
 
     step: str
@@ -152,14 +149,14 @@ class Form:
     fields: Mapping[str, Sequence[Field]] = field(default_factory=dict)
     values: Stated = field(default_factory=dict)
     wrong: str | None = None
-    further: Sequence[Field] = ()
     presets: Sequence[Mapping[str, Any]] = ()
     hidden: Mapping[str, str] = field(default_factory=dict)
-    live: str = ""
+    live: bool = False
     shows: bool = False
     method: str = "post"
     kind: str = "main"
     folded: str = ""
+    further: str = "Further choices, which all have a default"
 
 
 def field_of(option: Option) -> Field:
@@ -176,9 +173,8 @@ def field_of(option: Option) -> Field:
         "text": True,
     }
     kind = next(name for name, fits in kinds.items() if fits)
-    beside = BESIDE.get(option.metavar, ())
     ends = tuple(ENDS.get(end, end) for end in option.metavar.split())
-    parts = {"pair": ends, "rows": ("column", *beside)}.get(kind, ())
+    parts = {"pair": ends, "rows": BESIDE.get(option.metavar, ())}.get(kind, ())
     return Field(option, kind, parts, choices)
 
 

@@ -18,7 +18,6 @@ from http import HTTPStatus
 from flask import Request, Response
 
 COOKIE = "dpfda-desk"
-CSRF = "mark"
 # Of a form without a file; what is longer is none of this desk's.
 LARGEST_FORM = 2**18
 # Of a file that comes through the browser. Larger ones are named by their paths, and not copied.
@@ -40,19 +39,16 @@ class Guard:
     """
 
     hosts: Iterable[str]
-    token: str | None = field(default_factory=_secret)
+    token: str = field(default_factory=_secret)
     session: str = field(default_factory=_secret)
     mark: str = field(default_factory=_secret)
     place: str = field(default_factory=lambda: f"/{secrets.token_urlsafe(12)}")
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    # Held for good by who used the token.
+    taken: threading.Lock = field(default_factory=threading.Lock)
 
     def exchange(self, token: str) -> bool:
         """Whether a link's token is the one, which is used up by it."""
-        with self.lock:
-            known = self.token is not None and _same(token, self.token)
-            if known:
-                self.token = None
-        return known
+        return _same(token, self.token) and self.taken.acquire(blocking=False)
 
     def refusal(self, asked: Request) -> HTTPStatus | None:
         """Why a request is not answered; None where it is."""
@@ -80,14 +76,12 @@ class Guard:
         if asked.content_length > most:
             return HTTPStatus.REQUEST_ENTITY_TOO_LARGE
         # Browsers say where a post is from.
-        marked = "Origin" in asked.headers and _same(asked.form.get(CSRF, ""), self.mark)
+        marked = "Origin" in asked.headers and _same(asked.form.get("mark", ""), self.mark)
         return None if marked else HTTPStatus.FORBIDDEN
 
     def admit(self, answer: Response) -> Response:
         """Give the cookie with an answer."""
-        answer.set_cookie(
-            COOKIE, self.session, path=self.place, httponly=True, samesite="Strict", secure=False
-        )
+        answer.set_cookie(COOKIE, self.session, path=self.place, httponly=True, samesite="Strict")
         return answer
 
 
@@ -97,11 +91,10 @@ def _same(given: str, known: str) -> bool:
 
 def headers(answer: Response, nonce: str) -> Response:
     """What a browser may do with an answer: nothing from elsewhere, nothing kept."""
-    answer.headers["Content-Security-Policy"] = (
-        f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'unsafe-inline'; img-src data:; "
-        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    )
     answer.headers |= {
+        "Content-Security-Policy": f"default-src 'none'; script-src 'nonce-{nonce}'; "
+        "style-src 'unsafe-inline'; img-src data:; connect-src 'self'; form-action 'self'; "
+        "base-uri 'none'; frame-ancestors 'none'",
         "Cross-Origin-Resource-Policy": "same-origin",
         "Cross-Origin-Opener-Policy": "same-origin",
         # Else a browser would say of a post that it comes from nowhere.

@@ -7,21 +7,21 @@ import re
 import secrets
 import shutil
 import tempfile
-import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from werkzeug.datastructures import FileStorage
+from werkzeug.utils import secure_filename
 
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import choice
 from dpfda.numerics.words import visible
-
-if TYPE_CHECKING:
-    from werkzeug.datastructures import FileStorage
+from dpfda.records.csv_tables import Stated
+from dpfda.records.files import opened
+from dpfda.records.lines import Notation
 
 PREFIX = "dpfda-desk-"
-# A folder that was made or filled within so many seconds is left alone.
-SETTLED = 60
 # Characters of a file's name that all systems take, beside what is written with it.
 LONGEST = 200
 # Names of columns that are offered, at most.
@@ -62,11 +62,6 @@ def open_file(path: Path, called: str, decimal: str, public: bool, copied: bool 
     numbers, dates and amounts, are not: where the header line is missing, they are somebody's values.
     Raises DpfdaError if it holds no records' header.
     """
-    from dpfda.numerics.parameters import choice
-    from dpfda.records.csv_tables import Stated
-    from dpfda.records.files import opened
-    from dpfda.records.lines import Notation
-
     choice(decimal, "--decimal", (".", ","))
     labels = opened(path, Stated(Notation(decimal), None, "refuse", None)).labels
     words = [x for x in labels if x[:1].isalpha() or x[:1] == "_"] if public else []
@@ -91,29 +86,28 @@ class Uploads:
     """A private folder of this run for a file that came through the browser; one at a time.
 
     It can be read by this user alone, and goes with the desk, or when another file comes. What a desk
-    that was killed has left goes when a later one starts: a living desk holds a lock on its folder, from
-    the moment after it made it on.
+    that was killed has left goes when a later one starts: a living desk holds a lock on its folder,
+    which has its name only after that.
     """
 
     def __init__(self) -> None:
         for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-            held = _held(left) if _settled(left) else None
+            held = _held(left)
             if held is not None:
                 shutil.rmtree(left, ignore_errors=True)
                 os.close(held)
-        self._folder = tempfile.TemporaryDirectory(prefix=PREFIX)
-        self._held = _held(Path(self._folder.name))
+        made = Path(tempfile.mkdtemp())
+        self._held = _held(made)
+        self._folder = made.rename(made.with_name(PREFIX + made.name))
 
     def keep(self, upload: FileStorage) -> Path:
         """Keep what was sent, in the place of what was kept before."""
-        from werkzeug.utils import secure_filename
-
         name = secure_filename(upload.filename or "")
         if not 0 < len(name) <= LONGEST:
             raise ParameterError("The file", f"have a name of 1 to {LONGEST} characters", len(name))
         self.clear()
         # No two files ever lie at one place: what was checked with one is never run with another.
-        path = Path(self._folder.name) / secrets.token_hex(8) / name
+        path = self._folder / secrets.token_hex(8) / name
         path.parent.mkdir()
         path.touch(mode=0o600)
         upload.save(path)
@@ -121,33 +115,25 @@ class Uploads:
 
     def clear(self) -> None:
         """Remove what is kept."""
-        for kept in Path(self._folder.name).iterdir():
+        for kept in self._folder.iterdir():
             shutil.rmtree(kept)
 
     def close(self) -> None:
         """Remove the folder."""
-        self._folder.cleanup()
+        with suppress(FileNotFoundError):
+            shutil.rmtree(self._folder)
         if self._held is not None:
             os.close(self._held)
             self._held = None
-
-
-def _settled(folder: Path) -> bool:
-    """Whether a folder is not so new that its desk may be about to lock it."""
-    with suppress(OSError):
-        return time.time() - folder.lstat().st_mtime > SETTLED
-    return False
 
 
 def _held(folder: Path) -> int | None:
     """An open lock on a folder of this user; None where another has it, or there are no such locks."""
     try:
         import fcntl
-    except ImportError:
-        return None
-    try:
+
         found = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:
+    except (ImportError, OSError):
         return None
     with suppress(OSError):
         if os.fstat(found).st_uid == os.getuid():

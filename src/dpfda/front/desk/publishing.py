@@ -7,30 +7,28 @@ import tempfile
 from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flask import Blueprint, Response, abort, request
 
 from dpfda.command.accounts import raises
 from dpfda.command.declared import REQUIRED
 from dpfda.command.publishing import Writer, save_plot, save_table
-from dpfda.front.desk.drafts import command_line
 from dpfda.front.desk.fields import WORDS, Field, Form, field_of, read_fields
-from dpfda.front.desk.planning import calendar
-from dpfda.front.desk.runs import Publication, alone
-from dpfda.front.desk.session import Answer, desk, go, or_none, page, part, run
+from dpfda.front.desk.session import Answer, calendar, desk, go, or_none, page, part, run
+from dpfda.front.desk.studies import Publication, alone, command_line
 from dpfda.front.explorer.pages import explored
 from dpfda.front.verbs import declared_verbs
+from dpfda.front.verbs.plot import together
+from dpfda.front.verbs.report import where_charged
+from dpfda.privacy.ledger import Ledger
 from dpfda.privacy.ledger.history import rows
+from dpfda.releases.base import load
 from dpfda.releases.files import write_text
+from dpfda.releases.pages import report_page
 from dpfda.views.page import Page, Picture, Section, to_html
 
-if TYPE_CHECKING:
-    from dpfda.privacy.ledger import Ledger
-
 PUBLISHING = Blueprint("publishing", __name__)
-# What is known of the ledger where a release was not made.
-CHARGED = {True: "charged", False: "free", None: "unknown"}
 ACTIONS = {"create": "Give another data set a budget", "raise": "Raise a budget, and say why"}
 
 
@@ -42,16 +40,14 @@ def trial() -> Answer:
         return go("/ask")
     tried = desk().tried(draft)
     if tried.status:
-        return page("stopped", tried.refusal, links={"Back to the questions": f"/ask/{draft.verb}"})
+        return page("unfit", tried.refusal, links={"Back to the questions": f"/ask/{draft.verb}"})
     study, told = draft.study(), tried.answer
     number = desk().publications.offer(Publication(draft, desk().folder))
     facts = {name.capitalize(): fact for name, fact in told.items() if fact and isinstance(fact, str)}
     price, button = f"The button charges {told['charge']}.", "Publish"
     if "left" in told:
         price, button = WORDS["cost"].format(**told), f"Publish, and charge {told['guarantee']}"
-    opened, typed = draft.opened, "The same as a command"
-    if opened is not None and opened.copied:
-        typed = WORDS["own_path"].format(opened.called)
+    typed = WORDS["own_path"].format(draft.file.called) if draft.file.copied else "The same as a command"
     digest = hashlib.sha256(study.encode()).hexdigest()
     codes = {
         "Study": (f"The same as a study, for dpfda run; its SHA-256 is {digest}", study),
@@ -81,11 +77,11 @@ def published(number: str) -> Answer:
     # Once: it may be over at any moment.
     said = begun.said
     if said is None:
-        return page("publishing", name=begun.name, progress=begun.progress)
+        return page("publishing", name=begun.draft.name, progress=begun.progress)
     if said.status == 0:
-        return go(f"/read/{begun.name}?number={number}")
+        return go(f"/read/{begun.draft.name}?number={number}")
     links = {"Back to the questions": f"/ask/{desk().draft.verb}", "To the ledger": "/ledger"}
-    return page("stopped", said.refusal, 200, remarks=[WORDS[CHARGED[begun.charged]]], links=links)
+    return page("stopped", said.refusal, 200, remarks=[WORDS[begun.charged]], links=links)
 
 
 @PUBLISHING.get("/read")
@@ -97,8 +93,6 @@ def shelf() -> Answer:
 @PUBLISHING.get("/read/<name>")
 def read(name: str) -> Answer:
     """A release: picture, words, table; beside another one."""
-    from dpfda.front.verbs.plot import together
-
     release, other = _loaded(name), request.args.get("beside", "")
     begun = desk().publications.begun(request.args.get("number", ""))
     remarks = [] if begun is None or begun.said is None else begun.said.remarks
@@ -114,20 +108,19 @@ def read(name: str) -> Answer:
             drawn = {name: release, other: _loaded(other)}
             view = or_none(lambda: together(drawn))
             remarks += [] if view else [WORDS["apart"].format(name, other)]
-            sections = (
-                [Section("", picture=Picture([view], view.title)), *sections] if view else sections
-            )
+            sections[:0] = [Section("", picture=Picture([view], view.title))] if view else []
         links = {"Report to print and sign": "report.html", "Release, all public": "release.json"}
         links |= {"Picture": "picture.png"} if sections[-1].picture else {}
         links |= {"Table (CSV)": "table.csv"} if table else {}
         links |= {"Study, which would do the same": "study.toml"} if line else {}
         links = {words: f"/read/{name}/{file}" for words, file in links.items()}
-        others = [each for each in desk().releases() if each != name]
-        links |= {f"{name} beside {each}": f"/read/{name}?beside={each}" for each in others}
+        others = {each: f"/read/{name}?beside={each}" for each in desk().releases() if each != name}
+        links |= {f"{name} beside {each}": step for each, step in others.items()}
         sections += [report.appendix] if report.appendix else []
         codes = {"Command": ("The same as a command", line)} if line else {}
-        cells = [Section("Table", table=_cells(table))] if table else []
-        shown: dict[str, Any] = {"sections": sections, "folded": cells, "codes": codes, "links": links}
+        shown: dict[str, Any] = {"sections": sections, "codes": codes, "links": links}
+        if table:
+            shown |= {"further": "The numbers", "parts": [Section("Table", table=_cells(table))]}
         return page("read", report=report, remarks=remarks, **shown)
 
 
@@ -140,8 +133,6 @@ def _cells(table: Any) -> list[list[str]]:
 
 def _loaded(name: str) -> Any:
     """A release of the folder; refused where the file is none."""
-    from dpfda.releases.base import load
-
     return load(desk().released(name))
 
 
@@ -160,17 +151,13 @@ def download(name: str, what: str) -> Answer:
         path = desk().released(name, kept[what]) if what in kept else Path(folder) / what
         if what in made:
             made[what](release, path)
-        answer = Response(path.read_bytes(), mimetype="application/octet-stream")
-    # Never shown as a page of the desk's own.
-    answer.headers["Content-Disposition"] = f'attachment; filename="{name}-{what}"'
-    return answer
+        # Never shown as a page of the desk's own.
+        saved = {"Content-Disposition": f'attachment; filename="{name}-{what}"'}
+        return Response(path.read_bytes(), mimetype="application/octet-stream", headers=saved)
 
 
 def _report(name: str, release: Any) -> Page:
     """The report to sign."""
-    from dpfda.front.verbs.report import where_charged
-    from dpfda.releases.pages import report_page
-
     digest = hashlib.sha256(desk().released(name).read_bytes()).hexdigest()
     charged = where_charged(desk().ledger, {name: release}) if desk().ledger.is_file() else None
     return report_page({name: release}, {name: digest}, charged)
@@ -179,16 +166,13 @@ def _report(name: str, release: Any) -> Page:
 @PUBLISHING.route("/ledger", methods=["GET", "POST"])
 def ledger() -> Answer:
     """Budgets and history; a new budget, or a larger one with its reason."""
-    from dpfda.privacy.ledger import Ledger
-
     fields, action = {each: _fields(each) for each in ACTIONS}, request.form.get("action", "")
     refused = ""
     if action in ACTIONS:
         stated = read_fields(fields[action], request.form)
-        options = [word for name, value in stated.items() for word in (f"--{name}", value)]
         refused = "--who must be given: the history names whose decision it was."
         if action == "create" or "who" in stated:
-            said = run(f"ledger {action}", desk().ledger, "--json", *options)
+            said = run(f"ledger {action}", desk().ledger, stated)
             if not said.status:
                 return go("/ledger")
             refused = said.refusal
@@ -213,16 +197,15 @@ def _account(kept: Ledger, dataset: str) -> Section:
 
 def _fields(action: str) -> list[Field]:
     """What a verb of the ledger asks; who raises a budget may be left out there, and not here."""
-    options = [each for each in declared_verbs()[f"ledger {action}"].told() if each.flag]
-    needed = [replace(each, default=REQUIRED) if each.name == "who" else each for each in options]
-    return [field_of(each) for each in needed if each.name != "as_json"]
+    known = declared_verbs()[f"ledger {action}"].told()
+    asked = [each for each in known if each.flag and each.name != "as_json"]
+    return [field_of(replace(x, default=REQUIRED) if x.name == "who" else x) for x in asked]
 
 
 @PUBLISHING.get("/explore/")
-@PUBLISHING.get("/explore/shown")
 def explore() -> Answer:
     """Imaginary means of made-up curves, or the part of the page that changes."""
-    whole = request.path.endswith("/")
+    whole = "live" not in request.args
     with alone():
         asked, found = explored(request.args, whole or "words" in request.args)
         text = page("explore", forms=[asked], live="plan", **found)[0] if whole else part(**found)

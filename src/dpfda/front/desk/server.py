@@ -13,15 +13,16 @@ from pathlib import Path
 from typing import NoReturn
 
 from flask import Flask, Response, abort, g, request
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
 from dpfda.command.running import say, typed
 from dpfda.front.desk.asking import ASKING
+from dpfda.front.desk.fields import WORDS
 from dpfda.front.desk.guard import Guard, headers
 from dpfda.front.desk.publishing import PUBLISHING
-from dpfda.front.desk.runs import BusyError
 from dpfda.front.desk.session import Answer, Desk, page
+from dpfda.front.desk.studies import BusyError
 from dpfda.numerics.errors import DpfdaError
 
 LOOPBACK = "127.0.0.1"
@@ -45,9 +46,7 @@ def make_app(desk: Desk) -> Flask:
         if refused is not None:
             abort(refused)
 
-    @app.after_request
-    def add_headers(answer: Response) -> Response:
-        return headers(answer, g.nonce)
+    app.after_request(lambda answer: headers(answer, g.nonce))
 
     @app.get("/open/<token>")
     def enter(token: str) -> Answer:
@@ -60,12 +59,14 @@ def make_app(desk: Desk) -> Flask:
 
     @app.errorhandler(Exception)
     def failed(error: Exception) -> Answer:
-        if isinstance(error, HTTPException):
-            code = HTTPStatus(error.code or 500)
-            return Response(f"{code.value} {code.phrase}\n", code, mimetype="text/plain")
         # Its words, and what is on its way, could hold private values.
         words, status = f"Unexpected {type(error).__name__}, whose details are not shown.", 500
-        if isinstance(error, DpfdaError):
+        if isinstance(error, RequestEntityTooLarge):
+            words, status = WORDS["too_large"], 413
+        elif isinstance(error, HTTPException):
+            code = HTTPStatus(error.code or 500)
+            return Response(f"{code.value} {code.phrase}\n", code, mimetype="text/plain")
+        elif isinstance(error, DpfdaError):
             words, status = typed(error), 422
         elif isinstance(error, OSError):
             # The system's words without the path.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,11 +13,10 @@ from flask import g, redirect, request
 from werkzeug.wrappers import Response as AnyResponse
 
 from dpfda.command.made import called
-from dpfda.front.desk.drafts import Draft, check_name, planned
 from dpfda.front.desk.fields import KNOWN
 from dpfda.front.desk.guard import Guard
 from dpfda.front.desk.opening import Uploads
-from dpfda.front.desk.runs import Publications, Said, said
+from dpfda.front.desk.studies import Draft, Publications, Said, check_name, planned, said
 from dpfda.front.verbs import declared_verbs
 from dpfda.numerics.errors import DpfdaError, ParameterError
 from dpfda.views.page import rendered
@@ -46,11 +47,8 @@ class Desk:
 
     def tried(self, draft: Draft) -> Said:
         """What a dry run says: nothing is charged, and of the file the header alone is read."""
-
-        def call() -> int:
-            return planned(draft.study(), self.folder, draft.file).call("--dry-run", "--json")
-
-        return said(call).screened(draft)
+        kept = said(lambda: planned(draft, self.folder).call("--dry-run", "--json"))
+        return kept.screened(draft)
 
     def released(self, name: str, suffix: str = ".json") -> Path:
         """A file of a release; refused where the folder has none."""
@@ -95,14 +93,20 @@ def go(step: str) -> AnyResponse:
     return redirect(desk().guard.place + step, 303)
 
 
-def run(verb: str, *words: object) -> Said:
-    """Run a verb as it is typed, and keep what it says."""
-    return said(lambda: called(declared_verbs()[verb], [str(word) for word in words]))
+def run(verb: str, file: Path, stated: Mapping[str, object]) -> Said:
+    """Run a verb as it is typed, and keep what it says; options that state nothing are left out."""
+    options = [str(word) for name, value in stated.items() if value for word in (f"--{name}", value)]
+    return said(lambda: called(declared_verbs()[verb], [str(file), "--json", *options]))
+
+
+def calendar(charged: Iterable[Mapping[str, Any]]) -> str:
+    """How many releases each month has, of rows of a ledger."""
+    months = Counter(row["time"][:7] for row in charged)
+    return ", ".join(f"{month}: {count}" for month, count in months.items()) or "none yet"
 
 
 def or_none(made: Callable[[], Any]) -> Any:
     """What can be made, or None: not all releases have a picture, a table and a study of their own."""
-    try:
+    with suppress(DpfdaError, OSError, ValueError):
         return made()
-    except (DpfdaError, OSError, ValueError):
-        return None
+    return None

@@ -38,7 +38,7 @@ def explored(sent: Mapping[str, str], words: bool) -> tuple[Form, dict[str, Any]
         found = {"unusable": typed(error)}
     asked = Form(
         "/explore/", "Draw again", {"": _fields(setting.shape)}, setting.sent() | values,
-        hidden={"was": setting.shape}, live="/explore/shown", method="get",
+        hidden={"was": setting.shape}, live=True, method="get",
     )  # fmt: skip
     return asked, found
 

@@ -10,7 +10,7 @@ import numpy as np
 from dpfda.numerics.arrays import Floats
 
 # So many different curves are made up; larger populations repeat them.
-PEOPLE = 240
+PEOPLE = 997
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +46,9 @@ class Shape:
         return made
 
 
-def _even(which: int) -> Floats:
+def even(which: int) -> Floats:
     """Numbers (PEOPLE, 1) spread evenly over (0, 1), in another order for each `which`."""
-    root = np.sqrt([2.0, 3.0, 5.0, 7.0][which])
+    root = np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0, 13.0][which])
     return np.asarray(np.modf((np.arange(PEOPLE) + 0.5) * root)[0][:, None])
 
 
@@ -57,26 +57,26 @@ def _bump(share: Floats, middle: Floats | float, width: float) -> Floats:
 
 
 def _loads(share: Floats) -> Floats:
-    size = np.exp(1.2 * (_even(0) - 0.5))
-    morning = 0.9 * _bump(share, 0.3 + 0.06 * (_even(1) - 0.5), 0.05)
-    evening = 1.6 * _bump(share, 0.8 + 0.08 * (_even(2) - 0.5), 0.08)
-    return np.asarray(size * (0.35 + morning + evening + 0.15 * _even(3)))
+    size = np.exp(1.2 * (even(0) - 0.5))
+    morning = 0.9 * _bump(share, 0.3 + 0.06 * (even(1) - 0.5), 0.05)
+    evening = 1.6 * _bump(share, 0.8 + 0.08 * (even(2) - 0.5), 0.08)
+    return np.asarray(size * (0.35 + morning + evening + 0.15 * even(3)))
 
 
 def _heights(share: Floats) -> Floats:
-    final, spurt = 150 + 40 * _even(0), 0.62 + 0.14 * (_even(1) - 0.5)
+    final, spurt = 150 + 40 * even(0), 0.62 + 0.14 * (even(1) - 0.5)
     early = 75 + (final - 95) * share**0.75
-    return np.asarray(early + 20 / (1 + np.exp(-14 * (share - spurt))) + 6 * (_even(2) - 0.5))
+    return np.asarray(early + 20 / (1 + np.exp(-14 * (share - spurt))) + 6 * (even(2) - 0.5))
 
 
 def _doses(share: Floats) -> Floats:
-    height, peak = 4 + 8 * _even(0), 0.08 + 0.1 * _even(1)
+    height, peak = 4 + 8 * even(0), 0.08 + 0.1 * even(1)
     return np.asarray(height * share / peak * np.exp(1 - share / peak))
 
 
 def _switches(share: Floats) -> Floats:
-    on = 0.35 + 0.08 * (_even(0) - 0.5)
-    return np.asarray(20 + 25 * (share > on) * (share < 0.7) + 8 * (_even(1) - 0.5))
+    on = 0.35 + 0.08 * (even(0) - 0.5)
+    return np.asarray(20 + 25 * (share > on) * (share < 0.7) + 8 * (even(1) - 0.5))
 
 
 def _temperatures(share: Floats) -> Floats:

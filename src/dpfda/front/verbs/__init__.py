@@ -8,6 +8,7 @@ from typing import Any
 
 from dpfda.command.declared import Declared
 from dpfda.command.functions import Group
+from dpfda.command.publishing import Publication
 from dpfda.numerics.scan import files_named
 
 
@@ -29,3 +30,8 @@ def declared_verbs() -> dict[str, Declared]:
     alone = {verb.name: verb for verb in scanned() if not isinstance(verb, Group)}
     groups = [group for group in scanned() if isinstance(group, Group)]
     return alone | {f"{group.name} {verb.name}": verb for group in groups for verb in group.verbs}
+
+
+def publications() -> dict[str, Publication]:
+    """All verbs that publish."""
+    return {name: verb for name, verb in declared_verbs().items() if isinstance(verb, Publication)}

@@ -96,10 +96,9 @@ def read_study(path: Path) -> list[Planned]:
 
 def releases_of(written: dict[str, Any], folder: Path) -> list[Planned]:
     """As `read_study`, of a study that was read and whose paths are relative to a folder."""
-    from dpfda.command.publishing import Publication
-    from dpfda.front.verbs import declared_verbs
+    from dpfda.front.verbs import publications
 
-    known = {name: verb for name, verb in declared_verbs().items() if isinstance(verb, Publication)}
+    known = publications()
     data, releases = written.pop(DATA, None), written.pop(RELEASE, None)
     if written or not isinstance(data, dict) or not isinstance(releases, list) or not releases:
         words = "have one table [data] and one or more [[release]], and no other"

@@ -1,8 +1,9 @@
-"use strict";
 // Without this script all pages work; with it they answer while one types.
 const form = document.querySelector("form[data-live]"), shown = document.getElementById("shown");
 // An option of a verb may be called as a property of a form is.
 const reads = form?.matches("[method=get], :has([formmethod])");
+const stopped = Object.assign(document.createElement("p"), {className: "refused", role: "alert",
+  textContent: "The desk was stopped. Start it again with: dpfda desk. Its page Ledger says what was charged."});
 let timer, busy = false, again = false;
 
 async function ask() {
@@ -14,10 +15,12 @@ async function ask() {
   if (reads) { words.delete("mark"); history.replaceState(null, "", "?" + words); }
   if (shown.querySelector("details")?.open) words.set("words", "1");
   try {
-    const live = form.dataset.live;
-    const answer = await (reads ? fetch(`${live}?${words}`) : fetch(live, {method: "POST", body: words}));
+    const live = form.getAttribute("action") + "?live=1";
+    const answer = await (reads ? fetch(`${live}&${words}`) : fetch(live, {method: "POST", body: words}));
+    // A desk that was started anew has no such page.
+    if (answer.status === 404) throw answer;
     shown.innerHTML = await answer.text();
-  } catch { shown.innerHTML = '<p class="refused">The desk was stopped. Start it again with: dpfda desk</p>'; }
+  } catch { shown.replaceChildren(stopped.cloneNode(true)); }
   document.getElementById("heard").textContent = shown.querySelector("p")?.textContent;
   // A refusal names the field that it is about.
   const wrong = shown.querySelector("[data-wrong]")?.dataset.wrong;
@@ -32,11 +35,20 @@ function later() { clearTimeout(timer); timer = setTimeout(ask, 400); }
 // What takes long is asked when a number is whole, or a slider moves.
 form?.addEventListener("input", (event) => { if (!reads || event.target.type === "range") later(); });
 form?.addEventListener("change", later);
-form?.addEventListener("submit", (event) => {
-  if (event.submitter?.getAttribute("formmethod")) { event.preventDefault(); ask(); }
+// A page is left only where the desk still answers: what was filled in stays in sight.
+async function leave(place, way) {
+  const answer = await fetch(document.querySelector("nav a").href, {method: "HEAD"}).catch(() => null);
+  answer?.ok ? way() : place.append(stopped);
+}
+for (const each of document.forms) each.addEventListener("submit", (event) => {
+  event.preventDefault();
+  if (event.submitter?.getAttribute("formmethod")) ask();
+  else leave(each, () => HTMLFormElement.prototype.submit.call(each));
 });
-shown?.addEventListener("toggle", (event) => {
-  if (event.target.open && !event.target.querySelector("h2, figure")) ask();
+const working = document.querySelector(".lead[role=status]");
+if (working) setTimeout(leave, 1000, working.parentElement, () => location.reload());
+shown.addEventListener("toggle", (event) => {
+  if (form && event.target.open && !event.target.querySelector("h2, figure")) ask();
 }, true);
 
 // Curves of another kind have bounds of their own.

@@ -1,27 +1,112 @@
-"""Verbs run for a page: what they say is kept, and a publication is made once."""
+"""The study in the making: as text and as a command, tried, and published once."""
 
 from __future__ import annotations
 
 import io
 import json
+import re
 import secrets
+import shlex
 import threading
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from dpfda.command.running import FAILED, REFUSED, WATCHER, typed
-from dpfda.front.desk.drafts import Draft, planned
-from dpfda.front.desk.fields import FLAG, WORDS
+from dpfda.front.desk.fields import FLAG, WORDS, Stated, Value
+from dpfda.front.desk.opening import Opened
+from dpfda.front.verbs.run import Planned, options_of, releases_of
 from dpfda.numerics.errors import DpfdaError, ParameterError, StorageError
+from dpfda.privacy.ledger import Ledger
 
+# What a release may be called: the name of a file, and a part of an address.
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 # What a verb says goes to the process's own streams, and matplotlib draws one picture at a time.
 ONE = threading.Lock()
 # Seconds that a page waits for another one's run.
 PATIENCE = 30
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A study of one release in the making.
+
+    data: What all verbs are given: who is protected, ledger, data set.
+    chosen: Options of the verb.
+    name: What the release is called: its file is NAME.json and its study NAME.toml.
+    """
+
+    opened: Opened | None = None
+    data: Stated = field(default_factory=dict)
+    verb: str = ""
+    chosen: Stated = field(default_factory=dict)
+    name: str = ""
+
+    def tells(self, words: str) -> bool:
+        """Whether words hold a name of a column that is not to be shown, and that was not typed."""
+        stated = [self.name, *self.data.values(), *self.chosen.values()]
+        typed = [text for each in stated for text in (each if isinstance(each, list) else [str(each)])]
+        return self.opened is not None and self.opened.tells(words, "\n".join(typed))
+
+    @property
+    def file(self) -> Opened:
+        """The file with the records. Raises ParameterError if none was opened."""
+        if self.opened is None:
+            raise ParameterError("The file", "be opened first", "none")
+        return self.opened
+
+    def study(self) -> str:
+        """The study as text. Raises ParameterError as `file`, or if the name cannot be one."""
+        decimal = {} if self.file.decimal == "." else {"decimal": self.file.decimal}
+        data = {"file": self.file.called, **self.data, **decimal}
+        own = {"verb": self.verb, **self.chosen, "out": f"{check_name(self.name)}.json"}
+        return f"[data]\n{_table(data)}\n[[release]]\n{_table(own)}"
+
+
+def check_name(name: str) -> str:
+    """The name of a release. Raises ParameterError if it cannot be that of a file."""
+    if not NAME.fullmatch(name):
+        words = "be letters, digits, dashes and underscores, at most 64"
+        raise ParameterError("Name", words, repr(name), "Example: loads-2026")
+    return name
+
+
+def planned(draft: Draft, folder: Path) -> Planned:
+    """The release of a draft in a folder, reading the file from where it lies.
+
+    Raises ParameterError as `Draft.study`, or if it would write elsewhere.
+    """
+    written = tomllib.loads(draft.study())
+    written["data"]["file"] = str(draft.file.path)
+    (own,) = written["release"]
+    (release,) = releases_of(written, folder)
+    options = options_of(release.verb)
+    for name, value in own.items():
+        if options[name.replace("-", "_")].type is Path and not _inside(folder / value, folder):
+            raise ParameterError(f"--{name}", "be a file in the desk's folder", repr(value))
+    return release
+
+
+def _inside(path: Path, folder: Path) -> bool:
+    try:
+        return path.resolve().is_relative_to(folder.resolve())
+    except (OSError, ValueError):
+        return False
+
+
+def command_line(study: str) -> str:
+    """What would be typed for a study of one release."""
+    (release,) = releases_of(tomllib.loads(study), Path())
+    return shlex.join(["dpfda", release.verb.name, *release.typed])
+
+
+def _table(stated: Mapping[str, Value]) -> str:
+    """As TOML, in which all values stand as they were typed: quoted, so that none becomes another."""
+    lines = (f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in stated.items())
+    return "".join(lines).replace("\x7f", "\\u007f")
 
 
 class BusyError(Exception):
@@ -38,9 +123,9 @@ class Said:
 
     @property
     def refusal(self) -> str:
-        """Why it was not done."""
+        """Why it was not done; empty where it was."""
         errors = [note for note in self.notes if note.startswith("error: ")]
-        return " ".join(errors or self.notes).removeprefix("error: ")
+        return " ".join(errors or self.notes).removeprefix("error: ") if self.status else ""
 
     @property
     def remarks(self) -> list[str]:
@@ -85,10 +170,9 @@ def said(call: Callable[[], int], patience: float = PATIENCE) -> Said:
             status = call()
         except DpfdaError as error:
             return Said(REFUSED, notes=(f"error: {typed(error)}",))
-    try:
+    answer = {}
+    with suppress(ValueError):
         answer = json.loads(out.getvalue())
-    except ValueError:
-        answer = {}
     return Said(status, answer, tuple(filter(None, err.getvalue().splitlines())))
 
 
@@ -97,74 +181,58 @@ class Publication:
     """A study that was tried and may be published once.
 
     said: What came of it, when it is over.
-    charged: Whether the ledger has a new charge then; None where that could not be found out.
+    charged: What the ledger says then: free, charged, or unknown, where that could not be found out.
     progress: How many per cent of the file are read.
     """
 
     draft: Draft
     folder: Path
     said: Said | None = None
-    charged: bool | None = False
+    charged: str = "free"
     progress: int | None = None
     study: str = field(init=False)
 
     def __post_init__(self) -> None:
-        self.study, self._seen = self.draft.study(), _state(self.draft.file)
-
-    @property
-    def name(self) -> str:
-        """Of its files in the folder."""
-        return self.draft.name
-
-    @property
-    def written(self) -> Path:
-        """The study's file, which is made before anything is charged."""
-        return self.folder / f"{self.name}.toml"
+        self.study, self._seen = self.draft.study(), _state(self.draft.file.path)
 
     def run(self) -> None:
         """Publish, and keep what comes of it; nothing that goes wrong is lost in the thread."""
         WATCHER.set(self.watch)
         try:
-            kept = said(self._publish, patience=-1).screened(self.draft)
+            self.said = said(self._publish, patience=-1).screened(self.draft)
         except BaseException as error:
             # Some readers end with more than an Exception; its words could hold private values.
-            kept = Said(FAILED, notes=(f"error: unexpected {type(error).__name__}",))
-        self.said = kept
+            self.said = Said(FAILED, notes=(f"error: unexpected {type(error).__name__}",))
 
     def _publish(self) -> int:
-        release, before = planned(self.study, self.folder, self.draft.file), self._charges()
-        if _state(self.draft.file) not in (self._seen, None):
+        release, before = planned(self.draft, self.folder), self._charges()
+        if _state(self.draft.file.path) not in (self._seen, None):
             words = "be the one that was shown"
             raise ParameterError("The file", words, "a changed one", "Try again with what it is now.")
+        written = self.folder / f"{self.draft.name}.toml"
         try:
             # Another desk, or this one before it was killed, cannot have begun the same.
-            with self.written.open("x", encoding="utf-8") as file:
+            with written.open("x", encoding="utf-8") as file:
                 file.write(self.study)
         except FileExistsError:
             raise StorageError(
-                f"{self.written.name} exists: this release was begun before. The ledger says whether it "
+                f"{written.name} exists: this release was begun before. The ledger says whether it "
                 "was charged. Choose another name only if you want another release."
             ) from None
         status = FAILED
         try:
             status = release.call("--json")
         finally:
-            self.charged = self._charged_since(before)
-            if status and self.charged is False:
-                self.written.unlink()
+            self.charged = "unknown"
+            with suppress(Exception):
+                self.charged = "charged" if self._charges() > before else "free"
+            if status and self.charged == "free":
+                written.unlink()
         return status
 
-    def _charged_since(self, before: int) -> bool | None:
-        try:
-            return self._charges() > before
-        except Exception:
-            return None
-
     def _charges(self) -> int:
-        from dpfda.privacy.ledger import Ledger
-
-        data = tomllib.loads(self.study)["data"]
-        return len(Ledger(self.folder / data["ledger"]).releases(data["dataset"]))
+        file, dataset = (str(self.draft.data[name]) for name in ("ledger", "dataset"))
+        return len(Ledger(self.folder / file).releases(dataset))
 
     def watch(self, done: int, total: int) -> None:
         """Note how far the reading is, in no numbers of records: these a release alone tells."""
@@ -185,6 +253,7 @@ class Publications:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._offered: dict[str, Publication] = {}
+        # Not daemons: a desk that is stopped in good order ends after them.
         self._threads: dict[str, threading.Thread] = {}
 
     def offer(self, publication: Publication) -> str:
@@ -197,7 +266,6 @@ class Publications:
         """Begin a publication; again, nothing happens. Whether there is one of this number."""
         with self._lock:
             if number in self._offered and number not in self._threads:
-                # Not a daemon: a desk that is stopped in good order ends after it.
                 self._threads[number] = threading.Thread(target=self._offered[number].run)
                 self._threads[number].start()
         return number in self._offered
