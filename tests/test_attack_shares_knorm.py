@@ -20,7 +20,7 @@ from scipy.signal import fftconvolve
 from dpfda import Domain, PrivacyUnit, PrivateComparison, PrivateCovariance, PrivateMean, PrivateSurvival
 from dpfda.bounds import BoxBound, Ellipsoid, L2Ball
 from dpfda.errors import ParameterError, StorageError
-from dpfda.noise.shared import LEAST, SharedKNormNoise
+from dpfda.noise.knorm_shares import LEAST, SharedKNormNoise
 from dpfda.numerics import discrete
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger

@@ -21,6 +21,7 @@ from dpfda.numerics.words import visible
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication.custody import Agreement, Card
 from dpfda.publication.custody.agreements import MOST_UNITS
+from dpfda.publication.shares import SharedLaw
 from dpfda.releases.files import DAMAGE
 from dpfda.spine.arguments import Columns
 from dpfda.spine.estimator import Estimator
@@ -42,6 +43,10 @@ SUMMARIES: dict[str, type[Estimator]] = {
 }
 # A released count is counted in units of at most this.
 COUNTED = 2**40
+# In the place of noise that has no shares: no delta, where "auto" took a pure law; else other noise.
+DIVISIBLE: tuple[dict[str, object], ...] = (
+    {"delta": 0.0}, {"mechanism": "gaussian"}, {"delta": 0.0, "mechanism": "knorm"}
+)  # fmt: skip
 SHOWN = 60
 LOSSES = 30
 
@@ -65,6 +70,27 @@ def pooled(estimator: Estimator, n: int, columns: Columns | None = None) -> Pool
     """
     more = {} if columns is None else {"columns": columns}
     return one_sum(estimator, "pooled").pooled(n, **more)
+
+
+def in_shares(
+    estimator: Estimator, honest: int, n: int, columns: Columns | None
+) -> tuple[Estimator, PooledSum, SharedLaw]:
+    """What is agreed on where noise is shared: the estimator, its sum and the law of the shares.
+
+    Where "auto" takes a law that has no shares, the nearest that has some.
+    Raises RefusedMechanismError if there is none.
+    """
+    given = estimator.get_params(deep=False)
+    others = DIVISIBLE if given.get("mechanism", given.get("noise")) == "auto" else ()
+    refused: list[RefusedMechanismError] = []
+    for other in ({}, *others):
+        tried = type(estimator)(**{**given, **other}) if {*other} <= {*given} else estimator
+        try:
+            made = pooled(tried, n, columns)
+            return tried, made, made.sharing.law(honest)
+        except RefusedMechanismError as error:
+            refused.append(error)
+    raise refused[0]
 
 
 def estimator_of(agreement: Agreement) -> Estimator:

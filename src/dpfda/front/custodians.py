@@ -18,6 +18,7 @@ from dpfda.front.agreed import (
     agreed_sum,
     check_weighed,
     estimator_of,
+    in_shares,
     planned_size,
     pooled,
     public_size,
@@ -84,7 +85,8 @@ def agree(
         Grid of curves, where the estimator's domain has none: number of points, or the points.
     noise : {"central", "shared"}
         Drawn by the coordinator; or, for all but tests, a share by every custodian before it masks its
-        sum: the coordinator never sees a total without noise.
+        sum: the coordinator never sees a total without noise. Where "auto" would draw noise that has no
+        shares, a law that has some is agreed on, without a delta if it needs none.
     colluding : int
         Of shared noise, or where custodians may vanish: how many custodians may tell the coordinator all
         they know. The shares of the others, `Agreement.honest` of them, have the guarantee alone; the
@@ -125,7 +127,12 @@ def agree(
         raise ParameterError("estimator", words, shown(estimator))
     size, asked = public_size(estimator, custodians), _weights(weights or {})
     check_weights(asked, [card.name for card in custodians], noise)
-    made = pooled(estimator, planned_size(size, custodians, asked), columns)
+    check_noise(noise, colluding, count := len(custodians), threshold)
+    honest = fewest(count - colluding, (threshold or count) - colluding)
+    planned = planned_size(size, custodians, asked)
+    made, law = pooled(estimator, planned, columns), None
+    if noise == "shared":
+        estimator, made, law = in_shares(estimator, honest, planned, columns)
     check_weighed(names[0], made, size, asked)
     if made.thresholds:
         raise ParameterError(
@@ -141,10 +148,6 @@ def agree(
         parameters["basis"] = {"basis": basis.to_json()}
         _check_readable(parameters["basis"])
     units = MOST_UNITS if size is None else size
-    check_noise(noise, colluding, len(custodians), threshold)
-    count = len(custodians)
-    honest = fewest(count - colluding, (threshold or count) - colluding)
-    law = made.sharing.law(honest) if noise == "shared" else None
     for weight in asked.values():
         made.sharing.moved(weight)
     return Agreement(

@@ -13,14 +13,9 @@ from typing import cast
 
 from dpfda.mechanisms import Design
 from dpfda.noise import NoiseLaw
+from dpfda.noise.knorm_shares import SharedKNormNoise
 from dpfda.noise.protocol import AnyNorm, Width
-from dpfda.noise.shared import (
-    SharedGaussianNoise,
-    SharedKNormNoise,
-    SharedLaplaceNoise,
-    shared,
-    shared_symmetric,
-)
+from dpfda.noise.shared import SharedGaussianNoise, SharedLaplaceNoise, shared, shared_symmetric
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from dpfda.noise import GaussianNoise
+from dpfda.noise.knorm_shares import in_blocks
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import read_ledger
@@ -85,10 +85,11 @@ class PooledTable(PooledSum, Generic[Made]):
 
 @dataclass(frozen=True, eq=False)
 class PooledCorners(PooledTable[Made]):
-    """A table of corners as a sum: with Gaussian noise, which may be in shares, all of it at once.
+    """A table of corners as a sum: with noise that may be in shares, all of it at once.
 
-    One unit moves all rows together by at most the length by which it could move one alone
-    (`dpfda.publication.tables`), so that the law of a row, drawn for each, is one law on that length.
+    One unit moves all rows together by at most the length by which it could move one alone, in Gaussian
+    noise's square and in the sum of the lengths of blocks (`dpfda.publication.tables`), so that the law
+    of a row, drawn for each, is one law on that length.
     """
 
     largest = 1 << CORNER_EXPONENT
@@ -107,7 +108,7 @@ class PooledCorners(PooledTable[Made]):
     def _assembled(
         self, noisy: tuple[int, ...], law: SharedLaw, size: int | None, certificate: Certificate
     ) -> Made:
-        row = replace(law, scales=law.scales[: self.table.columns])
+        row = law.part(slice(0, self.table.columns))
         made: Made = self._of(size).assemble(noisy, certificate, row)
         return made
 
@@ -123,8 +124,10 @@ class PooledCorners(PooledTable[Made]):
 
     @property
     def sharing(self) -> Sharing:
-        law, charged, norm, width = self.table.calibrated
-        if not isinstance(law, GaussianNoise):
-            words, remedy = "be Gaussian, for noise in shares", "Use 'gaussian' with rho or delta."
-            raise RefusedMechanismError("noise", words, law.describe(), remedy)
-        return Sharing(self.plan, GaussianNoise(law.scales * self.table.rows), norm, width, charged)
+        (law, charged, norm, width), rows = self.table.calibrated, self.table.rows
+        if isinstance(law, GaussianNoise):
+            return Sharing(self.plan, GaussianNoise(law.scales * rows), norm, width, charged)
+        one, norm, width = in_blocks([(self.table.columns, norm, width)], charged)
+        # As if one row alone moved, and as far as it can.
+        still = (0,) * (self.table.columns * (rows - 1))
+        return Sharing(self.plan, one.times(rows), norm, (*width, *still), charged)
