@@ -21,7 +21,11 @@ from dpfda.front.app import app
 from dpfda.mean.comparison.equality_test import publish_test
 from dpfda.noise import KNormNoise
 from dpfda.noise.knorm_shares import SharedKNormNoise
-from dpfda.noise.shared import SharedGaussianNoise
+from dpfda.noise.shared import (
+    SharedGaussianNoise,
+    SharedSymmetricKNormNoise,
+    SharedSymmetricNoise,
+)
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, within
 from dpfda.testing import exact_totals
@@ -314,17 +318,14 @@ def test_channels_are_divided_by_a_public_number_where_units_are_private():
 def test_a_law_with_shares_is_agreed_on_where_auto_takes_one_without():
     delta = {"epsilon": 1, "delta": "1e-6"}
     around = {"bounds": (0, 1), "center": "bound"}
-    for estimator, agreed in (
-        (vector(**delta), {"epsilon": 1}),
-        (PrivateCovariance(1, **around), {"epsilon": 1, "mechanism": "knorm"}),
-        (PrivateCovariance(**delta, **around), {**delta, "mechanism": "gaussian"}),
+    for estimator, asked, law in (
+        (vector(**delta), PureDP(1), SharedKNormNoise),
+        (PrivateCovariance(1, **around), PureDP(1), SharedSymmetricKNormNoise),
+        (PrivateCovariance(**delta, **around), ApproximateDP(1, "1e-6"), SharedSymmetricNoise),
     ):
         *_, agreement = started(estimator, noise="shared")
-        made = agreement.summary["parameters"]
-        assert {k: made[k] for k in ("epsilon", "mechanism") if k in made} == {
-            k: agreed[k] for k in agreed if k != "delta"
-        }
-        assert ("delta" in made) is ("delta" in agreed)
+        assert estimator_of(agreement).asked() == asked
+        assert isinstance(law_of(agreement), law)
     assert estimator.mechanism == "auto"
     # What was asked for by name is refused.
     for estimator in (vector(mechanism="laplace", rho=1), effects(noise="box", rho=1)):
