@@ -26,7 +26,6 @@ from dpfda.releases.files import DAMAGE
 from dpfda.spine.arguments import Columns
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.pooled import PooledSum, one_sum
-from dpfda.spine.pooled_tables import PooledTable
 from dpfda.spine.written import estimator_from
 from dpfda.survival.estimator import PrivateSurvival
 
@@ -223,7 +222,7 @@ def agreed_sum(agreement: Agreement) -> PooledSum:
     estimator = estimator_of(agreement)
     size = public_size(estimator, agreement.custodians)
     made = pooled(estimator, planned_size(size, agreement.custodians, agreement.weights))
-    check_weighed(str(agreement.summary["name"]), made, size, agreement.weights)
+    check_weighed(size, agreement.weights)
     units = MOST_UNITS if size is None else size
     stated = agreement.rule, agreement.numbers, agreement.largest
     numbers = made.numbers
@@ -237,11 +236,13 @@ def agreed_sum(agreement: Agreement) -> PooledSum:
     return made
 
 
-def check_weighed(name: str, made: PooledSum, size: int | None, weights: Mapping[str, Fraction]) -> None:
-    """Refuse weights of what is no mean of a public number of whole curves. Raises ParameterError."""
-    if weights and (size is None or name != "mean" or isinstance(made, PooledTable)):
-        words = "be left out but for a mean of a public number of units, of whole curves"
-        raise ParameterError("weights", words, name)
+def check_weighed(size: int | None, weights: Mapping[str, Fraction]) -> None:
+    """Refuse weights of a private number of units. Raises ParameterError."""
+    if weights and size is None:
+        words = (
+            "be left out where the number of units is private: their weights would be released with it"
+        )
+        raise ParameterError("weights", words, "add/remove neighbours")
 
 
 def planned_size(size: int | None, custodians: Sequence[Card], weights: Mapping[str, Fraction]) -> int:

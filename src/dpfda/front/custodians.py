@@ -96,9 +96,9 @@ def agree(
         vanishes is left out of the sum, and the others answer a roll (`roll`, `answer`). By default all
         must be there, and none is asked again.
     weights : mapping of str to number, optional
-        Of a mean with shared noise: by the names of custodians whose units lose less than the others',
-        shares below 1 of the epsilon, or of the root of rho. Their sums count for so much less: the
-        release is the mean in which units have these weights (`statements`).
+        Of shared noise and public numbers of units: by the names of custodians whose units lose less
+        than the others', shares below 1 of the epsilon, or of the root of rho. Their sums count for so
+        much less: the release is that of units which have these weights (`statements`).
 
     Raises
     ------
@@ -133,7 +133,7 @@ def agree(
     made, law = pooled(estimator, planned, columns), None
     if noise == "shared":
         estimator, made, law = in_shares(estimator, honest, planned, columns)
-    check_weighed(names[0], made, size, asked)
+    check_weighed(size, asked)
     if made.thresholds:
         raise ParameterError(
             "mechanism", "have no thresholds, which need the exact total", shown(estimator.mechanism)
@@ -148,8 +148,8 @@ def agree(
         parameters["basis"] = {"basis": basis.to_json()}
         _check_readable(parameters["basis"])
     units = MOST_UNITS if size is None else size
-    for weight in asked.values():
-        made.sharing.moved(weight)
+    for weight in asked.values() if law else ():
+        made.sharing.moved(law, weight)
     return Agreement(
         custodians=custodians,
         coordinator=coordinator.card,
@@ -213,7 +213,8 @@ def part(
         check_own(agreement, keys)
         sharing = made.sharing
         law, paying = sharing.law(agreement.honest), read_ledger(ledger)
-        total = sharing.with_share(made.measured(total), law, paying, agreement.weight(card.name))
+        weight = agreement.weight(card.name) if agreement.weights else None
+        total = sharing.with_share(made.measured(total), law, paying, weight)
     elif ledger is not None:
         raise ParameterError("ledger", "be the coordinator's, who draws the noise", "one of a part")
     return masked(agreement, keys, total)
@@ -334,5 +335,7 @@ def _weights(given: Mapping[str, object]) -> dict[str, Fraction]:
 
 def _weighed(agreement: Agreement, made: PooledSum, present: Iterable[str]) -> Fraction:
     """What the sum of those present is divided by: units, each by the factor of its custodian."""
-    cards, moved = map(agreement.card, present), made.sharing.moved
-    return sum((moved(agreement.weight(c.name))[0] * (c.units or 0) for c in cards), Fraction(0))
+    sharing, cards = made.sharing, map(agreement.card, present)
+    law = sharing.law(agreement.honest)
+    moved = (sharing.moved(law, agreement.weight(c.name))[0] * (c.units or 0) for c in cards)
+    return sum(moved, Fraction(0))

@@ -83,17 +83,18 @@ class IntegerSum:
         product._count, product._unit, product._modulus = self._count, self._unit, self._modulus
         return product
 
-    def weighed(self, factor: Fraction) -> IntegerSum:
-        """Totals times a factor, each rounded to the nearest integer; rows count as before: a new sum.
+    def weighed(self, factors: Sequence[Fraction]) -> IntegerSum:
+        """Totals times factors, each rounded to the nearest integer; rows count as before: a new sum.
 
-        Totals that differ by d differ by less than factor |d| + 1 then, in every coordinate.
+        A total that differs by d differs by less than factor |d| + 1 then.
         """
         if self._modulus:
             raise DpfdaError("A total of masked parts cannot be rounded.")
         made = IntegerSum(len(self._total))
         made._unit = self._unit
         return made.add_totals(
-            (math.floor(factor * t + Fraction(1, 2)) for t in self._total), self._count
+            (math.floor(f * t + Fraction(1, 2)) for f, t in zip(factors, self._total, strict=True)),
+            self._count,
         )
 
     @classmethod

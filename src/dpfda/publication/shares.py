@@ -7,12 +7,14 @@ that it opens has the noise in it.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import cast
 
 from dpfda.mechanisms import Design
 from dpfda.noise import NoiseLaw
+from dpfda.noise.differences import sizes_of
 from dpfda.noise.knorm_shares import SharedKNormNoise
 from dpfda.noise.protocol import AnyNorm, Width
 from dpfda.noise.shared import SharedGaussianNoise, SharedLaplaceNoise, shared, shared_symmetric
@@ -30,6 +32,9 @@ from dpfda.publication.plan import Plan
 
 SharedLaw = SharedGaussianNoise | SharedLaplaceNoise | SharedKNormNoise
 ONE = Fraction(1)
+# Of a unit that counts by the weight of its party, where units of a group are added up.
+COUNTED = 1 << 20
+PRIVATE = "be drawn by the coordinator where the number of units is private"
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,31 +85,38 @@ class Sharing:
         Raises RefusedMechanismError where nothing is proved for so few.
         """
         asked = self.guarantee if weight == ONE else times(self.guarantee, weight)
-        drawn, width = replace(law, drawn=shares), self.moved(weight)[1]
+        drawn, width = replace(law, drawn=shares), self.moved(law, weight)[1]
         if isinstance(width, OuterDifference):
             return achieved_symmetric(cast("SymmetricNoise", drawn), width, asked)
         return drawn.achieved(self.norm, width, asked)
 
-    def moved(self, weight: Fraction) -> tuple[Fraction, Width | OuterDifference]:
+    def moved(self, law: SharedLaw, weight: Fraction) -> tuple[Fraction, Width | OuterDifference]:
         """The factor that gives a party's sum a weight, and the width by which a unit moves it then.
 
-        That is less than the weight times the width: the factor leaves room for rounding
-        (`IntegerSum.weighed`), which adds less than one to each coordinate of a difference.
-        Raises ParameterError if there is no room, or no factor is known for the norm.
+        Rounding (`IntegerSum.weighed`) adds less than one to each of K coordinates of a difference. The
+        loss L of all laws here is a norm, so of factor f it is at most f L(width) + sum_j 1 / a_j, which
+        is L(less) for f <= less / width - K / (min_j a_j max_j width_j / a_j): L(width) is no smaller
+        than the loss along one coordinate.
+        Raises ParameterError if there is no room.
         """
-        if weight == ONE or isinstance(self.width, OuterDifference):
+        if weight == ONE:
             return ONE, self.width
-        widths = self.width if isinstance(self.width, tuple) else (self.width,)
-        count = self.noise.components
-        spare = {"l1": count, "l2": math.isqrt(count) + 1, "linf": 1, "box": 1}.get(
-            self.norm, max(widths)
-        )
-        allowed = tuple(max(math.ceil(weight * width) - 1, 0) for width in widths)
-        factors = [Fraction(a - spare, w) for a, w in zip(allowed, widths, strict=True) if w > spare < a]
-        if len(factors) < sum(width > 0 for width in widths):
-            words = "leave a unit more than rounding moves, in a box or in the norm l1 or l2"
+        if isinstance(self.width, OuterDifference):
+            sides, rest = (math.isqrt(self.width.frobenius_square),), 1
+            scales: tuple[int, ...] = (1,)
+        else:
+            sides, rest = sizes_of(law.components, self.norm, self.width), 0
+            scales = law.scales
+        less = tuple(max(math.ceil(weight * side) - 1, 0) for side in sides)
+        farthest = max(Fraction(side, scale) for side, scale in zip(sides, scales, strict=True))
+        kept = min(Fraction(a, b + rest) for a, b in zip(less, sides, strict=True) if b)
+        factor = kept - law.components / (farthest * min(scales))
+        if factor <= 0:
+            words = "leave a unit more than rounding moves"
             raise ParameterError("weights", words, f"{weight} in {self.norm}")
-        return min(factors), allowed if isinstance(self.width, tuple) else allowed[0]
+        if isinstance(self.width, OuterDifference):
+            return factor, replace(self.width, frobenius_square=less[0] ** 2)
+        return factor, less if isinstance(self.width, tuple) else less[0]
 
     def certified(self, guarantee: Guarantee | None = None) -> Certificate:
         """The guarantee alone: sums of shares are close to the law that composes better, and not it."""
@@ -112,17 +124,20 @@ class Sharing:
         return replace(self.plan.certified(), guarantee=cost.guarantee, stages=(WHOLE,), costs=(cost,))
 
     def with_share(
-        self, total: IntegerSum, law: SharedLaw, paying: Paying, weight: Fraction = ONE
+        self, total: IntegerSum, law: SharedLaw, paying: Paying, weight: Fraction | None = None
     ) -> IntegerSum:
         """Charge, draw one share and add it to a party's sum: a sum that may be masked.
 
-        weight: Of this party's units, which lose so much less; its ledger pays what they lose.
+        weight: Of this party's units, which lose so much less: its ledger pays what they lose. None if
+            nobody has one: units of groups are counted as wholes then, and else in parts of 1 / COUNTED.
         Raises BudgetError if the ledger refuses; nothing was drawn.
         """
         made, lost = IntegerSum(self.numbers(law)), None
-        if weight != ONE:
-            total = total.weighed(self.moved(weight)[0])
-            lost = self.lost(law, law.honest, weight)
+        if weight is not None:
+            factor, most = self.moved(law, weight)[0], total.components
+            counts = [factor * COUNTED] * self.groups
+            total = total.weighed([factor] * (most - self.groups) + counts)
+            lost = None if weight == ONE else self.lost(law, law.honest, weight)
         charge(paying, self.certified(lost), self.plan.entry())
         # Under add/remove neighbours the number of units is private, and has no noise: nobody opens it.
         public = self.plan.neighbours is Neighbours.REPLACE_ONE
@@ -156,10 +171,15 @@ def publish_shared(
     design, certificate = replace(designed(plan), noise=law), Sharing.of_mean(plan).certified()
     size = int(plan.size or 0) if size is None else size
     public = plan.around(math.floor(size), design, float(size), certificate)
-    if isinstance(size, Fraction):
-        public["about"] = {**public["about"], "counted": "by the weights of their custodians"}
+    public["about"] = counted(public["about"], size)
     charge(paying, certificate, plan.entry())
     return released_mean(public, design, total.with_noise([0] * law.components))
+
+
+def counted(about: Mapping[str, object], size: object) -> dict[str, object]:
+    """What a release says of units that count by the weights of their parties: `size` is a fraction."""
+    weighed = {"counted": "by the weights of their custodians"} if isinstance(size, Fraction) else {}
+    return {**about, **weighed}
 
 
 def designed(plan: MeanPlan) -> Design:
@@ -167,6 +187,6 @@ def designed(plan: MeanPlan) -> Design:
     design = plan.public_design
     if design is None or design.counts or design.thresholds:
         raise ParameterError(
-            "noise", "be drawn by the coordinator where the number of units is private", "'shared'"
+            "noise", PRIVATE, "'shared'", "Give public_size, a public number to divide by."
         )
     return design

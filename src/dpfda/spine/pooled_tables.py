@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
 from dpfda.noise import GaussianNoise
@@ -14,7 +15,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import read_ledger
-from dpfda.publication.shares import SharedLaw, Sharing
+from dpfda.publication.shares import SharedLaw, Sharing, counted
 from dpfda.publication.tables import CORNER_EXPONENT, TablePlan
 from dpfda.releases.base import Release
 from dpfda.releases.shares import NoisyShares
@@ -72,15 +73,24 @@ class PooledTable(PooledSum, Generic[Made]):
         return Sharing(self.plan, law, norm, width, charged)
 
     def publish_shared(
-        self, total: IntegerSum, law: SharedLaw, size: int | None, ledger: object
+        self, total: IntegerSum, law: SharedLaw, size: int | Fraction | None, ledger: object
     ) -> Made:
         noisy, certificate = self.sharing.opened(total, law, read_ledger(ledger))
         return self._assembled(noisy, law, size, certificate)
 
     def _assembled(
-        self, noisy: tuple[int, ...], law: SharedLaw, size: int | None, certificate: Certificate
+        self,
+        noisy: tuple[int, ...],
+        law: SharedLaw,
+        size: int | Fraction | None,
+        certificate: Certificate,
     ) -> Made:
-        return self.plan.assemble(NoisyShares(noisy, law, size), certificate)
+        shares = NoisyShares(noisy, law, None if size is None else round(size))
+        return self._counted(self.plan, size).assemble(shares, certificate)
+
+    def _counted(self, plan: Any, size: object) -> TablePlan[Made]:
+        made: TablePlan[Made] = replace(plan, about=counted(plan.about, size))
+        return made
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,10 +116,15 @@ class PooledCorners(PooledTable[Made]):
         return made
 
     def _assembled(
-        self, noisy: tuple[int, ...], law: SharedLaw, size: int | None, certificate: Certificate
+        self,
+        noisy: tuple[int, ...],
+        law: SharedLaw,
+        size: int | Fraction | None,
+        certificate: Certificate,
     ) -> Made:
         row = law.part(slice(0, self.table.columns))
-        made: Made = self._of(size).assemble(noisy, certificate, row)
+        plan: Any = self._counted(self._of(None if size is None else round(size)), size)
+        made: Made = plan.assemble(noisy, certificate, row)
         return made
 
     def _of(self, units: int | None) -> Any:

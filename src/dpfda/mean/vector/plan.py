@@ -37,7 +37,7 @@ from dpfda.privacy.words import number
 from dpfda.publication import NAMED, MeanPlan, Paying, PlanOfMeans, Prepared, read_ledger
 from dpfda.publication.means import released_mean
 from dpfda.publication.needed import LEVEL
-from dpfda.publication.shares import SharedLaw, Sharing, designed
+from dpfda.publication.shares import SharedLaw, Sharing, counted, designed
 from dpfda.records.labels import read_keys
 from dpfda.spine.arguments import Labels, Records
 from dpfda.spine.pooled import PooledSum
@@ -305,7 +305,7 @@ class PooledVector(PooledSum):
         self, total: IntegerSum, law: SharedLaw, size: Any, ledger: object
     ) -> ReleasedVector:
         noisy, certificate = self.sharing.opened(total, law, read_ledger(ledger))
-        units = int(size or self.plan.size or 0)
+        units = size or self.plan.size or 0
         start = 0
         if isinstance(law, SharedGaussianNoise):
             # Each channel sees some of the noise that was drawn for all.
@@ -317,9 +317,9 @@ class PooledVector(PooledSum):
             made = replace(design, noise=law.part(own))
             # Its noise alone gives less than all together.
             plan = replace(self.plan.parts[name], guarantee=self.plan.whole)
-            released[name] = released_mean(
-                plan.around(units, made, float(units), certificate), made, noisy[own]
-            )
+            public = plan.around(math.floor(units), made, float(units), certificate)
+            public["about"] = counted(public["about"], size)
+            released[name] = released_mean(public, made, noisy[own])
         return ReleasedVector(released, certificate)
 
 
