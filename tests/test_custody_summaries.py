@@ -333,9 +333,7 @@ def test_a_law_with_shares_is_agreed_on_where_auto_takes_one_without():
             started(estimator, noise="shared")
 
 
-def test_shares_without_a_law_are_refused():
-    with pytest.raises(ParameterError, match="weights must be left out"):
-        started(vector(mechanism="gaussian", rho=1), noise="shared", weights={"east": "1/2"})
+def test_effects_count_no_private_units():
     private = effects(rho=1, noise="gaussian", unit=PrivacyUnit("person", "add-remove", 30))
     for rules in ({}, {"noise": "shared", "colluding": 1}):
         own, lead = [Keys.make(name) for name in NAMES], Keys.make("registry")

@@ -148,8 +148,8 @@ def agree(
         parameters["basis"] = {"basis": basis.to_json()}
         _check_readable(parameters["basis"])
     units = MOST_UNITS if size is None else size
-    for weight in asked.values() if law else ():
-        made.sharing.moved(law, weight)
+    for weight in asked.values():
+        made.sharing.moved(weight)
     return Agreement(
         custodians=custodians,
         coordinator=coordinator.card,
@@ -335,7 +335,5 @@ def _weights(given: Mapping[str, object]) -> dict[str, Fraction]:
 
 def _weighed(agreement: Agreement, made: PooledSum, present: Iterable[str]) -> Fraction:
     """What the sum of those present is divided by: units, each by the factor of its custodian."""
-    sharing, cards = made.sharing, map(agreement.card, present)
-    law = sharing.law(agreement.honest)
-    moved = (sharing.moved(law, agreement.weight(c.name))[0] * (c.units or 0) for c in cards)
-    return sum(moved, Fraction(0))
+    cards, moved = map(agreement.card, present), made.sharing.moved
+    return sum((moved(agreement.weight(c.name))[0] * (c.units or 0) for c in cards), Fraction(0))

@@ -14,7 +14,6 @@ from typing import cast
 
 from dpfda.mechanisms import Design
 from dpfda.noise import NoiseLaw
-from dpfda.noise.differences import sizes_of
 from dpfda.noise.knorm_shares import SharedKNormNoise
 from dpfda.noise.protocol import AnyNorm, Width
 from dpfda.noise.shared import SharedGaussianNoise, SharedLaplaceNoise, shared, shared_symmetric
@@ -49,6 +48,8 @@ class Sharing:
     groups: Disjoint groups, whose sums get such noise one after another; behind them stand their public
         numbers of units. A unit is in one of them, and the noise of the others tells nothing of it. 0
         where there is one sum and no group.
+    along: Whether sides of a box stand for parts that are no longer than these, in the norm of the
+        noise, and move in other coordinates as well.
     """
 
     plan: Plan
@@ -57,6 +58,7 @@ class Sharing:
     width: Width | OuterDifference
     guarantee: Guarantee
     groups: int = 0
+    along: bool = False
 
     @classmethod
     def of_mean(cls, plan: MeanPlan) -> Sharing:
@@ -85,38 +87,51 @@ class Sharing:
         Raises RefusedMechanismError where nothing is proved for so few.
         """
         asked = self.guarantee if weight == ONE else times(self.guarantee, weight)
-        drawn, width = replace(law, drawn=shares), self.moved(law, weight)[1]
+        drawn, width = replace(law, drawn=shares), self.moved(weight)[1]
         if isinstance(width, OuterDifference):
             return achieved_symmetric(cast("SymmetricNoise", drawn), width, asked)
         return drawn.achieved(self.norm, width, asked)
 
-    def moved(self, law: SharedLaw, weight: Fraction) -> tuple[Fraction, Width | OuterDifference]:
+    def moved(self, weight: Fraction) -> tuple[Fraction, Width | OuterDifference]:
         """The factor that gives a party's sum a weight, and the width by which a unit moves it then.
 
-        Rounding (`IntegerSum.weighed`) adds less than one to each of K coordinates of a difference. The
-        loss L of all laws here is a norm, so of factor f it is at most f L(width) + sum_j 1 / a_j, which
-        is L(less) for f <= less / width - K / (min_j a_j max_j width_j / a_j): L(width) is no smaller
-        than the loss along one coordinate.
+        That is less than the weight times the width: the factor leaves room for rounding
+        (`IntegerSum.weighed`), which adds less than one to each coordinate of a difference.
         Raises ParameterError if there is no room.
         """
+        width, count = self.width, self.noise.components
         if weight == ONE:
-            return ONE, self.width
-        if isinstance(self.width, OuterDifference):
-            sides, rest = (math.isqrt(self.width.frobenius_square),), 1
-            scales: tuple[int, ...] = (1,)
+            return ONE, width
+        if isinstance(width, OuterDifference):
+            sides: tuple[int, ...] = (math.isqrt(width.frobenius_square),)
+            spare = [Fraction(count + 1)]
         else:
-            sides, rest = sizes_of(law.components, self.norm, self.width), 0
-            scales = law.scales
+            sides = width if isinstance(width, tuple) else (width,)
+            spare = self._room(sides)
         less = tuple(max(math.ceil(weight * side) - 1, 0) for side in sides)
-        farthest = max(Fraction(side, scale) for side, scale in zip(sides, scales, strict=True))
-        kept = min(Fraction(a, b + rest) for a, b in zip(less, sides, strict=True) if b)
-        factor = kept - law.components / (farthest * min(scales))
+        pairs = zip(less, spare, sides, strict=True)
+        factor = min((kept - room) / side for kept, room, side in pairs if side)
         if factor <= 0:
             words = "leave a unit more than rounding moves"
             raise ParameterError("weights", words, f"{weight} in {self.norm}")
-        if isinstance(self.width, OuterDifference):
-            return factor, replace(self.width, frobenius_square=less[0] ** 2)
-        return factor, less if isinstance(self.width, tuple) else less[0]
+        if isinstance(width, OuterDifference):
+            return factor, replace(width, frobenius_square=less[0] ** 2)
+        return factor, less if isinstance(width, tuple) else less[0]
+
+    def _room(self, sides: tuple[int, ...]) -> list[Fraction]:
+        """What rounding may add to each side.
+
+        In a ball or a box the length of a vector of ones. Else the loss, a norm L, may grow by sum_j 1 /
+        a_j <= K / min_j a_j, where L(width) is at least that of one side: all sides have so much less.
+        One more than K is for scales that are rounded up.
+        """
+        count = self.noise.components
+        ones = {"l1": count, "l2": math.isqrt(count) + 1, "linf": 1, "box": 1}
+        if self.norm in ones and not self.along:
+            return [Fraction(ones[self.norm])] * len(sides)
+        scales = self.law(1).scales
+        longest = max(Fraction(side, scale) for side, scale in zip(sides, scales, strict=False))
+        return [side * (count + 1) / (longest * min(scales)) for side in sides]
 
     def certified(self, guarantee: Guarantee | None = None) -> Certificate:
         """The guarantee alone: sums of shares are close to the law that composes better, and not it."""
@@ -134,9 +149,8 @@ class Sharing:
         """
         made, lost = IntegerSum(self.numbers(law)), None
         if weight is not None:
-            factor, most = self.moved(law, weight)[0], total.components
-            counts = [factor * COUNTED] * self.groups
-            total = total.weighed([factor] * (most - self.groups) + counts)
+            factor = self.moved(weight)[0]
+            total = total.weighed(factor, self.groups, COUNTED)
             lost = None if weight == ONE else self.lost(law, law.honest, weight)
         charge(paying, self.certified(lost), self.plan.entry())
         # Under add/remove neighbours the number of units is private, and has no noise: nobody opens it.

@@ -145,4 +145,4 @@ class PooledCorners(PooledTable[Made]):
         one, norm, width = in_blocks([(self.table.columns, norm, width)], charged)
         # As if one row alone moved, and as far as it can.
         still = (0,) * (self.table.columns * (rows - 1))
-        return Sharing(self.plan, one.times(rows), norm, (*width, *still), charged)
+        return Sharing(self.plan, one.times(rows), norm, (*width, *still), charged, along=True)

@@ -283,13 +283,13 @@ class PooledVector(PooledSum):
             for part, design in zip(plan.parts.values(), designs.values(), strict=True)
         ]
         if not all(isinstance(design.noise, GaussianNoise) for design in designs.values()):
-            return Sharing(plan, *in_blocks(moved, plan.whole), plan.whole)
+            return Sharing(plan, *in_blocks(moved, plan.whole), plan.whole, along=True)
         scales, sides = list[int](), list[int]()
         for design, (count, norm, width) in zip(designs.values(), moved, strict=True):
             own, widths = design.noise.scales, sizes_of(count, norm, width)  # type: ignore[attr-defined]
             scales += own
             sides += widths if norm == "box" else along_one(widths, own)
-        return Sharing(plan, GaussianNoise(tuple(scales)), "box", tuple(sides), plan.whole)
+        return Sharing(plan, GaussianNoise(tuple(scales)), "box", tuple(sides), plan.whole, along=True)
 
     def measured(self, total: IntegerSum) -> IntegerSum:
         leading = [
