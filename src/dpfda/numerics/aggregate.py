@@ -88,7 +88,7 @@ class IntegerSum:
 
         Totals that differ by d differ by less than factor |d| + 1 then, in every coordinate.
 
-        counts, unit: So many of the last totals are numbers of units, which are told in units of 1 / unit.
+        counts, unit: So many of the last totals are numbers of units, told in parts of 1 / unit.
         """
         if self._modulus:
             raise DpfdaError("A total of masked parts cannot be rounded.")
