@@ -30,7 +30,7 @@ from dpfda.machines.solvers.means import MeansSolver
 from dpfda.machines.solvers.terms import Labelled
 from dpfda.mechanisms.design.counted import with_count
 from dpfda.mechanisms.protocol import COUNT_SCALE, Design
-from dpfda.noise import BoxNoise, KNormNoise, body_noise, repeated_width, shares
+from dpfda.noise import BoxNoise, GaussianNoise, KNormNoise, body_noise, repeated_width, shares
 from dpfda.noise.shared import SharedGaussianNoise, SharedLaplaceNoise
 from dpfda.noise.symmetric import OuterDifference
 from dpfda.numerics import discrete, drawing, enclosures, twofold
