@@ -14,6 +14,7 @@ from dpfda import (
     PrivateSurvival,
     PrivateVectorMean,
 )
+from dpfda.errors import ParameterError
 from dpfda.noise import knorm_shares
 from dpfda.noise import shared as laws
 
@@ -108,6 +109,60 @@ def test_a_unit_moves_the_total_by_its_weight_and_loses_as_much_less(name, asked
         )
         expected = most * (0.5 if "epsilon" in asked else 0.25)
         assert expected * (1 - 1e-4) < lost <= expected * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("asked", "visits"),
+    [({"epsilon": 1}, {"north": 2}), ({"epsilon": 400}, {"north": 2, "west": 30}), ({"rho": 9000}, {})],
+    ids=str,
+)
+def test_weights_of_least_variance_are_below_the_budgets_and_no_others_are_better(asked, visits):
+    budgets = {"north": Fraction(1, 2), "south": Fraction(1), "west": Fraction(1, 3)}
+    kind = {} if "epsilon" in asked else GAUSSIAN
+    estimator = PrivateMean(bounds=(0, 1), **asked, **kind)
+    own = [Keys.make(who, units=100 * n) for who, n in UNITS.items()]
+    cards, lead = [each.card for each in own], Keys.make("registry")
+    rules = {"weights": WEIGHTS, "visits": visits}
+    agreement = agree(estimator, cards, lead, POINTS, "shared", **rules)
+    agreed = estimator_of(agreement)
+    field = "epsilon" if "epsilon" in asked else "rho"
+    top = Fraction(getattr(agreed, field)) / asked[field]
+    top = float(top) if field == "epsilon" else float(top) ** 0.5
+    found = {who: top * float(agreement.weight(who)) for who in UNITS}
+    assert all(found[who] <= budgets[who] for who in UNITS)
+    lost = {who: statements(agreement, who)[0] for who in UNITS}
+    most = {who: asked[field] * budgets[who] ** (1 if field == "epsilon" else 2) for who in UNITS}
+    assert all(getattr(lost[who], field) <= most[who] for who in UNITS)
+    # Second road: a grid of all weights within the budgets, by the variance that is stated.
+    sharing = pooled(estimator, 100 * 30, POINTS).sharing
+    noise = 50 * sharing.relative_variance
+    spread = np.array([1 + sharing.noise.components / visits.get(who, np.inf) for who in UNITS])
+    sizes = 100.0 * np.array([*UNITS.values()])
+
+    def variance(f):
+        return ((f**2 * sizes * spread).sum(axis=-1) + noise) / (f * sizes).sum(axis=-1) ** 2
+
+    steps = np.linspace(0.02, 1, 50)
+    grid = np.stack(np.meshgrid(*(steps * float(budgets[who]) for who in UNITS)), axis=-1)
+    best = variance(np.array([*found.values()]))
+    assert best <= variance(grid).min() * 1.02
+    if asked == {"epsilon": 1}:
+        # Noise alone decides: all that may be lost is.
+        assert found == pytest.approx({who: float(w) for who, w in budgets.items()}, rel=1e-5)
+    elif visits:
+        assert found["north"] < 0.9 * float(budgets["north"])
+
+
+def test_visits_are_of_custodians_who_draw_shares():
+    estimator, lead = PrivateMean(1, bounds=(0, 1)), Keys.make("registry")
+    cards = [Keys.make(who, units=n).card for who, n in UNITS.items()]
+    for visits, noise, found in (
+        ({"east": 3}, "shared", "be positive numbers of"),
+        ({"west": 0}, "shared", "be positive numbers of"),
+        ({"west": 3}, "central", "be left out where the coordinator"),
+    ):
+        with pytest.raises(ParameterError, match=found):
+            agree(estimator, cards, lead, POINTS, noise, visits=visits)
 
 
 @pytest.mark.parametrize("name", ["comparison", "covariance", "vector", "visits", "density", "effects"])

@@ -17,6 +17,7 @@ from dpfda.mean.comparison.estimator import PrivateComparison
 from dpfda.mean.estimator import PrivateMean
 from dpfda.mean.vector.estimator import PrivateVectorMean
 from dpfda.numerics.errors import CustodyError, ParameterError, RefusedMechanismError
+from dpfda.numerics.rationals import exact
 from dpfda.numerics.words import visible
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication.custody import Agreement, Card
@@ -46,6 +47,10 @@ COUNTED = 2**40
 DIVISIBLE: tuple[dict[str, object], ...] = (
     {"delta": 0.0}, {"mechanism": "gaussian"}, {"delta": 0.0, "mechanism": "knorm"}
 )  # fmt: skip
+# Weights are told in millionths.
+GRID = 10**6
+# Of the largest variance that a unit can have within its bounds, what units of real curves have.
+SPREAD = Fraction(1, 50)
 SHOWN = 60
 LOSSES = 30
 
@@ -243,6 +248,47 @@ def check_weighed(size: int | None, weights: Mapping[str, Fraction]) -> None:
             "be left out where the number of units is private: their weights would be released with it"
         )
         raise ParameterError("weights", words, "add/remove neighbours")
+
+
+def by_variance(
+    estimator: Estimator,
+    cards: Sequence[Card],
+    budgets: Mapping[str, Fraction],
+    visits: Mapping[str, object],
+    made: PooledSum,
+) -> tuple[Estimator, dict[str, Fraction]]:
+    """Weights of the least stated variance, and the estimator with the largest loss that any unit has.
+
+    With units n_s, of which one has the variance v_s = 1 + L / m_s for L numbers that get noise and m_s
+    visits, and V that of the noise, (sum_s f_s^2 n_s v_s + V) / (sum_s f_s n_s)^2 is least at f_s =
+    min(w_s, c / v_s), where w_s are the budgets and c (sum_s f_s n_s) = sum_s f_s^2 n_s v_s + V.
+
+    Raises ParameterError if visits are no positive numbers of custodians that are there.
+    """
+    names = {card.name for card in cards}
+    for name, count in visits.items():
+        if name not in names or exact(count, "visits") <= 0:
+            raise ParameterError("visits", f"be positive numbers of {', '.join(names)}", f"{name}")
+    sharing, size = made.sharing, Fraction(made.sharing.noise.components)
+    noise = Fraction(sharing.relative_variance) / SPREAD
+    units = {card.name: Fraction(card.units or 0) for card in cards}
+    spread = {k: 1 + size / exact(visits[k], "visits") if k in visits else Fraction(1) for k in units}
+    most = {name: budgets.get(name, Fraction(1)) for name in units}
+    inside, total, level = noise, Fraction(0), Fraction(0)
+    for name in sorted(units, key=lambda each: most[each] * spread[each]):
+        if total and level <= most[name] * spread[name]:
+            break
+        inside += most[name] ** 2 * units[name] * spread[name]
+        total += most[name] * units[name]
+        level = inside / total
+    best = {name: min(most[name], level / spread[name]) for name in units}
+    # Down, so that no unit loses more than its budget.
+    top = Fraction(floor(max(best.values()) * GRID), GRID)
+    weights = {name: Fraction(floor(min(f / top, 1) * GRID), GRID) for name, f in best.items()}
+    given = estimator.get_params(deep=False)
+    name, power = ("rho", 2) if given.get("rho") is not None else ("epsilon", 1)
+    less = {**given, name: exact(given[name], name) * top**power}
+    return type(estimator)(**less), {name: w for name, w in weights.items() if w < 1}
 
 
 def planned_size(size: int | None, custodians: Sequence[Card], weights: Mapping[str, Fraction]) -> int:

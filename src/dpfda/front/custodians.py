@@ -16,6 +16,7 @@ from dpfda.front.agreed import (
     COUNTED,
     SUMMARIES,
     agreed_sum,
+    by_variance,
     check_weighed,
     estimator_of,
     in_shares,
@@ -69,6 +70,7 @@ def agree(
     colluding: int = 0,
     threshold: int | None = None,
     weights: Mapping[str, object] | None = None,
+    visits: Mapping[str, object] | None = None,
 ) -> Agreement:
     """Write and sign what custodians agree on: every public parameter, their keys, and a new session.
 
@@ -99,6 +101,10 @@ def agree(
         Of shared noise and public numbers of units: by the names of custodians whose units lose less
         than the others', shares below 1 of the epsilon, or of the root of rho. Their sums count for so
         much less: the release is that of units which have these weights (`statements`).
+    visits : mapping of str to number, optional
+        With shared noise: how often a unit is seen, by the names of custodians where that is seldom ({}
+        if nowhere). Units then have the weights of least variance by sampling and noise, as public
+        numbers state it, of which none is above its share in `weights`.
 
     Raises
     ------
@@ -127,13 +133,19 @@ def agree(
         raise ParameterError("estimator", words, shown(estimator))
     size, asked = public_size(estimator, custodians), _weights(weights or {})
     check_weights(asked, [card.name for card in custodians], noise)
+    check_weighed(size, asked if visits is None else {**asked, "": Fraction(1)})
+    if visits is not None and noise != "shared":
+        raise ParameterError("visits", "be left out where the coordinator draws the noise", noise)
     check_noise(noise, colluding, count := len(custodians), threshold)
     honest = fewest(count - colluding, (threshold or count) - colluding)
     planned = planned_size(size, custodians, asked)
     made, law = pooled(estimator, planned, columns), None
     if noise == "shared":
         estimator, made, law = in_shares(estimator, honest, planned, columns)
-    check_weighed(size, asked)
+    if visits is not None:
+        estimator, asked = by_variance(estimator, custodians, asked, visits, made)
+        planned = planned_size(size, custodians, asked)
+        estimator, made, law = in_shares(estimator, honest, planned, columns)
     if made.thresholds:
         raise ParameterError(
             "mechanism", "have no thresholds, which need the exact total", shown(estimator.mechanism)

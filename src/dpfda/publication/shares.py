@@ -133,6 +133,15 @@ class Sharing:
         longest = max(Fraction(side, scale) for side, scale in zip(sides, scales, strict=False))
         return [side * (count + 1) / (longest * min(scales)) for side in sides]
 
+    @property
+    def relative_variance(self) -> float:
+        """That of the noise on all numbers, where the most that one unit can have is one."""
+        width, variances = self.width, self.noise.variances()
+        if isinstance(width, OuterDifference):
+            return 4 * float(variances.sum()) / float(width.frobenius_square)
+        sides = width if isinstance(width, tuple) else (width,)
+        return 4 * float(variances.sum()) / sum(float(side) ** 2 for side in sides)
+
     def certified(self, guarantee: Guarantee | None = None) -> Certificate:
         """The guarantee alone: sums of shares are close to the law that composes better, and not it."""
         cost = Cost(guarantee or self.guarantee)
