@@ -305,6 +305,23 @@ def test_shares_have_the_noise_of_their_law_and_are_saved(summary, tmp_path):
     assert again.certificate.achieved == release.certificate.achieved
 
 
+def test_a_covariance_is_divided_by_a_public_number_where_units_are_private():
+    unit = PrivacyUnit("person", "add-remove", 30)
+    for noise in ("central", "shared"):
+        own, lead = [Keys.make(name) for name in NAMES], Keys.make("registry")
+        estimator = PrivateCovariance(
+            rho="0.5", bounds=(0, 1), center="bound", mechanism="gaussian", unit=unit
+        )
+        agreement = agree(estimator, [keys.card for keys in own], lead, POINTS, noise)
+        parts = [part(agreement, k, curves(n)) for k, n in zip(own, SIZES, strict=True)]
+        release = merge(agreement, parts, lead)
+        assert release.count == 30
+        # One unit comes or goes with all of its products, whose length is the square of its own.
+        square = pooled(estimator, 30, POINTS).plan.ball.radius ** 2
+        assert release.noise.scale == pytest.approx(square, rel=1e-6)
+        assert 0.499 < release.certificate.achieved.rho <= 0.5
+
+
 def test_channels_are_divided_by_a_public_number_where_units_are_private():
     unit = PrivacyUnit("person", "add-remove", 30)
     for rules in ({}, {"noise": "shared", "colluding": 1}):

@@ -116,15 +116,15 @@ class PooledCovariance(PooledSum):
     @property
     def sharing(self) -> Sharing:
         plan = self.plan
-        if plan.size is None or plan.neighbours is Neighbours.ADD_REMOVE:
-            raise ParameterError("noise", PRIVATE, "'shared'")
+        if plan.size is None:
+            raise ParameterError("noise", *PRIVATE)
         noise = plan.noise(plan.size)
         return Sharing(plan, noise, "l2", plan.difference(noise), plan.shares.rest)
 
     def publish_shared(self, total: IntegerSum, law: SharedLaw, size: Any, ledger: object) -> Release:
         _, certificate = self.sharing.opened(total, law, read_ledger(ledger))
         plan = replace(self.plan, about=counted(self.plan.about, size))
-        stage = self._stage(float(size), plan)
+        stage = self._stage(float(size or plan.size or 1), plan)
         noise = cast("SymmetricNoise", law)
         return self.seen(release_covariance(total, stage, certificate, noise))
 

@@ -33,7 +33,11 @@ SharedLaw = SharedGaussianNoise | SharedLaplaceNoise | SharedKNormNoise
 ONE = Fraction(1)
 # Of a unit that counts by the weight of its party, where units of a group are added up.
 COUNTED = 1 << 20
-PRIVATE = "be drawn by the coordinator where the number of units is private"
+PRIVATE = (
+    "be drawn by the coordinator where the number of units is private",
+    "'shared'",
+    "Give public_size, a public number to divide by.",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +213,5 @@ def designed(plan: MeanPlan) -> Design:
     """The design of a mean whose noise is shared. Raises ParameterError if it awaits a private count."""
     design = plan.public_design
     if design is None or design.counts or design.thresholds:
-        raise ParameterError(
-            "noise", PRIVATE, "'shared'", "Give public_size, a public number to divide by."
-        )
+        raise ParameterError("noise", *PRIVATE)
     return design
