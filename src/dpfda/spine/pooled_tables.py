@@ -81,12 +81,13 @@ class PooledTable(PooledSum, Generic[Made]):
         self, noisy: tuple[int, ...], law: SharedLaw, size: Size, certificate: Certificate
     ) -> Made:
         shares = NoisyShares(noisy, law, None if size is None else round(size))
-        return self._counted(size).assemble(shares, certificate)
+        made: Made = self._counted(size).assemble(shares, certificate)
+        return made
 
-    def _counted(self, size: object, **changes: object) -> Any:
+    def _counted(self, units: object, **changes: object) -> Any:
         """The plan that says how units are counted."""
         plan: Any = self.plan
-        return replace(plan, about=counted(plan.about, size), **changes)
+        return replace(plan, about=counted(plan.about, units), **changes)
 
 
 @dataclass(frozen=True, eq=False)
