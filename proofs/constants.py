@@ -44,7 +44,7 @@ REALS = {
     "two_pi": ("numerics/enclosures.py", "_TWO_PI"),
     "log2_high": ("numerics/enclosures.py", "_LOG2_HIGH"),
     "log2_low": ("numerics/enclosures.py", "_LOG2_LOW"),
-    "flatness": ("noise/shared.py", "FLATNESS"),
+    "flatness": ("noise/knorm_shares.py", "FLATNESS"),
     "splitter": ("numerics/twofold.py", "_SPLITTER"),
     "underflow": ("numerics/twofold.py", "_UNDERFLOW"),
     "root_half": ("numerics/enclosures.py", "_ROOT_HALF"),

@@ -344,7 +344,7 @@ MUTATIONS = [
     ),
     (
         "how flat sums of Gaussian functions are, by three units in the sixth place",
-        "src/dpfda/noise/shared.py",
+        "src/dpfda/noise/knorm_shares.py",
         "FLATNESS: Final = 9.869",
         "FLATNESS: Final = 9.86963",
         "Theta",
@@ -538,8 +538,8 @@ MUTATIONS = [
     (
         "the width that a weight leaves in the program, by one",
         "src/dpfda/publication/shares.py",
-        "max(math.ceil(weight * width) - 1, 0) for width",
-        "max(math.ceil(weight * width), 0) for width",
+        "max(math.ceil(weight * side) - 1, 0) for side",
+        "max(math.ceil(weight * side), 0) for side",
         TIE,
     ),
     (
@@ -763,8 +763,8 @@ MUTATIONS = [
     (
         "what discrete Gaussian shares lose in the program, halved",
         "src/dpfda/noise/shared.py",
-        "_up((mu + gap) ** 2 / 2)",
-        "_up((mu + gap) ** 2 / 4)",
+        "rounded_up((mu + gap) ** 2 / 2)",
+        "rounded_up((mu + gap) ** 2 / 4)",
         TIE,
     ),
     (

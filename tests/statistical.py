@@ -27,6 +27,9 @@ FALSE_ALARM = 1e-6
 ERROR = 1e-7
 """Chance that one side of an audit's interval is wrong."""
 
+SEEN = 1e-8
+"""Below it are p-values of wrong laws, where a correct one must fit beside."""
+
 PILOT = 40_000
 """Floats on which an audit chooses its event."""
 
@@ -235,3 +238,9 @@ def cut_noise(monkeypatch: Any, law: type[Any]) -> None:
     draw, simulate = law.draw, law.simulate
     monkeypatch.setattr(law, "draw", lambda self: draw(smaller(self)))
     monkeypatch.setattr(law, "simulate", lambda self, *of: simulate(smaller(self), *of))
+
+
+def only_at_its_scale(lengths, law):
+    """Whether lengths have a law, and neither the one of noise root-two times as wide nor as narrow."""
+    p_values = [stats.kstest(lengths * factor, law).pvalue for factor in (1, 2**0.5, 2**-0.5)]
+    return p_values[0] > FALSE_ALARM and max(p_values[1:]) < SEEN

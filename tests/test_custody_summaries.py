@@ -4,23 +4,30 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.special
 from typer.testing import CliRunner
 
 from dpfda import (
     PrivacyUnit,
+    PrivateCovariance,
     PrivateEqualityTest,
     PrivateFPCA,
     PrivateFunctionalRegression,
     PrivateVectorMean,
     load,
 )
-from dpfda.errors import CustodyError, ParameterError, RefusedMechanismError
+from dpfda.errors import CustodyError, ParameterError, RefusedMechanismError, StorageError
 from dpfda.front.app import app
 from dpfda.mean.comparison.equality_test import publish_test
 from dpfda.noise import KNormNoise
-from dpfda.noise.shared import SharedGaussianNoise
+from dpfda.noise.knorm_shares import SharedKNormNoise
+from dpfda.noise.shared import (
+    SharedGaussianNoise,
+    SharedSymmetricKNormNoise,
+    SharedSymmetricNoise,
+)
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.privacy.guarantees import ApproximateDP, ZeroConcentratedDP, within
+from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, within
 from dpfda.testing import exact_totals
 from tests.statistical import normal_only_at_its_scale
 
@@ -34,6 +41,7 @@ COVARIATES = {"sex": ["f", "m"], "age": (20, 80)}
 BUDGETS = {
     "rho": ({"rho": "0.5"}, ZeroConcentratedDP(Fraction(1, 2))),
     "delta": ({"epsilon": 1, "delta": "1e-6"}, ApproximateDP(1, "1e-6")),
+    "pure": ({"epsilon": 1}, PureDP(1)),
 }
 GENERATOR = np.random.default_rng(11)
 
@@ -182,9 +190,8 @@ def test_totals_of_masked_parts_are_folded_without_a_jump():
 
 
 def shared_parts(summary, kind, held, beside=(None,) * 3, colluding=1):
-    asked = BUDGETS[kind][0] | (
-        {"mechanism": "gaussian"} if summary is vector else {"noise": "gaussian"}
-    )
+    law = {"mechanism": "gaussian"} if summary is vector else {"noise": "gaussian"}
+    asked = BUDGETS[kind][0] | ({} if kind == "pure" else law)
     return opened(summary(**asked), held, beside, noise="shared", colluding=colluding)
 
 
@@ -196,7 +203,8 @@ def law_of(agreement):
 @pytest.mark.parametrize("summary", [vector, effects])
 def test_the_farthest_neighbours_lose_what_is_stated(summary, kind, monkeypatch):
     """In every number, and no less by the root of two: one unit goes from bound to bound."""
-    monkeypatch.setattr(SharedGaussianNoise, "share", lambda law: [0] * law.components)
+    for noise in (SharedGaussianNoise, SharedKNormNoise):
+        monkeypatch.setattr(noise, "share", lambda law: [0] * law.components)
     totals = []
     for low in (True, False):
         beside = (None,) * 3 if summary is vector else [explained(n, "f", 20.0) for n in SIZES]
@@ -210,8 +218,14 @@ def test_the_farthest_neighbours_lose_what_is_stated(summary, kind, monkeypatch)
     moved = [int(d) / s for d, s in zip(totals[1] - totals[0], law.scales, strict=True)]
     rho = sum(each**2 for each in moved) / 2
     assert within(told[1], BUDGETS[kind][1])
-    assert not within(told[2], BUDGETS[kind][1])
-    if kind == "rho" and summary is vector:
+    assert kind == "pure" or not within(told[2], BUDGETS[kind][1])
+    if kind == "pure":
+        assert [*told] == [0, 1]
+        # Blocks lose one after another; of the other rows of a table nothing moves.
+        lost = sum(np.linalg.norm(moved[block]) for block in law.blocks)
+        most = float(told[1].epsilon) * (1 if summary is vector else (5 / 7) ** 0.5)
+        assert lost == pytest.approx(most, rel=1e-3)
+    elif kind == "rho" and summary is vector:
         # Coefficients of constant curves: the longest in the ball of each channel.
         assert rho == pytest.approx(float(told[1].rho), rel=0.02)
     elif kind == "rho":
@@ -231,6 +245,41 @@ def test_two_corners_move_by_no_more_than_one():
     assert np.abs(rows).max(axis=1).sum() == 2 * 2.0**46
     width = 2 * 2.0**46
     assert (rows**2).sum() <= rows.shape[1] * width**2 / 2
+
+
+@pytest.mark.parametrize("summary", [vector, effects])
+def test_pure_shares_are_blocks_of_their_law_and_are_saved(summary, tmp_path):
+    logs, errors = [], []
+    for _ in range(30):
+        beside = (None,) * 3 if summary is vector else [explained(n, "f", 20.0) for n in SIZES]
+        held = [np.full((n, POINTS, 2) if summary is vector else (n, POINTS), 0.5) for n in SIZES]
+        agreement, total = opened(summary(epsilon=200), held, beside, noise="shared")
+        made, law = pooled(estimator_of(agreement), 30), law_of(agreement)
+        exact = made.measured(
+            made.total(np.concatenate(held), y=None if summary is vector else together(beside))
+        )
+        noise = np.array(exact_totals(total), dtype=object) - np.array(exact_totals(exact), dtype=object)
+        found = np.array([int(z) / s for z, s in zip(noise, law.scales, strict=True)])
+        # The length of a block is a gamma variable of as many as coordinates.
+        lengths = np.array([np.linalg.norm(found[block]) for block in law.blocks])
+        sizes = np.array([block.stop - block.start for block in law.blocks])
+        logs += [*(np.log(lengths) - scipy.special.digamma(sizes))]
+        errors += [*scipy.special.polygamma(1, sizes)]
+    assert len(set(logs)) == len(law.blocks) * 30
+    # A scale that is wrong by the root of two is twice as far off.
+    assert np.sqrt(np.sum(errors)) / len(errors) < np.log(2) / 4 / 4
+    assert abs(np.mean(logs)) < np.log(2) / 4
+    release = made.publish_shared(total, law, 30, None)
+    assert release.certificate.guarantee == PureDP(200)
+    assert 200 - 1e-4 < release.certificate.achieved.epsilon <= 200
+    path = release.save(tmp_path / "release.json")
+    assert load(path).certificate.achieved == release.certificate.achieved
+    written = path.read_text()
+    # A file that claims shares of less noise, or more of them to keep the guarantee, is refused.
+    for old, new in (('"drawn": 3', '"drawn": 2'), ('"honest": 3', '"honest": 4')):
+        path.write_text(written.replace(old, new))
+        with pytest.raises(StorageError):
+            load(path)
 
 
 @pytest.mark.parametrize("summary", [vector, effects])
@@ -256,6 +305,23 @@ def test_shares_have_the_noise_of_their_law_and_are_saved(summary, tmp_path):
     assert again.certificate.achieved == release.certificate.achieved
 
 
+def test_a_covariance_is_divided_by_a_public_number_where_units_are_private():
+    unit = PrivacyUnit("person", "add-remove", 30)
+    for noise in ("central", "shared"):
+        own, lead = [Keys.make(name) for name in NAMES], Keys.make("registry")
+        estimator = PrivateCovariance(
+            rho="0.5", bounds=(0, 1), center="bound", mechanism="gaussian", unit=unit
+        )
+        agreement = agree(estimator, [keys.card for keys in own], lead, POINTS, noise)
+        parts = [part(agreement, k, curves(n)) for k, n in zip(own, SIZES, strict=True)]
+        release = merge(agreement, parts, lead)
+        assert release.count == 30
+        # One unit comes or goes with all of its products, whose length is the square of its own.
+        square = pooled(estimator, 30, POINTS).plan.ball.radius ** 2
+        assert release.noise.scale == pytest.approx(square, rel=1e-6)
+        assert 0.499 < release.certificate.achieved.rho <= 0.5
+
+
 def test_channels_are_divided_by_a_public_number_where_units_are_private():
     unit = PrivacyUnit("person", "add-remove", 30)
     for rules in ({}, {"noise": "shared", "colluding": 1}):
@@ -266,12 +332,25 @@ def test_channels_are_divided_by_a_public_number_where_units_are_private():
         assert merge(agreement, parts, lead)["y"].count == 30
 
 
-def test_shares_without_a_law_are_refused():
-    for estimator in (vector(epsilon=1), effects(epsilon=1)):
-        with pytest.raises(RefusedMechanismError, match="be Gaussian"):
+def test_a_law_with_shares_is_agreed_on_where_auto_takes_one_without():
+    delta = {"epsilon": 1, "delta": "1e-6"}
+    around = {"bounds": (0, 1), "center": "bound"}
+    for estimator, asked, law in (
+        (vector(**delta), PureDP(1), SharedKNormNoise),
+        (PrivateCovariance(1, **around), PureDP(1), SharedSymmetricKNormNoise),
+        (PrivateCovariance(**delta, **around), ApproximateDP(1, "1e-6"), SharedSymmetricNoise),
+    ):
+        *_, agreement = started(estimator, noise="shared")
+        assert estimator_of(agreement).asked() == asked
+        assert isinstance(law_of(agreement), law)
+    assert estimator.mechanism == "auto"
+    # What was asked for by name is refused.
+    for estimator in (vector(mechanism="laplace", rho=1), effects(noise="box", rho=1)):
+        with pytest.raises(RefusedMechanismError, match="be Gaussian for shares"):
             started(estimator, noise="shared")
-    with pytest.raises(ParameterError, match="weights must be left out"):
-        started(vector(mechanism="gaussian", rho=1), noise="shared", weights={"east": "1/2"})
+
+
+def test_effects_count_no_private_units():
     private = effects(rho=1, noise="gaussian", unit=PrivacyUnit("person", "add-remove", 30))
     for rules in ({}, {"noise": "shared", "colluding": 1}):
         own, lead = [Keys.make(name) for name in NAMES], Keys.make("registry")
@@ -285,9 +364,15 @@ def test_shares_without_a_law_are_refused():
 
 WAYS = {
     "survival": ("--epsilon 1 --domain 0 100 --cause 2 --censored 1", "--time end --event how"),
-    "fpca": ("--rho 1 --mechanism gaussian --noise shared --bounds 0 1 --center bound --points 4", ""),
+    "fpca": (
+        "--rho 1 --noise shared --weights north:1/2 --bounds 0 1 --center bound --points 4",
+        "",
+    ),
     "test": ("--epsilon 1 --bounds 0 1 --points 4 --by sex:f,m", "--by sex"),
-    "effects": ("--epsilon 1 --bounds 0 1 --points 4 --covariate sex:f,m --covariate age:20:80", ""),
+    "effects": (
+        "--epsilon 1 --noise shared --visits south:2 --bounds 0 1 --points 4 --covariate sex:f,m",
+        "",
+    ),
 }
 
 

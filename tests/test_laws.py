@@ -23,7 +23,8 @@ from dpfda.noise import (
     laws_of,
 )
 from dpfda.noise.elliptical import StudentForms
-from dpfda.noise.shared import SharedGaussianNoise, SharedKNormNoise, SharedLaplaceNoise
+from dpfda.noise.knorm_shares import SharedBlocksNoise, SharedKNormNoise
+from dpfda.noise.shared import SharedGaussianNoise, SharedLaplaceNoise
 from dpfda.noise.summed import SummedNoise
 from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP, ZeroConcentratedDP
 from dpfda.testing import check_law, check_mechanism
@@ -52,6 +53,7 @@ SCALED = {
     "shared": (SharedGaussianNoise((WIDE + 1,) * 3, 2, 2), "l2", WIDE, RHO, False),
     "shared, delta": (SharedGaussianNoise((WIDE, 2 * WIDE), 2, 4), "l2", WIDE, LOOSE, False),
     "shared, pure": (SharedLaplaceNoise((WIDE, 2 * WIDE), 2, 2), "l1", WIDE, PURE, False),
+    "shared, blocks": (SharedBlocksNoise((2 * WIDE,) * 3, 2, 2, (1, 2)), "l2", WIDE, PURE, False),
     "shared, k-norm": (SharedKNormNoise((2 * WIDE,) * 3, 2, 2), "l2", WIDE, PURE, False),
     "t": (lambda: elliptical_noise(3, WIDE, PURE, "student-t", 12), "l2", WIDE, PURE, True),
     "t, delta": (lambda: elliptical_noise(2, WIDE, LOOSE, "student-t", 12), "l2", WIDE, LOOSE, False),

@@ -30,7 +30,7 @@ from dpfda.machines.solvers.means import MeansSolver
 from dpfda.machines.solvers.terms import Labelled
 from dpfda.mechanisms.design.choice import with_count
 from dpfda.mechanisms.protocol import COUNT_SCALE, Design
-from dpfda.noise import BoxNoise, KNormNoise, body_noise, repeated_width, shares
+from dpfda.noise import BoxNoise, GaussianNoise, KNormNoise, body_noise, repeated_width, shares
 from dpfda.noise.shared import SharedGaussianNoise, SharedLaplaceNoise
 from dpfda.noise.symmetric import OuterDifference
 from dpfda.numerics import discrete, drawing, enclosures, twofold
@@ -473,11 +473,9 @@ def test_the_width_of_several_steps_is_the_one_that_is_proved():
 @pytest.mark.parametrize("norm", ["box", "l1", "l2"])
 def test_totals_with_weights_are_those_that_are_proved(norm):
     size, width, weight = 6, 5000, Fraction(3, 7)
-    plan = SimpleNamespace(
-        norm=norm, width=(width,) * size if norm == "box" else width,
-        noise=SimpleNamespace(components=size),
-    )  # fmt: skip
-    factor, moved = Sharing.moved(plan, weight)
+    widths = (width,) * size if norm == "box" else width
+    sharing = Sharing(None, GaussianNoise((1,) * size), norm, widths, ZeroConcentratedDP(1))
+    factor, moved = sharing.moved(weight)
     allowed = PROVED["weighed_width"](3)(7)(width)
     assert moved == ((allowed,) * size if norm == "box" else allowed)
     # The room for rounding that is asked for.

@@ -9,14 +9,16 @@ import scipy.special
 import scipy.stats
 
 from dpfda import PrivateComparison, PrivateCovariance, PrivateMean, load
-from dpfda.errors import RefusedMechanismError, StorageError
+from dpfda.errors import ParameterError, RefusedMechanismError, StorageError
 from dpfda.noise import shared as laws
 from dpfda.noise.bodies import BoxNoise
-from dpfda.noise.shared import SharedKNormNoise, SharedSymmetricKNormNoise
+from dpfda.noise.knorm_shares import SharedBlocksNoise, SharedKNormNoise, in_blocks
+from dpfda.noise.shared import SharedSymmetricKNormNoise
 from dpfda.noise.symmetric import OuterDifference
 from dpfda.numerics.discrete import gamma_gaussians
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, within
 from dpfda.privacy.ledger import MemoryLedger
+from tests.statistical import only_at_its_scale
 
 pytest.importorskip("cryptography")
 
@@ -27,12 +29,6 @@ from dpfda.publication.custody import Keys, joined
 ERROR, SEEN = 1e-4, 1e-8
 WIDE, POINTS, UNITS, NAMES = 2**60, 30, 10, ("north", "south", "west")
 PURE = PureDP(1)
-
-
-def only_at_its_scale(lengths, law):
-    """Whether lengths have a law, and neither the one of noise root-two times as wide nor as narrow."""
-    p_values = [scipy.stats.kstest(lengths * factor, law).pvalue for factor in (1, 2**0.5, 2**-0.5)]
-    return p_values[0] > ERROR and max(p_values[1:]) < SEEN
 
 
 def lengths_of(draws, scales):
@@ -49,6 +45,74 @@ def test_shares_add_up_to_the_k_norm_law(components, honest):
     # Directions are even: no coordinate has more of the length than another.
     shares = np.mean((np.array(draws, dtype=float) / scales) ** 2, axis=0)
     assert shares == pytest.approx([components + 1] * components, rel=0.5)
+
+
+def test_blocks_have_gamma_variables_of_their_own():
+    """Lengths of blocks are independent gamma variables, each of as many as its coordinates."""
+    scales = tuple(WIDE * (k + 1) for k in range(6))
+    law = SharedBlocksNoise(scales, 2, 2, (1, 3, 2))
+    draws = np.array([law.draw() for _ in range(700)], dtype=float) / np.array(scales, dtype=float)
+    lengths = np.array([np.linalg.norm(draws[:, block], axis=1) for block in law.blocks])
+    for length, size in zip(lengths, (1, 3, 2), strict=True):
+        assert only_at_its_scale(length, scipy.stats.gamma(size).cdf)
+    assert np.abs(np.corrcoef(lengths) - np.eye(3)).max() < 0.2
+    simulated = law.simulate(np.random.default_rng(3), 40_000)
+    assert np.var(simulated, axis=0) == pytest.approx(law.variances(), rel=0.1)
+    assert law.variances() == pytest.approx(
+        [float(s) ** 2 * k for s, k in zip(scales, (2, 4, 4, 4, 3, 3), strict=True)]
+    )
+    assert law.part(slice(1, 6)) == SharedBlocksNoise(scales[1:], 2, 2, (3, 2))
+    with pytest.raises(ParameterError, match="add up to 6"):
+        SharedBlocksNoise(scales, 2, 2, (1, 3))
+
+
+@pytest.mark.parametrize(
+    ("norm", "width"), [("l1", 7), ("l2", 7), ("linf", 7), ("box", None), ("ellipsoid", None)]
+)
+def test_blocks_lose_at_most_what_is_stated_and_no_less_at_the_farthest(norm, width):
+    """Second road: many differences on the boundary of the set, and a climb to the farthest."""
+    generator, sizes = np.random.default_rng(5), np.array([3, 9, 4, 6, 2])
+    moved = sizes if width is None else np.full(5, width)
+    scales, blocks = np.array([5, 8, 7, 11, 6]), (2, 1, 2)
+    law = SharedBlocksNoise(tuple(WIDE * int(s) for s in scales), 3, 3, blocks)
+    many = WIDE * width if width else tuple(WIDE * int(size) for size in sizes)
+    stated = float(law.achieved(norm, many, PURE).epsilon)
+
+    def lost(d):
+        return sum(np.linalg.norm((d / scales)[..., block], axis=-1) for block in law.blocks)
+
+    def scaled(d):
+        if norm in ("linf", "box"):
+            return np.sign(d) * moved
+        order = 1 if norm == "l1" else 2
+        return d / np.linalg.norm(d / moved, ord=order, axis=1, keepdims=True)
+
+    found = np.vstack([np.eye(5), generator.standard_normal((20_000, 5))])
+    for spread in (1, 0.3, 0.1, 0.03, 0.01, 0.003):
+        best = scaled(found)[np.argsort(lost(scaled(found)))[-20:]]
+        found = np.repeat(best, 500, axis=0) * (1 + spread * generator.standard_normal((10_000, 5)))
+        found = np.vstack([best, found])
+    assert lost(scaled(found)).max() <= stated * (1 + 1e-9)
+    assert lost(scaled(found)).max() == pytest.approx(stated, rel=0.01)
+
+
+def test_parts_get_equal_shares_of_epsilon_whatever_they_move_in():
+    parts = [
+        (3, "box", (WIDE, 2 * WIDE, 0)),
+        (2, "l1", WIDE),
+        (4, "l2", 3 * WIDE),
+        (2, "ellipsoid", (9, WIDE)),
+    ]
+    law, norm, sides = in_blocks(parts, PureDP(2))
+    assert [block.stop - block.start for block in law.blocks] == [3, 1, 1, 4, 2]
+    assert law.achieved(norm, sides, PURE).epsilon == pytest.approx(2, rel=1e-9)
+    start = 0
+    for count, kind, width in parts:
+        own = law.part(slice(start, start + count))
+        start += count
+        assert own.achieved(kind, width, PURE).epsilon == pytest.approx(0.5, rel=1e-9)
+    with pytest.raises(RefusedMechanismError, match="be Gaussian for shares"):
+        in_blocks(parts, ApproximateDP(1, "1e-6"))
 
 
 def test_a_share_alone_is_the_normal_law_at_a_gamma_time_and_no_other():

@@ -316,7 +316,7 @@ def test_what_cannot_be_shared_is_refused():
     knorm = PrivateMean(rho=1, bounds=(0, 1), mechanism="knorm")
     with pytest.raises(RefusedMechanismError, match="can be drawn in shares"):
         agree(knorm, cards, lead, POINTS, noise="shared")
-    covariance = PrivateCovariance(1.0, bounds=(0, 1), center=np.zeros(POINTS))
+    covariance = PrivateCovariance(1.0, bounds=(0, 1), center=np.zeros(POINTS), mechanism="wishart")
     with pytest.raises(RefusedMechanismError, match="can be drawn in shares"):
         agree(covariance, cards, lead, POINTS, noise="shared")
     mean = PrivateMean(rho=1, bounds=(0, 1), mechanism="gaussian")

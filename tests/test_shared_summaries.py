@@ -120,7 +120,7 @@ def test_no_covariance_is_asked_for_by_the_law_of_shares_and_none_of_another_is_
     with pytest.raises(RefusedMechanismError):
         laws.SharedSymmetricNoise(3, 1, 2, 2).achieved(difference, ZeroConcentratedDP(1))
     lead, cards = Keys.make("registry"), [Keys.make(name, units=UNITS).card for name in NAMES]
-    pure = PrivateCovariance(1.0, bounds=(0, 1), center=np.full(POINTS, 0.5))
+    pure = PrivateCovariance(1.0, bounds=(0, 1), center=np.full(POINTS, 0.5), mechanism="wishart")
     with pytest.raises(RefusedMechanismError, match="can be drawn in shares"):
         agree(pure, cards, lead, POINTS, noise="shared")
     without = [Keys.make(name).card for name in NAMES]

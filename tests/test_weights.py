@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from dpfda import PrivacyUnit, PrivateDensity, PrivateMean, load
+from dpfda import PrivacyUnit, PrivateMean, load
 from dpfda.errors import BudgetError, CustodyError, DpfdaError, ParameterError, StorageError
 from dpfda.front.app import app
 from dpfda.noise import shared as laws
@@ -199,11 +199,42 @@ def test_no_unit_moves_a_weighed_sum_further_than_its_loss_is_computed_for(
     assert length <= allowed < weight * width
 
 
-def test_no_factor_is_made_up_for_an_ellipsoid_and_no_masked_total_is_rounded():
-    sharing = Sharing(None, GaussianNoise((9, 9)), "ellipsoid", (10**9, 10**9), ZeroConcentratedDP(1))
-    assert sharing.moved(Fraction(1)) == (1, (10**9, 10**9))
+@settings(max_examples=200, deadline=None)
+@given(
+    SUMS, SUMS, st.integers(1, 400), st.fractions(Fraction(1, 20), Fraction(19, 20), max_denominator=50)
+)
+def test_no_unit_of_an_ellipsoid_or_of_parts_moves_a_weighed_sum_further(one, step, scale, weight):
+    """Their loss is held to what is stated, with unlike scales and coordinates that no side is of."""
+    law = GaussianNoise((200 * scale, 300 * scale, 250 * scale, 999 * scale))
+    for sharing in (
+        Sharing(None, law, "ellipsoid", (90 * scale, 80 * scale, 7, 70 * scale), ZeroConcentratedDP(1)),
+        Sharing(None, law, "box", (90 * scale, 0, 0, 70 * scale), ZeroConcentratedDP(1), along=True),
+    ):
+        whole = law.achieved(sharing.norm, sharing.width, ZeroConcentratedDP(1)).rho
+        lost = sum(Fraction(d, s) ** 2 for d, s in zip(step, law.scales, strict=True)) / 2
+        # Any step that loses no more than a unit does without a weight.
+        short = Fraction(0.999999 * float(whole / max(lost, whole)) ** 0.5)
+        moved = [int(short * d) for d in step]
+        try:
+            factor, allowed = sharing.moved(weight)
+        except ParameterError:
+            assert weight * scale < 50
+            continue
+        first, second = (
+            IntegerSum.of(each).weighed(factor).with_noise([0] * 4)
+            for each in (one, [a + b for a, b in zip(one, moved, strict=True)])
+        )
+        ends = zip(first, second, law.scales, strict=True)
+        found = sum(Fraction(a - b, s) ** 2 for a, b, s in ends) / 2
+        told = law.achieved(sharing.norm, allowed, ZeroConcentratedDP(1)).rho
+        assert found <= told <= weight**2 * whole
+
+
+def test_no_masked_total_is_rounded():
+    sharing = Sharing(None, GaussianNoise((9, 9)), "l2", 9, ZeroConcentratedDP(1))
+    assert sharing.moved(Fraction(1)) == (1, 9)
     with pytest.raises(ParameterError, match="weights must leave a unit more than rounding moves"):
-        sharing.moved(HALF)
+        sharing.moved(Fraction(1, 9))
     with pytest.raises(DpfdaError, match="cannot be rounded"):
         IntegerSum.modulo([5], 1, 2**64).weighed(HALF)
 
@@ -249,13 +280,10 @@ def test_weights_that_cannot_be_kept_are_refused():
             agree(asked_for("rho"), cards, lead, POINTS, "shared", weights=weights)
     with pytest.raises(ParameterError, match="where the coordinator draws the noise"):
         agree(asked_for("rho"), cards, lead, POINTS, weights=WEIGHTS)
-    density = PrivateDensity(1, domain=[(0, 1)], cells=8)
-    with pytest.raises(ParameterError, match="but for a mean of a public number of units"):
-        agree(density, cards, lead, noise="shared", weights=WEIGHTS)
     unit = PrivacyUnit("person", "add-remove", 30)
     private = PrivateMean(rho=1, bounds=(0, 1), mechanism="gaussian", unit=unit)
     without = [Keys.make(name).card for name in UNITS]
-    with pytest.raises(ParameterError, match="but for a mean of a public number of units"):
+    with pytest.raises(ParameterError, match="where the number of units is private"):
         agree(private, without, lead, POINTS, "shared", weights=WEIGHTS)
     assert statements(agreement) == statements(agreement, "south")
     with pytest.raises(CustodyError, match="must name the custodian"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -20,7 +20,7 @@ from dpfda.numerics.arrays import Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import charge
-from dpfda.publication.shares import SharedLaw, Sharing
+from dpfda.publication.shares import PRIVATE, SharedLaw, Sharing, counted
 from dpfda.records import Curves, units
 from dpfda.releases.base import Release
 from dpfda.releases.counts import NoisyCount
@@ -116,15 +116,15 @@ class PooledCovariance(PooledSum):
     @property
     def sharing(self) -> Sharing:
         plan = self.plan
-        if plan.size is None or plan.neighbours is Neighbours.ADD_REMOVE:
-            words = "be drawn by the coordinator where the number of units is private"
-            raise ParameterError("noise", words, "'shared'")
+        if plan.size is None:
+            raise ParameterError("noise", *PRIVATE)
         noise = plan.noise(plan.size)
         return Sharing(plan, noise, "l2", plan.difference(noise), plan.shares.rest)
 
     def publish_shared(self, total: IntegerSum, law: SharedLaw, size: Any, ledger: object) -> Release:
         _, certificate = self.sharing.opened(total, law, read_ledger(ledger))
-        stage = self._stage(float(size), self.plan)
+        plan = replace(self.plan, about=counted(self.plan.about, size))
+        stage = self._stage(float(size or plan.size or 1), plan)
         noise = cast("SymmetricNoise", law)
         return self.seen(release_covariance(total, stage, certificate, noise))
 

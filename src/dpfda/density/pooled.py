@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 
 from dpfda.bases.cells import CellGrid
@@ -13,7 +14,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Integers
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import Prepared, read_ledger
-from dpfda.publication.shares import SharedLaw, Sharing
+from dpfda.publication.shares import SharedLaw, Sharing, counted
 from dpfda.records.frames import cells_handed
 from dpfda.records.points import cell_weights, points_from_array
 from dpfda.spine.arguments import Labels, Records
@@ -78,8 +79,8 @@ class PooledDensity(PooledSum):
         return Sharing(self.plan, self.plan.noise, self.plan.norm, self.plan.width, self.plan.counted)
 
     def publish_shared(
-        self, total: IntegerSum, law: SharedLaw, size: int | None, ledger: object
+        self, total: IntegerSum, law: SharedLaw, size: int | Fraction | None, ledger: object
     ) -> ReleasedDensity:
         noisy, certificate = self.sharing.opened(total, law, read_ledger(ledger))
-        plan = replace(self.plan, noise=law)
-        return (plan if size is None else replace(plan, size=size)).assemble(noisy, certificate)
+        plan = replace(self.plan, noise=law, about=counted(self.plan.about, size))
+        return (plan if size is None else replace(plan, size=round(size))).assemble(noisy, certificate)

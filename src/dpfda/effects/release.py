@@ -14,6 +14,7 @@ from dpfda.bases.corners import BASELINE, Corners, place_words
 from dpfda.bases.grids import check_domain, check_grid, frozen
 from dpfda.effects.estimate import Effects
 from dpfda.noise import AnyNorm, GaussianNoise, NoiseLaw, Width
+from dpfda.noise.knorm_shares import InShares
 from dpfda.noise.shared import SharedGaussianNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import floats
@@ -303,9 +304,11 @@ class ReleasedFunctionalRegression(Valued):
         if self.exponent < 0:
             raise ValueError("sums are in units of at most one")
         law, differences = self.noise, corner_differences(self.noise, self.neighbours, self.exponent)
-        if isinstance(law, SharedGaussianNoise):
+        if isinstance(law, InShares):
             # Its gap grows with all that is drawn.
-            law = replace(law, scales=law.scales * self.corners.size)
+            law, (norm, width) = law.times(self.corners.size), differences
+            still = (0,) * (law.components - self.noise.components)
+            differences = norm, (*width, *still) if isinstance(width, tuple) else width
         return [AddedNoise(law, *differences)]
 
     # Tables, pictures and words.

@@ -17,15 +17,16 @@ from dpfda.mean.comparison.estimator import PrivateComparison
 from dpfda.mean.estimator import PrivateMean
 from dpfda.mean.vector.estimator import PrivateVectorMean
 from dpfda.numerics.errors import CustodyError, ParameterError, RefusedMechanismError
+from dpfda.numerics.parameters import exact
 from dpfda.numerics.words import visible
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication.custody import Agreement, Card
 from dpfda.publication.custody.agreements import MOST_UNITS
+from dpfda.publication.shares import SharedLaw
 from dpfda.releases.files import DAMAGE
 from dpfda.spine.arguments import Columns
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.pooled import PooledSum, one_sum
-from dpfda.spine.pooled_curves import PooledTable
 from dpfda.spine.written import estimator_from
 from dpfda.survival.estimator import PrivateSurvival
 
@@ -42,6 +43,14 @@ SUMMARIES: dict[str, type[Estimator]] = {
 }
 # A released count is counted in units of at most this.
 COUNTED = 2**40
+# In the place of noise that has no shares: no delta, where "auto" took a pure law; else other noise.
+DIVISIBLE: tuple[dict[str, object], ...] = (
+    {"delta": 0.0}, {"mechanism": "gaussian"}, {"delta": 0.0, "mechanism": "knorm"}
+)  # fmt: skip
+# Weights are told in millionths.
+GRID = 10**6
+# Of the largest variance that a unit can have within its bounds, what units of real curves have.
+SPREAD = Fraction(1, 50)
 SHOWN = 60
 LOSSES = 30
 
@@ -65,6 +74,27 @@ def pooled(estimator: Estimator, n: int, columns: Columns | None = None) -> Pool
     """
     more = {} if columns is None else {"columns": columns}
     return one_sum(estimator, "pooled").pooled(n, **more)
+
+
+def in_shares(
+    estimator: Estimator, honest: int, n: int, columns: Columns | None
+) -> tuple[Estimator, PooledSum, SharedLaw]:
+    """What is agreed on where noise is shared: the estimator, its sum and the law of the shares.
+
+    Where "auto" takes a law that has no shares, the nearest that has some.
+    Raises RefusedMechanismError if there is none.
+    """
+    given = estimator.get_params(deep=False)
+    others = DIVISIBLE if given.get("mechanism", given.get("noise")) == "auto" else ()
+    refused: list[RefusedMechanismError] = []
+    for other in ({}, *others):
+        tried = type(estimator)(**{**given, **other}) if {*other} <= {*given} else estimator
+        try:
+            made = pooled(tried, n, columns)
+            return tried, made, made.sharing.law(honest)
+        except RefusedMechanismError as error:
+            refused.append(error)
+    raise refused[0]
 
 
 def estimator_of(agreement: Agreement) -> Estimator:
@@ -197,7 +227,7 @@ def agreed_sum(agreement: Agreement) -> PooledSum:
     estimator = estimator_of(agreement)
     size = public_size(estimator, agreement.custodians)
     made = pooled(estimator, planned_size(size, agreement.custodians, agreement.weights))
-    check_weighed(str(agreement.summary["name"]), made, size, agreement.weights)
+    check_weighed(size, agreement.weights)
     units = MOST_UNITS if size is None else size
     stated = agreement.rule, agreement.numbers, agreement.largest
     numbers = made.numbers
@@ -211,11 +241,54 @@ def agreed_sum(agreement: Agreement) -> PooledSum:
     return made
 
 
-def check_weighed(name: str, made: PooledSum, size: int | None, weights: Mapping[str, Fraction]) -> None:
-    """Refuse weights of what is no mean of a public number of whole curves. Raises ParameterError."""
-    if weights and (size is None or name != "mean" or isinstance(made, PooledTable)):
-        words = "be left out but for a mean of a public number of units, of whole curves"
-        raise ParameterError("weights", words, name)
+def check_weighed(size: int | None, weights: Mapping[str, Fraction]) -> None:
+    """Refuse weights of a private number of units. Raises ParameterError."""
+    if weights and size is None:
+        words = (
+            "be left out where the number of units is private: their weights would be released with it"
+        )
+        raise ParameterError("weights", words, "add/remove neighbours")
+
+
+def by_variance(
+    estimator: Estimator,
+    cards: Sequence[Card],
+    budgets: Mapping[str, Fraction],
+    visits: Mapping[str, object],
+    made: PooledSum,
+) -> tuple[Estimator, dict[str, Fraction]]:
+    """Weights of the least stated variance, and the estimator with the largest loss that any unit has.
+
+    With units n_s, of which one has the variance v_s = 1 + L / m_s for L numbers that get noise and m_s
+    visits, and V that of the noise, (sum_s f_s^2 n_s v_s + V) / (sum_s f_s n_s)^2 is least at f_s =
+    min(w_s, c / v_s), where w_s are the budgets and c (sum_s f_s n_s) = sum_s f_s^2 n_s v_s + V.
+
+    Raises ParameterError if visits are no positive numbers of custodians that are there.
+    """
+    names = {card.name for card in cards}
+    for name, count in visits.items():
+        if name not in names or exact(count, "visits") <= 0:
+            raise ParameterError("visits", f"be positive numbers of {', '.join(names)}", f"{name}")
+    sharing, size = made.sharing, Fraction(made.sharing.noise.components)
+    noise = Fraction(sharing.relative_variance) / SPREAD
+    units = {card.name: Fraction(card.units or 0) for card in cards}
+    spread = {k: 1 + size / exact(visits[k], "visits") if k in visits else Fraction(1) for k in units}
+    most = {name: budgets.get(name, Fraction(1)) for name in units}
+    inside, total, level = noise, Fraction(0), Fraction(0)
+    for name in sorted(units, key=lambda each: most[each] * spread[each]):
+        if total and level <= most[name] * spread[name]:
+            break
+        inside += most[name] ** 2 * units[name] * spread[name]
+        total += most[name] * units[name]
+        level = inside / total
+    best: dict[str, Fraction] = {k: min(most[k], level / spread[k]) for k in units}
+    # Down, so that no unit loses more than its budget.
+    top = Fraction(floor(max(best.values()) * GRID), GRID)
+    weights = {name: Fraction(floor(min(f / top, Fraction(1)) * GRID), GRID) for name, f in best.items()}
+    given = estimator.get_params(deep=False)
+    name, power = ("rho", 2) if given.get("rho") is not None else ("epsilon", 1)
+    less = {**given, name: exact(given[name], name) * top**power}
+    return type(estimator)(**less), {name: w for name, w in weights.items() if w < 1}
 
 
 def planned_size(size: int | None, custodians: Sequence[Card], weights: Mapping[str, Fraction]) -> int:

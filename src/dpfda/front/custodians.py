@@ -16,8 +16,10 @@ from dpfda.front.agreed import (
     COUNTED,
     SUMMARIES,
     agreed_sum,
+    by_variance,
     check_weighed,
     estimator_of,
+    in_shares,
     planned_size,
     pooled,
     public_size,
@@ -67,6 +69,7 @@ def agree(
     colluding: int = 0,
     threshold: int | None = None,
     weights: Mapping[str, object] | None = None,
+    visits: Mapping[str, object] | None = None,
 ) -> Agreement:
     """Write and sign what custodians agree on: every public parameter, their keys, and a new session.
 
@@ -83,7 +86,8 @@ def agree(
         Grid of curves, where the estimator's domain has none: number of points, or the points.
     noise : {"central", "shared"}
         Drawn by the coordinator; or, for all but tests, a share by every custodian before it masks its
-        sum: the coordinator never sees a total without noise.
+        sum: the coordinator never sees a total without noise. Where "auto" would draw noise that has no
+        shares, a law that has some is agreed on, without a delta if it needs none.
     colluding : int
         Of shared noise, or where custodians may vanish: how many custodians may tell the coordinator all
         they know. The shares of the others, `Agreement.honest` of them, have the guarantee alone; the
@@ -93,9 +97,13 @@ def agree(
         vanishes is left out of the sum, and the others answer a roll (`roll`, `answer`). By default all
         must be there, and none is asked again.
     weights : mapping of str to number, optional
-        Of a mean with shared noise: by the names of custodians whose units lose less than the others',
-        shares below 1 of the epsilon, or of the root of rho. Their sums count for so much less: the
-        release is the mean in which units have these weights (`statements`).
+        Of shared noise and public numbers of units: by the names of custodians whose units lose less
+        than the others', shares below 1 of the epsilon, or of the root of rho. Their sums count for so
+        much less: the release is that of units which have these weights (`statements`).
+    visits : mapping of str to number, optional
+        With shared noise: how often a unit is seen, by the names of custodians where that is seldom ({}
+        if nowhere). Units then have the weights of least variance by sampling and noise, as public
+        numbers state it, of which none is above its share in `weights`.
 
     Raises
     ------
@@ -124,8 +132,19 @@ def agree(
         raise ParameterError("estimator", words, shown(estimator))
     size, asked = public_size(estimator, custodians), _weights(weights or {})
     check_weights(asked, [card.name for card in custodians], noise)
-    made = pooled(estimator, planned_size(size, custodians, asked), columns)
-    check_weighed(names[0], made, size, asked)
+    check_weighed(size, asked if visits is None else {**asked, "": Fraction(1)})
+    if visits is not None and noise != "shared":
+        raise ParameterError("visits", "be left out where the coordinator draws the noise", noise)
+    check_noise(noise, colluding, count := len(custodians), threshold)
+    honest = fewest(count - colluding, (threshold or count) - colluding)
+    planned = planned_size(size, custodians, asked)
+    made, law = pooled(estimator, planned, columns), None
+    if noise == "shared":
+        estimator, made, law = in_shares(estimator, honest, planned, columns)
+    if visits is not None:
+        estimator, asked = by_variance(estimator, custodians, asked, visits, made)
+        planned = planned_size(size, custodians, asked)
+        estimator, made, law = in_shares(estimator, honest, planned, columns)
     if made.thresholds:
         raise ParameterError(
             "mechanism", "have no thresholds, which need the exact total", shown(estimator.mechanism)
@@ -140,10 +159,6 @@ def agree(
         parameters["basis"] = {"basis": basis.to_json()}
         _check_readable(parameters["basis"])
     units = MOST_UNITS if size is None else size
-    check_noise(noise, colluding, len(custodians), threshold)
-    count = len(custodians)
-    honest = fewest(count - colluding, (threshold or count) - colluding)
-    law = made.sharing.law(honest) if noise == "shared" else None
     for weight in asked.values():
         made.sharing.moved(weight)
     return Agreement(
@@ -209,7 +224,8 @@ def part(
         check_own(agreement, keys)
         sharing = made.sharing
         law, paying = sharing.law(agreement.honest), read_ledger(ledger)
-        total = sharing.with_share(made.measured(total), law, paying, agreement.weight(card.name))
+        weight = agreement.weight(card.name) if agreement.weights else None
+        total = sharing.with_share(made.measured(total), law, paying, weight)
     elif ledger is not None:
         raise ParameterError("ledger", "be the coordinator's, who draws the noise", "one of a part")
     return masked(agreement, keys, total)

@@ -29,19 +29,18 @@ ways and everywhere. A bound on a ratio stays under convolution: h shares differ
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Final, TypeVar, cast
+from typing import ClassVar, TypeVar, cast
 
 import numpy as np
 from flint import arb
 
+from dpfda.noise import knorm_shares as shares
 from dpfda.noise.blocks import KNormNoise
-from dpfda.noise.bodies import BoxNoise, EllipsoidNoise
 from dpfda.noise.gaussian import GaussianNoise
-from dpfda.noise.mixtures import NoiseMixture, factor, one_factor
-from dpfda.noise.protocol import AnyNorm, NoiseLaw, ScaledLaw, Width, check_positive, unsuited
+from dpfda.noise.knorm_shares import FLATNESS, Drawn, InShares, SharedKNormNoise, rounded_up
+from dpfda.noise.protocol import AnyNorm, NoiseLaw, Width, check_positive, unsuited
 from dpfda.noise.symmetric import (
     MatrixLaw,
     OuterDifference,
@@ -51,58 +50,17 @@ from dpfda.noise.symmetric import (
     filled,
 )
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.discrete import discrete_gaussians, gamma_gaussians, polyas
+from dpfda.numerics.discrete import discrete_gaussians, polyas
 from dpfda.numerics.errors import RefusedMechanismError
 from dpfda.numerics.exactness import enclosed, precision, upper_end
 from dpfda.privacy.composition import gaussian_delta
 from dpfda.privacy.composition.rounding import PRECISION, root_at_least
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, within
 
-# Not above pi^2: up to here it is proved, without Fourier analysis (`proofs/Theta.v`).
-FLATNESS: Final = 9.869
 # Of the delta asked for, what tails may take.
 TAIL = Fraction(1, 2**20)
 # Scales are raised by 2^-k, the largest of these k that will do, where the gap asks for it.
 STEPS = range(24, 5, -1)
-# Variance that every integer of a share of K-norm noise has at least.
-LEAST = 64
-
-
-class _Drawn:
-    """The sum of all shares that are drawn."""
-
-    drawn: int
-
-    def share(self) -> list[int]:
-        """One exact draw of one party's share, from the operating system's entropy."""
-        raise NotImplementedError
-
-    def _all(self) -> list[int]:
-        return [sum(each) for each in zip(*(self.share() for _ in range(self.drawn)), strict=True)]
-
-
-@dataclass(frozen=True)
-class InShares(_Drawn, ScaledLaw):
-    """What both laws have in common.
-
-    scales: Of the sum of so many shares as are honest, in grid units.
-    honest: Number of shares that together have these scales.
-    drawn: Number of shares that are in the sum.
-    """
-
-    honest: int
-    drawn: int
-    central: ClassVar[str]
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_positive("honest and drawn", (self.honest, self.drawn))
-
-    def describe(self) -> str:
-        return (
-            f"discrete {self.central} noise on {self.components} coefficients, in {self.drawn} shares "
-            f"of which {self.honest} keep the guarantee"
-        )
 
 
 @dataclass(frozen=True)
@@ -148,10 +106,10 @@ def _with_gap(
     mu = root_at_least(square * law.honest / law.drawn)
     with precision(PRECISION):
         turn = arb(FLATNESS)
-        eta = _up(upper_end(5 * (law.drawn - 1) * (-turn * enclosed(smallest)).exp()))
+        eta = rounded_up(upper_end(5 * (law.drawn - 1) * (-turn * enclosed(smallest)).exp()))
     if isinstance(asked, ZeroConcentratedDP):
         gap = 2 * eta * root_at_least(Fraction(law.components))
-        return ZeroConcentratedDP(_up((mu + gap) ** 2 / 2))
+        return ZeroConcentratedDP(rounded_up((mu + gap) ** 2 / 2))
     if not isinstance(asked, ApproximateDP):
         raise unsuited(law, asked)
     variance, tails = smallest * law.drawn, asked.delta * TAIL
@@ -159,10 +117,10 @@ def _with_gap(
         farthest = upper_end((2 * enclosed(2 * law.components / tails).log()).sqrt())
         zeta = eta + (1 + (farthest + mu) ** 2) / (24 * variance)
         zeta += 3 * upper_end((-2 * turn * enclosed(variance)).exp())
-        zeta = _up(zeta)
+        zeta = rounded_up(zeta)
         growth = upper_end(enclosed(law.components * zeta).exp())
     rest = asked.epsilon - 2 * law.components * zeta
-    delta = _up(growth * gaussian_delta(rest, mu) + tails, 1024) if rest > 0 else Fraction(1)
+    delta = rounded_up(growth * gaussian_delta(rest, mu) + tails, 1024) if rest > 0 else Fraction(1)
     if delta >= 1:
         # A bound of one or more says nothing, and any number below it could be untrue.
         raise unsuited(law, asked)
@@ -170,7 +128,7 @@ def _with_gap(
 
 
 @dataclass(frozen=True)
-class SymmetricShares(_Drawn, MatrixLaw):
+class SymmetricShares(Drawn, MatrixLaw):
     """What noise in shares on symmetric matrices has in common; fields as in `InShares`."""
 
     honest: int
@@ -236,7 +194,7 @@ class SharedSymmetricKNormNoise(SymmetricShares, SymmetricKNormNoise):
         return float(self.scale) ** 2 * (self.components + 1) * self.drawn / self.honest
 
     def share(self) -> list[int]:
-        return _k_norm_share(self.squares, self.honest)
+        return shares.k_norm_share(self.squares, self.honest)
 
     def draw(self) -> list[int]:
         return self._all()
@@ -248,7 +206,7 @@ class SharedSymmetricKNormNoise(SymmetricShares, SymmetricKNormNoise):
         return filled(normal, self.size) * float(self.scale)
 
     def achieved(self, difference: OuterDifference, requested: Guarantee) -> PureDP:
-        return _k_norm_loss(self, difference.frobenius / self.scale, requested)
+        return shares.k_norm_loss(self, difference.frobenius / self.scale, requested)
 
 
 @dataclass(frozen=True)
@@ -279,56 +237,6 @@ class SharedLaplaceNoise(InShares):
         return _laplace(self.scales).achieved(norm, width, requested)
 
 
-@dataclass(frozen=True)
-class SharedKNormNoise(InShares):
-    """Sums of K-norm shares: of density exp(-(sum_j z_j^2 / a_j^2)^(1/2)) where all are honest."""
-
-    law: ClassVar[str] = "shared-k-norm"
-    central: ClassVar[str] = "K-norm"
-
-    def share(self) -> list[int]:
-        return _k_norm_share([Fraction(scale**2) for scale in self.scales], self.honest)
-
-    def draw(self) -> list[int]:
-        return self._all()
-
-    @property
-    def shape(self) -> float:
-        """Of the gamma variable that all shares have together."""
-        return (self.components + 1) * self.drawn / (2 * self.honest)
-
-    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
-        mixing = np.sqrt(2 * generator.standard_gamma(self.shape, size=(draws, 1)))
-        return np.asarray(generator.standard_normal((draws, self.components)) * mixing * self.sizes)
-
-    def variances(self) -> Floats:
-        return np.asarray(2 * self.shape * self.sizes**2)
-
-    def mixture(self) -> NoiseMixture:
-        return one_factor(self.sizes, factor(self.components, self.shape, 2.0))
-
-    def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> PureDP:
-        loss = EllipsoidNoise(self.scales).achieved(norm, width, PureDP(Fraction(1)))
-        return _k_norm_loss(self, cast("PureDP", loss).epsilon, requested)
-
-
-def _k_norm_share(squares: list[Fraction], honest: int) -> list[int]:
-    shape = Fraction(len(squares) + 1, 2 * honest)
-    return gamma_gaussians(squares, LEAST / min(squares), shape)
-
-
-def _k_norm_loss(
-    law: SharedKNormNoise | SharedSymmetricKNormNoise, length: Fraction, requested: Guarantee
-) -> PureDP:
-    """What K-norm shares give; length: of the longest difference, in the norm of the law."""
-    if not isinstance(requested, PureDP) or law.drawn < law.honest:
-        raise unsuited(law, requested)
-    with precision(PRECISION):
-        share = (-arb(FLATNESS) * LEAST).exp()
-        kappa = law.components * (5 * law.drawn - 5 + 3 * share) * share
-        return PureDP(_up(length + upper_end(2 * kappa)))
-
-
 def shared(
     central: NoiseLaw, honest: int, norm: AnyNorm, width: Width, requested: Guarantee
 ) -> SharedGaussianNoise | SharedLaplaceNoise | SharedKNormNoise:
@@ -347,8 +255,8 @@ def shared(
         laplace = isinstance(central, KNormNoise) and central.components == len(central.block_sizes)
         if laplace:
             return SharedLaplaceNoise(central.scales, honest, honest)  # type: ignore[attr-defined]
-        if scales := _ellipsoid(central, width, requested.epsilon):
-            return _raised(SharedKNormNoise(scales, honest, honest), norm, width, requested)
+        if made := shares.k_norm(central, width, requested.epsilon):
+            return _raised(replace(made, honest=honest, drawn=honest), norm, width, requested)
     raise RefusedMechanismError(
         "mechanism",
         "have noise that can be drawn in shares",
@@ -376,35 +284,12 @@ def shared_symmetric(
     )
 
 
-def _up(value: Fraction, bits: int = 128) -> Fraction:
-    """To fewer digits, upward."""
-    return Fraction(-(-value * 2**bits // 1), 2**bits)
-
-
-def _ellipsoid(central: NoiseLaw, width: Width, epsilon: Fraction) -> tuple[int, ...]:
-    """Scales of K-norm noise in the place of a central law; empty where none is known.
-
-    Around a box of half-widths D_j the ellipsoid with (sum_j D_j^2 / a_j^2)^(1/2) = epsilon that has the
-    least sum_j a_j^2 has a_j^2 = D_j sum_i D_i / epsilon^2.
-    """
-    if isinstance(central, BoxNoise) and isinstance(width, tuple):
-        # Of the coordinates that get noise, which may be the first ones alone.
-        sizes = width[: central.components]
-        squares = [max(each, 1) * sum(sizes) / epsilon**2 for each in sizes]
-        return tuple(math.ceil(root_at_least(square)) for square in squares)
-    if isinstance(central, EllipsoidNoise):
-        return central.scales
-    if isinstance(central, KNormNoise) and len(central.block_sizes) == 1:
-        return central.scales * central.components
-    return ()
-
-
 Raised = TypeVar("Raised", SharedGaussianNoise, SharedKNormNoise)
 
 
 def _raised(law: Raised, norm: AnyNorm, width: Width, requested: Guarantee) -> Raised:
     for scales in zip(*map(_raises, law.scales), strict=True):
-        made = type(law)(scales, law.honest, law.honest)
+        made = replace(law, scales=scales)
         if within(made.achieved(norm, width, requested), requested):
             return made
     raise unsuited(law, requested)

@@ -83,18 +83,18 @@ class IntegerSum:
         product._count, product._unit, product._modulus = self._count, self._unit, self._modulus
         return product
 
-    def weighed(self, factor: Fraction) -> IntegerSum:
+    def weighed(self, factor: Fraction, counts: int = 0, unit: int = 1) -> IntegerSum:
         """Totals times a factor, each rounded to the nearest integer; rows count as before: a new sum.
 
         Totals that differ by d differ by less than factor |d| + 1 then, in every coordinate.
+        counts, unit: So many of the last totals are numbers of units, told in parts of 1 / unit.
         """
         if self._modulus:
             raise DpfdaError("A total of masked parts cannot be rounded.")
-        made = IntegerSum(len(self._total))
+        made, last = IntegerSum(len(self._total)), len(self._total) - counts
         made._unit = self._unit
-        return made.add_totals(
-            (math.floor(factor * t + Fraction(1, 2)) for t in self._total), self._count
-        )
+        scaled = (factor * total * (1 if j < last else unit) for j, total in enumerate(self._total))
+        return made.add_totals((math.floor(each + Fraction(1, 2)) for each in scaled), self._count)
 
     @classmethod
     def one_number(

@@ -7,19 +7,15 @@ that it opens has the noise in it.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import cast
 
 from dpfda.mechanisms import Design
 from dpfda.noise import AnyNorm, NoiseLaw, Width
-from dpfda.noise.shared import (
-    SharedGaussianNoise,
-    SharedKNormNoise,
-    SharedLaplaceNoise,
-    shared,
-    shared_symmetric,
-)
+from dpfda.noise.knorm_shares import SharedKNormNoise
+from dpfda.noise.shared import SharedGaussianNoise, SharedLaplaceNoise, shared, shared_symmetric
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
@@ -34,6 +30,13 @@ from dpfda.publication.plan import Plan
 
 SharedLaw = SharedGaussianNoise | SharedLaplaceNoise | SharedKNormNoise
 ONE = Fraction(1)
+# Of a unit that counts by the weight of its party, where units of a group are added up.
+COUNTED = 1 << 20
+PRIVATE = (
+    "be drawn by the coordinator where the number of units is private",
+    "'shared'",
+    "Give public_size, a public number to divide by.",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +51,8 @@ class Sharing:
     groups: Disjoint groups, whose sums get such noise one after another; behind them stand their public
         numbers of units. A unit is in one of them, and the noise of the others tells nothing of it. 0
         where there is one sum and no group.
+    along: Whether sides of a box stand for parts that are no longer than these, in the norm of the
+        noise, and move in other coordinates as well.
     """
 
     plan: Plan
@@ -56,6 +61,7 @@ class Sharing:
     width: Width | OuterDifference
     guarantee: Guarantee
     groups: int = 0
+    along: bool = False
 
     @classmethod
     def of_mean(cls, plan: MeanPlan) -> Sharing:
@@ -94,21 +100,50 @@ class Sharing:
 
         That is less than the weight times the width: the factor leaves room for rounding
         (`IntegerSum.weighed`), which adds less than one to each coordinate of a difference.
-        Raises ParameterError if there is no room, or no factor is known for the norm.
+        Raises ParameterError if there is no room.
         """
-        if weight == ONE or isinstance(self.width, OuterDifference):
-            return ONE, self.width
-        widths = self.width if isinstance(self.width, tuple) else (self.width,)
-        count = self.noise.components
-        spare = {"l1": count, "l2": math.isqrt(count) + 1, "linf": 1, "box": 1}.get(
-            self.norm, max(widths)
-        )
-        allowed = tuple(max(math.ceil(weight * width) - 1, 0) for width in widths)
-        factors = [Fraction(a - spare, w) for a, w in zip(allowed, widths, strict=True) if w > spare < a]
-        if len(factors) < sum(width > 0 for width in widths):
-            words = "leave a unit more than rounding moves, in a box or in the norm l1 or l2"
+        width, count = self.width, self.noise.components
+        if weight == ONE:
+            return ONE, width
+        if isinstance(width, OuterDifference):
+            sides: tuple[int, ...] = (math.isqrt(width.frobenius_square),)
+            spare = [Fraction(count + 1)]
+        else:
+            sides = width if isinstance(width, tuple) else (width,)
+            spare = self._room(sides)
+        less = tuple(max(math.ceil(weight * side) - 1, 0) for side in sides)
+        pairs = zip(less, spare, sides, strict=True)
+        factor = min((kept - room) / side for kept, room, side in pairs if side)
+        if factor <= 0:
+            words = "leave a unit more than rounding moves"
             raise ParameterError("weights", words, f"{weight} in {self.norm}")
-        return min(factors), allowed if isinstance(self.width, tuple) else allowed[0]
+        if isinstance(width, OuterDifference):
+            return factor, replace(width, frobenius_square=less[0] ** 2)
+        return factor, less if isinstance(width, tuple) else less[0]
+
+    def _room(self, sides: tuple[int, ...]) -> list[Fraction]:
+        """What rounding may add to each side.
+
+        In a ball or a box the length of a vector of ones. Else the loss, a norm L, may grow by sum_j 1 /
+        a_j <= K / min_j a_j, where L(width) is at least that of one side: all sides have so much less.
+        One more than K is for scales that are rounded up.
+        """
+        count = self.noise.components
+        ones = {"l1": count, "l2": math.isqrt(count) + 1, "linf": 1, "box": 1}
+        if self.norm in ones and not self.along:
+            return [Fraction(ones[self.norm])] * len(sides)
+        scales = self.law(1).scales
+        longest = max(Fraction(side, scale) for side, scale in zip(sides, scales, strict=False))
+        return [side * (count + 1) / (longest * min(scales)) for side in sides]
+
+    @property
+    def relative_variance(self) -> float:
+        """That of the noise on all numbers, where the most that one unit can have is one."""
+        width, variances = self.width, self.noise.variances()
+        if isinstance(width, OuterDifference):
+            return 4 * float(variances.sum()) / float(width.frobenius_square)
+        sides = width if isinstance(width, tuple) else (width,)
+        return 4 * float(variances.sum()) / sum(float(side) ** 2 for side in sides)
 
     def certified(self, guarantee: Guarantee | None = None) -> Certificate:
         """The guarantee alone: sums of shares are close to the law that composes better, and not it."""
@@ -116,17 +151,19 @@ class Sharing:
         return replace(self.plan.certified(), guarantee=cost.guarantee, stages=(WHOLE,), costs=(cost,))
 
     def with_share(
-        self, total: IntegerSum, law: SharedLaw, paying: Paying, weight: Fraction = ONE
+        self, total: IntegerSum, law: SharedLaw, paying: Paying, weight: Fraction | None = None
     ) -> IntegerSum:
         """Charge, draw one share and add it to a party's sum: a sum that may be masked.
 
-        weight: Of this party's units, which lose so much less; its ledger pays what they lose.
+        weight: Of this party's units, which lose so much less: its ledger pays what they lose. None if
+            nobody has one: units of groups are counted as wholes then, and else in parts of 1 / COUNTED.
         Raises BudgetError if the ledger refuses; nothing was drawn.
         """
         made, lost = IntegerSum(self.numbers(law)), None
-        if weight != ONE:
-            total = total.weighed(self.moved(weight)[0])
-            lost = self.lost(law, law.honest, weight)
+        if weight is not None:
+            factor = self.moved(weight)[0]
+            total = total.weighed(factor, self.groups, COUNTED)
+            lost = None if weight == ONE else self.lost(law, law.honest, weight)
         charge(paying, self.certified(lost), self.plan.entry())
         # Under add/remove neighbours the number of units is private, and has no noise: nobody opens it.
         public = self.plan.neighbours is Neighbours.REPLACE_ONE
@@ -160,17 +197,20 @@ def publish_shared(
     design, certificate = replace(designed(plan), noise=law), Sharing.of_mean(plan).certified()
     size = int(plan.size or 0) if size is None else size
     public = plan.around(math.floor(size), design, float(size), certificate)
-    if isinstance(size, Fraction):
-        public["about"] = {**public["about"], "counted": "by the weights of their custodians"}
+    public["about"] = counted(public["about"], size)
     charge(paying, certificate, plan.entry())
     return released_mean(public, design, total.with_noise([0] * law.components))
+
+
+def counted(about: Mapping[str, object], size: object) -> dict[str, object]:
+    """What a release says of units that count by the weights of their parties: `size` is a fraction."""
+    weighed = {"counted": "by the weights of their custodians"} if isinstance(size, Fraction) else {}
+    return {**about, **weighed}
 
 
 def designed(plan: MeanPlan) -> Design:
     """The design of a mean whose noise is shared. Raises ParameterError if it awaits a private count."""
     design = plan.public_design
     if design is None or design.counts or design.thresholds:
-        raise ParameterError(
-            "noise", "be drawn by the coordinator where the number of units is private", "'shared'"
-        )
+        raise ParameterError("noise", *PRIVATE)
     return design

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -16,15 +17,16 @@ from dpfda.bases.grids import check_domain
 from dpfda.bounds import ValueBounds, read_bounds
 from dpfda.estimates.pooled import cells_for
 from dpfda.noise import GaussianNoise
+from dpfda.noise.knorm_shares import in_blocks
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.errors import ParameterError, RefusedMechanismError
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.publication import planner, read_ledger, stamp
-from dpfda.publication.shares import SharedLaw, Sharing
+from dpfda.publication.shares import SharedLaw, Sharing, counted
 from dpfda.publication.tables import CORNER_EXPONENT, CornersPlan, ShareTable, TablePlan
 from dpfda.records import LongCurves
 from dpfda.records.observations import (
@@ -152,6 +154,7 @@ def interval_of(given: object) -> tuple[float, float]:
 
 
 Made = TypeVar("Made", bound=Release)
+Size = int | Fraction | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,24 +203,30 @@ class PooledTable(PooledSum, Generic[Made]):
         law, charged, norm, width = self.table.calibrated
         return Sharing(self.plan, law, norm, width, charged)
 
-    def publish_shared(
-        self, total: IntegerSum, law: SharedLaw, size: int | None, ledger: object
-    ) -> Made:
+    def publish_shared(self, total: IntegerSum, law: SharedLaw, size: Size, ledger: object) -> Made:
         noisy, certificate = self.sharing.opened(total, law, read_ledger(ledger))
         return self._assembled(noisy, law, size, certificate)
 
     def _assembled(
-        self, noisy: tuple[int, ...], law: SharedLaw, size: int | None, certificate: Certificate
+        self, noisy: tuple[int, ...], law: SharedLaw, size: Size, certificate: Certificate
     ) -> Made:
-        return self.plan.assemble(NoisyShares(noisy, law, size), certificate)
+        shares = NoisyShares(noisy, law, None if size is None else round(size))
+        made: Made = self._counted(size).assemble(shares, certificate)
+        return made
+
+    def _counted(self, units: object, **changes: object) -> Any:
+        """The plan that says how units are counted."""
+        plan: Any = self.plan
+        return replace(plan, about=counted(plan.about, units), **changes)
 
 
 @dataclass(frozen=True, eq=False)
 class PooledCorners(PooledTable[Made]):
-    """A table of corners as a sum: with Gaussian noise, which may be in shares, all of it at once.
+    """A table of corners as a sum: with noise that may be in shares, all of it at once.
 
-    One unit moves all rows together by at most the length by which it could move one alone
-    (`dpfda.publication.tables`), so that the law of a row, drawn for each, is one law on that length.
+    One unit moves all rows together by at most the length by which it could move one alone, in Gaussian
+    noise's square and in the sum of the lengths of blocks (`dpfda.publication.tables`), so that the law
+    of a row, drawn for each, is one law on that length.
     """
 
     largest = 1 << CORNER_EXPONENT
@@ -234,16 +243,16 @@ class PooledCorners(PooledTable[Made]):
         return made
 
     def _assembled(
-        self, noisy: tuple[int, ...], law: SharedLaw, size: int | None, certificate: Certificate
+        self, noisy: tuple[int, ...], law: SharedLaw, size: Size, certificate: Certificate
     ) -> Made:
-        row = replace(law, scales=law.scales[: self.table.columns])
+        row = law.part(slice(0, self.table.columns))
         made: Made = self._of(size).assemble(noisy, certificate, row)
         return made
 
-    def _of(self, units: int | None) -> Any:
+    def _of(self, units: Size) -> Any:
         """The plan for who is in the sum, where their number is public."""
-        plan: Any = self.plan
-        return plan if plan.size is None else replace(plan, size=units)
+        size = {} if self.plan.size is None else {"size": units and round(units)}
+        return self._counted(units, **size)
 
     @property
     def stated_grid(self) -> tuple[Floats, tuple[float, float]]:
@@ -252,8 +261,10 @@ class PooledCorners(PooledTable[Made]):
 
     @property
     def sharing(self) -> Sharing:
-        law, charged, norm, width = self.table.calibrated
-        if not isinstance(law, GaussianNoise):
-            words, remedy = "be Gaussian, for noise in shares", "Use 'gaussian' with rho or delta."
-            raise RefusedMechanismError("noise", words, law.describe(), remedy)
-        return Sharing(self.plan, GaussianNoise(law.scales * self.table.rows), norm, width, charged)
+        (law, charged, norm, width), rows = self.table.calibrated, self.table.rows
+        if isinstance(law, GaussianNoise):
+            return Sharing(self.plan, GaussianNoise(law.scales * rows), norm, width, charged)
+        one, norm, width = in_blocks([(self.table.columns, norm, width)], charged)
+        # As if one row alone moved, and as far as it can.
+        still = (0,) * (self.table.columns * (rows - 1))
+        return Sharing(self.plan, one.times(rows), norm, (*width, *still), charged, along=True)

@@ -54,6 +54,13 @@ WEIGHTS = Option(
     "rho) they may lose, such as north:1/2. Their sums count for so much less.",
     default=None,
 )  # fmt: skip
+VISITS = Option(
+    "visits", "--visits", "NAME:M,...",
+    "With shared noise: custodians whose units are seen seldom, and how often. Units then have weights "
+    "of least variance, none above its share in --weights.",
+    default=None,
+)  # fmt: skip
+SHARES = (NOISE, WEIGHTS, VISITS)
 OUT = o.output("out", "agreed.json", "The agreement.", True)
 # What each custodian says of its own file, and what is asked for when the total is published.
 LEFT_OUT = {
@@ -112,20 +119,23 @@ def _sign(publication: Publication, given: Given) -> None:
     estimator = cast("Estimator", publication.estimator(Given(**missing | vars(given))))
     points, secret = getattr(given, "points", None), Keys.load(given.keys)
     noise, rules = getattr(given, "noise", "central"), (given.colluding, given.threshold)
-    weights = _weights(getattr(given, "weights", None))
-    made = custodians.agree(estimator, cards, secret, points, noise, *rules, weights)
+    shares = [_named(getattr(given, name, None)) for name in ("weights", "visits")]
+    made = custodians.agree(estimator, cards, secret, points, noise, *rules, *shares)
     if given.dry_run:
         # The session and the fingerprint are drawn anew for an agreement that is kept.
         facts = custodians.words(made).partition("\nsession:")[0]
         say(f"Dry run: nothing is signed, sent or written. It would be agreed:\n{facts}")
         return
     made.save(given.out, given.overwrite)
-    say(f"{custodians.words(made)}\nwritten: {given.out}\nNext: send it to all custodians")
+    say(f"{custodians.words(made)}\nwritten: {given.out}\nNext: send it to all custodians; it is public")
 
 
-def _weights(written: str | None) -> dict[str, object]:
-    parts = [part.rpartition(":") for part in (written or "").split(",") if part]
-    return {name: weight for name, _, weight in parts}
+def _named(written: str | None) -> dict[str, object] | None:
+    """Numbers by the names of custodians."""
+    if written is None:
+        return None
+    parts = [part.rpartition(":") for part in written.split(",") if part]
+    return {name: number for name, _, number in parts}
 
 
 VERB = Group(
@@ -133,19 +143,14 @@ VERB = Group(
     "Write and sign what custodians who may not pool records agree on before any of them adds up: "
     "bound, budget, mechanism, grid, and everybody's public keys. No data are read.",
     (
-        agree_on(
-            mean.VERB,
-            CURVES,
-            ("columns",),
-            (POINTS, NOISE, WEIGHTS),
-        ),
-        agree_on(density.VERB, "--column age:0:105", (), (NOISE,)),
-        agree_on(covariance.VERB, CURVES, ("columns",), (POINTS, NOISE)),
-        agree_on(fpca.VERB, "--bounds 0 1 --center bound --points 93", ("columns",), (POINTS, NOISE)),
-        agree_on(compare.VERB, f"{CURVES} --by arm:case,control", ("columns",), (POINTS, NOISE)),
+        agree_on(mean.VERB, CURVES, ("columns",), (POINTS, *SHARES)),
+        agree_on(density.VERB, "--column age:0:105", (), SHARES),
+        agree_on(covariance.VERB, CURVES, ("columns",), (POINTS, *SHARES)),
+        agree_on(fpca.VERB, "--bounds 0 1 --center bound --points 93", ("columns",), (POINTS, *SHARES)),
+        agree_on(compare.VERB, f"{CURVES} --by arm:case,control", ("columns",), (POINTS, *SHARES)),
         agree_on(test.VERB, f"{CURVES} --by arm:case,control", ("columns",), (POINTS,)),
-        agree_on(effects.VERB, f"{CURVES} --covariate age:20:80", ("columns",), (POINTS, NOISE)),
-        agree_on(survival.VERB, "--domain 0 1000", ("time", "event", "start", "by"), (NOISE,)),
+        agree_on(effects.VERB, f"{CURVES} --covariate age:20:80", ("columns",), (POINTS, *SHARES)),
+        agree_on(survival.VERB, "--domain 0 1000", ("time", "event", "start", "by"), SHARES),
     ),
     panel=o.CUSTODIANS,
 )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any, ClassVar, cast
@@ -36,7 +38,7 @@ from dpfda.publication import (
     read_ledger,
 )
 from dpfda.publication.means import released_mean
-from dpfda.publication.shares import SharedLaw, Sharing, designed
+from dpfda.publication.shares import COUNTED, SharedLaw, Sharing, counted, designed
 from dpfda.records.labels import Key, read_keys
 from dpfda.releases.function import ReleasedFunction
 from dpfda.spine.arguments import Labels, Records
@@ -346,14 +348,17 @@ class PooledComparison(PooledSum):
         self, total: IntegerSum, law: SharedLaw, size: Any, ledger: object
     ) -> ReleasedComparison:
         sums, certificate = total.parted(len(self.keys)), self.sharing.certified()
-        sizes = self._sizes(sums)
+        sizes: list[Any] = self._sizes(sums)
+        if isinstance(size, Fraction):
+            sizes = [Fraction(each, COUNTED) for each in sizes]
         # One design for all, made for the number of units that was agreed on.
         design = replace(designed(self.plan.one), noise=law)
-        plans = self.plan.of_sizes(sizes).parts.values()
+        plans = self.plan.of_sizes([math.floor(own) for own in sizes]).parts.values()
         public = [
-            plan.around(size, design, float(size), certificate)
-            for plan, size in zip(plans, sizes, strict=True)
+            plan.around(math.floor(own), design, float(own), certificate)
+            for plan, own in zip(plans, sizes, strict=True)
         ]
+        public = [{**each, "about": counted(each["about"], size)} for each in public]
         charge(read_ledger(ledger), certificate, self.plan.entry())
         released = [
             cast("ReleasedFunction", released_mean(each, design, own.with_noise([0] * law.components)))

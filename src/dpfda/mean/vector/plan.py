@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -28,15 +27,17 @@ from dpfda.mean.vector.together import (
 from dpfda.mechanisms import Design
 from dpfda.noise import GaussianNoise
 from dpfda.noise.differences import sizes_of
+from dpfda.noise.knorm_shares import along_one, in_blocks
+from dpfda.noise.shared import SharedGaussianNoise
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.errors import ParameterError, RefusedMechanismError
+from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.privacy.words import number
 from dpfda.publication import NAMED, MeanPlan, Paying, PlanOfMeans, Prepared, read_ledger
 from dpfda.publication.means import released_mean
 from dpfda.publication.needed import LEVEL
-from dpfda.publication.shares import SharedLaw, Sharing, designed
+from dpfda.publication.shares import SharedLaw, Sharing, counted, designed
 from dpfda.records.labels import read_keys
 from dpfda.spine.arguments import Labels, Records
 from dpfda.spine.pooled import PooledSum
@@ -198,7 +199,8 @@ class PooledVector(PooledSum):
     Shares of Gaussian noise are on all that is measured together. One unit moves channel k by at most a
     length m_k, each number in units of its own deviation, and all by at most (sum_k m_k^2)^(1/2)
     (`dpfda.mean.vector.together`): as a box does that has, of each channel, the widths of its own box,
-    or that number alone by which its own body is longest.
+    or that number alone by which its own body is longest. Under pure epsilon each channel is a block of
+    K-norm noise, and the losses sum_k m_k add up.
 
     Parameters
     ----------
@@ -275,20 +277,19 @@ class PooledVector(PooledSum):
 
     @property
     def sharing(self) -> Sharing:
-        plan, scales, sides = self.plan, list[int](), list[int]()
-        for part, design in zip(plan.parts.values(), self._designs.values(), strict=True):
-            norm, width = part.problem(int(part.size or 0)).differences(design)
-            if not isinstance(design.noise, GaussianNoise):
-                words, remedy = "be Gaussian for shares of several channels", "Use it with rho or delta."
-                raise RefusedMechanismError("mechanism", words, design.mechanism, remedy)
-            own, widths = design.noise.scales, [*sizes_of(design.components, norm, width)]
-            if norm != "box":
-                ratios = [Fraction(side, scale) for side, scale in zip(widths, own, strict=True)]
-                longest = ratios.index(max(ratios))
-                widths = [side * (j == longest) for j, side in enumerate(widths)]
+        plan, designs = self.plan, self._designs
+        moved = [
+            (design.components, *part.problem(int(part.size or 0)).differences(design))
+            for part, design in zip(plan.parts.values(), designs.values(), strict=True)
+        ]
+        if not all(isinstance(design.noise, GaussianNoise) for design in designs.values()):
+            return Sharing(plan, *in_blocks(moved, plan.whole), plan.whole, along=True)
+        scales, sides = list[int](), list[int]()
+        for design, (count, norm, width) in zip(designs.values(), moved, strict=True):
+            own, widths = design.noise.scales, sizes_of(count, norm, width)  # type: ignore[attr-defined]
             scales += own
-            sides += widths
-        return Sharing(plan, GaussianNoise(tuple(scales)), "box", tuple(sides), plan.whole)
+            sides += widths if norm in ("linf", "box") else along_one(widths, own)
+        return Sharing(plan, GaussianNoise(tuple(scales)), "box", tuple(sides), plan.whole, along=True)
 
     def measured(self, total: IntegerSum) -> IntegerSum:
         leading = [
@@ -304,19 +305,21 @@ class PooledVector(PooledSum):
         self, total: IntegerSum, law: SharedLaw, size: Any, ledger: object
     ) -> ReleasedVector:
         noisy, certificate = self.sharing.opened(total, law, read_ledger(ledger))
-        units = int(size or self.plan.size or 0)
-        # Each channel sees some of the noise that was drawn for all.
-        certificate, start = replace(certificate, stages=(ALL,)), 0
+        units = size or self.plan.size or 0
+        start = 0
+        if isinstance(law, SharedGaussianNoise):
+            # Each channel sees some of the noise that was drawn for all.
+            certificate = replace(certificate, stages=(ALL,))
         released: dict[str, Any] = {}
         for name, design in self._designs.items():
             own = slice(start, start + design.components)
             start = own.stop
-            made = replace(design, noise=replace(law, scales=law.scales[own]))
+            made = replace(design, noise=law.part(own))
             # Its noise alone gives less than all together.
             plan = replace(self.plan.parts[name], guarantee=self.plan.whole)
-            released[name] = released_mean(
-                plan.around(units, made, float(units), certificate), made, noisy[own]
-            )
+            public = plan.around(math.floor(units), made, float(units), certificate)
+            public["about"] = counted(public["about"], size)
+            released[name] = released_mean(public, made, noisy[own])
         return ReleasedVector(released, certificate)
 
 
