@@ -40,7 +40,7 @@ def test_shares_add_up_to_the_k_norm_law(components, honest):
     """The length of noise of density exp(-|z|) is a gamma variable of as many as coordinates."""
     scales = tuple(WIDE * (k + 1) for k in range(components))
     law = SharedKNormNoise(scales, honest, honest)
-    draws = [law.draw() for _ in range(700)]
+    draws = [law.draw() for _ in range(1500)]
     assert only_at_its_scale(lengths_of(draws, scales), scipy.stats.gamma(components).cdf)
     # Directions are even: no coordinate has more of the length than another.
     shares = np.mean((np.array(draws, dtype=float) / scales) ** 2, axis=0)
@@ -51,7 +51,7 @@ def test_blocks_have_gamma_variables_of_their_own():
     """Lengths of blocks are independent gamma variables, each of as many as its coordinates."""
     scales = tuple(WIDE * (k + 1) for k in range(6))
     law = SharedBlocksNoise(scales, 2, 2, (1, 3, 2))
-    draws = np.array([law.draw() for _ in range(700)], dtype=float) / np.array(scales, dtype=float)
+    draws = np.array([law.draw() for _ in range(1500)], dtype=float) / np.array(scales, dtype=float)
     lengths = np.array([np.linalg.norm(draws[:, block], axis=1) for block in law.blocks])
     for length, size in zip(lengths, (1, 3, 2), strict=True):
         assert only_at_its_scale(length, scipy.stats.gamma(size).cdf)
@@ -233,7 +233,7 @@ def test_a_coalition_is_left_with_the_share_of_the_one_custodian_it_lacks(monkey
         return known[-1]
 
     monkeypatch.setattr(SharedKNormNoise, "share", kept)
-    for _ in range(60):
+    for _ in range(120):
         known.clear()
         own, lead, agreement = started(mean(20.0), colluding=2)
         # The middle of the bounds is zero in integers.
