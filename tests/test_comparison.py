@@ -707,3 +707,18 @@ class TestCrossedGroups:
             )
         crossed, without = np.sqrt(np.mean(errors, axis=0))
         assert crossed < 0.85 * without
+
+
+def test_the_band_of_a_group_that_borrows_is_narrower_than_alone_and_holds_it():
+    at = np.linspace(0, 1, 48)
+    curves = 0.5 + 0.2 * np.sin(2 * np.pi * at) + np.linspace(-0.1, 0.1, 600)[:, None]
+    widths, holds = [], []
+    for _ in range(8):
+        release = PrivateComparison(1.0, bounds=(0, 1)).fit(curves, ["a", "b"] * 300).release_
+        alone = PrivateMean(1.0, bounds=(0, 1)).fit(curves[::2]).release_.band(points=at)
+        band = release["a"].band(points=at)
+        widths.append([np.mean(each.upper - each.lower) for each in (band, alone)])
+        holds.append(band.contains(curves[::2].mean(axis=0)))
+    own, other = np.mean(widths, axis=0)
+    assert own < 0.9 * other
+    assert sum(holds) >= 6

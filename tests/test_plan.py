@@ -17,8 +17,10 @@ from dpfda import (
     PrivateKernelClassifier,
     PrivateKernelRegressor,
     PrivateMean,
+    PrivateQuantileCurves,
     PrivateSurvival,
     PrivateVectorMean,
+    Reading,
 )
 from dpfda.bases.ordinary import ordinary_curves
 from dpfda.command import options as o
@@ -246,6 +248,28 @@ def test_an_expected_band_is_as_wide_as_those_of_releases(few_draws):
     assert plan.at(epsilon=epsilon).band_for_most(0.9) <= found / 2
     # Gaussian noise falls a little slower than one over epsilon, and smoothing a little with it.
     assert 1.6 < epsilon < 6.0
+
+
+@pytest.mark.parametrize(
+    ("plan", "half"),
+    [
+        (PrivateKernelRegressor(0.1, bounds=(0, 1), target_bounds=(60, 200)).plan(50), 70),
+        (PrivateKernelClassifier(0.1, bounds=(0, 1), classes=[0, 1]).plan(100), 0.5),
+        (PrivateQuantileCurves(0.1, bounds=(0, 10)).plan(50, POINTS), 5),
+        (PrivateMean(0.05, bounds=(0, 10)).plan(40, POINTS), 5),
+        (PrivateMean(0.1, bounds=(-4, 4), reading=Reading(missing="pooled")).plan(100), 4),
+    ],
+)
+def test_no_band_is_foretold_beyond_the_bounds(plan, half):
+    # A release cuts its band at public bounds; so little is known here that next to nothing is left.
+    assert 0.8 * half < plan.band() <= plan.band_for_most() <= half * (1 + 1e-12)
+
+
+def test_a_regression_on_one_input_has_the_band_that_was_foretold():
+    machine = PrivateKernelRegressor(0.5, bounds=(0, 1), target_bounds=(0, 1))
+    x = np.linspace(0, 1, 400)
+    band = machine.fit(x[:, None], 0.5 + 0.2 * np.sin(2 * math.pi * x)).release_.band()
+    assert machine.plan(400).band() == pytest.approx(np.mean(band.upper - band.lower) / 2, rel=0.35)
 
 
 def test_pairs_are_counted_as_units():

@@ -279,3 +279,12 @@ def test_a_plan_expects_what_comes() -> None:
     assert plan.error is not None
     assert plan.at(n=40_000).error < plan.error
     assert plan.at(epsilon=0.1).error > plan.error
+
+
+def test_the_noise_of_the_mean_has_the_variance_that_bands_allow_for():
+    machine = PrivateScalarOnFunction(1, 1e-5, bounds=(-1, 1), target_bounds=(-1, 1), domain=(0, 1))
+    curves, numbers = np.zeros((400, 20)), np.zeros(400)
+    made = [machine.fit(curves, numbers).release_.moments for _ in range(20)]
+    # All is noise: 220 squares, whose mean is off by a tenth.
+    found = np.mean([each.mean**2 / each.mean_power for each in made])
+    assert 0.65 < found < 1.5

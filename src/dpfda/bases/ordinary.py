@@ -49,11 +49,11 @@ class Outlook(NamedTuple):
         return cls(value, value)
 
     @classmethod
-    def of(cls, values: Floats) -> Outlook:
-        """From the values (q,) of each function, none negative."""
+    def of(cls, values: Floats, most: float = math.inf) -> Outlook:
+        """From the values (q,) of each function, none negative, and what none can exceed."""
         logs = np.log(np.maximum(values, 1e-300))
-        middle = float(np.mean(logs))
-        return cls(math.exp(middle), math.exp(middle + MOST * float(np.std(logs))))
+        typical = math.exp(float(np.mean(logs)))
+        return cls(typical, max(typical, min(typical * math.exp(MOST * float(np.std(logs))), most)))
 
 
 def widest(outlooks: Iterable[Outlook | None]) -> Outlook | None:

@@ -142,7 +142,9 @@ class MeanPlan(MeanDesign):
         if self.n is None:
             return None
         made = [release.band(level) for release in self.examples(QUICK if quick else EXAMPLES)]
-        return Outlook.of(np.array([np.mean(band.upper - band.lower) / 2 for band in made]))
+        # A band of values is cut at their bounds.
+        most = self.scale[0] / 2 if isinstance(self.bound, ValueBounds) else math.inf
+        return Outlook.of(np.array([np.mean(band.upper - band.lower) / 2 for band in made]), most)
 
     def examples(self, count: int) -> list[ReleasedMean]:
         """Releases of made-up means with simulated noise, to look at; no data are in them."""
@@ -161,7 +163,7 @@ class MeanPlan(MeanDesign):
         return [released_mean(public, design, tuple(int(x) for x in row), counted) for row in rows]
 
     @property
-    def scale(self) -> tuple[float, str] | None:
+    def scale(self) -> tuple[float, str]:
         if isinstance(self.bound, ValueBounds):
             lower, upper = self.bound.curves_on(flat_grid(self.basis))
             return float(np.mean(upper - lower)), "the distance between the bounds"

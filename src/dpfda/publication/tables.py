@@ -27,12 +27,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar
 
+import numpy as np
+
 from dpfda.bases.ordinary import Outlook
 from dpfda.bounds import Norm
 from dpfda.estimates.pooled import PooledMean, expected_error, expected_table
 from dpfda.noise import AnyNorm, BoxNoise, NoiseLaw, Width, body_noise, cost_of, gaussian_noise
 from dpfda.noise.shares import EXPONENT, UNIT, share_noise
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Floats
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, without_delta
@@ -293,6 +296,17 @@ class CornerTable(Table):
         return corner_noise_words(self.law, self.rows)
 
 
+def cut_width(line: Floats, half: Floats) -> float:
+    """Average half-width of a band around a line between 0 and 1, which it is cut at.
+
+    Examples
+    --------
+    >>> cut_width(np.array([0.2, 0.9]), np.array([5.0, 0.1]))
+    0.3
+    """
+    return float(np.mean(np.minimum(line + half, 1.0) - np.maximum(line - half, 0.0))) / 2
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class CornersPlan(TablePlan[Made]):
     """Plan of a function that is pooled over observations: a table of shares of cells and corners.
@@ -324,9 +338,9 @@ class CornersPlan(TablePlan[Made]):
         return Outlook.alike((self.bounds[1] - self.bounds[0]) * expected_error(self._expected))
 
     def outlook_width(self, level: float, quick: bool = False) -> Outlook:
-        """As `band`, around one wave over the domain."""
-        half = self._expected.half_widths(level, True).mean()
-        return Outlook.alike((self.bounds[1] - self.bounds[0]) * float(half))
+        """As `band`, around one wave over the domain; cut at the bounds, as that of a release is."""
+        half = cut_width(self._expected.line, self._expected.half_widths(level, True))
+        return Outlook.alike((self.bounds[1] - self.bounds[0]) * half)
 
     @property
     def scale(self) -> tuple[float, str] | None:

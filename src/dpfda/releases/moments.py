@@ -113,6 +113,12 @@ class Moments(file.Written):
         longest = [max(1.0, float(np.linalg.norm(raw[place]))) for place in self.places]
         return np.asarray(raw / self.each(longest) * self.each(self.bounds))
 
+    @property
+    def mean_power(self) -> Floats:
+        """Variances (d,) of the noise of the mean, about which deviations are taken."""
+        unit = math.sqrt(len(self.blocks)) / self.size * self.each(self.bounds)
+        return np.asarray(np.ldexp(self.mean_noise.variances(), -2 * self.mean_exponent) * unit**2)
+
     @cached_property
     def factors(self) -> list[Floats]:
         """The lower triangular L (d, d) of each step, and of one that could follow."""

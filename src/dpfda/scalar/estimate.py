@@ -9,12 +9,19 @@ from itertools import product
 import numpy as np
 
 from dpfda.numerics.arrays import Floats
-from dpfda.releases.moments import Moments
+from dpfda.releases.moments import Moments, nearest_positive
 
 # Priors that are weighed by their evidence: how fast coefficients fall with the functions' eigenvalues,
 # and how large they are.
 EXPONENTS = (0.25, 0.5, 1.0)
 SCALES = np.geomspace(0.3, 1e3, 15)
+# Those that bands are made under.
+LARGE = np.geomspace(10, 1e3, 7)
+# For bands at least such a part of what curves are seen to vary is taken for their own.
+LEFT = 0.1
+# Of curves that were brought to one level nothing is seen of the leading function, nearly a constant:
+# for bands its coefficient may be larger than the others foretell, in so many variances.
+LEVEL = 9.0
 # Of coefficients of covariates, which lie in [-1, 1]: in variances of the target.
 LOOSE = 10.0
 # The residual is at least such a part of the variance of the target.
@@ -44,6 +51,7 @@ class _Equations:
     """Noisy second moments h = A b + error of x (p coordinates) with y, and of x; with their noise.
 
     inner, across, alone: Parts of the factor that the last step was seen through.
+    moved, moved_alone: Variances of the noise in the means of x and y, about which moments were taken.
     priors: array (q, p). Variances of b that are weighed.
     """
 
@@ -53,36 +61,45 @@ class _Equations:
     inner: Floats
     across: Floats
     alone: float
+    moved: Floats
+    moved_alone: float
     power: float
     n: int
     priors: Floats
 
     @classmethod
-    def of(cls, moments: Moments, eigenvalues: Floats) -> _Equations:
+    def of(cls, moments: Moments, eigenvalues: Floats, careful: bool = False) -> _Equations:
+        """From noisy moments; for bands with care: priors of large b, and the noise of means counts."""
         last = len(moments.steps) - 1
-        factor, matrix = moments.factors[last], moments.matrix
+        factor, matrix, moved = moments.factors[last], moments.matrix, moments.mean_power * careful
         count, beside = eigenvalues.size, len(matrix) - 1 - eigenvalues.size
         variance = max(float(matrix[-1, -1]), ROUNDING * float(np.trace(matrix)), 1e-300)
-        size = variance / max(float(np.trace(matrix[:count, :count])), 1e-300)
+        seen, added = float(np.trace(matrix[:count, :count])), float(moved[:count].sum())
+        size = variance / max(seen - added, LEFT * seen if careful else seen, 1e-300)
+        scales = LARGE if careful else SCALES
+        matrix = nearest_positive(matrix - np.diag(moved)) if careful else matrix
         priors = [
             np.append(
                 scale * size * (eigenvalues / eigenvalues[0]) ** exponent,
                 np.full(beside, LOOSE * variance),
             )
-            for exponent, scale in product(EXPONENTS, SCALES)
+            for exponent, scale in product(EXPONENTS, scales)
         ]
         return cls(
             matrix[:-1, :-1], matrix[:-1, -1], variance, factor[:-1, :-1], factor[-1, :-1],
-            float(factor[-1, -1]), moments.power(last), moments.size, np.array(priors),
+            float(factor[-1, -1]), moved[:-1], float(moved[-1]), moments.power(last), moments.size,
+            np.array(priors),
         )  # fmt: skip
 
-    def aside(self, found: Floats) -> float:
-        """What b takes from the noise, beside the target itself."""
-        return float(np.sum((self.across - self.inner.T @ found) ** 2))
+    def aside(self, found: Floats) -> tuple[float, float]:
+        """What b takes from the noise, and from that of the means, beside the target itself."""
+        own = float(np.sum((self.across - self.inner.T @ found) ** 2))
+        return own, float(self.moved @ found**2)
 
-    def error(self, residual: float, aside: float) -> Floats:
+    def error(self, residual: float, aside: tuple[float, float]) -> Floats:
         """Covariance (p, p) of the error: sampling, and noise."""
-        noise = self.power / 2 * (self.alone**2 + aside) * self.inner @ self.inner.T
+        noise = self.power / 2 * (self.alone**2 + aside[0]) * self.inner @ self.inner.T
+        noise += np.diag(self.moved * (self.moved_alone + aside[1]))
         rounding = ROUNDING * np.trace(self.second) * np.eye(len(self.mixed))
         return np.asarray(residual / self.n * self.second + noise + rounding)
 
@@ -112,10 +129,11 @@ def explained(moments: Moments, eigenvalues: Floats) -> Explained:
     given = _Equations.of(moments, eigenvalues)
     second, mixed, variance = given.second, given.mixed, given.variance
     residual, found = variance, np.zeros(len(mixed))
+    unknown = given.alone**2, given.moved_alone
     posterior = np.zeros_like(second)
     for round_ in range(2):
         # At first b is not known: it takes as much from the noise as the target itself.
-        error = given.error(residual, given.aside(found) if round_ else given.alone**2)
+        error = given.error(residual, given.aside(found) if round_ else unknown)
         found, posterior = _weighed(second, mixed, given.priors, [error] * len(given.priors))
         left = variance - 2 * float(mixed @ found) + float(found @ second @ found)
         residual = max(left, LEAST * variance)
@@ -126,12 +144,17 @@ def cautious(moments: Moments, eigenvalues: Floats, model: Explained) -> tuple[F
     """Squared distances (p, p) from the coefficients that a band is made of, and the share of drowned A.
 
     As the posterior, but that A is less what its noise may have added, and that each prior says itself
-    how much of the noise b takes: else directions that noise drowns make large b look unlikely.
+    how much of the noise b takes: else directions that noise drowns make large b look unlikely. Priors
+    of small b are left out: where little is seen they are always likely, and the band would be theirs.
+
+    Moments were taken about means that are off by noise e: A and h have e e' beside, and the error
+    e_x (e_y - e_x' b). Of curves that vary little between their bounds e e' is most of A.
     """
-    given = _Equations.of(moments, eigenvalues)
+    given = _Equations.of(moments, eigenvalues, careful=True)
+    given.priors[:, 0] *= LEVEL
     second, lost = given.clear()
-    across = float(np.sum(given.across**2))
-    asides = across + given.priors @ np.sum(given.inner**2, axis=1)
+    across, inner = float(np.sum(given.across**2)), np.sum(given.inner**2, axis=1)
+    asides = [(across + prior @ inner, prior @ given.moved) for prior in given.priors]
     errors = [given.error(model.residual, aside) for aside in asides]
     found, covariance = _weighed(second, given.mixed, given.priors, errors)
     off = found - model.coefficients

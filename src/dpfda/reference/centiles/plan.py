@@ -19,7 +19,7 @@ from dpfda.numerics.one_thread import one_thread
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import planner, stamp
-from dpfda.publication.tables import ShareTable, TablePlan
+from dpfda.publication.tables import ShareTable, TablePlan, cut_width
 from dpfda.reference.centiles.cells import Cells
 from dpfda.reference.centiles.fit import Posterior, fitted
 from dpfda.reference.centiles.release import ReleasedQuantileCurves, bound_words, half_widths
@@ -87,8 +87,13 @@ class QuantileCurvesPlan(TablePlan[ReleasedQuantileCurves]):
         middle, cells = self.levels[len(self.levels) // 2], self.cells
         at = cells.nodes.positions
         fits = self._few_fits if quick else self._fits
-        halves = [half_widths(fit, at, cells.times, middle, level, True).mean() for fit, _ in fits]
-        return Outlook.of(self.scale[0] * np.array(halves))
+        halves = [
+            cut_width(
+                fit.at(at).quantiles(middle), half_widths(fit, at, cells.times, middle, level, True)
+            )
+            for fit, _ in fits
+        ]
+        return Outlook.of(self.scale[0] * np.array(halves), self.scale[0] / 2)
 
     @cached_property
     def _fits(self) -> list[tuple[Posterior, float]]:
