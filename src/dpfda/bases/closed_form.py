@@ -269,8 +269,3 @@ def _cosines(half_periods: Floats, shift: Floats | float, position: Floats, orde
     angles = position[:, None] * frequencies + shift + order * math.pi / 2
     scale = np.where(np.arange(frequencies.size) == 0, 1.0, math.sqrt(2))
     return np.asarray(np.cos(angles) * frequencies**order * scale)
-
-
-CLOSED_FORMS: dict[str, type[ClosedFormBasis]] = {
-    form.kind: form for form in (CosineBasis, SineBasis, FourierBasis, LegendreBasis)
-}

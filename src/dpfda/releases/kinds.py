@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
 
@@ -37,10 +38,15 @@ def _modules() -> Iterator[str]:
 
 
 def _kind(called: str) -> type[Published] | None:
-    """The kind of a format, for which no more modules are loaded than it takes to meet it."""
-    modules = _modules()
-    while called not in KINDS and (name := next(modules, None)):
-        importlib.import_module(name)
+    """The kind of a format, for which no module is loaded but those that name it."""
+    for name in () if called in KINDS else _modules():
+        spec = find_spec(name)
+        if (
+            spec is not None
+            and f'FORMAT: ClassVar[str] = "{called}"' in Path(str(spec.origin)).read_text()
+        ):
+            importlib.import_module(name)
+            break
     return KINDS.get(called)
 
 

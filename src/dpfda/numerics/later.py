@@ -1,0 +1,31 @@
+"""Names of a package that are loaded when first used, as its imports for type checking state them."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+
+def later(package: str) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a package, from what stands under ``if TYPE_CHECKING`` in its file."""
+
+    @cache
+    def homes() -> dict[str, str]:
+        body = ast.parse(Path(str(sys.modules[package].__file__)).read_text("utf-8")).body
+        checked = (each for part in body if isinstance(part, ast.If) for each in part.body)
+        imports = [each for each in checked if isinstance(each, ast.ImportFrom)]
+        return {name.name: str(each.module) for each in imports for name in each.names}
+
+    def load(name: str) -> Any:
+        if name not in homes():
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        found = getattr(import_module(homes()[name]), name)
+        setattr(sys.modules[package], name, found)
+        return found
+
+    return load
