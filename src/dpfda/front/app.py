@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar
 import typer
 from typer.core import TyperGroup
 
+import dpfda
 from dpfda.command.declared import Declared
 from dpfda.command.functions import Group
 from dpfda.command.made import CONTEXT, command_of, examples_below, listed, plainly_read
@@ -23,9 +24,7 @@ SHOWN = 3
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"dpfda {version('dpfda')}")
+        typer.echo(f"dpfda {dpfda.__version__}")
         raise typer.Exit
 
 
