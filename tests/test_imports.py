@@ -1,5 +1,6 @@
 """What importing the package and running the command load, and that estimators are scikit-learn's."""
 
+import importlib
 import pickle
 import subprocess
 import sys
@@ -118,3 +119,12 @@ def test_a_verb_loads_few_modules_and_no_room_that_it_does_not_need(typed, most,
     number, *found = run(COUNTED.format(typed=typed)).splitlines()[-1].split()
     assert int(number) <= most
     assert found == rooms.split()
+
+
+@pytest.mark.parametrize("name", ["dpfda", "dpfda.bases", "dpfda.bounds", "dpfda.estimates"])
+def test_every_name_of_a_package_is_loaded_when_it_is_asked_for(name: str) -> None:
+    package = importlib.import_module(name)
+    for each in package.__all__:
+        assert getattr(package, each) is not None
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        getattr(package, "nothing")  # noqa: B009

@@ -4,37 +4,30 @@ A file in this folder that defines a `Law` is found by itself. Every family has 
 beside it, rounded to the private side; nothing is drawn there.
 """
 
-from typing import TYPE_CHECKING
-
-from dpfda.numerics.later import later
-
-if TYPE_CHECKING:
-    from dpfda.noise.approximate import block_ratio
-    from dpfda.noise.blocks import (
-        KNormNoise,
-        block_lengths,
-        knorm_loss,
-        knorm_noise,
-        knorm_targets,
-        laplace_on_body,
-        pure_budget,
-    )
-    from dpfda.noise.bodies import BoxNoise, EllipsoidNoise, body_noise
-    from dpfda.noise.box_parts import BoxPartNoise, parts_of
-    from dpfda.noise.charges import achieved_guarantee, cost_of
-    from dpfda.noise.elliptical import EllipticalNoise, elliptical_noise, mixture_delta, t_loss
-    from dpfda.noise.gaussian import (
-        GaussianNoise,
-        gaussian_noise,
-        gaussian_on_body,
-        gaussian_ratio,
-        repeated_width,
-    )
-    from dpfda.noise.mixtures import NoiseMixture
-    from dpfda.noise.protocol import AnyLaw, AnyNorm, Law, NoiseLaw, ScaledLaw, VectorLaw, Width
-    from dpfda.noise.scan import law_from_json, laws_of
-else:
-    __getattr__ = later(__name__)
+from dpfda.noise.approximate import block_ratio
+from dpfda.noise.blocks import (
+    KNormNoise,
+    block_lengths,
+    knorm_loss,
+    knorm_noise,
+    knorm_targets,
+    laplace_on_body,
+    pure_budget,
+)
+from dpfda.noise.bodies import BoxNoise, EllipsoidNoise, body_noise
+from dpfda.noise.box_parts import BoxPartNoise, parts_of
+from dpfda.noise.charges import achieved_guarantee, cost_of
+from dpfda.noise.elliptical import EllipticalNoise, elliptical_noise, mixture_delta, t_loss
+from dpfda.noise.gaussian import (
+    GaussianNoise,
+    gaussian_noise,
+    gaussian_on_body,
+    gaussian_ratio,
+    repeated_width,
+)
+from dpfda.noise.mixtures import NoiseMixture
+from dpfda.noise.protocol import AnyLaw, AnyNorm, Law, NoiseLaw, ScaledLaw, VectorLaw, Width
+from dpfda.noise.scan import law_from_json, laws_of
 
 __all__ = [
     "AnyLaw", "AnyNorm", "BoxNoise", "BoxPartNoise", "EllipsoidNoise", "EllipticalNoise",

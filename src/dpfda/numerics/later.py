@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import sys
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 
@@ -16,8 +14,12 @@ def later(package: str) -> Callable[[str], Any]:
 
     @cache
     def homes() -> dict[str, str]:
-        body = ast.parse(Path(str(sys.modules[package].__file__)).read_text("utf-8")).body
-        checked = (each for part in body if isinstance(part, ast.If) for each in part.body)
+        # Slow to load.
+        import ast
+
+        with open(str(sys.modules[package].__file__), encoding="utf-8") as file:
+            parts = [part for part in ast.parse(file.read()).body if isinstance(part, ast.If)]
+        checked = [each for part in parts for each in part.body]
         imports = [each for each in checked if isinstance(each, ast.ImportFrom)]
         return {name.name: str(each.module) for each in imports for name in each.names}
 

@@ -1,19 +1,12 @@
 """The choice of a mechanism from public numbers, its expected error, and what none can go below."""
 
-from typing import TYPE_CHECKING
-
-from dpfda.numerics.later import later
-
-if TYPE_CHECKING:
-    from dpfda.mechanisms.design.choice import choose, counted_power
-    from dpfda.mechanisms.design.counted import with_count
-    from dpfda.mechanisms.design.expectation import ExpectedError, expected_error
-    from dpfda.mechanisms.design.images import public_images
-    from dpfda.mechanisms.design.limits import least_error, least_error_of_any, least_share_of_box
-    from dpfda.mechanisms.design.lines import cells_of_detail
-    from dpfda.mechanisms.design.problems import adapted, make_problem, public_curves, public_mixture
-else:
-    __getattr__ = later(__name__)
+from dpfda.mechanisms.design.choice import choose, counted_power
+from dpfda.mechanisms.design.counted import with_count
+from dpfda.mechanisms.design.expectation import ExpectedError, expected_error
+from dpfda.mechanisms.design.images import public_images
+from dpfda.mechanisms.design.limits import least_error, least_error_of_any, least_share_of_box
+from dpfda.mechanisms.design.lines import cells_of_detail
+from dpfda.mechanisms.design.problems import adapted, make_problem, public_curves, public_mixture
 
 __all__ = [
     "ExpectedError", "adapted", "cells_of_detail", "choose", "counted_power", "expected_error",

@@ -22,19 +22,12 @@ A ledger is never forked: copies and clones are the same ledger, a pickled file 
 path alone, and an in-memory ledger refuses to be pickled or used in a forked process.
 """
 
-from typing import TYPE_CHECKING
-
-from dpfda.numerics.later import later
-
-if TYPE_CHECKING:
-    from dpfda.privacy.ledger.accounts import Amount, Budget
-    from dpfda.privacy.ledger.base import AnyLedger
-    from dpfda.privacy.ledger.file import Ledger, MemoryLedger
-    from dpfda.privacy.ledger.history import Record, to_csv, to_json_lines
-    from dpfda.privacy.ledger.named import Named, named_ledger, named_once
-    from dpfda.privacy.ledger.reservation import DatasetLedger, Reservation
-else:
-    __getattr__ = later(__name__)
+from dpfda.privacy.ledger.accounts import Amount, Budget
+from dpfda.privacy.ledger.base import AnyLedger
+from dpfda.privacy.ledger.file import Ledger, MemoryLedger
+from dpfda.privacy.ledger.history import Record, to_csv, to_json_lines
+from dpfda.privacy.ledger.named import Named, named_ledger, named_once
+from dpfda.privacy.ledger.reservation import DatasetLedger, Reservation
 
 __all__ = [
     "Amount", "Budget", "DatasetLedger", "Ledger", "AnyLedger", "MemoryLedger", "Named", "Record",

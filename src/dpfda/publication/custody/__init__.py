@@ -3,16 +3,9 @@
 Nothing here draws noise. What is secret (keys, parts, the total) neither prints nor pickles.
 """
 
-from typing import TYPE_CHECKING
-
-from dpfda.numerics.later import later
-
-if TYPE_CHECKING:
-    from dpfda.publication.custody.agreements import Agreement
-    from dpfda.publication.custody.keys import Card, Keys
-    from dpfda.publication.custody.parts import Part, called, joined, masked
-    from dpfda.publication.custody.vanishing import Answer, Kept, Roll
-else:
-    __getattr__ = later(__name__)
+from dpfda.publication.custody.agreements import Agreement
+from dpfda.publication.custody.keys import Card, Keys
+from dpfda.publication.custody.parts import Part, called, joined, masked
+from dpfda.publication.custody.vanishing import Answer, Kept, Roll
 
 __all__ = ["Agreement", "Answer", "Card", "Kept", "Keys", "Part", "Roll", "called", "joined", "masked"]
