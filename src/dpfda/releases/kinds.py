@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -39,14 +40,13 @@ def _modules() -> Iterator[str]:
 
 def _kind(called: str) -> type[Published] | None:
     """The kind of a format, for which no module is loaded but those that name it."""
-    for name in () if called in KINDS else _modules():
-        spec = find_spec(name)
-        if (
-            spec is not None
-            and f'FORMAT: ClassVar[str] = "{called}"' in Path(str(spec.origin)).read_text()
-        ):
-            importlib.import_module(name)
+    said = re.compile(rf'\bFORMAT\b.* = "{re.escape(called)}"')
+    for name in _modules():
+        if called in KINDS:
             break
+        spec = find_spec(name)
+        if spec is not None and said.search(Path(str(spec.origin)).read_text("utf-8")):
+            importlib.import_module(name)
     return KINDS.get(called)
 
 
