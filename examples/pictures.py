@@ -31,6 +31,7 @@ from dpfda import (
     PrivateScalarOnFunction,
     PrivateScoreCurves,
 )
+from dpfda.bases import BoxBasis
 from dpfda.datasets import load_temperatures
 from dpfda.errors import BudgetError
 from dpfda.mean.two_looks import TwoLooks
@@ -424,10 +425,41 @@ def limits(random: np.random.Generator) -> None:
     axis.legend(fontsize="small")
 
 
+def who_is_protected(random: np.random.Generator) -> None:
+    """A mean where the record is protected, and where the person is, who has several."""
+    persons, _, curves = scans()
+    _, axes = pyplot.subplots(1, 2, figsize=(10, 3.6), sharey=True, layout="constrained")
+    for axis, unit, groups in zip(axes, ("scan", "person"), (None, persons), strict=True):
+        mean = PrivateMean(3, bounds=(0.2, 0.8), unit=unit).fit(curves, groups=groups)
+        band = mean.release_.band(0.95)
+        axis.fill_between(band.points, band.lower, band.upper, alpha=0.2, label="95% band")
+        axis.plot(band.points, mean.release_(band.points), label="released mean")
+        units = len(np.unique(persons)) if unit == "person" else len(curves)
+        axis.set(title=f"a {unit} is protected: {units} units", xlabel="place along the tract")
+    axes[0].set_ylabel("fractional anisotropy")
+    axes[0].legend(fontsize="small")
+
+
+def large_grids(random: np.random.Generator) -> None:
+    """The mean of 2,000 images made of a bump that wanders, without noise and released."""
+    down, along = np.meshgrid(*[np.linspace(0, 1, 64)] * 2, indexing="ij")
+    places = random.normal(0.5, 0.08, size=(2, 2000, 1, 1))
+    images = np.exp(-((down - places[0]) ** 2 + (along - places[1]) ** 2) / 0.02)
+    basis = BoxBasis.on_grid("cosine", (64, 64), [(0, 1), (0, 1)])
+    release = PrivateMean(1, bounds=(0, 1), basis=basis).fit(images).release_
+    _, axes = pyplot.subplots(1, 2, figsize=(7.6, 3.4), layout="constrained")
+    shown = {"mean without noise": images.mean(axis=0), "released mean": release.on_grid((64, 64))}
+    for axis, (title, image) in zip(axes, shown.items(), strict=True):
+        drawn = axis.imshow(image, vmin=0, vmax=0.6, origin="lower", extent=(0, 1, 0, 1))
+        axis.set(title=title)
+    pyplot.colorbar(drawn, ax=axes)
+
+
 DRAWN = (
     density, quantiles, equality, sparse, reference, default_mean, two_looks, clusters, score_curves,
     effects, scalar_on_function, profiles, choosing_epsilon, choosing_bounds, reading_a_release, bands,
     plans, composition, bodies, ledger, custodians, sessions, tuning, limits,
+    who_is_protected, large_grids,
 )  # fmt: skip
 
 

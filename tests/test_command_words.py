@@ -62,7 +62,7 @@ def test_letters_do_what_the_words_do(folder):
         ("dpfda fp", {"fpca"}),
         ("dpfda mean --eps", {"--epsilon"}),
         ("dpfda plan den", {"density"}),
-        ("dpfda plan --band-", {"--band-level"}),
+        ("dpfda plan --half-", {"--half-width"}),
         ("dpfda plan classify --tar", {"--target"}),
         ("dpfda ledger cr", {"create"}),
         ("dpfda mean --invalid re", {"refuse", "repair"}),

@@ -82,7 +82,7 @@ class TestCovariance:
     def test_writes_all_that_is_asked_for(self, run, table):
         result = run(
             "covariance", table, *self.arguments, "--groups", "person", "--out", "c.json",
-            "--components", "p.json", "--csv", "c.csv", "--plot", "c.png", "--y-label", "volts",
+            "--components-file", "p.json", "--csv", "c.csv", "--plot", "c.png", "--y-label", "volts",
         )  # fmt: skip
         assert result.exit_code == 0, result.output
         release = dpfda.load("c.json")
@@ -214,7 +214,8 @@ class TestCompare:
 class TestShow:
     def test_in_words_and_as_json(self, run, table):
         run(
-            "covariance", table, *TestCovariance.arguments, "--out", "c.json", "--components", "p.json",
+            "covariance", table, *TestCovariance.arguments, "--out", "c.json", "--components-file",
+            "p.json",
         )  # fmt: skip
         run("compare", table, *TestCompare.arguments, "--out", "g.json")
         shown = {

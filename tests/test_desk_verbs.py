@@ -9,14 +9,14 @@ from desks import said, spent, went
 from dpfda.front.desk.asking import KNOWN, UNITS, outlook
 from dpfda.front.desk.examples import example
 from dpfda.front.desk.fields import fields_of, read_fields
-from dpfda.front.verbs import publications
+from dpfda.front.verbs import published
 from dpfda.privacy.composition.risk import attack_risk
 from test_command_arguments import LINES, make_tables
 
 mpl.use("Agg")
 # What comes out is tested; elsewhere, how exact plans and the bands in it are.
 pytestmark = pytest.mark.usefixtures("few_draws", "few_trials")
-VERBS = tuple(publications())
+VERBS = tuple(published())
 # Whose pictures and reports are fetched; `test_signed_reports` has those of every kind of release.
 DRAWN = ("mean", "density")
 
@@ -34,7 +34,7 @@ def visitor(folder, visit):
 def filled(verb):
     """The form of a verb, filled in as a line that works has it."""
     line, form, fields = [*LINES[verb][1:]], {}, {x.option.flag: x for x in
-                                                  fields_of(publications()[verb].told())}  # fmt: skip
+                                                  fields_of(published()[verb].told())}  # fmt: skip
     while line:
         flag = line.pop(0)
         values = [
@@ -58,7 +58,7 @@ def test_every_verb_is_served(visitor, folder, verb):
     form = filled(verb)
     page = visitor.get(f"/ask/{verb}")
     assert page.status_code == 200
-    for field in fields_of(publications()[verb].told()):
+    for field in fields_of(published()[verb].told()):
         assert f'name="{field.name}' in page.text
     # No label is of another field.
     ids = re.findall(r' id="([\w-]+)"', page.text)
@@ -78,7 +78,7 @@ def test_every_verb_is_served(visitor, folder, verb):
     assert example(draft, folder, {UNITS: "500", "points": "24"}).title.startswith("Made up: ")
     assert spent(folder) == 0
     # What was said is still there.
-    kept = read_fields(fields_of(publications()[verb].told()), Sent(form), "made")
+    kept = read_fields(fields_of(published()[verb].told()), Sent(form), "made")
     assert visitor.desk.draft.chosen == kept
     asked = visitor.get(f"/ask/{verb}").text
     for value in kept.values():

@@ -1,14 +1,17 @@
 """What importing the package and running the command load, and that estimators are scikit-learn's."""
 
+import importlib
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 HEAVY = ("dask", "matplotlib", "numba", "pandas", "pyarrow", "rich", "typer")
 SCIPY = ("fft", "interpolate", "linalg", "ndimage", "optimize", "sparse", "spatial", "special", "stats")
 NAMES = ("Session", "Ledger", "load")
+GOLDEN = Path(__file__).parent / "golden" / "v1"
 
 
 def run(code: str) -> str:
@@ -87,3 +90,41 @@ def test_the_command_publishes_a_mean_of_a_small_file_without_what_only_others_n
     (tmp_path / "t.csv").write_text("0,1,2\n" + "1,2,3\n4,5,6\n" * 20)
     assert run(MEAN).splitlines()[-1] == "[]"
     assert (tmp_path / "m.json").exists()
+
+
+COUNTED = """
+import sys
+from dpfda.front import main
+sys.argv = ["dpfda", {typed}]
+try:
+    main()
+finally:
+    print(sum(name.startswith("dpfda.") for name in sys.modules), *sorted(
+        {{each.split(".")[1] for each in sys.modules if each.startswith("dpfda.")}}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("typed", "most", "rooms"),
+    [
+        ("'--version'", 16, "command front numerics spine"),
+        (
+            f"'show', {str(GOLDEN / 'mean_pure.json')!r}",
+            118,
+            "bases bounds command estimates front noise numerics privacy releases spine views",
+        ),
+    ],
+)
+def test_a_verb_loads_few_modules_and_no_room_that_it_does_not_need(typed, most, rooms) -> None:
+    number, *found = run(COUNTED.format(typed=typed)).splitlines()[-1].split()
+    assert int(number) <= most
+    assert found == rooms.split()
+
+
+@pytest.mark.parametrize("name", ["dpfda", "dpfda.bases", "dpfda.bounds", "dpfda.estimates"])
+def test_every_name_of_a_package_is_loaded_when_it_is_asked_for(name: str) -> None:
+    package = importlib.import_module(name)
+    for each in package.__all__:
+        assert getattr(package, each) is not None
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        getattr(package, "nothing")  # noqa: B009

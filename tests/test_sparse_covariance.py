@@ -502,7 +502,7 @@ def test_the_command_takes_a_row_an_observation(tmp_path, monkeypatch, capsys) -
     (tmp_path / "visits.csv").write_text("\n".join(lines))
     arguments = ["covariance", tmp_path / "visits.csv", "--id", "person", "--time", "when", "--value",
         "value", "--domain", "0", "1", "--epsilon", "2", "--bounds", "-5", "6",
-        "--out", tmp_path / "cov.json", "--components", tmp_path / "pca.json"]  # fmt: skip
+        "--out", tmp_path / "cov.json", "--components-file", tmp_path / "pca.json"]  # fmt: skip
     monkeypatch.setattr("sys.argv", ["dpfda", *map(str, arguments)])
     with pytest.raises(SystemExit) as ended:
         main()

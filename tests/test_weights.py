@@ -344,7 +344,7 @@ def test_weights_by_the_command(tmp_path, monkeypatch):
     told = run(
         "agree", "mean", *(f"{name}.card" for name in UNITS), "--keys", "registry.keys", "--rho", "0.5",
         "--bounds", 0, 1, "--mechanism", "gaussian", "--grid", f"0:{POINTS - 1}:1", "--noise", "shared",
-        "--weights", "north:1/2,west:1/3", "--out", "agreed.json",
+        "--custodian-weights", "north:1/2,west:1/3", "--out", "agreed.json",
     )  # fmt: skip
     agreement = Agreement.load("agreed.json")
     assert dict(agreement.weights) == WEIGHTS

@@ -195,7 +195,7 @@ written <- function(data, path) {
   path
 }
 
-PATHS <- c("file", "out", "ledger", "plot", "csv", "prior", "components", "difference_plot", "effect_plot")
+PATHS <- c("file", "out", "ledger", "plot", "csv", "prior", "components_file", "difference_plot", "effect_plot")
 
 # Entries of a table in TOML. Paths are those of this session.
 toml <- function(entries) {

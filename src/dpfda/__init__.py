@@ -7,8 +7,9 @@ features, tuning and the like lie in the modules named after them: `dpfda.bases`
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dpfda.numerics.later import later
 
 if TYPE_CHECKING:
     from dpfda.clusters.estimator import PrivateCurveClusters
@@ -36,38 +37,10 @@ if TYPE_CHECKING:
     from dpfda.spine.settings import Domain, PrivacyUnit, Reading
     from dpfda.survival.cox import PrivateCox
     from dpfda.survival.estimator import PrivateSurvival
+else:
+    __getattr__ = later(__name__)
 
 __version__ = "0.1.0"
-
-_HOMES = {
-    "PrivateMean": "mean.estimator",
-    "PrivateVectorMean": "mean.vector.estimator",
-    "PrivateComparison": "mean.comparison.estimator",
-    "PrivateEqualityTest": "mean.comparison.equality_test",
-    "PrivateCovariance": "covariance.estimator",
-    "PrivateFPCA": "covariance.fpca",
-    "PrivateDensity": "density.estimator",
-    "PrivateQuantiles": "density.quantiles",
-    "PrivateQuantileCurves": "reference.centiles.estimator",
-    "PrivateSurvival": "survival.estimator",
-    "PrivateCox": "survival.cox",
-    "PrivateScoreCurves": "scores.estimator",
-    "PrivateReferenceBand": "reference.estimator",
-    "PrivateRunningMean": "mean.running.estimator",
-    "PrivateFunctionalRegression": "effects.estimator",
-    "PrivateScalarOnFunction": "scalar.estimator",
-    "PrivateCurveSampler": "sampler.estimator",
-    "PrivateCurveClusters": "clusters.estimator",
-    "PrivateKernelRegressor": "machines.regression",
-    "PrivateKernelClassifier": "machines.classification",
-    "release_function": "publication.lattice",
-    "Session": "publication.session",
-    "Ledger": "privacy.ledger",
-    "load": "releases.base",
-    "Domain": "spine.settings",
-    "PrivacyUnit": "spine.settings",
-    "Reading": "spine.settings",
-}
 
 __all__ = [
     "PrivateMean",
@@ -98,12 +71,6 @@ __all__ = [
     "PrivacyUnit",
     "Reading",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'dpfda' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"dpfda.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

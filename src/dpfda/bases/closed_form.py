@@ -248,8 +248,3 @@ class LegendreBasis(ClosedFormBasis):
         scaled = legendre.legder(np.eye(self.components), order) * 2.0**order
         values = legendre.legvander(2 * position - 1, max(scaled.shape[0] - 1, 0)) @ scaled
         return np.asarray(values * np.sqrt(2 * np.arange(self.components) + 1.0))
-
-
-CLOSED_FORMS: dict[str, type[ClosedFormBasis]] = {
-    form.kind: form for form in (CosineBasis, SineBasis, FourierBasis, LegendreBasis)
-}

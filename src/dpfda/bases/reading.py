@@ -2,41 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Any
 
-from dpfda.bases.bernstein import BernsteinBasis
-from dpfda.bases.boxes import BoxBasis
-from dpfda.bases.centred import CentredBasis
-from dpfda.bases.closed_form import CLOSED_FORMS
-from dpfda.bases.curve_priors import CurvePrior
+from dpfda import bases
 from dpfda.bases.grids import check_domain
-from dpfda.bases.image_priors import ImagePrior
-from dpfda.bases.kernel import KernelBasis
-from dpfda.bases.kronecker import KroneckerBasis
-from dpfda.bases.priors import Hierarchy
 from dpfda.bases.protocol import Basis, BoxFunctions
 from dpfda.numerics.encoding import mapping, text
 from dpfda.numerics.errors import StorageError
 
+if TYPE_CHECKING:
+    from dpfda.bases.curve_priors import CurvePrior
+    from dpfda.bases.image_priors import ImagePrior
+    from dpfda.bases.priors import Hierarchy
 
-class _Kind(Protocol):
-    """A kind of basis that its entries alone make again."""
-
-    def from_json(self, written: dict[str, object], /) -> Basis | BoxFunctions: ...
-
-
-class _KindOfKernel(Protocol):
-    """A kind of basis that may need its kernel as well."""
-
-    def from_json(
-        self, written: dict[str, object], kernel: object = None, /
-    ) -> Basis | BoxFunctions: ...
-
-
-_PLAIN: Mapping[str, _Kind] = {"Bernstein": BernsteinBasis, "box": BoxBasis, **CLOSED_FORMS}
+# Kinds of bases in files; each class is loaded when it is met.
+KINDS = {
+    "Bernstein": "BernsteinBasis", "box": "BoxBasis", "cosine": "CosineBasis", "sine": "SineBasis",
+    "Fourier": "FourierBasis", "Legendre": "LegendreBasis",
+}  # fmt: skip
 # Those that hold a kernel, which a file cannot where it is a function of the user's.
-_OF_KERNELS: Mapping[str, _KindOfKernel] = {"kernel": KernelBasis, "kronecker": KroneckerBasis}
+OF_KERNELS = {"kernel": "KernelBasis", "kronecker": "KroneckerBasis"}
 
 
 def basis_from_json(written: object, kernel: object = None) -> Basis | BoxFunctions:
@@ -57,12 +42,15 @@ def basis_from_json(written: object, kernel: object = None) -> Basis | BoxFuncti
 def _of_kind(entries: dict[str, object], kernel: object) -> Basis | BoxFunctions:
     kind = entries["kind"]
     if kind == "centred":
+        from dpfda.bases.centred import CentredBasis
+
         return CentredBasis.from_json(entries, interval_basis(entries["inner"], kernel))
-    if kind in _OF_KERNELS:
-        return _OF_KERNELS[text(kind)].from_json(entries, kernel)
-    if kind not in _PLAIN:
+    named = (KINDS | OF_KERNELS).get(text(kind))
+    if named is None:
         raise StorageError(f"Unknown kind of basis {kind!r}; update dpfda?")
-    return _PLAIN[text(kind)].from_json(entries)
+    found: Any = getattr(bases, named)
+    made: Basis | BoxFunctions = found.from_json(entries, *([kernel] if kind in OF_KERNELS else []))
+    return made
 
 
 def interval_basis(written: object, kernel: object = None) -> Basis:
@@ -75,6 +63,10 @@ def interval_basis(written: object, kernel: object = None) -> Basis:
 
 def prior_from_json(written: object) -> Hierarchy | CurvePrior | ImagePrior:
     """What a release is estimated from, of any kind."""
+    from dpfda.bases.curve_priors import CurvePrior
+    from dpfda.bases.image_priors import ImagePrior
+    from dpfda.bases.priors import Hierarchy
+
     entries = mapping(written)
     kind = entries.get("kind")
     if kind == ImagePrior.KIND:

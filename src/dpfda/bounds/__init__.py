@@ -3,21 +3,28 @@
 Nothing else bounds a record, and no bound is ever read from the data.
 """
 
-from dpfda.bounds.balls import IntegerBall, Norm
-from dpfda.bounds.bodies import BodyNorm, IntegerBody
-from dpfda.bounds.l1sums import L1Rule, l1_rule, l1_sum
-from dpfda.bounds.ongrid import Cube, OnGrid, on_grid
-from dpfda.bounds.sized import BoxBound, Ellipsoid
-from dpfda.bounds.stated import (
-    Bound,
-    L1Ball,
-    L2Ball,
-    LatticeBounds,
-    Search,
-    ValueBounds,
-    ball_of,
-    read_bounds,
-)
+from typing import TYPE_CHECKING
+
+from dpfda.numerics.later import later
+
+if TYPE_CHECKING:
+    from dpfda.bounds.balls import IntegerBall, Norm
+    from dpfda.bounds.bodies import BodyNorm, IntegerBody
+    from dpfda.bounds.l1sums import L1Rule, l1_rule, l1_sum
+    from dpfda.bounds.ongrid import Cube, OnGrid, on_grid
+    from dpfda.bounds.sized import BoxBound, Ellipsoid
+    from dpfda.bounds.stated import (
+        Bound,
+        L1Ball,
+        L2Ball,
+        LatticeBounds,
+        Search,
+        ValueBounds,
+        ball_of,
+        read_bounds,
+    )
+else:
+    __getattr__ = later(__name__)
 
 __all__ = [
     "BodyNorm", "Bound", "BoxBound", "Cube", "Ellipsoid", "IntegerBall", "IntegerBody", "L1Ball",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dpfda.command.declared import Declared, Given, Option, described
@@ -90,14 +90,15 @@ class Group:
     ----------
     name, help, examples, panel
         As of a `Verb`.
-    verbs : sequence of Declared
+    verbs : mapping
+        By name; each is made when it is asked for.
     default : str, optional
         Which one is meant where an option comes first.
     """
 
     name: str
     help: str
-    verbs: Sequence[Declared]
+    verbs: Mapping[str, Declared]
     examples: Sequence[str] = ()
     panel: str | None = None
     default: str | None = None

@@ -95,9 +95,7 @@ def command_of(verb: Declared) -> Any:
     parameters = [option.parameter() for option in options]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    alone = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
-    add_command(alone, verb, run)
-    return typer.main.get_command(alone)
+    return listed(verb, run)
 
 
 def called(verb: Declared, typed: Sequence[str]) -> int:
@@ -140,9 +138,10 @@ def _nothing() -> None:
     """Stands for a verb in the list of them."""
 
 
-def add_command(home: typer.Typer, verb: Declared, run: Callable[..., None] = _nothing) -> None:
-    """Add a verb to a list of commands."""
-    home.command(
+def listed(verb: Declared, run: Callable[..., None] = _nothing) -> Any:
+    """A verb as a command."""
+    alone = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
+    alone.command(
         verb.name,
         cls=Plain,
         help=flowing(verb.help),
@@ -150,6 +149,7 @@ def add_command(home: typer.Typer, verb: Declared, run: Callable[..., None] = _n
         rich_help_panel=verb.panel,
         context_settings=CONTEXT,
     )(run)
+    return typer.main.get_command(alone)
 
 
 def examples_below(lines: Sequence[str]) -> str:

@@ -19,7 +19,7 @@ CENTER = Option(
     o.CURVE, default="auto",
 )  # fmt: skip
 COMPONENTS = o.output(
-    "components", "F.json", "The principal components of the same release, at no further cost."
+    "components_file", "F.json", "The principal components of the same release, at no further cost."
 )
 
 
@@ -63,10 +63,10 @@ VERB = Publication(
     plans=("dpfda plan covariance --units 500 --rho 0.1 --bounds 0 1",),
     examples=(
         "dpfda covariance demand.csv --epsilon 1 --center mean.json --radius 450 --out cov.json "
-        "--plot cov.png --components pca.json",
+        "--plot cov.png --components-file pca.json",
         "dpfda covariance scans.csv --epsilon 1 --center private --bounds 0.2 0.9 --radius 0.12 "
         "--columns 'cca_*' --groups ID --missing complete --out cov.json",
         "dpfda covariance visits.csv --epsilon 4 --bounds 40 200 --id patient --time week "
-        "--value weight --domain 0 52 --out cov.json --components pca.json",
+        "--value weight --domain 0 52 --out cov.json --components-file pca.json",
     ),
 )

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any, ClassVar
 
 import typer
 from typer.core import TyperGroup
 
+import dpfda
 from dpfda.command.declared import Declared
 from dpfda.command.functions import Group
-from dpfda.command.made import CONTEXT, add_command, command_of, examples_below, plainly_read
+from dpfda.command.made import CONTEXT, command_of, examples_below, listed, plainly_read
 from dpfda.command.running import EXIT_CODES, epilog
 from dpfda.front.verbs import declared_verbs, scanned
+from dpfda.numerics.scan import Late
 from dpfda.numerics.words import visible
 
 # So many verbs are named.
@@ -22,9 +24,7 @@ SHOWN = 3
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"dpfda {version('dpfda')}")
+        typer.echo(f"dpfda {dpfda.__version__}")
         raise typer.Exit
 
 
@@ -72,10 +72,15 @@ def _elsewhere(flag: str | None) -> str:
 
 
 class Verbs(TyperGroup):
-    """Verbs whose options are read only when one of them is named: a list of them comes at once."""
+    """Verbs that are loaded when one is named, and whose options are read then: a list comes at once."""
 
-    declared: ClassVar[dict[str, Declared]] = {}
+    declared: ClassVar[Mapping[str, Any]] = {}
     default: ClassVar[str | None] = None
+
+    def __init__(self, **words: Any) -> None:
+        super().__init__(**words)
+        made: Any = Late([*self.declared], lambda name: _listed(self.declared[name]))
+        self.commands = made
 
     def get_params(self, ctx: Any) -> list[Any]:
         """All that can be typed before a verb."""
@@ -107,17 +112,26 @@ class Verbs(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The verb that is named, with its options."""
         name, command, rest = super().resolve_command(ctx, args)
-        if command is None or command.name not in self.declared:
-            return name, command, rest
-        return name, command_of(self.declared[command.name]), rest
+        verb = self.declared.get(name or "")
+        whole = command if verb is None or isinstance(verb, Group) else command_of(verb)
+        return name, whole, rest
+
+
+def _listed(verb: Declared | Group) -> Any:
+    """A verb as it stands in the list of them, or a group of verbs."""
+    if not isinstance(verb, Group):
+        return listed(verb)
+    words: dict[str, Any] = {"help": verb.help, "epilog": examples_below(verb.examples)}
+    made = _group(verb.verbs, verb.default, name=verb.name, rich_help_panel=verb.panel, **words)
+    made.callback()(lambda: None)
+    return typer.main.get_group(made)
 
 
 def _group(
-    verbs: Sequence[Declared], default: str | None = None, completion: bool = False, **words: Any
+    declared: Mapping[str, Any], default: str | None = None, completion: bool = False, **words: Any
 ) -> typer.Typer:
-    listed: dict[str, object] = {"declared": {verb.name: verb for verb in verbs}, "default": default}
-    made = typer.Typer(
-        cls=type("Verbs", (Verbs,), listed),
+    return typer.Typer(
+        cls=type("Verbs", (Verbs,), {"declared": declared, "default": default}),
         no_args_is_help=True,
         context_settings=CONTEXT,
         add_completion=completion,
@@ -126,16 +140,12 @@ def _group(
         pretty_exceptions_enable=False,
         **words,
     )
-    for verb in verbs:
-        add_command(made, verb)
-    return made
 
 
 def build() -> typer.Typer:
     """The command with all verbs of all wings and of `dpfda.front.verbs`."""
-    found = scanned()
     made = _group(
-        [verb for verb in found if not isinstance(verb, Group)],
+        scanned(),
         name="dpfda",
         completion=True,
         help="Publish functions of private data under differential privacy: mean curves first.\n\n"
@@ -150,12 +160,6 @@ def build() -> typer.Typer:
         ),
     )
     made.callback()(_options)
-    for group in found:
-        if isinstance(group, Group):
-            words: dict[str, Any] = {"help": group.help, "epilog": examples_below(group.examples)}
-            made.add_typer(
-                _group(group.verbs, group.default, **words), name=group.name, rich_help_panel=group.panel
-            )
     return made
 
 

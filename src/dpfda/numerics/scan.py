@@ -4,9 +4,30 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+Made = TypeVar("Made")
+
+
+class Late(Mapping[str, Made]):
+    """What is made when it is asked for, by names that are known before."""
+
+    def __init__(self, names: Sequence[str], make: Callable[[str], Made]) -> None:
+        self._names, self._make = names, cache(make)
+
+    def __getitem__(self, name: str) -> Made:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._make(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 def classes_in(package: str, attribute: str) -> tuple[type[Any], ...]:

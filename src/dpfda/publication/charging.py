@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import datetime
 import platform
+import sys
 import warnings
 from collections.abc import Mapping
-from functools import cache
 from typing import cast
+
+import flint
+import numpy as np
 
 from dpfda.noise import AnyNorm, NoiseLaw, Width, achieved_guarantee
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric
@@ -65,17 +68,13 @@ def stamp() -> dict[str, object]:
     """Date and versions that a release carries."""
     return {
         "created": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "versions": dict(_versions()),
+        "versions": {
+            "python": platform.python_version(),
+            "dpfda": sys.modules["dpfda"].__version__,
+            "numpy": np.__version__,
+            "python-flint": flint.__version__,
+        },
     }
-
-
-@cache
-def _versions() -> dict[str, str]:
-    # Looked up once: a search of the file system takes longer than a small release. Slow to load.
-    from importlib.metadata import version
-
-    packages = ("dpfda", "numpy", "python-flint")
-    return {"python": platform.python_version(), **{name: version(name) for name in packages}}
 
 
 def charge(paying: Paying, certificate: Certificate, entry: Mapping[str, object]) -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from dpfda.bases.protocol import flat_grid
 from dpfda.bases.reading import prior_from_json
 from dpfda.bounds import Bound, LatticeBounds, ValueBounds
 from dpfda.bounds.stated import bound_from_json
-from dpfda.estimates import CurveModel, ImageModel, Posterior, Widths
+from dpfda.estimates import CurveModel, Posterior, Widths
 from dpfda.noise import AnyNorm, BoxNoise, NoiseLaw, Width
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
@@ -36,6 +36,9 @@ from dpfda.releases.counts import Divisor, NoisyCount
 from dpfda.releases.facts import Stated
 from dpfda.releases.promise import AddedNoise, certified, drawn_laws, moved_by, noise_on_count, sum_costs
 from dpfda.releases.words import points_words, rule_words
+
+if TYPE_CHECKING:
+    from dpfda.estimates.images import ImageModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +124,8 @@ class Expansion(Banded):
         return CurveModel.of(*parts, counted=self.counted is not None)
 
     def _image_model(self, prior: ImagePrior) -> ImageModel:
+        from dpfda.estimates.images import ImageModel
+
         step = math.ldexp(1.0, -self.exponent) / self.count
         return ImageModel.of(prior, self.basis, self.noise, step)
 

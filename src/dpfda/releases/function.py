@@ -23,11 +23,13 @@ from dpfda.releases.bands import (
     make_band,
 )
 from dpfda.releases.base import LEVEL, Release
-from dpfda.releases.combined import Averaged, CombinedMean
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.lines import WIGGLES, MeanLine, line_claim, misfit, posterior_claim, verdict
 from dpfda.releases.words import per_axis
 from dpfda.views import Curve
+
+if TYPE_CHECKING:
+    from dpfda.releases.combined import Averaged, CombinedMean
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +82,8 @@ class ReleasedFunction(MeanLine):
         >>> print(old.combined(new, apart=True).guarantee)
         1-differential privacy (pure)
         """
+        from dpfda.releases.combined import CombinedMean
+
         return CombinedMean.of(self, other, apart)
 
     def _around(self, at: Floats, asked: Asked) -> Band:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
 
@@ -37,10 +39,14 @@ def _modules() -> Iterator[str]:
 
 
 def _kind(called: str) -> type[Published] | None:
-    """The kind of a format, for which no more modules are loaded than it takes to meet it."""
-    modules = _modules()
-    while called not in KINDS and (name := next(modules, None)):
-        importlib.import_module(name)
+    """The kind of a format, for which no module is loaded but those that name it."""
+    said = re.compile(rf'\bFORMAT\b.* = "{re.escape(called)}"')
+    for name in _modules():
+        if called in KINDS:
+            break
+        spec = find_spec(name)
+        if spec is not None and said.search(Path(str(spec.origin)).read_text("utf-8")):
+            importlib.import_module(name)
     return KINDS.get(called)
 
 

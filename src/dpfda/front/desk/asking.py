@@ -21,7 +21,7 @@ from dpfda.front.desk.fields import KNOWN, WORDS, Field, Form, Stated, Value, na
 from dpfda.front.desk.opening import Opened, open_file
 from dpfda.front.desk.session import LEDGER, Answer, calendar, desk, go, or_none, page, part, run
 from dpfda.front.desk.studies import BusyError, Draft, Said, alone, said
-from dpfda.front.verbs import declared_verbs, publications
+from dpfda.front.verbs import declared_verbs, published
 from dpfda.front.verbs.plan import OWN
 from dpfda.front.verbs.run import options_of, typed_as
 from dpfda.numerics.errors import DpfdaError, LedgerError, ParameterError
@@ -149,14 +149,14 @@ def ask() -> Answer:
     if _missing():
         return go(_missing())
     sketches = KNOWN["sketches"]
-    words = {name: verb.words.split("\n\n")[0] for name, verb in publications().items()}
+    words = {name: verb.words.split("\n\n")[0] for name, verb in published().items()}
     return page("ask", cards={name: (sketches.get(name, ""), said) for name, said in words.items()})
 
 
 @ASKING.route("/ask/<verb>", methods=["GET", "POST"])
 def form(verb: str) -> Answer:
     """What a verb asks, or what is wrong with what was filled in so far."""
-    publication, draft, refused = publications().get(verb), desk().draft, ""
+    publication, draft, refused = published().get(verb), desk().draft, ""
     if _missing() or publication is None:
         return go("/ask")
     fields = f.fields_of(publication.told())
@@ -267,7 +267,7 @@ def outlook(verb: str, stated: Stated, folder: Path) -> tuple[Plan, Mapping[str,
         if option is not None:
             typed += typed_as(option, value, f"--{name}", folder)
     given = Given(**planning.NOT_GIVEN | vars(read_options(plan_verb, typed)))
-    plan = planning.planned(publications()[verb], given)
+    plan = planning.planned(published()[verb], given)
     if given.error is None and given.band is None:
         return plan, {}
     return plan, planning.needed(given, plan, planning.wanted_of(given, plan))

@@ -1,4 +1,7 @@
-"""Verbs, found by scan: modules of this folder, and modules named verb, that hold a ``VERB``."""
+"""Verbs, found by scan and loaded when asked for: files of this folder, and those of what is published.
+
+A verb is called as its file: ``eval``, what stands before ``_verb``, or the folder of a file ``verb``.
+"""
 
 from __future__ import annotations
 
@@ -8,30 +11,33 @@ from typing import Any
 
 from dpfda.command.declared import Declared
 from dpfda.command.functions import Group
-from dpfda.command.publishing import Publication
-from dpfda.numerics.scan import files_named
+from dpfda.numerics.scan import Late, files_named
 
 
-def scanned(without: tuple[str, ...] = ()) -> list[Any]:
-    """The declarations of all verbs, in order of their names.
+def published() -> Late[Any]:
+    """Verbs that publish, by name."""
+    return _loaded({_called(module): module for module in files_named("verb")})
 
-    Parameters
-    ----------
-    without : tuple of str
-        Modules of this folder that are left out.
-    """
-    own = [module.name for module in pkgutil.iter_modules(__path__) if module.name not in without]
-    names = [*(f"{__name__}.{name}" for name in own), *files_named("verb")]
-    return sorted((import_module(name).VERB for name in names), key=lambda verb: str(verb.name))
+
+def scanned() -> Late[Any]:
+    """All verbs and groups of verbs, by name."""
+    own = {module.name: f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__)}
+    return _loaded(own | {_called(module): module for module in files_named("verb")})
+
+
+def _loaded(modules: dict[str, str]) -> Late[Any]:
+    return Late(sorted(modules), lambda name: import_module(modules[name]).VERB)
+
+
+def _called(module: str) -> str:
+    *_, folder, file = module.split(".")
+    return (file.removesuffix("verb").removesuffix("_") or folder).replace("_", "-")
 
 
 def declared_verbs() -> dict[str, Declared]:
     """All verbs by what is typed for them, such as "ledger show"."""
-    alone = {verb.name: verb for verb in scanned() if not isinstance(verb, Group)}
-    groups = [group for group in scanned() if isinstance(group, Group)]
-    return alone | {f"{group.name} {verb.name}": verb for group in groups for verb in group.verbs}
-
-
-def publications() -> dict[str, Publication]:
-    """All verbs that publish."""
-    return {name: verb for name, verb in declared_verbs().items() if isinstance(verb, Publication)}
+    found = {**scanned()}
+    groups = {name: verb for name, verb in found.items() if isinstance(verb, Group)}
+    alone = {name: verb for name, verb in found.items() if name not in groups}
+    within = ((name, group.verbs) for name, group in groups.items())
+    return alone | {f"{name} {own}": verb for name, verbs in within for own, verb in verbs.items()}

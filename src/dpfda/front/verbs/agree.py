@@ -12,14 +12,8 @@ from dpfda.command.declared import REQUIRED, Given, Option
 from dpfda.command.functions import Group, Verb
 from dpfda.command.publishing import Publication
 from dpfda.command.running import say
-from dpfda.covariance import fpca_verb as fpca
-from dpfda.covariance import verb as covariance
-from dpfda.density import verb as density
-from dpfda.effects import verb as effects
-from dpfda.mean import verb as mean
-from dpfda.mean.comparison import test_verb as test
-from dpfda.mean.comparison import verb as compare
-from dpfda.survival import verb as survival
+from dpfda.front.verbs import published
+from dpfda.numerics.scan import Late
 
 if TYPE_CHECKING:
     from dpfda.spine.estimator import Estimator
@@ -49,7 +43,7 @@ THRESHOLD = Option(
     type=int, default=None,
 )  # fmt: skip
 WEIGHTS = Option(
-    "weights", "--weights", "NAME:W,...",
+    "weights", "--custodian-weights", "NAME:W,...",
     "With shared noise: custodians whose units lose less, and which share of epsilon (of the root of "
     "rho) they may lose, such as north:1/2. Their sums count for so much less.",
     default=None,
@@ -57,7 +51,7 @@ WEIGHTS = Option(
 VISITS = Option(
     "visits", "--visits", "NAME:M,...",
     "With shared noise: custodians whose units are seen seldom, and how often. Units then have weights "
-    "of least variance, none above its share in --weights.",
+    "of least variance, none above its share in --custodian-weights.",
     default=None,
 )  # fmt: skip
 SHARES = (NOISE, WEIGHTS, VISITS)
@@ -65,10 +59,22 @@ OUT = o.output("out", "agreed.json", "The agreement.", True)
 # What each custodian says of its own file, and what is asked for when the total is published.
 LEFT_OUT = {
     "file", "groups", "decimal", "na", "dates", "id", "time", "value", "counts", "edges", "multiplier",
-    "ledger", "dataset", "out", "csv", "plot", "as_json", "components", "difference_plot",
+    "ledger", "dataset", "out", "csv", "plot", "as_json", "components_file", "difference_plot",
     "survey_weights",
 }  # fmt: skip
 CURVES = "--bounds 0 1 --points 93"
+BY = f"{CURVES} --by arm:case,control"
+# What is agreed on: its bound in an example, what a file is needed for, and options of its own.
+AGREED: dict[str, tuple[str, Sequence[str], Sequence[Option]]] = {
+    "mean": (CURVES, ("columns",), (POINTS, *SHARES)),
+    "density": ("--column age:0:105", (), SHARES),
+    "covariance": (CURVES, ("columns",), (POINTS, *SHARES)),
+    "fpca": ("--bounds 0 1 --center bound --points 93", ("columns",), (POINTS, *SHARES)),
+    "compare": (BY, ("columns",), (POINTS, *SHARES)),
+    "test": (BY, ("columns",), (POINTS,)),
+    "effects": (f"{CURVES} --covariate age:20:80", ("columns",), (POINTS, *SHARES)),
+    "survival": ("--domain 0 1000", ("time", "event", "start", "by"), SHARES),
+}
 CALLED = {
     "compare": "comparison", "fpca": "release of principal components", "test": "test of equality",
     "effects": "regression of curves", "survival": "survival curve",
@@ -77,7 +83,7 @@ NOT_GIVEN = {"decimal": ".", "multiplier": 1}
 
 
 def agree_on(
-    publication: Publication, bound: str, left_out: Sequence[str] = (), more: Sequence[Option] = ()
+    publication: Publication, bound: str, left_out: Sequence[str], more: Sequence[Option]
 ) -> Verb:
     """A verb that signs the public parameters of a publication.
 
@@ -142,15 +148,6 @@ VERB = Group(
     "agree",
     "Write and sign what custodians who may not pool records agree on before any of them adds up: "
     "bound, budget, mechanism, grid, and everybody's public keys. No data are read.",
-    (
-        agree_on(mean.VERB, CURVES, ("columns",), (POINTS, *SHARES)),
-        agree_on(density.VERB, "--column age:0:105", (), SHARES),
-        agree_on(covariance.VERB, CURVES, ("columns",), (POINTS, *SHARES)),
-        agree_on(fpca.VERB, "--bounds 0 1 --center bound --points 93", ("columns",), (POINTS, *SHARES)),
-        agree_on(compare.VERB, f"{CURVES} --by arm:case,control", ("columns",), (POINTS, *SHARES)),
-        agree_on(test.VERB, f"{CURVES} --by arm:case,control", ("columns",), (POINTS,)),
-        agree_on(effects.VERB, f"{CURVES} --covariate age:20:80", ("columns",), (POINTS, *SHARES)),
-        agree_on(survival.VERB, "--domain 0 1000", ("time", "event", "start", "by"), SHARES),
-    ),
+    Late([*AGREED], lambda name: agree_on(published()[name], *AGREED[name])),
     panel=o.CUSTODIANS,
 )

@@ -44,7 +44,7 @@ def create(
     neighbours : replace-one|add-remove
         Hide any one unit's data, the number of units being public (replace-one), or also whether it is
         there at all, their number being private (add-remove).
-    unit : NAME
+    unit : TEXT
         Who is protected, as the releases will say it: record, or the column of --groups. By default as
         the first release says; all later ones are held to it.
     """
@@ -169,17 +169,17 @@ VERB = Group(
     "ledger",
     "Keep the privacy budgets of data sets in one file. A release with --ledger and --dataset is "
     "charged before its noise is drawn, and refused if the budget does not allow it.",
-    (
-        Verb.of("create", create, (CREATED,)),
-        Verb.of("show", show, ("dpfda ledger show budget.ledger",)),
-        Verb.of(
+    {
+        "create": Verb.of("create", create, (CREATED,)),
+        "show": Verb.of("show", show, ("dpfda ledger show budget.ledger",)),
+        "raise": Verb.of(
             "raise",
             enlarge,
             ("dpfda ledger raise budget.ledger --dataset scans-2026 --epsilon 4 --reason 'wave 2'",),
         ),
-        Verb.of("recover", recover, ("dpfda ledger recover budget.ledger 2 fa.json",)),
-        Verb.of("export", export, ("dpfda ledger export budget.ledger --format csv",)),
-    ),
+        "recover": Verb.of("recover", recover, ("dpfda ledger recover budget.ledger 2 fa.json",)),
+        "export": Verb.of("export", export, ("dpfda ledger export budget.ledger --format csv",)),
+    },
     (
         CREATED,
         "dpfda mean scans.csv --epsilon 1 --bounds 0 1 --columns 'cca_*' --groups ID "

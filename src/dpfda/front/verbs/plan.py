@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -12,12 +11,13 @@ from dpfda.command.declared import Given, Option
 from dpfda.command.functions import Group, Verb
 from dpfda.command.publishing import Publication
 from dpfda.command.reading import Curves
-from dpfda.front.verbs import scanned
+from dpfda.front.verbs import published
+from dpfda.numerics.scan import Late
 
 WORDS = """What to expect of {what} of N units at epsilon E, or what it needs. No file is read.
 
-With --error or --band: the least epsilon for N units, and the least number of units for E, with which
-nine of ten releases keep to it. Per cent are of the distance between the bounds.{table}"""
+With --error or --half-width: the least epsilon for N units, and the least number of units for E, with
+which nine of ten releases keep to it. Per cent are of the distance between the bounds.{table}"""
 MEAN = """ Without: errors over a range of epsilon around E.
 
 Typical errors are root mean squares at a point, in the units of the data: bias (what shrinkage and
@@ -41,11 +41,12 @@ OWN = (
         o.PRIVACY, str, None,
     ),
     Option(
-        "band", "--band", "X",
-        "Instead: half-width of the band that nine of ten releases are to keep to. Example: --band 5%",
+        "band", "--half-width", "X",
+        "Instead: half-width of the band that nine of ten releases are to keep to. "
+        "Example: --half-width 5%",
         o.PRIVACY, str, None,
     ),
-    Option("band_level", "--band-level", "P", "Probability of that band.", o.PRIVACY, float, 0.95),
+    Option("level", "--level", "P", "Probability of that band.", o.PRIVACY, float, 0.95),
 )  # fmt: skip
 WRITTEN = (
     o.output("plot", "F.png",
@@ -95,18 +96,11 @@ def _say(publication: Publication, given: Given) -> None:
     answer(publication, given)
 
 
-def _planned() -> Iterator[Verb]:
-    """Of every verb that publishes: they are found by scan."""
-    for verb in scanned(without=("plan",)):
-        if isinstance(verb, Publication):
-            yield plan_of(verb)
-
-
 VERB = Group(
     "plan",
     "What to expect of a summary, or the epsilon or number of units that it needs. No file is read.\n\n"
     "Each takes the public options of the verb that publishes it. Without a name: of a mean.",
-    [*_planned()],
+    Late([*published()], lambda name: plan_of(published()[name])),
     (
         "dpfda plan --units 500 --epsilon 1 --bounds 0 1",
         "dpfda plan --units 4948 --bounds 0 5 --error 0.1",

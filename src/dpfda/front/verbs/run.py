@@ -96,9 +96,9 @@ def read_study(path: Path) -> list[Planned]:
 
 def releases_of(written: dict[str, Any], folder: Path) -> list[Planned]:
     """As `read_study`, of a study that was read and whose paths are relative to a folder."""
-    from dpfda.front.verbs import publications
+    from dpfda.front.verbs import published
 
-    known = publications()
+    known = published()
     data, releases = written.pop(DATA, None), written.pop(RELEASE, None)
     if written or not isinstance(data, dict) or not isinstance(releases, list) or not releases:
         words = "have one table [data] and one or more [[release]], and no other"
@@ -112,7 +112,7 @@ def releases_of(written: dict[str, Any], folder: Path) -> list[Planned]:
     for place, own in enumerate(releases, 1):
         where = f"[[release]] {place}"
         verb = own.pop("verb", None) if isinstance(own, dict) else None
-        if verb not in known:
+        if not isinstance(verb, str) or verb not in known:
             raise ParameterError(f"{where} verb", f"be one of {', '.join(known)}", _shown(verb))
         if not isinstance(own.get("out"), str):
             raise ParameterError(f"{where} out", "name a file to write", _shown(own.get("out")))
