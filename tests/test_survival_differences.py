@@ -125,3 +125,64 @@ def test_what_is_refused(fitted):
     alone = PrivateSurvival(1, domain=(0, 1)).fit([0.2, 0.4, 0.8]).release_
     with pytest.raises(ParameterError, match="two or more for a difference"):
         alone.difference_view()
+
+
+# Strata.
+
+
+def strata_of(generator, size, ratio):
+    """Two sites of unlike hazards; most of one's persons are in the new arm, most of the other's not."""
+    south = generator.uniform(size=size) < 0.5
+    new = generator.uniform(size=size) < np.where(south, 0.8, 0.2)
+    died = generator.exponential(np.where(south, 0.3, 1.2)) / np.where(new, ratio, 1.0)
+    left = generator.uniform(0.3, 1.5, size)
+    group = np.char.add(np.where(new, "new ", "old "), np.where(south, "south", "north"))
+    return np.minimum(died, left), died <= left, group
+
+
+GROUPS = [f"{arm} {site}" for site in ("north", "south") for arm in ("new", "old")]
+STRATA = [GROUPS[:2], GROUPS[2:]]
+
+
+def log_rank(time, event, group):
+    """The stratified statistic, by hand."""
+    off, variance = 0.0, 0.0
+    for new, old in STRATA:
+        inside = np.isin(group, (new, old)) & (time < 1)
+        for at in np.unique(time[inside & event]):
+            there = np.isin(group, (new, old)) & (time >= at)
+            number, own = there.sum(), (there & (group == new)).sum()
+            died = inside & event & (time == at)
+            off += (died & (group == new)).sum() - died.sum() * own / number
+            variance += died.sum() * own * (number - own) / number**2
+    return off**2 / variance
+
+
+def test_a_stratified_test_compares_within_strata_alone():
+    time, event, group = strata_of(np.random.default_rng(5), 1500, 1.0)
+    made = PrivateSurvival(1e4, domain=(0, 1), levels=GROUPS, cells=40).fit(time, event, by=group)
+    arm = PrivateSurvival(1e4, domain=(0, 1), levels=["new", "old"], cells=40)
+    mixed = arm.fit(time, event, by=[name[:3] for name in group]).release_.test()
+    found = made.release_.test(strata=STRATA)
+    assert mixed.p_value < 0.001
+    assert not found.differ
+    assert found.statistic == pytest.approx(log_rank(time, event, group), abs=0.4)
+    assert "of new north, old north; of new south, old south have one hazard" in str(found)
+    time, event, group = strata_of(np.random.default_rng(6), 4000, 1.8)
+    made = PrivateSurvival(1, domain=(0, 1), levels=GROUPS).fit(time, event, by=group).release_
+    assert made.test(strata=STRATA).p_value < 0.01
+
+
+@pytest.mark.parametrize(
+    ("strata", "words"),
+    [
+        ([["new north", "old"]], "strata must be one of"),
+        ([["new north"], ["new south"]], "strata must have as many groups each, two or more"),
+        ([GROUPS[:2], GROUPS[1:3]], "and each group once"),
+    ],
+)
+def test_strata_that_cannot_be_are_refused(strata, words):
+    made = PrivateSurvival(1, domain=(0, 1), levels=GROUPS, cells=4)
+    release = made.fit([0.1, 0.5, 0.7, 0.9], by=GROUPS).release_
+    with pytest.raises(ParameterError, match=words):
+        release.test(strata=strata)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ from dpfda.bases.lifetimes import LifeCells
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import choice, label, probability
+from dpfda.numerics.parameters import choice, entries, label, probability, shown
 from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
@@ -99,8 +99,13 @@ class ReleasedSurvival(LifeCurve):
         """
         return SurvivalDifference(self[first], self[second])
 
-    def test(self, level: float = 0.05, cause: str | None = None) -> EqualityTest:
-        """Whether groups have one hazard: a log-rank test of the noisy tables.
+    def test(
+        self,
+        level: float = 0.05,
+        cause: str | None = None,
+        strata: Sequence[Sequence[str]] | None = None,
+    ) -> EqualityTest:
+        """Whether groups have one hazard: a log-rank test of the noisy tables, stratified if asked.
 
         The hypothesis is about populations: sampling is in the law of the statistic, as are the known
         noise, and each group's own censoring. That law is simulated at the estimated common hazard.
@@ -111,20 +116,40 @@ class ReleasedSurvival(LifeCurve):
             Probability of finding a difference where there is none.
         cause : str, optional
             The cause whose hazard is compared; by default all together.
+        strata : sequence of sequences of str, optional
+            Groups that are compared with each other, stratum by stratum, each with its arms in one
+            order: ``[["new, north", "old, north"], ["new, south", "old, south"]]``.
 
         Raises
         ------
         ParameterError
-            If there are no groups, or no such cause.
+            If there are no groups, or no such cause or strata.
         """
         self._check_groups("a test")
         chosen = None if cause is None else choice(cause, "cause", self.cells.causes)
         place = None if chosen is None else self.cells.causes.index(chosen)
+        rows = self._strata(strata)
         means = self._draws.mean(axis=0)
-        statistic, p_value = equality(self.counts, means, self.cells, self.noise, place)
-        null = f"the populations of {', '.join(self.levels)} have one hazard"
+        statistic, p_value = equality(
+            self.counts, means, self.cells, self.noise, place, strata=rows or None
+        )
+        of = [", ".join(self.levels[row] for row in group) for group in rows]
+        null = f"the populations of {'; of '.join(of) or ', '.join(self.levels)} have one hazard"
         null += f" of {chosen}" if chosen else ""
         return EqualityTest(statistic, p_value, probability(level, "level"), self.levels, null)
+
+    def _strata(self, strata: Sequence[Sequence[str]] | None) -> list[list[int]]:
+        """Places of groups by strata; none without."""
+        found = [
+            [self.levels.index(label(name, "strata", self.levels)) for name in entries(group)]
+            for group in entries(strata or [])
+        ]
+        named = [row for group in found for row in group]
+        sizes = {len(group) for group in found}
+        if found and (len(sizes) > 1 or min(sizes) < 2 or len(named) > len(set(named))):
+            words = "have as many groups each, two or more, and each group once"
+            raise ParameterError("strata", words, shown(strata))
+        return found
 
     def _checked(self) -> None:
         if self.level is not None and self.level not in self.levels:
