@@ -287,7 +287,7 @@ class ReleasedSurvival(LifeCurve):
 
     def _compared(self) -> tuple[list[str], dict[str, object], dict[str, str]]:
         """Medians and differences of groups: in sentences, as numbers, and in lines."""
-        middle = float(self.cells.settled(np.mean(self.domain_range)[None])[0])
+        middle = float(self.cells.settled(np.array([sum(self.domain_range) / 2]))[0])
         gaps, at, end = self._gaps.items(), number(middle), number(self.domain_range[1])
         found = {
             "medians": {name: self[name].median() for name in self.levels},
