@@ -198,16 +198,16 @@ class LifeCurve(Valued):
         level, of
             As in `quantile`.
         """
-        fine, level = self._until(until), check_level(level)
+        fine, level = self._until(until, 1001), check_level(level)
         value = float(scipy.integrate.trapezoid(self(fine), fine))
         return Estimate.around(value, self._means_drawn(until, of), level)
 
-    def _until(self, until: float | None) -> Floats:
+    def _until(self, until: float | None, count: int) -> Floats:
         start, end = self.domain_range
-        return np.linspace(start, end if until is None else check_point(until, (start, end)), 1001)
+        return np.linspace(start, end if until is None else check_point(until, (start, end)), count)
 
     def _means_drawn(self, until: float | None, of: Of) -> Floats:
-        fine = self._until(until)
+        fine = self._until(until, BAND_POINTS)
         return np.asarray(scipy.integrate.trapezoid(self._curves_drawn(fine, of), fine, axis=0))
 
     def _curves_drawn(self, at: Floats, of: Of) -> Floats:

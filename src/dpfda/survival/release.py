@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -175,8 +176,8 @@ class ReleasedSurvival(LifeCurve):
         columns["at_risk"] = self.at_risk(where), f"estimated number of {several(self.unit)} followed"
         for cause in self.cells.causes if len(self.cells.causes) > 1 else ():
             columns[f"incidence {cause}"] = self.incidence(where, cause), f"share with {cause} so far"
-        for name in self.levels if self.level is None else ():
-            columns[f"survival {name}"] = self[name](where), f"{self.value_label}, {name}"
+        for name, arm in self._arms.items():
+            columns[f"survival {name}"] = arm(where), f"{self.value_label}, {name}"
         for name, gap in self._gaps.items():
             band = gap.band(where, asked.level, asked.of or "sample")
             columns[f"risk {name}"] = gap(where), f"difference of the shares with an event, {name}"
@@ -185,11 +186,19 @@ class ReleasedSurvival(LifeCurve):
                 columns[f"risk {name}, {end}"] = getattr(band, end), words
         return columns
 
+    @cached_property
+    def _arms(self) -> dict[str, ReleasedSurvival]:
+        """The curve of each group; none where there are none, or one is looked at."""
+        return {name: self[name] for name in self.levels if self.level is None}
+
     @property
     def _gaps(self) -> dict[str, SurvivalDifference]:
         """The first group minus each of the others, by what they are called."""
-        first, *others = self.levels if self.level is None and self.levels else ("",)
-        return {f"{first} minus {name}": self.difference(first, name) for name in others}
+        first, *others = self._arms or ("",)
+        return {
+            f"{first} minus {name}": SurvivalDifference(self._arms[first], self._arms[name])
+            for name in others
+        }
 
     def difference_view(self, level: float = LEVEL) -> View:
         """The risk of the first group minus that of each other, with intervals at each time.
@@ -210,7 +219,7 @@ class ReleasedSurvival(LifeCurve):
             raise ParameterError("groups", words, "none", "Fit with by=... and levels=[...].")
 
     def view(self, level: float | None = LEVEL) -> View:
-        shown = [self[name] for name in self.levels] if self.level is None and self.levels else [self]
+        shown = [*self._arms.values()] or [self]
         lines = [each._line(each.level or "survival", level) for each in shown]
         if len(self.cells.causes) > 1 and len(shown) == 1:
             at = self._band_points()[:, 0]
@@ -290,7 +299,7 @@ class ReleasedSurvival(LifeCurve):
         middle = float(self.cells.settled(np.array([sum(self.domain_range) / 2]))[0])
         gaps, at, end = self._gaps.items(), number(middle), number(self.domain_range[1])
         found = {
-            "medians": {name: self[name].median() for name in self.levels},
+            "medians": {name: arm.median() for name, arm in self._arms.items()},
             "risk_differences": {name: gap.risk(middle) for name, gap in gaps},
             "population_risk_differences": {
                 name: gap.risk(middle, of="population") for name, gap in gaps
