@@ -56,6 +56,13 @@ def test_groups_are_compared(people: Path, tmp_path: Path) -> None:
     assert release.levels == ("old", "new")
     assert release.cells.late
     assert 0 < release.test().p_value <= 1
+    picture = tmp_path / "risk.png"
+    drawn = CliRunner().invoke(app, ["plot", str(out), "--difference", "--plot", str(picture)])
+    assert drawn.exit_code == 0, drawn.output
+    assert picture.stat().st_size > 1000
+    told = CliRunner().invoke(app, ["eval", str(out), "--at", "365", "--json"])
+    found = json.loads(told.output)["risk old minus new"]
+    assert found == [pytest.approx(release.difference("old", "new").risk(365).value)]
 
 
 @pytest.mark.parametrize(

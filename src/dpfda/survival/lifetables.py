@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -162,6 +163,7 @@ def equality(
     noise: CellNoise,
     cause: int | None,
     draws: int = NULL_DRAWS,
+    strata: Sequence[Sequence[int]] | None = None,
 ) -> tuple[float, float]:
     """Statistic and p-value of the hypothesis that groups have one hazard (of one cause, or of all).
 
@@ -169,7 +171,7 @@ def equality(
     weights that are those of the log-rank test where sampling dominates and leave out cells of which
     the noise leaves nothing. The sums of all groups but one make a quadratic form. Its null law is
     simulated: tables with the common hazard, each group's own censoring, beginnings and size, and the
-    noise of the known law.
+    noise of the known law. In strata each has a common hazard of its own, and the sums are added.
 
     Parameters
     ----------
@@ -182,8 +184,27 @@ def equality(
     cause : int or None
     draws : int
         Of the null law.
+    strata : sequence of sequences of int, optional
+        Groups of each stratum, arm by arm in one order; by default all groups are of one.
     """
     chosen = slice(None) if cause is None else slice(cause, cause + 1)
+    generator = np.random.Generator(np.random.Philox(key=1))
+    parts = [
+        _sums(noisy[groups], means[groups], cells, noise, chosen, generator, draws)
+        for groups in ([np.arange(len(noisy))] if strata is None else map(np.asarray, strata))
+    ]
+    found, null = (np.sum(each, axis=0) for each in zip(*parts, strict=True))
+    root = np.linalg.pinv(np.cov(null.T).reshape(null.shape[1], -1), hermitian=True)
+    statistic = float(found @ root @ found)
+    larger = np.einsum("di,ij,dj->d", null, root, null) >= statistic
+    return statistic, float((1 + larger.sum()) / (1 + draws))
+
+
+def _sums(
+    noisy: Floats, means: Floats, cells: LifeCells, noise: CellNoise, chosen: slice,
+    generator: np.random.Generator, draws: int,
+) -> tuple[Floats, Floats]:  # fmt: skip
+    """Weighted sums (groups - 1,) of one stratum, and draws (draws, groups - 1) of their null law."""
     events, exposure, _ = _parts(means, cells)
     of_group = exposure / np.maximum(exposure.sum(axis=0), FEWEST)
     # A cell's information without noise, for one unit of log hazard; its noise's share of the variance.
@@ -196,17 +217,10 @@ def equality(
         there = np.maximum(there, 0.0)
         share = there / np.maximum(there.sum(axis=-2, keepdims=True), 1.0)
         counted = seen[..., chosen, :].sum(axis=-2)
-        return np.asarray(
-            ((counted - share * counted.sum(axis=-2, keepdims=True)) * weights).sum(axis=-1)
-        )
+        expected = share * counted.sum(axis=-2, keepdims=True)
+        return np.asarray(((counted - expected) * weights).sum(axis=-1)[..., :-1])
 
-    generator = np.random.Generator(np.random.Philox(key=1))
-    null = sums(_null_tables(events, exposure, means, cells, noise, generator, draws))[:, :-1]
-    root = np.linalg.pinv(np.cov(null.T).reshape(null.shape[1], -1), hermitian=True)
-    found = sums(noisy)[:-1]
-    statistic = float(found @ root @ found)
-    larger = np.einsum("di,ij,dj->d", null, root, null) >= statistic
-    return statistic, float((1 + larger.sum()) / (1 + draws))
+    return sums(noisy), sums(_null_tables(events, exposure, means, cells, noise, generator, draws))
 
 
 def _null_tables(

@@ -2,43 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import scipy
-from numpy.typing import ArrayLike
 
-from dpfda.bases.grids import check_points, frozen
 from dpfda.bases.lifetimes import LifeCells
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import choice, label, probability
+from dpfda.numerics.parameters import choice, entries, label, probability, shown
 from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
-from dpfda.releases.bands import Asked, Band, Of, band_from_errors, check_level, settled
-from dpfda.releases.base import LEVEL, Column, Valued
+from dpfda.releases.bands import Asked
+from dpfda.releases.base import LEVEL, Column
 from dpfda.releases.facts import Claim, EqualityTest, Estimate, Stated
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import NoisyShares, domain_words, used_units
-from dpfda.survival.lifetables import LEAST, LifeTable, equality, first_below, hidden_within, life_table
-from dpfda.survival.lifetimes import CellNoise, drawn_tables
+from dpfda.survival.curve import LifeCurve
+from dpfda.survival.differences import SurvivalDifference
+from dpfda.survival.lifetables import equality
 from dpfda.views import Line, View
 
-DRAWS = 2000
-BAND_POINTS = 201
 RISK_TIMES = 6
-# Draws are spread by so much for bands and intervals: the law of the noise is exact, priors are not.
-GUARD = 1.4
-# Of what any order of censoring within cells could do to the sample's curve.
-ORDERS = 0.3
-STATED: tuple[Of, ...] = ("sample", "noise", "population")
 # What holds every unit in bounds.
 BOUND = "one follow-up a unit"
 
@@ -53,7 +44,7 @@ def halves(cells: LifeCells) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedSurvival(Valued):
+class ReleasedSurvival(LifeCurve):
     """Follow-ups counted in cells of time, published with noise, and the survival curve made of them.
 
     Call it for the survival function: the share of persons without an event, monotone and within
@@ -89,215 +80,32 @@ class ReleasedSurvival(Valued):
         if len(self.shares.noisy) != self.cells.size:
             raise ParameterError("noisy_shares", f"be {self.cells.size}", len(self.shares.noisy))
 
-    @property
-    def domain_range(self) -> tuple[float, float]:
-        """First and last time."""
-        return self.cells.domain_range
-
-    @property
-    def grid_points(self) -> Floats:
-        """Edges of the cells."""
-        return self.cells.edges
-
-    @property
-    def levels(self) -> tuple[str, ...]:
-        """Names of the groups; none where all are together."""
-        return self.cells.levels
-
     def __getitem__(self, level: str) -> ReleasedSurvival:
         """The curve of one group."""
         return replace(self, level=label(level, "group", self.levels))
 
-    # Estimates.
-
-    @cached_property
-    def counts(self) -> Floats:
-        """Noisy numbers of persons (groups, cells); with late beginnings a person counts twice."""
-        counts = self.shares.counts * self.cells.parts
-        return frozen(counts.reshape(self.cells.groups, -1))
-
-    @cached_property
-    def noise(self) -> CellNoise:
-        """Noise on each of `counts`."""
-        laplace = not self.shares.noise.law.endswith("gaussian")
-        return CellNoise(self.shares.deviation * self.cells.parts, laplace)
-
-    @cached_property
-    def _draws(self) -> Floats:
-        """Draws (draws, groups, each) of the tables without noise, from a fixed key."""
-        size = self.shares.public_size
-        known = None if size is None else float(size)
-        return drawn_tables(self.counts.ravel(), self.cells, self.noise, known, DRAWS)
-
-    def _table(self, spread: float = 1.0) -> Floats:
-        mean = self._draws.mean(axis=0)
-        draws = np.maximum(mean + spread * (self._draws - mean), 0.0)
-        return np.asarray(
-            draws.sum(axis=1) if self.level is None else draws[:, self.levels.index(self.level)]
-        )
-
-    @cached_property
-    def _without_noise(self) -> LifeTable:
-        return life_table(self._table(), self.cells)
-
-    @cached_property
-    def _of_persons(self) -> LifeTable:
-        return life_table(self._table(GUARD), self.cells)
-
-    @cached_property
-    def _of_population(self) -> LifeTable:
-        generator = np.random.Generator(np.random.Philox(key=2))
-        return life_table(self._table(GUARD), self.cells, generator)
-
-    def spread(self) -> Floats:
-        """Standard deviation (count + 1,) at the edges of the curve without noise, given the release."""
-        return np.asarray(self._without_noise.survival.std(axis=0))
-
-    @cached_property
-    def _by_order(self) -> tuple[Floats, Floats]:
-        """How much lower, and higher, the curve may be at edges by when in a cell people left."""
-        mean = self._table().mean(axis=0, keepdims=True)
-        low, middle, high = (life_table(mean, self.cells, None, when).survival[0] for when in (-1, 0, 1))
-        return middle - low, high - middle
-
-    def _life(self, of: Of) -> LifeTable:
-        return self._of_population if choice(of, "of", STATED) == "population" else self._of_persons
-
-    @cached_property
-    def _cumulative(self) -> scipy.interpolate.PchipInterpolator:
-        return self._interpolated(self._without_noise.survival.mean(axis=0))
-
-    def _interpolated(self, survival: Floats) -> scipy.interpolate.PchipInterpolator:
-        """Monotone cumulative hazards through survival (count + 1, ..) at the edges."""
-        hazards = -np.log(np.maximum(survival, LEAST))
-        return scipy.interpolate.PchipInterpolator(self.cells.edges, hazards)
-
-    def _values(self, at: Floats) -> Floats:
-        """Share of persons without an event up to times: not increasing, within [0, 1]."""
-        return np.asarray(np.exp(-np.maximum(self._cumulative(self.cells.settled(at)), 0.0)))
-
-    def cumulative_hazard(self, points: ArrayLike) -> Any:
-        """Integral of the hazard up to times."""
-        return self._positive(self._cumulative, points)
-
-    def hazard(self, points: ArrayLike) -> Any:
-        """Rate of events, for one unit of time, of those still without one."""
-        return self._positive(self._cumulative.derivative(), points)
-
-    def incidence(self, points: ArrayLike, cause: str) -> Any:
-        """Share of persons with an event of a cause up to times, where other causes compete."""
-        place = self.cells.causes.index(choice(cause, "cause", self.cells.causes))
-        shares = self._without_noise.incidence[:, place].mean(axis=0)
-        return self._positive(scipy.interpolate.PchipInterpolator(self.cells.edges, shares), points)
-
-    def at_risk(self, points: ArrayLike) -> Any:
-        """Estimated number of persons followed at times."""
-        numbers = self._without_noise.at_risk.mean(axis=0)
-        return self._positive(lambda at: np.interp(at, self.cells.edges, numbers), points)
-
-    def _positive(self, function: Callable[[Floats], Floats], points: ArrayLike) -> Any:
-        return self._at(lambda at: np.maximum(function(at), 0.0), points)
-
-    def quantile(self, share: float = 0.5, level: float = LEVEL, of: Of = "sample") -> Estimate:
-        """Time by which a share of persons had an event; infinite where the last time comes first.
+    def difference(self, first: str, second: str) -> SurvivalDifference:
+        """How a group differs from another: in risk at a time, in mean time up to one.
 
         Parameters
         ----------
-        share : float
-        level : float
-            Probability of the interval.
-        of : {"sample", "noise", "population"}
-            What the interval is for, as in `band`. That of the sample is read off its pointwise band;
-            that of the population is wider by what sampling adds.
+        first, second : str
+            Names of groups; what is read off is the first minus the second.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such group.
         """
-        wanted, level = 1 - probability(share, "share"), check_level(level)
-        line = self._without_noise.survival.mean(axis=0)[None]
-        value = float(self._times(line, wanted)[0])
-        noise, drawn = (
-            Estimate.around(value, self._times(self._life(each).survival, wanted), level)
-            for each in ("noise", of)
-        )
-        if of == "noise":
-            return noise
-        at = np.unique(self.cells.settled(self._band_points()[:, 0]))
-        band = self.band(level, False, at)
-        first, last = (int(np.argmax(np.append(end, 0.0) <= wanted)) for end in (band.lower, band.upper))
-        # Of the population as far again as sampling reaches beyond the noise.
-        lower = min(float(at[max(first - 1, 0)]), noise.lower) - np.fmax(noise.lower - drawn.lower, 0)
-        upper = max(float(np.append(at, np.inf)[last]), noise.upper)
-        upper += np.fmax(drawn.upper - noise.upper, 0)
-        return Estimate(value, max(float(lower), self.domain_range[0]), float(upper), level)
+        return SurvivalDifference(self[first], self[second])
 
-    def median(self, level: float = LEVEL, of: Of = "sample") -> Estimate:
-        """Median survival time; see `quantile`."""
-        return self.quantile(0.5, level, of)
-
-    def _times(self, survival: Floats, wanted: float) -> Floats:
-        """First times (q,) at which curves (q, count + 1) are at or below a height."""
-        fine = np.unique(self.cells.settled(np.linspace(*self.domain_range, 2001)))
-        return first_below(self._interpolated(survival.T), fine, wanted)
-
-    def restricted_mean(
-        self, until: float | None = None, level: float = LEVEL, of: Of = "noise"
-    ) -> Estimate:
-        """Mean time without an event up to a time, by default the last: the area under the curve.
-
-        Parameters
-        ----------
-        until : float, optional
-        level, of
-            As in `quantile`.
-        """
-        last = (
-            self.domain_range[1] if until is None else float(check_points(until, self.domain_range)[0])
-        )
-        fine = np.linspace(self.domain_range[0], last, 1001)
-        areas = scipy.integrate.trapezoid(
-            np.exp(-self._interpolated(self._life(of).survival.T)(fine)), fine, axis=0
-        )
-        value = float(scipy.integrate.trapezoid(self(fine), fine))
-        return Estimate.around(value, areas, check_level(level))
-
-    def _around(self, at: Floats, asked: Asked) -> Band:
-        """Band for the survival function, within [0, 1] and not increasing.
-
-        Notes
-        -----
-        Of the sample it is for the Kaplan-Meier curve of these persons: noise, and what the cells do not
-        show of a course that is smooth within them. Of the population it is for the curve of which they
-        are a sample, with sampling as well. Of the noise it is for the life table of these cells without
-        the noise of privacy.
-
-        The law of the noise is known exactly; what is drawn beside it has a prior, and how often bands
-        hold was simulated: see the page on survival. Of the inside of a cell the population's assumes
-        nothing: at an edge it allows for every order in which people were censored and had events, and
-        between two edges for any curve that does not increase. It is narrowest at `grid_points`.
-        """
-        edges, life = self.cells.edges, self._life(asked.of or "sample")
-        line = self._without_noise.survival.mean(axis=0)
-        band = band_from_errors(
-            line, np.abs(life.survival - line), asked.level, asked.simultaneous, edges
-        )
-        share = {"noise": 0.0, "sample": ORDERS, "population": 1.0}[asked.of or "sample"]
-        below, above = (share * far for far in self._by_order)
-        changed = self.cells.settled(at)
-        # What lies in a band and does not increase lies in this one too.
-        lower = np.maximum.accumulate(np.clip(band.lower - below, 0, 1)[::-1])[::-1]
-        upper = np.minimum.accumulate(np.clip(band.upper + above, 0, 1))
-        # Whatever does not increase.
-        least = lower[np.searchsorted(edges, changed)]
-        most = upper[np.searchsorted(edges, changed, "right") - 1]
-        if asked.of == "population":
-            lower, upper = least, most
-        else:
-            lower, upper = np.interp(changed, edges, lower), np.interp(changed, edges, upper)
-        if asked.of == "sample":
-            hidden = hidden_within(self._without_noise, edges, changed)
-            lower, upper = np.maximum(lower - hidden, least), np.minimum(upper + hidden, most)
-        return settled(replace(band, points=frozen(at), lower=lower, upper=upper), np.asarray(self(at)))
-
-    def test(self, level: float = 0.05, cause: str | None = None) -> EqualityTest:
-        """Whether groups have one hazard: a log-rank test of the noisy tables.
+    def test(
+        self,
+        level: float = 0.05,
+        cause: str | None = None,
+        strata: Sequence[Sequence[str]] | None = None,
+    ) -> EqualityTest:
+        """Whether groups have one hazard: a log-rank test of the noisy tables, stratified if asked.
 
         The hypothesis is about populations: sampling is in the law of the statistic, as are the known
         noise, and each group's own censoring. That law is simulated at the estimated common hazard.
@@ -308,23 +116,40 @@ class ReleasedSurvival(Valued):
             Probability of finding a difference where there is none.
         cause : str, optional
             The cause whose hazard is compared; by default all together.
+        strata : sequence of sequences of str, optional
+            Groups that are compared with each other, stratum by stratum, each with its arms in one
+            order: ``[["new, north", "old, north"], ["new, south", "old, south"]]``.
 
         Raises
         ------
         ParameterError
-            If there are no groups, or no such cause.
+            If there are no groups, or no such cause or strata.
         """
-        if not self.levels:
-            raise ParameterError(
-                "groups", "be two or more for a test", "none", "Fit with by=... and levels=[...]."
-            )
+        self._check_groups("a test")
         chosen = None if cause is None else choice(cause, "cause", self.cells.causes)
         place = None if chosen is None else self.cells.causes.index(chosen)
+        rows = self._strata(strata)
         means = self._draws.mean(axis=0)
-        statistic, p_value = equality(self.counts, means, self.cells, self.noise, place)
-        null = f"the populations of {', '.join(self.levels)} have one hazard"
+        statistic, p_value = equality(
+            self.counts, means, self.cells, self.noise, place, strata=rows or None
+        )
+        of = [", ".join(self.levels[row] for row in group) for group in rows]
+        null = f"the populations of {'; of '.join(of) or ', '.join(self.levels)} have one hazard"
         null += f" of {chosen}" if chosen else ""
         return EqualityTest(statistic, p_value, probability(level, "level"), self.levels, null)
+
+    def _strata(self, strata: Sequence[Sequence[str]] | None) -> list[list[int]]:
+        """Places of groups by strata; none without."""
+        found = [
+            [self.levels.index(label(name, "strata", self.levels)) for name in entries(group)]
+            for group in entries(strata or [])
+        ]
+        named = [row for group in found for row in group]
+        sizes = {len(group) for group in found}
+        if found and (len(sizes) > 1 or min(sizes) < 2 or len(named) > len(set(named))):
+            words = "have as many groups each, two or more, and each group once"
+            raise ParameterError("strata", words, shown(strata))
+        return found
 
     def _checked(self) -> None:
         if self.level is not None and self.level not in self.levels:
@@ -340,9 +165,6 @@ class ReleasedSurvival(Valued):
 
     # Tables, pictures and words.
 
-    def _band_points(self) -> Floats:
-        return np.linspace(*self.domain_range, BAND_POINTS)[:, None]
-
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         columns = super()._columns(at, asked)
         where = at[:, 0]
@@ -353,12 +175,50 @@ class ReleasedSurvival(Valued):
         columns["at_risk"] = self.at_risk(where), f"estimated number of {several(self.unit)} followed"
         for cause in self.cells.causes if len(self.cells.causes) > 1 else ():
             columns[f"incidence {cause}"] = self.incidence(where, cause), f"share with {cause} so far"
-        for name in self.levels if self.level is None else ():
-            columns[f"survival {name}"] = self[name](where), f"{self.value_label}, {name}"
+        for name, arm in self._arms.items():
+            columns[f"survival {name}"] = arm(where), f"{self.value_label}, {name}"
+        for name, gap in self._gaps.items():
+            band = gap.band(where, asked.level, asked.of or "sample")
+            columns[f"risk {name}"] = gap(where), f"difference of the shares with an event, {name}"
+            for end in ("lower", "upper"):
+                words = f"{end} end of its interval at each time by itself"
+                columns[f"risk {name}, {end}"] = getattr(band, end), words
         return columns
 
+    @cached_property
+    def _arms(self) -> dict[str, ReleasedSurvival]:
+        """The curve of each group; none where there are none, or one is looked at."""
+        return {name: self[name] for name in self.levels if self.level is None}
+
+    @property
+    def _gaps(self) -> dict[str, SurvivalDifference]:
+        """The first group minus each of the others, by what they are called."""
+        first, *others = self._arms or ("",)
+        return {
+            f"{first} minus {name}": SurvivalDifference(self._arms[first], self._arms[name])
+            for name in others
+        }
+
+    def difference_view(self, level: float = LEVEL) -> View:
+        """The risk of the first group minus that of each other, with intervals at each time.
+
+        Raises ParameterError if there are no groups.
+        """
+        self._check_groups("a difference")
+        at, lines = self._band_points()[:, 0], []
+        for name, gap in self._gaps.items():
+            band = gap.band(at, level)
+            words = f"meant to hold that of these {several(self.unit)}, {100 * level:.4g}% at each time"
+            lines.append(Line(at, gap(at), name, band.lower, band.upper, words))
+        return replace(self._curve(lines, baseline=0.0), y_label="difference of risk")
+
+    def _check_groups(self, wanted: str) -> None:
+        if not self.levels:
+            words = f"be two or more for {wanted}"
+            raise ParameterError("groups", words, "none", "Fit with by=... and levels=[...].")
+
     def view(self, level: float | None = LEVEL) -> View:
-        shown = [self[name] for name in self.levels] if self.level is None and self.levels else [self]
+        shown = [*self._arms.values()] or [self]
         lines = [each._line(each.level or "survival", level) for each in shown]
         if len(self.cells.causes) > 1 and len(shown) == 1:
             at = self._band_points()[:, 0]
@@ -409,7 +269,7 @@ class ReleasedSurvival(Valued):
         wide = self.band(of="population")
         far = number(float(np.mean(wide.reach(self(wide.points)))))
         tested = {"groups": str(self.test())} if self.levels else {}
-        arms = {name: self[name].median() for name in self.levels if self.level is None}
+        said, numbers, found = self._compared() if self._gaps else ([], {}, {})
         coding = [f"the codes of events: {self.about['coding']}"] if "coding" in self.about else []
         return Stated(
             f"A survival curve over {self._spoken_domain}, made of counts of {self.cells.describe()}.",
@@ -422,16 +282,41 @@ class ReleasedSurvival(Valued):
                 f"samples: on average it reaches {far} from this curve.",
                 f"By the median time half of the {several(self.unit)} had an event: {self.median()} of "
                 f"these {several(self.unit)}, {self.median(of='population')} of all like them.",
-                *([f"Medians of these groups: {_listed(arms)}."] if arms else []),
+                *said,
                 *(f"Groups: {text}." for text in tested.values()),
             ],
             numbers={
                 "cells": self.cells.to_json(),
                 "median": self.median().to_json(),
-                **({"medians": {name: each.to_json() for name, each in arms.items()}} if arms else {}),
+                **numbers,
             },
-            findings=({"medians": _listed(arms)} if arms else {}) | tested,
+            findings=found | tested,
         )
+
+    def _compared(self) -> tuple[list[str], dict[str, object], dict[str, str]]:
+        """Medians and differences of groups: in sentences, as numbers, and in lines."""
+        middle = float(self.cells.settled(np.array([sum(self.domain_range) / 2]))[0])
+        gaps, at, end = self._gaps.items(), number(middle), number(self.domain_range[1])
+        found = {
+            "medians": {name: arm.median() for name, arm in self._arms.items()},
+            "risk_differences": {name: gap.risk(middle) for name, gap in gaps},
+            "population_risk_differences": {
+                name: gap.risk(middle, of="population") for name, gap in gaps
+            },
+            "mean_time_differences": {name: gap.restricted_mean() for name, gap in gaps},
+        }
+        medians, risks, all_like, means = map(_listed, found.values())
+        said = [
+            f"Medians of these groups: {medians}.",
+            f"Differences of risk, the share with an event, at {at}: {risks}. Those of all like them: "
+            f"{all_like}.",
+            f"Differences of mean times without an event up to {end}: {means}.",
+        ]
+        numbers: dict[str, object] = {
+            what: {name: each.to_json() for name, each in parts.items()} for what, parts in found.items()
+        }
+        lines = {"medians": medians, f"risk at {at}": risks, f"mean time to {end}": means}
+        return said, numbers | {"risk_differences_at": middle}, lines
 
     def _lines(self) -> dict[str, str]:
         return {"cells": self.cells.describe(), "median": str(self.median())}

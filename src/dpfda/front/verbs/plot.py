@@ -39,7 +39,8 @@ def plot(
     plot : F.png
         The picture: .png, .pdf or .svg. By default beside the release, with its name and .png.
     difference
-        Draw the first of two means minus the second, with a band for the difference.
+        Draw the first of two means minus the second, with a band for the difference; of one survival
+        curve of groups, how the risk of the first differs from that of the others.
     """
     from dpfda.command.files import (
         PICTURES,
@@ -122,7 +123,11 @@ def _each(releases: dict[str, Release]) -> str:
 def _difference(releases: dict[str, Release]) -> View:
     from dpfda.mean.comparison.difference_release import ReleasedDifference
     from dpfda.releases.function import ReleasedFunction
+    from dpfda.survival.release import ReleasedSurvival
 
+    alone = next(iter(releases.values()))
+    if len(releases) == 1 and isinstance(alone, ReleasedSurvival):
+        return alone.difference_view()
     pair = [release for release in releases.values() if isinstance(release, ReleasedFunction)]
     if len(releases) != 2 or len(pair) != 2:
         kinds = ", ".join(type(release).__name__ for release in releases.values())
@@ -146,6 +151,7 @@ VERB = Verb.of(
         "dpfda plot fa.json --x-label 'position along the tract' --plot fa.pdf",
         "dpfda plot before.json after.json --plot both.png",
         "dpfda plot after.json before.json --difference --plot change.png",
+        "dpfda plot lung-by-sex.json --difference --plot risk.png",
         "dpfda plot incomes.json --given age=30,age=60 --plot two-ages.png",
     ),
     o.RELEASED,
