@@ -335,7 +335,7 @@ def test_eval_gives_values_and_band(days):
     assert answer["value"] == release([0, 0.25, 23]).tolist()
     assert np.all(np.array(answer["lower"]) < np.array(answer["value"]))
     pointwise = json.loads(
-        run("eval", "out.json", "--at", "0,0.25,23", "--band", "pointwise", "--json").stdout
+        run("eval", "out.json", "--at", "0,0.25,23", "--band-kind", "pointwise", "--json").stdout
     )
     # Both are cut at the bounds.
     assert np.all(np.array(pointwise["upper"]) <= np.array(answer["upper"]))
@@ -388,7 +388,10 @@ def test_eval_of_negative_points(days):
         (("--at", "nan"), "--at must be finite"),
         (("--level", "1"), "level must lie strictly between 0 and 1; found 1.0"),
         (("--level", "0.5"), "level must be at least 0.9 for a band that is meant to hold the mean"),
-        (("--band", "both"), "--band must be one of 'simultaneous', 'pointwise', 'exact'; found 'both'"),
+        (
+            ("--band-kind", "both"),
+            "--band-kind must be one of 'simultaneous', 'pointwise', 'exact'; found 'both'",
+        ),
         (("--csv", "out.json"), "--csv must be another file than F.json"),
         (("--csv", "no/such.csv"), "must be a file in an existing folder"),
     ],

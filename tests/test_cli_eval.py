@@ -117,7 +117,7 @@ def test_a_comparison_has_the_band_of_each_group(run):
     release.save("out.json")
     asked_for = {
         (): {},
-        ("--band", "exact"): {"exact": True},
+        ("--band-kind", "exact"): {"exact": True},
         ("--of", "population"): {"of": "population"},
     }
     for words, asked in asked_for.items():
@@ -170,7 +170,7 @@ def test_a_density_in_the_plane_has_a_band(run):
     release = density(CLOUD)
     release.save("out.json")
     answer = json.loads(
-        run("out.json", "--at", "0.2:0.5,0.7:0.1", "--band", "pointwise", "--json").stdout
+        run("out.json", "--at", "0.2:0.5,0.7:0.1", "--band-kind", "pointwise", "--json").stdout
     )
     band = release.band(0.95, False, [[0.2, 0.5], [0.7, 0.1]])
     assert answer["lower"] == pytest.approx(band.lower)
@@ -232,7 +232,7 @@ def test_what_eval_writes_is_read_by_from_and_headed_by_the_names_of_the_columns
 
 def test_a_band_that_a_kind_has_not_is_refused_by_the_words_of_the_command(run):
     density(CLOUD).save("out.json")
-    assert run("out.json", "--band", "exact").exit_code == 0
+    assert run("out.json", "--band-kind", "exact").exit_code == 0
     assert run("out.json", "--of", "noise").exit_code == 0
     refused = run("out.json", "--of", "population")
     assert refused.exit_code != 0

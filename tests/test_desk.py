@@ -400,7 +400,7 @@ def test_answers_that_cannot_be_used_are_said_at_their_field(visitor, folder, ch
         ({UNITS: "many"}, f"--{UNITS} must be a whole number"),
         ({"epsilon": "-1"}, "--epsilon must be"),
         ({"error": "x"}, "--error must be a number"),
-        ({"error": "1%", "band": "1%"}, "must be given, or --half-width, and not both"),
+        ({"error": "1%", "band": "1%"}, "must be given, or --band, and not both"),
     ],
 )
 def test_a_plan_that_cannot_be_one(visitor, asked, words):

@@ -215,8 +215,8 @@ def test_the_command_gives_the_numbers_of_the_release(kind: str, tmp_path: Path)
         rows = np.column_stack([points, points])
     at = ",".join(":".join(repr(float(part)) for part in row) for row in rows)
     for band in ("simultaneous", "pointwise", "exact"):
-        answer = asked("eval", str(file), "--at", at, "--band", band, "--json")
-        asked("eval", str(file), "--at", at, "--band", band, "--csv", str(table), "--overwrite")
+        answer = asked("eval", str(file), "--at", at, "--band-kind", band, "--json")
+        asked("eval", str(file), "--at", at, "--band-kind", band, "--csv", str(table), "--overwrite")
         with table.open() as handle:
             rows_of_it = csv_rows(handle)
         written = {name: [float(row[name]) for row in rows_of_it] for name in rows_of_it[0]}

@@ -70,6 +70,7 @@ def test_an_option_has_the_same_words_in_all_verbs_but_for_a_reason():
 
 def test_what_meant_two_things_has_two_names():
     forms, _ = said()
-    assert forms["--band"] == {("simultaneous|pointwise|exact", "str")}
+    assert forms["--band"] == {("X", "str")}
+    assert forms["--band-kind"] == {("simultaneous|pointwise|exact", "str")}
     assert {metavar for metavar, _ in forms["--components"]} == {"K"}
     assert {metavar for metavar, _ in forms["--weights"]} == {"COLUMN:LARGEST"}

@@ -469,10 +469,10 @@ def test_the_command_plans_every_summary(more):
 def test_the_command_refuses_in_words():
     for arguments, words in (
         (("moon", "--units", 5), "No such command 'moon'"),
-        (("--units", 50, "--bounds", 0, 1), "--epsilon must be given, or --error or --half-width"),
+        (("--units", 50, "--bounds", 0, 1), "--epsilon must be given, or --error or --band"),
         (("--bounds", 0, 1, "--error", 0.1), "--units or --epsilon must be given"),
         (("--units", 50, "--bounds", 0, 1, "--error", "x"), "--error must be a number, or per cent"),
-        (("--units", 50, "--bounds", 0, 1, "--error", 1, "--half-width", 1), "and not both"),
+        (("--units", 50, "--bounds", 0, 1, "--error", 1, "--band", 1), "and not both"),
         (("classify", "--units", 50, "--target", "y:0,1"), "Missing option '--covariate'"),
         (("density", "--units", 50, "--epsilon", 1), "--column must be given, or --edges"),
         (("--rho", 1, "--units", 9, "--bounds", 0, 1, "--error", 1), "--units must be left out with"),

@@ -42,7 +42,7 @@ def answer(publication: Publication, typed: Given) -> None:
     wants = given.error is not None or given.band is not None
     if not wants and (given.units is None or (given.epsilon is None and given.rho is None)):
         missing = "--units" if given.units is None else "--epsilon"
-        raise ParameterError(missing, "be given, or --error or --half-width", "none")
+        raise ParameterError(missing, "be given, or --error or --band", "none")
     made = planned(publication, given)
     wanted = wanted_of(given, made) if wants else {}
     check_outputs({"--plot": given.plot}, {}, given.overwrite)
@@ -126,17 +126,17 @@ def _as_if_for_a_file(publication: Publication, given: Given) -> Given:
 def wanted_of(given: Given, made: Plan) -> Json:
     """What is wanted, in the units of the function."""
     if given.error is not None and given.band is not None:
-        raise ParameterError("--error", "be given, or --half-width, and not both", "both")
-    name, flag = ("error", "--error") if given.band is None else ("band", "--half-width")
+        raise ParameterError("--error", "be given, or --band, and not both", "both")
+    name = "error" if given.band is None else "band"
     text = str(getattr(given, name)).strip()
     try:
         value = float(text.removesuffix("%"))
     except ValueError:
         words = "be a number, or per cent such as 2%"
-        raise ParameterError(flag, words, repr(text)) from None
+        raise ParameterError(f"--{name}", words, repr(text)) from None
     if text.endswith("%"):
         if made.scale is None:
-            raise ParameterError(flag, "be in the units of the data here", repr(text))
+            raise ParameterError(f"--{name}", "be in the units of the data here", repr(text))
         value *= made.scale[0] / 100
     return {name: value, **({"level": given.level} if name == "band" else {})}
 
@@ -144,7 +144,7 @@ def wanted_of(given: Given, made: Plan) -> Json:
 def needed(given: Given, made: Plan, wanted: Json) -> Json:
     """The least epsilon, the least number of units, and the table between."""
     if given.units is None and given.epsilon is None and given.rho is None:
-        raise ParameterError("--units or --epsilon", "be given with --error or --half-width", "neither")
+        raise ParameterError("--units or --epsilon", "be given with --error or --band", "neither")
     if given.rho is not None and given.units is not None:
         raise ParameterError(
             "--units", "be left out with --rho", given.units, "Of rho no least one is looked for."

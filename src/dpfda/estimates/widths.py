@@ -366,7 +366,7 @@ def check_offered(level: float) -> None:
             "level",
             f"be at least {LEAST_LEVEL} for a band that is meant to hold the mean",
             repr(level),
-            "Of lower levels there are bands for what was measured: exact=True (--band exact).",
+            "Of lower levels there are bands for what was measured: exact=True (--band-kind exact).",
         )
 
 

@@ -53,7 +53,7 @@ def evaluate(
         are not used. A table that --csv wrote is such a file.
     derivative
         Values of the derivative, per unit of the axis.
-    band : simultaneous|pointwise|exact
+    band : --band-kind simultaneous|pointwise|exact
         What the columns lower and upper hold for: the whole domain at once, or one point chosen in
         advance; or the exact band of the noise around what was measured, which need not hold the values.
     of : noise|sample|population
@@ -77,7 +77,7 @@ def evaluate(
     from dpfda.releases.files import write_text
     from dpfda.views import aligned, to_csv
 
-    choice(band, "--band", BANDS)
+    choice(band, "--band-kind", BANDS)
     at: Any = None if points is None else _points(points)
     if points is not None and points_file is not None:
         raise ParameterError("--from", "be given, or --at, and not both", "both")
@@ -130,7 +130,7 @@ def _check_band(release: Release, band: str, of: str | None) -> None:
         raise ParameterError("--of", words, of, UNKNOWN[of])
     if band == "exact" and (of not in (None, "noise") or not release._has_exact):
         words = "be simultaneous or pointwise here"
-        raise ParameterError("--band", words, band, "The exact band is that of the noise.")
+        raise ParameterError("--band-kind", words, band, "The exact band is that of the noise.")
 
 
 def _heads(release: Release, axis: int) -> tuple[str, str, str, str]:

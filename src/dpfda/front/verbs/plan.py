@@ -16,8 +16,8 @@ from dpfda.numerics.scan import Late
 
 WORDS = """What to expect of {what} of N units at epsilon E, or what it needs. No file is read.
 
-With --error or --half-width: the least epsilon for N units, and the least number of units for E, with
-which nine of ten releases keep to it. Per cent are of the distance between the bounds.{table}"""
+With --error or --band: the least epsilon for N units, and the least number of units for E, with which
+nine of ten releases keep to it. Per cent are of the distance between the bounds.{table}"""
 MEAN = """ Without: errors over a range of epsilon around E.
 
 Typical errors are root mean squares at a point, in the units of the data: bias (what shrinkage and
@@ -41,9 +41,8 @@ OWN = (
         o.PRIVACY, str, None,
     ),
     Option(
-        "band", "--half-width", "X",
-        "Instead: half-width of the band that nine of ten releases are to keep to. "
-        "Example: --half-width 5%",
+        "band", "--band", "X",
+        "Instead: half-width of the band that nine of ten releases are to keep to. Example: --band 5%",
         o.PRIVACY, str, None,
     ),
     Option("level", "--level", "P", "Probability of that band.", o.PRIVACY, float, 0.95),
