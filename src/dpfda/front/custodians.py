@@ -23,6 +23,7 @@ from dpfda.front.agreed import (
     planned_size,
     pooled,
     public_size,
+    signed_rule,
     statements,
     words,
 )
@@ -166,7 +167,7 @@ def agree(
         custodians=custodians,
         coordinator=coordinator.card,
         summary={"name": names[0], "parameters": parameters},
-        rule=made.digest,
+        rule=signed_rule(made, law),
         numbers=made.numbers if law is None else made.sharing.numbers(law),
         largest=units * max(made.largest, COUNTED),
         noise=noise,
