@@ -437,6 +437,19 @@ def test_numbers_of_groups_under_weights_tell_those_of_every_custodian() -> None
     assert fits == [tuple(held.values())]
 
 
+def test_a_group_that_counts_for_less_than_two_units_is_released(tmp_path: Path) -> None:
+    """It broke: every custodian had paid for its share, and nothing could be released."""
+    weights = {"a": Fraction(1, 1000), "b": Fraction(1, 1000)}
+    comparison = PrivateComparison(10**6, bounds=(0, 1), levels=["p", "q"])
+    own, lead, agreement = started(comparison, weights=weights)
+    X, of = np.full((UNITS, POINTS), 0.3), {"a": "p", "b": "p", "c": "q"}
+    parts = [part(agreement, keys, X, y=[of[keys.card.name]] * UNITS) for keys in own]
+    release = merge(agreement, parts, lead)
+    found = load(release.save(tmp_path / "groups.json"))
+    assert found["p"].count == pytest.approx(8 / 1000, rel=1e-3)
+    assert found["q"](np.array([0.5])) == pytest.approx([0.3], abs=0.01)
+
+
 def test_nobody_forges_a_weight_that_leaves_rounding_no_room() -> None:
     """`part` takes what is signed only where a factor is left, and has charged nothing before."""
     narrow = vector(Ellipsoid(radius=2.0, power=1.0), Ellipsoid(radius=1.0, power=2.0))
