@@ -269,6 +269,17 @@ def test_small_integers_of_parts_lose_what_is_stated_with_any_weight_and_roundin
     assert 0.95 < worst[True] <= 1 + 1e-12
 
 
+def test_no_rounding_of_scales_makes_another_side_the_longest() -> None:
+    """All of epsilon is used, so that scales are raised by one, which is more of a short one."""
+    moved, epsilon = (3000, 1000001), Fraction(3, 2)
+    made = in_blocks([(2, "ellipsoid", moved)], PureDP(epsilon))
+    sharing = Sharing(None, *made, PureDP(epsilon), along=True)  # type: ignore[arg-type]
+    law = sharing.law(2)
+    assert law.scales[0] > 2000
+    told: Any = sharing.lost(law, 2)
+    assert max(map(Fraction, moved, law.scales)) <= told.epsilon <= epsilon
+
+
 def test_blocks_of_a_share_are_independent_and_each_has_one_gamma_variable() -> None:
     """By the characteristic function of several blocks: a product over blocks, and over no more.
 
@@ -298,6 +309,8 @@ def test_one_share_fewer_than_are_honest_states_nothing(name: str) -> None:
     made = agreed_sum(agreement)
     law = made.sharing.law(agreement.honest)
     assert isinstance(law, SharedBlocksNoise)
+    # One block for all rows would lose no more, and have more noise.
+    assert len(law.block_sizes) == (made.table.rows if name == "effects" else 3)
     with pytest.raises(RefusedMechanismError):
         made.sharing.lost(law, agreement.honest - 1, Fraction(1, 2))
     assert set(statements(agreement)) == {0, 1}
