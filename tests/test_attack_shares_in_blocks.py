@@ -30,11 +30,17 @@ from dpfda import (
 from dpfda.bounds import BoxBound, Ellipsoid, L2Ball
 from dpfda.errors import BudgetError, CustodyError, DpfdaError, ParameterError, RefusedMechanismError
 from dpfda.noise.knorm_shares import SharedBlocksNoise, SharedKNormNoise, in_blocks
-from dpfda.noise.shared import SharedLaplaceNoise
+from dpfda.noise.shared import (
+    SharedGaussianNoise,
+    SharedLaplaceNoise,
+    SharedSymmetricKNormNoise,
+    SharedSymmetricNoise,
+)
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.publication.shares import COUNTED, Sharing
+from dpfda.publication import NAMED
+from dpfda.publication.shares import Sharing
 from dpfda.releases.base import load
 
 pytest.importorskip("cryptography")
@@ -90,6 +96,10 @@ SUMMARIES: dict[str, tuple[Callable[..., Any], float]] = {
     "density": (noisy(PrivateDensity, domain=[(0, 1)], cells=8), 0.9),
     "survival": (noisy(PrivateSurvival, domain=(0, 1), cells=4), 0.4),
 }  # fmt: skip
+LAWS = (
+    SharedKNormNoise, SharedGaussianNoise, SharedLaplaceNoise, SharedSymmetricNoise,
+    SharedSymmetricKNormNoise,
+)  # fmt: skip
 SEVERAL = ("persons", "effects of persons", "effects, add/remove")
 
 
@@ -152,9 +162,11 @@ def lost(law: Any, moved: list[int]) -> float:
 @pytest.mark.parametrize("asked", [{"epsilon": "3/4"}, GAUSSIAN, {"epsilon": 500}], ids=str)
 @pytest.mark.parametrize("name", SUMMARIES)
 def test_no_neighbours_of_any_weight_are_farther_apart_than_is_stated(
-    name: str, asked: dict[str, Any]
+    name: str, asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Through the real road: clipped, missing and extreme records, units of several, all weights."""
+    for kind in LAWS:
+        monkeypatch.setattr(kind, "share", lambda law: [0] * law.components)
     random = np.random.default_rng([*map(ord, name)])
     made, least = SUMMARIES[name]
     if name in ("covariance", "components") and "epsilon" in asked:
@@ -173,16 +185,16 @@ def test_no_neighbours_of_any_weight_are_farther_apart_than_is_stated(
             continue
         pooled, worst = agreed_sum(agreement), 0.0
         law = pooled.sharing.law(agreement.honest)
-        factor = pooled.sharing.moved(agreement.weight("a"))[0]
         channels = (
             len(estimator_of(agreement).bounds) if isinstance(made(**asked), PrivateVectorMean) else 0
         )
 
-        def integers(held: Any, pooled: Any = pooled, law: Any = law, factor: Any = factor) -> Any:
+        paid = agreement.weight("a") if weight else None
+
+        def integers(held: Any, pooled: Any = pooled, law: Any = law, paid: Any = paid) -> Any:
             total = pooled.measured(pooled.total(*handed(name, held)))
-            if factor != 1:
-                total = total.weighed(factor, pooled.sharing.groups, COUNTED)
-            return np.array(total.with_noise([0] * pooled.sharing.numbers(law)), dtype=object)
+            made = pooled.sharing.with_share(total, law, NAMED, paid)
+            return np.array(made.with_noise([0] * pooled.sharing.numbers(law)), dtype=object)
 
         for trial in range(8):
             held = [of_unit(random, name, channels) for _ in range(UNITS)]
