@@ -239,6 +239,17 @@ def farthest(random: np.random.Generator, norm: str, width: Any, count: int) -> 
     return [int(side) for side in sides * along / np.linalg.norm(along, order)]
 
 
+def roundings(random: np.random.Generator, factor: Fraction, step: list[int]) -> list[int]:
+    """The farthest that a step moves rounded multiples, of forty starts for each coordinate."""
+    count, found = len(step), [0] * len(step)
+    for one in random.integers(-(10**6), 10**6, (40, count)).tolist():
+        ends = [one, [a + b for a, b in zip(one, step, strict=True)]]
+        first, second = (IntegerSum.of(end).weighed(factor).with_noise([0] * count) for end in ends)
+        moved = [a - b for a, b in zip(first, second, strict=True)]
+        found = [max(pair, key=abs) for pair in zip(found, moved, strict=True)]
+    return found
+
+
 def test_small_integers_of_parts_lose_what_is_stated_with_any_weight_and_rounding() -> None:
     """Widths and scales of one digit and more, where a unit of rounding is not small."""
     random, worst, refused, count = np.random.default_rng(4), {False: 0.0, True: 0.0}, 0, 0
@@ -267,12 +278,7 @@ def test_small_integers_of_parts_lose_what_is_stated_with_any_weight_and_roundin
         assert told.epsilon <= epsilon * (weight if weighed else 1)
         for _ in range(5):
             step = [d for size, norm, width in parts for d in farthest(random, norm, width, size)]
-            one = random.integers(-(10**6), 10**6, len(step)).tolist()
-            ends = [one, [a + b for a, b in zip(one, step, strict=True)]]
-            first, second = (
-                IntegerSum.of(end).weighed(factor).with_noise([0] * len(end)) for end in ends
-            )
-            moved = [a - b for a, b in zip(first, second, strict=True)]
+            moved = roundings(random, factor, step) if weighed else step
             worst[weighed] = max(worst[weighed], lost(law, moved) / float(told.epsilon))
             count += 1
     assert count > 1500

@@ -292,7 +292,7 @@ def by_variance(
         level = inside / total
     best = {name: min(most[name], level / spread[name]) for name in units}
     # Down, so that no unit loses more than its budget.
-    top = Fraction(max(floor(each * GRID) for each in best.values()), GRID)
+    top = Fraction(floor(max(best.values()) * GRID), GRID)
     weights = {name: Fraction(floor(min(f / top, 1) * GRID), GRID) for name, f in best.items()}
     given = estimator.get_params(deep=False)
     name, power = ("rho", 2) if given.get("rho") is not None else ("epsilon", 1)

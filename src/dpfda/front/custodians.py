@@ -28,12 +28,7 @@ from dpfda.front.agreed import (
     words,
 )
 from dpfda.mean.estimator import PrivateMean
-from dpfda.numerics.errors import (
-    CustodyError,
-    DataError,
-    ParameterError,
-    StorageError,
-)
+from dpfda.numerics.errors import CustodyError, DataError, ParameterError, StorageError
 from dpfda.numerics.parameters import shown
 from dpfda.numerics.rationals import exact
 from dpfda.publication.custody import (
