@@ -274,12 +274,13 @@ def test_a_box_of_which_the_first_coordinates_alone_get_noise_has_shares() -> No
 
 
 def test_no_custodian_takes_weights_that_its_coordinator_may_not_state() -> None:
-    """It broke: `agree` refused weights of pooled visits; `part` took them where they were signed."""
-    own, lead, agreement = started(sparse(epsilon=1, unit="person"), noise="shared", colluding=1)
+    """It broke: what `agree` refused, `part` took where it was signed."""
+    unit = PrivacyUnit("person", "add-remove", 3 * UNITS)
+    own, lead, agreement = started(sparse(epsilon=1, unit=unit), units=None, noise="shared", colluding=1)
     forged = replace(agreement, weights={"b": Fraction(1, 2)}).signed(lead)
     ledger = MemoryLedger().create("own", PureDP(9), unit="person")
     (records,) = visits([[(label, 0.5, 0.5)] for label in range(UNITS)])
-    with pytest.raises(ParameterError, match="whole curves"):
+    with pytest.raises(ParameterError, match="number of units is private"):
         part(forged, own[0], records, ledger=ledger.of("own"))
     assert ledger.spent("own").values == (0,)
 

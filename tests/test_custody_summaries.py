@@ -364,9 +364,15 @@ def test_effects_count_no_private_units():
 
 WAYS = {
     "survival": ("--epsilon 1 --domain 0 100 --cause 2 --censored 1", "--time end --event how"),
-    "fpca": ("--rho 1 --mechanism gaussian --noise shared --bounds 0 1 --center bound --points 4", ""),
+    "fpca": (
+        "--rho 1 --noise shared --weights north:1/2 --bounds 0 1 --center bound --points 4",
+        "",
+    ),
     "test": ("--epsilon 1 --bounds 0 1 --points 4 --by sex:f,m", "--by sex"),
-    "effects": ("--epsilon 1 --bounds 0 1 --points 4 --covariate sex:f,m --covariate age:20:80", ""),
+    "effects": (
+        "--epsilon 1 --noise shared --visits south:2 --bounds 0 1 --points 4 --covariate sex:f,m",
+        "",
+    ),
 }
 
 

@@ -15,10 +15,10 @@ from dpfda.noise import (
     laws_of,
 )
 from dpfda.noise.elliptical_forms import StudentForms
+from dpfda.noise.knorm_shares import SharedBlocksNoise, SharedKNormNoise
 from dpfda.noise.protocol import Law
 from dpfda.noise.shared import (
     SharedGaussianNoise,
-    SharedKNormNoise,
     SharedLaplaceNoise,
     SharedSymmetricKNormNoise,
     SharedSymmetricNoise,
@@ -50,6 +50,7 @@ LAWS = {
     "Laplace in shares": SharedLaplaceNoise(SCALES, 2, 2),
     "symmetric normal in shares": SharedSymmetricNoise(7, 10**6, 2, 2),
     "block in shares": SharedKNormNoise(SCALES, 2, 2),
+    "blocks in shares": SharedBlocksNoise(SCALES, 2, 2, (1, 19, 20)),
     "symmetric block in shares": SharedSymmetricKNormNoise(7, 10**6, 2, 2),
 }
 DRAWN = {
@@ -72,6 +73,7 @@ DRAWN = {
     "Laplace in shares": "cf4bf0df9b15b6a8",
     "symmetric normal in shares": "2a61a80c140faa3d",
     "block in shares": "7d315e407262ec71",
+    "blocks in shares": "31a6b4e55058ce48",
     "symmetric block in shares": "5a7b6854bcc228d1",
 }
 

@@ -201,3 +201,17 @@ def test_visits_are_no_part_of_an_average():
         other.combined(few, apart=True)
     with pytest.raises(ParameterError, match="another charge"):
         few.combined(few)
+
+
+def test_few_visits_and_whole_curves_of_other_grids_are_in_one_agreement():
+    """Three visits a person, whole curves on the grid, and many times of each person's own."""
+    own, lead, agreement = started(sparse(rho=10**5, mechanism="gaussian"), noise="shared", colluding=1)
+    grid = pooled(estimator_of(agreement), sum(SIZES)).plan.ends
+    assert grid == (0, 1)
+    held = [visits(SIZES[0]), np.tile(wave(GRID), (SIZES[1], 1)), visits(SIZES[2], 200)]
+    parts = []
+    for keys, X in zip(own, held, strict=True):
+        parts.append(part(agreement, keys, X))
+    release = merge(agreement, parts, lead)
+    at = np.linspace(0.1, 0.9, 9)
+    assert release(at) == pytest.approx(wave(at), abs=0.06)

@@ -13,6 +13,7 @@ from dpfda import (
     PrivateMean,
     PrivateSurvival,
     PrivateVectorMean,
+    load,
 )
 from dpfda.errors import ParameterError
 from dpfda.noise import knorm_shares
@@ -196,4 +197,6 @@ def test_what_is_released_is_of_units_with_their_weights(name, monkeypatch, tmp_
     else:
         line = release["x"] if name == "vector" else release
         assert line(at).ravel() == pytest.approx([mean], abs=0.02)
-    release.save(tmp_path / "release.json")
+    # Nobody is told the number that was divided by as the number of units.
+    assert f": {round(sum(counted.values()))}" not in release.facts.units
+    assert load(release.save(tmp_path / "release.json")).facts.units == release.facts.units

@@ -290,10 +290,10 @@ def by_variance(
         inside += most[name] ** 2 * units[name] * spread[name]
         total += most[name] * units[name]
         level = inside / total
-    best = {name: min(most[name], level / spread[name]) for name in units}
+    best: dict[str, Fraction] = {k: min(most[k], level / spread[k]) for k in units}
     # Down, so that no unit loses more than its budget.
     top = Fraction(floor(max(best.values()) * GRID), GRID)
-    weights = {name: Fraction(floor(min(f / top, 1) * GRID), GRID) for name, f in best.items()}
+    weights = {name: Fraction(floor(min(f / top, Fraction(1)) * GRID), GRID) for name, f in best.items()}
     given = estimator.get_params(deep=False)
     name, power = ("rho", 2) if given.get("rho") is not None else ("epsilon", 1)
     less = {**given, name: exact(given[name], name) * top**power}

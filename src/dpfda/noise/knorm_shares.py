@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, partial
+from itertools import compress
 from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
@@ -87,13 +88,18 @@ class SharedKNormNoise(InShares):
     central: ClassVar[str] = "K-norm"
 
     @property
+    def together(self) -> tuple[int, ...]:
+        """Sizes of blocks, which are independent: of each a share has one gamma variable."""
+        return (self.components,)
+
+    @property
     def blocks(self) -> list[slice]:
-        """Coordinates that have one gamma variable of each share; blocks are independent."""
-        return [slice(0, self.components)]
+        """Coordinates of each block."""
+        ends = np.cumsum(self.together).tolist()
+        return [slice(end - size, end) for end, size in zip(ends, self.together, strict=True)]
 
     def times(self, rows: int) -> SharedKNormNoise:
-        sizes = [block.stop - block.start for block in self.blocks] * rows
-        return SharedBlocksNoise(self.scales * rows, self.honest, self.drawn, tuple(sizes))
+        return SharedBlocksNoise(self.scales * rows, self.honest, self.drawn, self.together * rows)
 
     def share(self) -> list[int]:
         squares = [Fraction(scale**2) for scale in self.scales]
@@ -105,12 +111,11 @@ class SharedKNormNoise(InShares):
     @property
     def shapes(self) -> Floats:
         """Of the gamma variable that all shares of a block have together, a block."""
-        sizes = np.array([block.stop - block.start for block in self.blocks])
-        return (sizes + 1.0) * self.drawn / (2 * self.honest)
+        return np.add(self.together, 1.0) * self.drawn / (2 * self.honest)
 
     def _each(self, of_blocks: Floats) -> Floats:
         """For every coordinate what is known of its block."""
-        return np.repeat(of_blocks, [block.stop - block.start for block in self.blocks], axis=-1)
+        return np.repeat(of_blocks, self.together, axis=-1)
 
     def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
         mixing = np.sqrt(2 * generator.standard_gamma(self.shapes, size=(draws, len(self.shapes))))
@@ -122,10 +127,8 @@ class SharedKNormNoise(InShares):
 
     def mixture(self) -> NoiseMixture:
         known = lru_cache(partial(factor, scale=2.0))
-        made = [
-            replace(known(block.stop - block.start, float(shape)), start=block.start, stop=block.stop)
-            for block, shape in zip(self.blocks, self.shapes, strict=True)
-        ]
+        found = zip(self.blocks, map(known, self.together, self.shapes.tolist()), strict=True)
+        made = (replace(one, start=block.start, stop=block.stop) for block, one in found)
         return NoiseMixture(self.sizes, tuple(made))
 
     def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> PureDP:
@@ -155,9 +158,8 @@ class SharedBlocksNoise(SharedKNormNoise):
             raise ParameterError("block_sizes", f"add up to {self.components}", sum(self.block_sizes))
 
     @property
-    def blocks(self) -> list[slice]:
-        ends = np.cumsum(self.block_sizes).tolist()
-        return [slice(end - size, end) for end, size in zip(ends, self.block_sizes, strict=True)]
+    def together(self) -> tuple[int, ...]:
+        return self.block_sizes
 
     # A law says itself what it draws and what it gives (`dpfda.noise.charges`).
     def draw(self) -> list[int]:
@@ -167,10 +169,9 @@ class SharedBlocksNoise(SharedKNormNoise):
         return super().achieved(norm, width, requested)
 
     def part(self, own: slice) -> SharedKNormNoise:
-        sizes = [
-            block.stop - block.start for block in self.blocks if own.start <= block.start < own.stop
-        ]
-        return SharedBlocksNoise(self.scales[own], self.honest, self.drawn, tuple(sizes))
+        kept = (own.start <= block.start < own.stop for block in self.blocks)
+        sizes = tuple(compress(self.together, kept))
+        return SharedBlocksNoise(self.scales[own], self.honest, self.drawn, sizes)
 
 
 def k_norm_share(squares: list[Fraction], honest: int) -> list[int]:

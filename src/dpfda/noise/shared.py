@@ -36,18 +36,10 @@ from typing import ClassVar, TypeVar, cast
 import numpy as np
 from flint import arb
 
+from dpfda.noise import knorm_shares as shares
 from dpfda.noise.blocks import KNormNoise
 from dpfda.noise.gaussian import GaussianNoise
-from dpfda.noise.knorm_shares import (
-    FLATNESS,
-    Drawn,
-    InShares,
-    SharedKNormNoise,
-    k_norm,
-    k_norm_loss,
-    k_norm_share,
-    rounded_up,
-)
+from dpfda.noise.knorm_shares import FLATNESS, Drawn, InShares, SharedKNormNoise, rounded_up
 from dpfda.noise.protocol import AnyNorm, NoiseLaw, Width, check_positive, unsuited
 from dpfda.noise.symmetric import (
     MatrixLaw,
@@ -202,7 +194,7 @@ class SharedSymmetricKNormNoise(SymmetricShares, SymmetricKNormNoise):
         return float(self.scale) ** 2 * (self.components + 1) * self.drawn / self.honest
 
     def share(self) -> list[int]:
-        return k_norm_share(self.squares, self.honest)
+        return shares.k_norm_share(self.squares, self.honest)
 
     def draw(self) -> list[int]:
         return self._all()
@@ -214,7 +206,7 @@ class SharedSymmetricKNormNoise(SymmetricShares, SymmetricKNormNoise):
         return filled(normal, self.size) * float(self.scale)
 
     def achieved(self, difference: OuterDifference, requested: Guarantee) -> PureDP:
-        return k_norm_loss(self, difference.frobenius / self.scale, requested)
+        return shares.k_norm_loss(self, difference.frobenius / self.scale, requested)
 
 
 @dataclass(frozen=True)
@@ -263,7 +255,7 @@ def shared(
         laplace = isinstance(central, KNormNoise) and central.components == len(central.block_sizes)
         if laplace:
             return SharedLaplaceNoise(central.scales, honest, honest)  # type: ignore[attr-defined]
-        if made := k_norm(central, width, requested.epsilon):
+        if made := shares.k_norm(central, width, requested.epsilon):
             return _raised(replace(made, honest=honest, drawn=honest), norm, width, requested)
     raise RefusedMechanismError(
         "mechanism",

@@ -87,7 +87,6 @@ class IntegerSum:
         """Totals times a factor, each rounded to the nearest integer; rows count as before: a new sum.
 
         Totals that differ by d differ by less than factor |d| + 1 then, in every coordinate.
-
         counts, unit: So many of the last totals are numbers of units, told in parts of 1 / unit.
         """
         if self._modulus:

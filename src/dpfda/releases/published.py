@@ -298,7 +298,7 @@ class Published(Certified):
         """Of how many units, without telling a private number."""
         if self.neighbours is Neighbours.ADD_REMOVE:
             return f"a private number of {several(self.unit)}"
-        known = self.public_units
+        known = self._told_units
         return f"{several(self.unit)}" if known is None else f"{known} {several(self.unit)}"
 
     @property
@@ -369,9 +369,14 @@ class Published(Certified):
         sure = self._subject, self._of_whom, self.certificate, self.about
         return Facts(*sure, units, bands, self._bandless, stated, warnings, self.cite())
 
+    @property
+    def _told_units(self) -> int | None:
+        """The public number of units; None where they count by weights, and another is divided by."""
+        return None if "counted" in self.about else self.public_units
+
     def _units_words(self) -> str:
         """What is public of the number of units."""
-        known = self.public_units
+        known = self._told_units
         if known is None and self.neighbours is Neighbours.ADD_REMOVE:
             return f"nothing about the number of {several(self.unit)}"
         return f"the number of {several(self.unit)}" + ("" if known is None else f": {known}")

@@ -24,6 +24,7 @@ from dpfda.spine.pooled import PooledSum
 from dpfda.spine.settings import Settings
 
 Made = TypeVar("Made", bound=Release)
+Size = int | Fraction | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,25 +73,21 @@ class PooledTable(PooledSum, Generic[Made]):
         law, charged, norm, width = self.table.calibrated
         return Sharing(self.plan, law, norm, width, charged)
 
-    def publish_shared(
-        self, total: IntegerSum, law: SharedLaw, size: int | Fraction | None, ledger: object
-    ) -> Made:
+    def publish_shared(self, total: IntegerSum, law: SharedLaw, size: Size, ledger: object) -> Made:
         noisy, certificate = self.sharing.opened(total, law, read_ledger(ledger))
         return self._assembled(noisy, law, size, certificate)
 
     def _assembled(
-        self,
-        noisy: tuple[int, ...],
-        law: SharedLaw,
-        size: int | Fraction | None,
-        certificate: Certificate,
+        self, noisy: tuple[int, ...], law: SharedLaw, size: Size, certificate: Certificate
     ) -> Made:
         shares = NoisyShares(noisy, law, None if size is None else round(size))
-        return self._counted(self.plan, size).assemble(shares, certificate)
-
-    def _counted(self, plan: Any, size: object) -> TablePlan[Made]:
-        made: TablePlan[Made] = replace(plan, about=counted(plan.about, size))
+        made: Made = self._counted(size).assemble(shares, certificate)
         return made
+
+    def _counted(self, units: object, **changes: object) -> Any:
+        """The plan that says how units are counted."""
+        plan: Any = self.plan
+        return replace(plan, about=counted(plan.about, units), **changes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,21 +113,16 @@ class PooledCorners(PooledTable[Made]):
         return made
 
     def _assembled(
-        self,
-        noisy: tuple[int, ...],
-        law: SharedLaw,
-        size: int | Fraction | None,
-        certificate: Certificate,
+        self, noisy: tuple[int, ...], law: SharedLaw, size: Size, certificate: Certificate
     ) -> Made:
         row = law.part(slice(0, self.table.columns))
-        plan: Any = self._counted(self._of(None if size is None else round(size)), size)
-        made: Made = plan.assemble(noisy, certificate, row)
+        made: Made = self._of(size).assemble(noisy, certificate, row)
         return made
 
-    def _of(self, units: int | None) -> Any:
+    def _of(self, units: Size) -> Any:
         """The plan for who is in the sum, where their number is public."""
-        plan: Any = self.plan
-        return plan if plan.size is None else replace(plan, size=units)
+        size = {} if self.plan.size is None else {"size": units and round(units)}
+        return self._counted(units, **size)
 
     @property
     def stated_grid(self) -> tuple[Floats, tuple[float, float]]:

@@ -120,7 +120,7 @@ class CustodyStrategy(Strategy):  # type: ignore[misc]
         As in `dpfda.front.custodians.agree`.
     folder : path
         Of the coordinator, private: holds its keys and all files. A new one for each release.
-    columns, noise, colluding, threshold, weights
+    columns, noise, colluding, threshold, weights, visits
         As in `dpfda.front.custodians.agree`. With a threshold nodes may vanish after their cards came.
     ledger : ledger.of(dataset), optional
 

@@ -127,7 +127,7 @@ def _sign(publication: Publication, given: Given) -> None:
         say(f"Dry run: nothing is signed, sent or written. It would be agreed:\n{facts}")
         return
     made.save(given.out, given.overwrite)
-    say(f"{custodians.words(made)}\nwritten: {given.out}\nNext: send it to all custodians")
+    say(f"{custodians.words(made)}\nwritten: {given.out}\nNext: send it to all custodians; it is public")
 
 
 def _named(written: str | None) -> dict[str, object] | None:
@@ -143,12 +143,7 @@ VERB = Group(
     "Write and sign what custodians who may not pool records agree on before any of them adds up: "
     "bound, budget, mechanism, grid, and everybody's public keys. No data are read.",
     (
-        agree_on(
-            mean.VERB,
-            CURVES,
-            ("columns",),
-            (POINTS, *SHARES),
-        ),
+        agree_on(mean.VERB, CURVES, ("columns",), (POINTS, *SHARES)),
         agree_on(density.VERB, "--column age:0:105", (), SHARES),
         agree_on(covariance.VERB, CURVES, ("columns",), (POINTS, *SHARES)),
         agree_on(fpca.VERB, "--bounds 0 1 --center bound --points 93", ("columns",), (POINTS, *SHARES)),

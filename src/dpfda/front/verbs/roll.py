@@ -33,7 +33,7 @@ def call(parts: list[Path], *, agreement: Path, keys: Path, out: Path, overwrite
     absent = [card.name for card in agreed.custodians if card.name not in made.present]
     say(
         f"in:  {', '.join(made.present)}\nout: {', '.join(absent) or 'nobody'}\nwritten: {out}\n"
-        f"Next: send it to all custodians; {agreed.answers} must answer it (dpfda answer)"
+        f"Next: send it to all custodians; {agreed.answers} must answer it (dpfda answer). It is public"
     )
 
 

@@ -288,7 +288,7 @@ class PooledVector(PooledSum):
         for design, (count, norm, width) in zip(designs.values(), moved, strict=True):
             own, widths = design.noise.scales, sizes_of(count, norm, width)  # type: ignore[attr-defined]
             scales += own
-            sides += widths if norm == "box" else along_one(widths, own)
+            sides += widths if norm in ("linf", "box") else along_one(widths, own)
         return Sharing(plan, GaussianNoise(tuple(scales)), "box", tuple(sides), plan.whole, along=True)
 
     def measured(self, total: IntegerSum) -> IntegerSum:
