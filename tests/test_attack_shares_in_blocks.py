@@ -287,6 +287,16 @@ def test_small_integers_of_parts_lose_what_is_stated_with_any_weight_and_roundin
     assert 0.95 < worst[True] <= 1 + 1e-12
 
 
+def test_the_side_with_least_room_decides_how_much_a_sum_counts_for() -> None:
+    law, sides = SharedKNormNoise((100, 100), 1, 1), (1000, 7)
+    sharing = Sharing(None, law, "box", sides, PureDP(20))  # type: ignore[arg-type]
+    told: Any = sharing.lost(law, 1, Fraction(1, 2))
+    factor, allowed = sharing.moved(Fraction(1, 2))
+    moved = roundings(np.random.default_rng(3), factor, [*sides])
+    assert all(abs(d) <= side for d, side in zip(moved, allowed, strict=True))  # type: ignore[arg-type]
+    assert lost(law, moved) <= told.epsilon <= law.achieved("box", sides, PureDP(20)).epsilon / 2
+
+
 def test_no_rounding_of_scales_makes_another_side_the_longest() -> None:
     """All of epsilon is used, so that scales are raised by one, which is more of a short one."""
     moved, epsilon = (3000, 1000001), Fraction(3, 2)
