@@ -337,6 +337,9 @@ def test_one_share_fewer_than_are_honest_states_nothing(name: str) -> None:
     made = agreed_sum(agreement)
     law = made.sharing.law(agreement.honest)
     assert isinstance(law, SharedBlocksNoise)
+    # Sides stand for parts, of channels under rho too: rounding moves more coordinates than those.
+    assert made.sharing.along
+    assert name == "effects" or agreed_sum(started(SUMMARIES[name][0](**GAUSSIAN))[2]).sharing.along
     # One block for all rows would lose no more, and have more noise.
     assert len(law.block_sizes) == (made.table.rows if name == "effects" else 3)
     with pytest.raises(RefusedMechanismError):
