@@ -279,6 +279,7 @@ def test_small_integers_of_parts_lose_what_is_stated_with_any_weight_and_roundin
         for _ in range(5):
             step = [d for size, norm, width in parts for d in farthest(random, norm, width, size)]
             moved = roundings(random, factor, step) if weighed else step
+            assert all(abs(m) < factor * abs(d) + 1 for m, d in zip(moved, step, strict=True))
             worst[weighed] = max(worst[weighed], lost(law, moved) / float(told.epsilon))
             count += 1
     assert count > 1500
