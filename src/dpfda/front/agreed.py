@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
@@ -230,15 +231,23 @@ def agreed_sum(agreement: Agreement) -> PooledSum:
     check_weighed(size, agreement.weights)
     units = MOST_UNITS if size is None else size
     stated = agreement.rule, agreement.numbers, agreement.largest
-    numbers = made.numbers
-    if agreement.is_shared:
-        numbers = made.sharing.numbers(made.sharing.law(agreement.honest))
-    if stated != (made.digest, numbers, units * max(made.largest, COUNTED)):
+    law = made.sharing.law(agreement.honest) if agreement.is_shared else None
+    numbers = made.numbers if law is None else made.sharing.numbers(law)
+    if stated != (signed_rule(made, law), numbers, units * max(made.largest, COUNTED)):
         raise CustodyError(
-            "The agreement must make the same integers of a record here as where it was signed; it does "
-            "not. Use the same version of dpfda everywhere."
+            "The agreement must make the same integers of a record here as where it was signed, and "
+            "shares of the same law; it does not. Use the same version of dpfda everywhere."
         )
     return made
+
+
+def signed_rule(made: PooledSum, law: SharedLaw | None) -> str:
+    """Hash of the rule, and of which law shares have: it may be chosen ("auto") where they are drawn.
+
+    Scales are left out, whose last digits may hang on a machine's linear algebra.
+    """
+    kind = "" if law is None else f"{law.law} {getattr(law, 'block_sizes', ())}"
+    return hashlib.sha256(f"{made.digest} {kind}".encode()).hexdigest() if kind else made.digest
 
 
 def check_weighed(size: int | None, weights: Mapping[str, Fraction]) -> None:

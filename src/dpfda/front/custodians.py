@@ -23,16 +23,12 @@ from dpfda.front.agreed import (
     planned_size,
     pooled,
     public_size,
+    signed_rule,
     statements,
     words,
 )
 from dpfda.mean.estimator import PrivateMean
-from dpfda.numerics.errors import (
-    CustodyError,
-    DataError,
-    ParameterError,
-    StorageError,
-)
+from dpfda.numerics.errors import CustodyError, DataError, ParameterError, StorageError
 from dpfda.numerics.parameters import exact, shown
 from dpfda.publication.custody import (
     Agreement,
@@ -165,7 +161,7 @@ def agree(
         custodians=custodians,
         coordinator=coordinator.card,
         summary={"name": names[0], "parameters": parameters},
-        rule=made.digest,
+        rule=signed_rule(made, law),
         numbers=made.numbers if law is None else made.sharing.numbers(law),
         largest=units * max(made.largest, COUNTED),
         noise=noise,

@@ -353,7 +353,9 @@ class PooledComparison(PooledSum):
             sizes = [Fraction(each, COUNTED) for each in sizes]
         # One design for all, made for the number of units that was agreed on.
         design = replace(designed(self.plan.one), noise=law)
-        plans = self.plan.of_sizes([math.floor(own) for own in sizes]).parts.values()
+        # Of units that count for less there may be fewer than two.
+        whole = [max(2, math.floor(own)) if isinstance(own, Fraction) else own for own in sizes]
+        plans = self.plan.of_sizes(whole).parts.values()
         public = [
             plan.around(math.floor(own), design, float(own), certificate)
             for plan, own in zip(plans, sizes, strict=True)

@@ -102,7 +102,7 @@ class Agreement:
 
     custodians: At least two, in the order of their names.
     summary: What is added up and published, as JSON types: name and parameters of the estimator.
-    rule: Hash of the public numbers by which a record becomes integers.
+    rule: Hash of the public numbers by which a record becomes integers, and of the law of shares.
     numbers: How many integers each part has.
     largest: Public bound on the size of a total.
     session: Sixteen random bytes, in hexadecimal: no two agreements are one.
