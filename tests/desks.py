@@ -1,6 +1,9 @@
 """A desk without a socket, and who visits it."""
 
+import os
 import re
+import subprocess
+import sys
 
 from dpfda import Ledger
 from dpfda.front.desk.guard import Guard
@@ -11,6 +14,32 @@ HOST = "127.0.0.1:8600"
 # A form that asks for a density of the people's age.
 DENSITY = {"column.0": "age", "column.1": "0", "column.2": "100", "epsilon": "0.5", "name": "age"}
 STEPS = ("/", "/protect", "/ask", "/ask/mean", "/plan", "/try", "/read", "/ledger", "/explore/")
+# A release that waits once it is charged.
+SLOW = """
+import time
+import dpfda.command.publishing as publishing
+written = publishing.write_release
+def slow(*arguments):
+    open("charged", "w").close()
+    time.sleep(1.5)
+    return written(*arguments)
+publishing.write_release = slow
+"""
+
+
+def start(folder, code=""):
+    """A desk of its own process, and a way to ask it."""
+    # Whatever the tests themselves were started with.
+    patched = "import signal, sys\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    patched += f"signal.signal(signal.SIGHUP, signal.SIG_DFL)\n{code}\nfrom dpfda.front import main\n"
+    patched += "sys.argv = ['dpfda', 'desk', '--no-browser']\nmain()\n"
+    process = subprocess.Popen(  # noqa: S603
+        [sys.executable, "-c", patched], stdout=subprocess.PIPE, text=True, cwd=folder,
+        env=os.environ | {"TMPDIR": str(folder / "kept")},
+    )  # fmt: skip
+    link = re.match(r"Desk: (http://127\.0\.0\.1:\d+)(/open/\S+)\n", process.stdout.readline())
+    process.stdout.readline()
+    return process, link
 
 
 class Visitor:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from browser import SCHEMES, WIDTHS, chromium, faults
-from desks import DENSITY, STEPS, spent, write
+from desks import DENSITY, SLOW, STEPS, spent, start, write
 from dpfda import Ledger, load
 from dpfda.front.desk import guard as guards
 from dpfda.front.desk.server import serve
@@ -391,3 +391,43 @@ def test_a_page_of_another_origin_can_neither_read_nor_publish(folder, address):
         page.click("button.cost")
         page.wait_for_url("**/read/age**")
         assert spent(folder) == 0.5
+
+
+def test_a_desk_that_was_killed_while_it_published_is_said_and_charged_once(folder):
+    (folder / "kept").mkdir()
+    process, link = start(folder, SLOW.replace("1.5", "600"))
+    with chromium() as browser:
+        page = browser.new_page()
+        to_the_button(page, link[1] + link[2])
+        page.click("button.cost")
+        while not (folder / "charged").exists():
+            page.wait_for_timeout(50)
+        process.kill()
+        page.locator(".refused", has_text=STOPPED).wait_for()
+    process.communicate(timeout=30)
+    # It was charged before it was written, which never came.
+    assert spent(folder) == 0.5
+    assert not (folder / "age.json").exists()
+
+
+def test_a_file_is_dropped_on_its_field(folder, address, tmp_path):
+    dropped = tmp_path / "dropped.csv"
+    dropped.write_bytes((folder / "people.csv").read_bytes())
+    with chromium() as browser:
+        page = browser.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(address)
+        field = page.locator("input[type=file]")
+        field.scroll_into_view_if_needed()
+        box = field.bounding_box()
+        at = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+        files = {"items": [], "files": [str(dropped)], "dragOperationsMask": 1}
+        for event in ("dragEnter", "dragOver", "drop"):
+            page.context.new_cdp_session(page).send(
+                "Input.dispatchDragEvent", {"type": event, **at, "data": files}
+            )
+        page.wait_for_function("document.querySelector('input[type=file]').files.length == 1")
+        page.locator("form", has=field).locator("button").click()
+        page.wait_for_url("**/protect")
+        page.goto(page.url.removesuffix("protect"))
+        assert "dropped.csv" in page.content()

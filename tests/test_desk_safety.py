@@ -1,12 +1,10 @@
 """The desk: what refusals tell, what is said of a charge, and where it writes."""
 
 import html
-import os
 import re
 import shlex
 import signal
 import stat
-import subprocess
 import sys
 import time
 from io import BytesIO
@@ -19,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from desks import DENSITY, HOST, people, said, spent, went, write
+from desks import DENSITY, HOST, SLOW, people, said, spent, start, went, write
 from dpfda import Ledger
 from dpfda.front.app import app
 from dpfda.front.desk.opening import open_file
@@ -372,21 +370,6 @@ def test_no_file_but_a_release_is_given_out(visitor, folder):
 # How it ends.
 
 
-def start(folder, code=""):
-    """A desk of its own process, and a way to ask it."""
-    # Whatever the tests themselves were started with.
-    patched = "import signal, sys\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
-    patched += f"signal.signal(signal.SIGHUP, signal.SIG_DFL)\n{code}\nfrom dpfda.front import main\n"
-    patched += "sys.argv = ['dpfda', 'desk', '--no-browser']\nmain()\n"
-    process = subprocess.Popen(  # noqa: S603
-        [sys.executable, "-c", patched], stdout=subprocess.PIPE, text=True, cwd=folder,
-        env=os.environ | {"TMPDIR": str(folder / "kept")},
-    )  # fmt: skip
-    link = re.match(r"Desk: (http://127\.0\.0\.1:\d+)(/open/\S+)\n", process.stdout.readline())
-    process.stdout.readline()
-    return process, link
-
-
 @POSIX
 def test_what_a_desk_keeps_goes_with_it_or_with_the_next(folder):
     kept = folder / "kept"
@@ -423,19 +406,6 @@ def test_a_desk_that_is_to_outlive_its_terminal_does(folder):
     assert build_opener().open(link[1] + link[2]).status == 200
     process.send_signal(signal.SIGTERM)
     assert process.communicate(timeout=30)[0].endswith("stopped\n")
-
-
-# A release that waits once it is charged.
-SLOW = """
-import time
-import dpfda.command.publishing as publishing
-written = publishing.write_release
-def slow(*arguments):
-    open("charged", "w").close()
-    time.sleep(1.5)
-    return written(*arguments)
-publishing.write_release = slow
-"""
 
 
 @POSIX
