@@ -17,8 +17,8 @@ def later(package: str) -> Callable[[str], Any]:
         # Slow to load.
         import ast
 
-        with open(str(sys.modules[package].__file__), encoding="utf-8") as file:
-            parts = [part for part in ast.parse(file.read()).body if isinstance(part, ast.If)]
+        loader: Any = sys.modules[package].__loader__
+        parts = [part for part in ast.parse(loader.get_source(package)).body if isinstance(part, ast.If)]
         checked = [each for part in parts for each in part.body]
         imports = [each for each in checked if isinstance(each, ast.ImportFrom)]
         return {name.name: str(each.module) for each in imports for name in each.names}
