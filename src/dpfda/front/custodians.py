@@ -104,7 +104,7 @@ def agree(
     Raises
     ------
     RefusedMechanismError
-        If noise is shared and the mechanism's cannot be: neither Gaussian nor independent Laplace.
+        If noise is shared and the mechanism has no law that can be drawn in shares.
     ParameterError
         If a public parameter is unusable, cannot be written to a file, or the number of units is
         missing, or given where it is private.
