@@ -555,11 +555,11 @@ class TestRelease:
             (0.1 + 0.8 * (np.abs(GRID - 0.4) < 0.006), (0, 1), 100, "shape not resolved: a flat line"),
             (np.full(100, 0.5), (0, 1), 50_000, "shape not resolved: a flat line would serve as well"),
             # Millimetres for metres, and metres for millimetres.
-            (np.full(100, 1700.0), (0, 3), 500, "at the bound: most values lie on 3 or beyond"),
+            (np.full(100, 1700.0), (0, 3), 2000, "at the bound: most values lie on 3 or beyond"),
             (
                 np.full(100, 1.7),
                 (0, 3000),
-                500,
+                2000,
                 "at the bound: most values lie on 0 or beyond; check units",
             ),
         ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
@@ -186,9 +187,9 @@ class ReleasedSurvival(LifeCurve):
         return columns
 
     @cached_property
-    def _arms(self) -> dict[str, ReleasedSurvival]:
+    def _arms(self) -> Mapping[str, ReleasedSurvival]:
         """The curve of each group; none where there are none, or one is looked at."""
-        return {name: self[name] for name in self.levels if self.level is None}
+        return MappingProxyType({name: self[name] for name in self.levels if self.level is None})
 
     @property
     def _gaps(self) -> dict[str, SurvivalDifference]:
