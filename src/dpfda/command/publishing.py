@@ -203,7 +203,7 @@ class Publication:
         used = [*dict.fromkeys(name for name in typed if name is not None)]
         others = [] if stated else [f"{len(table.columns)} of the curve"]
         if not stated and table.axis != "words":
-            axis = "as the header says; where that is, is said where --columns names the curve's columns"
+            axis = "as the header says: name the curve's columns (--columns) to see it here"
         bound = "" if planned is None else str(planned.bound["description"])
         ends = getattr(given, "bounds", None)
         beside = [getattr(given, option.name) for option, _ in self.written]
