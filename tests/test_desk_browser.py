@@ -395,16 +395,18 @@ def test_a_page_of_another_origin_can_neither_read_nor_publish(folder, address):
 
 def test_a_desk_that_was_killed_while_it_published_is_said_and_charged_once(folder):
     (folder / "kept").mkdir()
-    process, link = start(folder, SLOW.replace("1.5", "600"))
     with chromium() as browser:
-        page = browser.new_page()
-        to_the_button(page, link[1] + link[2])
-        page.click("button.cost")
-        while not (folder / "charged").exists():
-            page.wait_for_timeout(50)
-        process.kill()
-        page.locator(".refused", has_text=STOPPED).wait_for()
-    process.communicate(timeout=30)
+        process, link = start(folder, SLOW.replace("1.5", "600"))
+        with process:
+            try:
+                page = browser.new_page()
+                to_the_button(page, link[1] + link[2])
+                page.click("button.cost")
+                while not (folder / "charged").exists():
+                    page.wait_for_timeout(50)
+            finally:
+                process.kill()
+            page.locator(".refused", has_text=STOPPED).wait_for()
     # It was charged before it was written, which never came.
     assert spent(folder) == 0.5
     assert not (folder / "age.json").exists()
