@@ -69,7 +69,7 @@ autoplot.dpfda_release <- function(object, ...) {
     stop("functions of more than two variables cannot be drawn", call. = FALSE)
   }
   frame <- tidy.dpfda_release(object)
-  said <- ggplot2::labs(title = broken(object$words$title), subtitle = object$words$promise,
+  said <- ggplot2::labs(title = broken(object$words$title), subtitle = broken(object$words$promise),
                         x = object$axes$label[1])
   axis <- function(i) as.name(object$axes$name[i])
   if (nrow(object$axes) == 2) {
@@ -95,7 +95,8 @@ autoplot.dpfda_release <- function(object, ...) {
     }
   }
   drawn + (if (object$between == "nothing") ggplot2::geom_point() else ggplot2::geom_line()) + said +
-    ggplot2::labs(y = labels[1], colour = NULL, caption = band_words(object))
+    ggplot2::labs(y = labels[1], colour = NULL,
+                  caption = if (!is.null(object$band)) broken(band_words(object)))
 }
 
 #' Add a release to a picture

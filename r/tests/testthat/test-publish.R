@@ -110,7 +110,10 @@ test_that("a release is tidy, and a picture of ggplot2", {
     }
     expect_identical(nrow(glance.dpfda_release(release)), 1L)
     if (requireNamespace("ggplot2", quietly = TRUE)) {
-      expect_s3_class(ggplot2::ggplot_build(ggplot2::autoplot(release))$plot, "ggplot")
+      drawn <- ggplot2::autoplot(release)
+      expect_s3_class(ggplot2::ggplot_build(drawn)$plot, "ggplot")
+      said <- unlist(strsplit(unlist(drawn$labels[c("title", "subtitle", "caption")]), "\n"))
+      expect_lte(max(nchar(said)), 60)
     }
   }
 })
