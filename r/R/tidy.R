@@ -3,6 +3,14 @@
 # The pronoun of ggplot2 for columns of the data.
 utils::globalVariables(".data")
 
+#' @importFrom generics tidy
+#' @export
+generics::tidy
+
+#' @importFrom generics glance
+#' @export
+generics::glance
+
 #' A release as a tidy table
 #'
 #' `tidy()` gives one row for each value at each point; `glance()` one row for the release. They are methods
@@ -15,11 +23,9 @@ utils::globalVariables(".data")
 #'   `epsilon`, `delta`, `rho`, `neighbours`, `unit` and `level`.
 #' @examples
 #' release <- read_release(system.file("extdata", "mean.json", package = "dpfda"))
-#' if (requireNamespace("generics", quietly = TRUE)) {
-#'   head(generics::tidy(release))
-#'   generics::glance(release)
-#' }
-#' @exportS3Method generics::tidy
+#' head(tidy(release))
+#' glance(release)
+#' @export
 tidy.dpfda_release <- function(x, ...) {
   check_tabulated(x)
   places <- lapply(x$table[x$axes$name], as.numeric)
@@ -39,7 +45,7 @@ tidy.dpfda_release <- function(x, ...) {
 }
 
 #' @rdname tidy.dpfda_release
-#' @exportS3Method generics::glance
+#' @export
 glance.dpfda_release <- function(x, ...) {
   number <- function(name) if (is.null(x$guarantee[[name]])) NA_real_ else as.numeric(x$guarantee[[name]])
   data.frame(

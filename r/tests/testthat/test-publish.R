@@ -101,14 +101,14 @@ test_that("numbers and words are written as TOML reads them", {
 test_that("a release is tidy, and a picture of ggplot2", {
   for (name in c("mean", "comparison", "answers", "image", "quantiles")) {
     release <- read_release(system.file("extdata", paste0(name, ".json"), package = "dpfda"))
-    frame <- tidy.dpfda_release(release)
+    frame <- tidy(release)
     values <- release$columns$name[release$columns$role == "value"]
     expect_identical(nrow(frame), nrow(as.data.frame(release)) * length(values))
     if (!is.null(release$band)) {
       own <- frame[frame$term == release$band$around, ]
       expect_true(all(own$conf.low <= own$estimate & own$estimate <= own$conf.high))
     }
-    expect_identical(nrow(glance.dpfda_release(release)), 1L)
+    expect_identical(nrow(glance(release)), 1L)
     if (requireNamespace("ggplot2", quietly = TRUE)) {
       drawn <- ggplot2::autoplot(release)
       expect_s3_class(ggplot2::ggplot_build(drawn)$plot, "ggplot")
