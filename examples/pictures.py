@@ -451,8 +451,9 @@ def large_grids(random: np.random.Generator) -> None:
     shown = {"mean without noise": images.mean(axis=0), "released mean": release.on_grid((64, 64))}
     for axis, (title, image) in zip(axes, shown.items(), strict=True):
         drawn = axis.imshow(image, vmin=0, vmax=0.6, origin="lower", extent=(0, 1, 0, 1))
-        axis.set(title=title)
-    pyplot.colorbar(drawn, ax=axes)
+        axis.set(title=title, xlabel="along the image (share of its width)")
+    axes[0].set_ylabel("share of its height")
+    pyplot.colorbar(drawn, ax=axes, label="brightness (0 to 1)")
 
 
 DRAWN = (

@@ -71,7 +71,7 @@ MANY_CELLS, MOST_CELLS = 40, 80
 # Of sparse observations: a factor, and that of second differences over cells.
 OF_SEEN, OF_BENDS = 1.5, 0.3
 # Of groups that borrow: factors of R, B and q, of a line and of a difference; and of roughness.
-OF_BORROWED, OF_ROUGHER = ((0.8, 0.2, 0.2), (0.65, 0.07, 0.3)), 0.15
+OF_BORROWED, OF_ROUGHER = {"line": (0.8, 0.2, 0.2), "difference": (0.65, 0.07, 0.3)}, 0.15
 # Of the noise where every unit was seen once.
 ALONE = 0.2
 # Where each point is a cell: a factor, and the share of what the level leaves that the cut may take.
@@ -289,7 +289,7 @@ def around_lines(lines: Sequence[Widths], level: float, simultaneous: bool = Tru
     alone = len(lines) == 1
     if all(each.in_cells and each.posterior.borrows for each in lines):
         noise = np.sqrt(sum(_noise(each, level, simultaneous) ** 2 for each in lines))[places]
-        rich, brownian, own = OF_BORROWED[not alone]
+        rich, brownian, own = OF_BORROWED["line" if alone else "difference"]
         half = rich * within("rich") + brownian * within("brownian") + own * noise
         if alone:
             half += OF_CHANGES * (differences(line, cells, 1) + differences(line, cells, 2))[places]

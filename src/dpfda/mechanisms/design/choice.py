@@ -8,7 +8,7 @@ law is box noise on M + 1 coordinates. The sums keep the scales w_j / epsilon an
 1 / epsilon: the loss is the largest ratio, and not the sum of two.
 
 The number of cells needs to know how many units there are: from another count before, at a small share
-of the budget (`dpfda.publication.requests`). Both are averaged, each by its precision.
+of the budget (`dpfda.publication.mean_designs`). Both are averaged, each by its precision.
 
 Coefficients in an l2 ball have no such part. Over a ball the cylinder's law has variances M + 3 on the
 sums, (M + 2)(M + 3) / 3 on the count, where a tenth for the count leaves (M + 1) / .81 and 200: with
