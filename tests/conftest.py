@@ -4,8 +4,10 @@ import atexit
 import csv
 import gc
 import os
+import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,8 +27,53 @@ from dpfda.releases.kinds import kinds  # noqa: E402
 gc.disable()
 
 # How long an example takes says how busy the machine is; that it is right is what is tested.
-settings.register_profile("dpfda", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# A run repeats: examples and noise are those of the last run, unless fresh ones are asked for. A test of
+# chance that held then fails because of a change and not once in so many runs.
+FRESH = bool(os.environ.get("DPFDA_FRESH_NOISE"))
+settings.register_profile(
+    "dpfda", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=not FRESH
+)
 settings.load_profile("dpfda")
+
+_system = os.urandom
+
+
+@contextmanager
+def _repeated(name: str) -> Iterator[None]:
+    """The operating system's bytes replaced by those that a name stands for, in this process alone."""
+    before, bytes_ = os.urandom, random.Random(name).randbytes
+    os.urandom = before if FRESH else bytes_
+    try:
+        yield
+    finally:
+        os.urandom = before
+
+
+def _in_child() -> None:
+    """A forked child shares nothing with its parent that noise could be told by."""
+    os.urandom = _system
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Every test draws noise of its own."""
+    with _repeated(item.nodeid):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[object], request: pytest.FixtureRequest
+) -> Generator[None, object, object]:
+    """What tests share is drawn alike whichever of them comes first."""
+    if fixturedef.scope == "function":
+        return (yield)
+    with _repeated(f"{request.node.nodeid} {fixturedef.argname} {getattr(request, 'param_index', 0)}"):
+        return (yield)
 
 
 def pytest_collection_finish() -> None:
