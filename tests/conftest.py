@@ -41,7 +41,7 @@ _system = os.urandom
 @contextmanager
 def _repeated(name: str) -> Iterator[None]:
     """The operating system's bytes replaced by those that a name stands for, in this process alone."""
-    before, bytes_ = os.urandom, random.Random(name).randbytes
+    before, bytes_ = os.urandom, random.Random(name).randbytes  # noqa: S311
     os.urandom = before if FRESH else bytes_
     try:
         yield

@@ -14,6 +14,7 @@ from dpfda import (
     PrivateFPCA,
     PrivateFunctionalRegression,
     PrivateVectorMean,
+    Reading,
     load,
 )
 from dpfda.errors import CustodyError, ParameterError, RefusedMechanismError, StorageError
@@ -407,3 +408,10 @@ def test_the_command_goes_all_the_way(verb, tmp_path, monkeypatch):
     merging = ("--agreement", "agreed.json", "--keys", "registry.keys", "--out", "release.json")
     run("merge", "north.part", "south.part", *merging)
     assert load("release.json").unit == "person"
+
+
+@pytest.mark.parametrize("made", [vector, effects])
+@pytest.mark.parametrize("other", [Reading(missing="complete"), Reading(invalid="repair")])
+def test_holders_who_read_records_in_other_ways_do_not_add_up(made, other):
+    assert pooled(made(epsilon=1), 30).digest == pooled(made(epsilon=1, reading=Reading()), 30).digest
+    assert pooled(made(epsilon=1), 30).digest != pooled(made(epsilon=1, reading=other), 30).digest

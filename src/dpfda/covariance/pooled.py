@@ -92,7 +92,7 @@ class PooledCovariance(PooledSum):
         plan = self.plan
         center = np.asarray(plan.center, dtype="<f8").tobytes().hex()
         made = [self.functions, repr(plan.ball), center, plan.bounded.get("records")]
-        return {"reading": self.curves_read, "integers": [*made, plan.basis.to_json()]}
+        return {"reading": self.settings.reading.rules, "integers": [*made, plan.basis.to_json()]}
 
     def read(self, X: Records, y: Labels = None) -> Rows:
         basis = self.plan.basis

@@ -165,7 +165,7 @@ class PrivateFunctionalRegression(OfCurves[EffectsPlan]):
 
         numbers = plan.grid, *plan.limits
         made = [plan.corners.to_json(), *plan.cells, *(each.tobytes().hex() for each in numbers)]
-        rule: dict[str, object] = {"reading": settings.reading.invalid, "integers": made}
+        rule: dict[str, object] = {"reading": settings.reading.rules, "integers": made}
         return PooledCorners(settings, plan, rule, counted)
 
     # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.

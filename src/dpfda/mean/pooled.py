@@ -72,13 +72,14 @@ class PooledMean(PooledSum):
     def rule(self) -> dict[str, object]:  # type: ignore[override]
         placed = self.plan.on_grid
         if placed is None:
-            made = [self.numbers, repr(self.plan.ball), self.plan.bound.to_json()]
-            return {"reading": self.curves_read, "integers": [*made, self.plan.basis.to_json()]}
+            plan = self.plan
+            made = [self.numbers, repr(plan.ball), plan.bound.to_json(), plan.basis.to_json()]
+            return {"reading": self.settings.reading.rules, "integers": made}
         rule = placed.rule
         arrays = rule.center, rule.half_widths, rule.weights
         numbers = (np.asarray(each, dtype="<f8") for each in arrays)
         made = [rule.exponent, float(rule.limit).hex(), *(each.tobytes().hex() for each in numbers)]
-        return {"reading": self.curves_read, "integers": made}
+        return {"reading": self.settings.reading.rules, "integers": made}
 
     def read(self, X: Records, y: Labels = None) -> Rows:
         curves = self._curves(self._handed(X))

@@ -90,6 +90,11 @@ class EmbeddedReading(Reading):
             words = "be False where `embed` gives values at other points than those of the records"
             raise ParameterError("standardize", words, shown(self.standardize))
 
+    @property
+    def rules(self) -> list[object]:
+        own = () if self.embedding is None else self.embedding.identity
+        return [*super().rules, *own]
+
 
 def embedding_of(reading: object) -> Embedding | None:
     """The embedding that records go through once they are read; None where they are as they are."""

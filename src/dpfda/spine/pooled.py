@@ -22,7 +22,6 @@ from dpfda.publication import Plan
 from dpfda.publication.shares import SharedLaw, Sharing
 from dpfda.records.labels import units_of
 from dpfda.spine.arguments import Columns, Labels, Records
-from dpfda.spine.embedding import embedding_of
 from dpfda.spine.settings import Settings
 
 if TYPE_CHECKING:
@@ -109,14 +108,6 @@ class PooledSum(ABC):
     def invalid(self) -> str:
         """What becomes of records that cannot be used."""
         return self.settings.reading.invalid
-
-    @property
-    def curves_read(self) -> list[object]:
-        """How curves are read, as JSON types."""
-        reading = self.settings.reading
-        own = embedding_of(reading)
-        rules: list[object] = [reading.missing, reading.invalid, bool(reading.standardize)]
-        return rules if own is None else [*rules, *own.identity]
 
     @property
     def stated_basis(self) -> Functions | None:

@@ -263,6 +263,11 @@ class Reading(Gathered):
         real(self.nugget, "nugget", 0.0, 1e100)
         self._set(standardize=flag(self.standardize, "standardize"))
 
+    @property
+    def rules(self) -> list[object]:
+        """What of it decides which integers a record becomes, as JSON types."""
+        return [self.missing, self.invalid, self.standardize]
+
     @classmethod
     def short(cls, value: object) -> dict[str, object]:
         """There is no shorthand."""

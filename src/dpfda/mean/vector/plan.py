@@ -239,7 +239,7 @@ class PooledVector(PooledSum):
     @cached_property
     def rule(self) -> dict[str, object]:  # type: ignore[override]
         return {
-            "reading": self.curves_read,
+            "reading": self.settings.reading.rules,
             "integers": [
                 [name, one.rule] for name, one in zip(self.plan.shares, self.ones, strict=True)
             ],

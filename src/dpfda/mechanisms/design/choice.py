@@ -39,7 +39,7 @@ from dpfda.mechanisms import (
 )
 from dpfda.mechanisms.cells import measured_forms
 from dpfda.mechanisms.design.images import image_design
-from dpfda.mechanisms.design.lines import line_design, line_power
+from dpfda.mechanisms.design.lines import WORTH_A_DELTA, line_design, line_power
 from dpfda.noise import BoxNoise, laws_of, pure_budget
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
@@ -56,8 +56,6 @@ OWN_SHARE = 0.5
 SCALE_WEIGHTS = (1.0, 3.0, 3.0, 1.0, 0.3, 0.3, 0.3)
 # Releases of more functions are shrunk by factors: a posterior would take too long and too much room.
 LARGEST = 4096
-# A candidate that spends delta must be better by this factor than one that leaves it to others.
-WORTH_A_DELTA = 1.01
 
 
 @remembered(32)

@@ -49,7 +49,7 @@ LONGEST = 100
 MOST_CELLS = LARGEST_GRID // 2
 # One block has at least so many functions, or twice as many as there would be cells.
 FUNCTIONS = 128
-# By these factors the deviation of other noise must be smaller than a box's, on cells and on points.
+# By these factors must be better what spends a delta, and other noise on points than a box.
 WORTH_A_DELTA, WORTH_A_TAIL = 1.01, 1.36
 
 
