@@ -98,6 +98,15 @@ class TestWideLayout:
         table = read_curves(write("a*,ab,[x]\n1,2,3\n"), columns=["a*", "[x]"])
         np.testing.assert_array_equal(table.data, [[1, 3]])
 
+    @pytest.mark.parametrize("columns", ["b..d", "d..b", ["b", "who..d"]])
+    def test_a_range_takes_neighbours_in_file_order(self, write: Write, columns: Any) -> None:
+        table = read_curves(write("a,b,who,d,e\n9,1,7,2,9\n"), columns=columns, groups="who")
+        np.testing.assert_array_equal(table.data, [[1, 2]])
+
+    def test_a_label_with_dots_is_no_range(self, write: Write) -> None:
+        table = read_curves(write("a,b,a..b\n1,2,3\n"), columns=["a", "a..b"])
+        np.testing.assert_array_equal(table.data, [[1, 3]])
+
     def test_a_glob_leaves_the_groups_column_out(self, write: Write) -> None:
         table = read_curves(write("who,a,b\n7,1,2\n"), columns="*", groups="who")
         np.testing.assert_array_equal(table.data, [[1, 2]])
@@ -362,6 +371,7 @@ class TestFilesAndLabels:
         refused(ParameterError, path, "columns must be", "Did you mean 'cca_", columns="cca_3")
         refused(ParameterError, path, "For several columns give a pattern, such as 'cca_*'",
                 columns="cca_1:cca_2")  # fmt: skip
+        refused(ParameterError, path, "columns must be the label", columns="cca_1..cca_9")
         refused(
             ParameterError, path, "columns must match at least one column", "'fa_*'",
             "The columns are 'Person', 'cca_1'..'cca_2'", columns="fa_*",
@@ -377,7 +387,13 @@ class TestFilesAndLabels:
     @pytest.mark.parametrize("columns", [[], [3], 3.5])
     def test_columns_that_are_no_labels(self, write: Write, columns: Any) -> None:
         path = write("y1,y2\n1,2\n")
-        refused(ParameterError, path, "be a label, a glob, or a list", repr(columns), columns=columns)
+        refused(
+            ParameterError,
+            path,
+            "be a label, a range of labels, a glob, or a list",
+            repr(columns),
+            columns=columns,
+        )
 
     def test_groups_is_no_curve_column(self, write: Write) -> None:
         path = write("y1,y2,y3\n1,2,3\n")

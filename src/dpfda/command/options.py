@@ -173,8 +173,8 @@ def _column(name: str, flag: str, words: str) -> Option:
     return Option(name, flag, "COLUMN", words, READING, default=None)
 
 
-COLUMNS = Option("columns", "--columns", "PATTERN", "Columns of the curve, by name. Example: --columns "
-                 "'cca_*'", READING, default=None)  # fmt: skip
+COLUMNS = Option("columns", "--columns", "PATTERN", "Columns of the curve, by name. Examples: --columns "
+                 "'cca_*', --columns '00:00..23:00'", READING, default=None)  # fmt: skip
 DATES = Option(
     "dates", "--dates", "iso|FORMAT",
     "Times (or the labels of the curve's columns) are dates: 2024-03-01, or as a format says, such as "

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 from dpfda.numerics.arrays import Cells, Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.records.csv_tables import Stated
 from dpfda.records.files import InFile, Uses, objects, opened
-from dpfda.records.headers import find_column
+from dpfda.records.headers import matching
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -83,7 +82,8 @@ def read_examples(
 ) -> TableExamples:
     """Read inputs, a target and privacy units from a file, one record a row.
 
-    patterns: Labels or globs ('px_*') of the columns of inputs; columns come in the order of the file.
+    patterns: Labels, ranges ('px_1..px_9') or globs ('px_*') of the columns of inputs, which come in
+        the order of the file.
     target: Label of the target's column.
     labels: Read the target as labels (text) and not as numbers.
     path, groups, stated: As in `read_columns`, whose errors it raises.
@@ -111,10 +111,9 @@ def _matches(labels: Sequence[str], patterns: Sequence[str], taken: set[int]) ->
     """Positions of input columns, with the first pattern that each matches."""
     chosen: dict[int, int] = {}
     for number, pattern in enumerate(patterns):
-        if pattern in labels or not set(pattern) & set("*?["):
-            found = [find_column(labels, pattern, "input")]
-        else:
-            found = [i for i, x in enumerate(labels) if fnmatchcase(x, pattern) and i not in taken]
+        found = matching(labels, pattern, "input")
+        if pattern not in labels:
+            found = [place for place in found if place not in taken]
         if not found or taken & set(found):
             words = "match a column that is not target or privacy unit"
             raise ParameterError("input", words, repr(pattern))

@@ -200,8 +200,8 @@ def read_curves(
         separator. A record is one line, and what a line means depends on that line alone. Cells that
         are empty or read NA, NaN, nan, null, None or N/A are missing values.
     columns : str or sequence of str, optional
-        Labels or globs ('cca_*') of the curve's columns. Without it, all columns but `groups`, if
-        they are numbers or words that differ in a number.
+        Labels, ranges ('cca_1..cca_93') or globs ('cca_*') of the curve's columns. Without it, all
+        columns but `groups`, if they are numbers or words that differ in a number.
     groups : str, optional
         Label of the column that names each record's privacy unit.
     id, time, value : str, optional

@@ -116,7 +116,8 @@ def curve_columns(
     """Positions of the columns that hold the curve, in the order of the file.
 
     labels: The header.
-    columns: Labels or globs. Without it all columns other than `groups`, if they are of one kind.
+    columns: Labels, ranges of neighbours (first..last) or globs. Without it all columns other than
+        `groups`, if they are of one kind.
     groups: Label of the privacy unit's column, which is never part of the curve.
     Raises ParameterError if a label is not there or a glob matches nothing. Raises OrientationError if
     it cannot be told which columns hold the curve, or whether curves are columns.
@@ -128,6 +129,20 @@ def curve_columns(
     if columns is None:
         _check_one_kind([labels[i] for i in chosen], chosen)
     return chosen
+
+
+def matching(labels: Sequence[str], pattern: str, parameter: str) -> list[int]:
+    """Positions of the columns that a label, a range of neighbours (first..last) or a glob stands for.
+
+    Raises ParameterError for what is neither. A glob may match nothing.
+    """
+    first, dots, last = pattern.partition("..")
+    if pattern not in labels and dots and first in labels and last in labels:
+        ends = [find_column(labels, end, parameter) for end in (first, last)]
+        return list(range(min(ends), max(ends) + 1))
+    if pattern in labels or not WILDCARDS & set(pattern):
+        return [find_column(labels, pattern, parameter)]
+    return [i for i, label in enumerate(labels) if fnmatchcase(label, pattern)]
 
 
 def grid_points(labels: Sequence[str], positions: Sequence[int]) -> Floats | None:
@@ -294,19 +309,16 @@ def _selected(labels: Sequence[str], columns: str | Sequence[str], groups: str |
         or not patterns
         or not all(isinstance(pattern, str) for pattern in patterns)
     ):
-        raise ParameterError("columns", "be a label, a glob, or a list of them", repr(columns))
+        raise ParameterError(
+            "columns", "be a label, a range of labels, a glob, or a list of them", repr(columns)
+        )
     chosen: set[int] = set()
     for pattern in patterns:
         if groups is not None and pattern == groups:
             raise ParameterError(
                 "columns", "not name the privacy unit's column", repr(pattern), "It is no curve value."
             )
-        if pattern in labels:
-            chosen.add(find_column(labels, pattern, "columns"))
-            continue
-        if not WILDCARDS & set(pattern):
-            find_column(labels, pattern, "columns")
-        matches = {i for i, x in enumerate(labels) if x != groups and fnmatchcase(x, pattern)}
+        matches = {i for i in matching(labels, pattern, "columns") if labels[i] != groups}
         if not matches:
             raise ParameterError(
                 "columns", "match at least one column", repr(pattern), _columns_are(labels)
