@@ -34,7 +34,9 @@ def search_edges(ends: tuple[float, float], middle: float, half: float, finer: i
 
     finer: Into how many parts cells near the interval are cut.
     """
-    places = np.append(np.arange(FINE_CELLS * finer) / finer, np.arange(FINE_CELLS, len(NEAR)))
+    places = np.array(
+        [*np.arange(FINE_CELLS * finer) / finer, *range(FINE_CELLS, len(NEAR))], dtype=float
+    )
     (low, high), near = ends, np.interp(places, np.arange(len(NEAR)), NEAR)
     doublings = np.arange(1, 2 + max(0, int(np.ceil(np.log2((high - low) / (half * NEAR[-1]))))))
     apart = half * np.append(near, near[-1] * 2.0**doublings)
