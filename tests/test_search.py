@@ -22,7 +22,7 @@ from dpfda.mean import search
 from dpfda.mean.search import extreme_shares, interval_of, searched
 from dpfda.mean.staged_release import BETWEEN, SEARCH, FoundMean
 from dpfda.mean.two_looks import TwoLooks
-from dpfda.mechanisms.design.found import found_bounds, search_edges
+from dpfda.mechanisms.design.found import FINER, found_bounds, search_edges
 from dpfda.noise import BoxNoise, KNormNoise
 from dpfda.noise.shares import UNIT
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added
@@ -182,14 +182,16 @@ def test_the_mean_gets_the_box_noise_of_the_bounds_found():
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.floats(-1e90, 1e90), st.floats(1e-90, 1e90), st.integers(0, 28), st.floats(0, 1), st.data())
-def test_bounds_lie_in_the_range_whatever_was_released(low, width, number, part, data):
+@given(st.floats(-1e90, 1e90), st.floats(1e-90, 1e90), st.integers(0, 28), st.floats(0, 1),
+       st.sampled_from([1, FINER]), st.data())  # fmt: skip
+def test_bounds_lie_in_the_range_whatever_was_released(low, width, number, part, finer, data):
     high = low + width
     if not high - low > 2.0**-24 * max(abs(low), abs(high)):
         return
     k, blocks = CANDIDATES[number]
     middle, half = interval_of((low, high), number, int(part * (2**k - blocks)))
-    edges = search_edges((low, high), middle, half)
+    edges = search_edges((low, high), middle, half, finer)
+    assert np.all(np.diff(edges) > 0)
     shares = np.array(data.draw(st.lists(st.floats(-9, 9), min_size=edges.size - 1,
                                          max_size=edges.size - 1)))  # fmt: skip
     for scale in (1e-4, 0.1):
@@ -237,6 +239,38 @@ def test_where_counts_are_clear_nothing_much_is_cut(scale):
     a, b = found_bounds(edges, shares, scale, 1e5, 400.0, 1.0)
     assert 395 < a <= 397.3
     assert 401.7 <= b < 404
+
+
+def test_finer_cells_hold_all_and_less_that_is_empty():
+    found = []
+    for finer in (1, FINER):
+        edges = search_edges((0.0, 1000.0), 400.0, 1.0, finer)
+        shares = np.diff(np.clip(edges, 398.9, 401.1)) / 2.2
+        found.append(found_bounds(edges, shares, 1e-4, 1e5, 400.0, 1.0))
+    (a, b), (low, high) = found
+    assert low <= 398.9 + 0.05
+    assert high >= 401.1 - 0.05
+    assert high - low < 0.92 * (b - a)
+
+
+def test_finer_cells_still_tell_a_tail_that_only_together_is_seen():
+    edges = search_edges((0.0, 1000.0), 400.0, 1.0, FINER)
+    tail = (edges[:-1] >= 402.0) & (edges[1:] <= 402.5)
+    assert tail.sum() == FINER
+    bounds = []
+    for part in (0.0, 0.02):
+        # Each cell of it has 5 scales of the noise, all have 20.
+        shares = (1 - part) * np.diff(np.clip(edges, 399.0, 401.0)) / 2 + part * tail / FINER
+        bounds.append(found_bounds(edges, shares, 1e-3, 1e5, 400.0, 1.0)[1])
+    assert bounds[0] < 402 < bounds[1]
+
+
+@pytest.mark.parametrize(("epsilon", "parts"), [(5.0, 1), (10.0, FINER)])
+def test_cells_are_finer_where_units_times_epsilon_are_many(epsilon, parts):
+    plan = mean(epsilon=epsilon).prepare_looks(curves_of())
+    values = searched(plan.plan, plan.total, extreme_shares(plan.plan, plan.total, plan.plan.zoom.fine))
+    least = np.diff(values.edges).min() / values.interval[1]
+    assert least == pytest.approx(0.5 / parts, rel=1e-6)
 
 
 def test_groups_and_blocks_on_disk_are_read_as_one_array(tmp_path):

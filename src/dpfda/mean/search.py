@@ -20,7 +20,7 @@ from dpfda.bases.cells import CellGrid
 from dpfda.bounds import Search, ValueBounds
 from dpfda.mean.staged_release import BETWEEN, SEARCH, Extremes, FoundMean, looked_for
 from dpfda.mean.two_looks import LooksPlan, StagedPlan, TwoLooks, check_staged, fit_looks
-from dpfda.mechanisms.design.found import found_bounds, search_edges
+from dpfda.mechanisms.design.found import FINER, found_bounds, search_edges
 from dpfda.noise import NoiseLaw
 from dpfda.noise.shares import EXPONENT, share_noise
 from dpfda.numerics.arrays import Integers
@@ -39,6 +39,8 @@ LEAST = 1000.0
 FEW = f"where the number of units times epsilon is below {LEAST:,.0f}"
 # The histogram has so much over n epsilon as its share of the budget, and no less or more than these.
 COUNTED, FEWEST, MOST = 400, Fraction(5, 100), Fraction(15, 100)
+# From so much on it has finer cells: noise on them then hides less than coarse ones lose.
+CLEARLY = 60_000.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -197,7 +199,8 @@ def searched(plan: SearchPlan, records: Readable, fine: Integers) -> Extremes:
     width = noisy_largest(zoom.width_scores(fine.tolist()), zoom.width_noise().draw())
     place = noisy_largest(zoom.place_scores(fine, width), zoom.place_noise(width).draw())
     middle, half = interval_of(zoom.domain_range, width, place)
-    edges = search_edges(zoom.domain_range, middle, half)
+    finer = FINER if plan.strength(plan.whole.guarantee) >= CLEARLY else 1
+    edges = search_edges(zoom.domain_range, middle, half, finer)
     noise = plan.counting(edges.size - 1)
     exact = extreme_shares(plan, records, CellGrid.from_edges(edges))
     noisy = tuple(int(a) + int(b) for a, b in zip(exact, noise.draw(), strict=True))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import scipy
 
@@ -10,6 +12,8 @@ from dpfda.numerics.arrays import Floats
 
 # Edges of cells, in halves of the chosen interval from its middle; beyond the last each is twice as far.
 NEAR = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0)
+# Where few units are enough to be seen, each of these up to four halves is cut into so many.
+FINER, FINE_CELLS = 4, 7
 # Candidates for each bound: distances from the middle, in halves of the interval.
 DISTANCES = 2.0 ** (np.arange(-12, 136) / 8)
 # Tails are taken to be Weibull, with one of these exponents and so many shares on a side.
@@ -19,13 +23,21 @@ CLEAR = 0.0015
 # Cells with a share of so many scales are there, of more by so many for every doubling of distance, as
 # noise that is taken for values does more harm there; the next has a scale for what is hidden.
 SEEN, FARTHER, HIDDEN = 5.0, 1.0, 1.0
+# Of cells that were cut, those of one before count together, or one alone with so many scales more.
+ALONE = 1.0
 # What clipping moves at a point, in the root mean square, over the average excess of a unit's extremes.
 MOVED = 0.3
 
 
-def search_edges(ends: tuple[float, float], middle: float, half: float) -> Floats:
-    """Public edges of cells around an interval, finer near it, within the ends of the range."""
-    (low, high), near = ends, np.array(NEAR)
+def search_edges(ends: tuple[float, float], middle: float, half: float, finer: int = 1) -> Floats:
+    """Public edges of cells around an interval, finer near it, within the ends of the range.
+
+    finer: Into how many parts cells near the interval are cut.
+    """
+    places = np.array(
+        [*np.arange(FINE_CELLS * finer) / finer, *range(FINE_CELLS, len(NEAR))], dtype=float
+    )
+    (low, high), near = ends, np.interp(places, np.arange(len(NEAR)), NEAR)
     doublings = np.arange(1, 2 + max(0, int(np.ceil(np.log2((high - low) / (half * NEAR[-1]))))))
     apart = half * np.append(near, near[-1] * 2.0**doublings)
     inner = np.concatenate([middle - apart, middle + apart])
@@ -67,12 +79,21 @@ def found_bounds(
 
 def _counted(apart: Floats, shares: Floats, scale: float, at: Floats) -> Floats:
     """Squared average of what is cut off at each distance (D,), from cells as they were counted."""
-    needed = SEEN + FARTHER * np.log2(np.maximum(apart[:-1], 1.0))
-    seen = np.flatnonzero(shares > needed * scale)
-    last = int(seen[-1]) if seen.size else -1
-    kept = np.where(np.arange(shares.size) <= last, shares, 0.0)
-    kept[last + 1 : last + 2] += HIDDEN * scale
     low, high, cut = apart[:-1], apart[1:], at[:, None]
+    beyond = NEAR[-1] * 2.0 ** np.arange(1, 128)
+    group = np.searchsorted(np.append(NEAR, beyond), (low + high) / 2)
+    starts = np.flatnonzero(np.diff(group, prepend=-1))
+    ends = np.append(starts[1:], shares.size)
+    needed = (SEEN + FARTHER * np.log2(np.maximum(low[starts], 1.0))) * scale
+    together = np.add.reduceat(shares, starts) > needed * np.sqrt(ends - starts)
+    alone = np.maximum.reduceat(shares, starts) > needed + ALONE * scale
+    seen = np.flatnonzero(together | alone)
+    last = int(seen[-1]) if seen.size else -1
+    kept = np.where(np.arange(shares.size) < (ends[last] if seen.size else 0), shares, 0.0)
+    if last + 1 < ends.size:
+        # Noise hides more of what lies in several cells.
+        following = slice(starts[last + 1], ends[last + 1])
+        kept[following] += HIDDEN * scale / math.sqrt(ends[last + 1] - starts[last + 1])
     within = np.maximum(high - np.maximum(low, cut), 0.0) ** 2 / (2 * (high - low))
     excess = np.where(cut < low, (low + high) / 2 - cut, within) @ kept
     return np.asarray(np.maximum(excess, 0.0) ** 2)
