@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from dpfda.numerics import drawing
@@ -65,8 +66,6 @@ def factor(count: int, shape: float, scale: float = 1.0) -> Block:
 
     By `scipy.special`: loading `scipy.stats` takes longer than all else that showing a release does.
     """
-    import scipy
-
     nodes_used = NODES if count >= SMALL else NODES_OF_SMALL_BLOCKS
     low, high = scipy.special.gammaincinv(shape, TAIL), scipy.special.gammainccinv(shape, TAIL)
     nodes = np.linspace(np.log(low), np.log(high), nodes_used)

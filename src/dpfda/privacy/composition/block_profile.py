@@ -26,6 +26,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
+import scipy
 from flint import acb, arb
 from numpy.typing import ArrayLike
 
@@ -186,8 +187,6 @@ def estimated_delta(dimension: ArrayLike, gap: ArrayLike, epsilon: float) -> Flo
     size, over = np.broadcast_arrays(np.asarray(dimension, float), np.asarray(gap, float))
     size, height = size[..., None], over[..., None] / 2
     r = epsilon + 2 * height
-    import scipy
-
     end = 2 * np.arcsin(np.sqrt(height / r))
     psi = end * (NODES + 1) / 2
     inside = np.maximum(height - r * np.sin(psi / 2) ** 2, 0.0)
@@ -209,8 +208,6 @@ def _log_bessel(order: Floats, x: Floats) -> Floats:
 
     DLMF 10.41.4 with three terms, whose error there is below 1e-7.
     """
-    import scipy
-
     with np.errstate(over="ignore", divide="ignore"):
         known = scipy.special.kve(order, x)
         safe = np.maximum(order, 1.0)
