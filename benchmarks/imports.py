@@ -21,6 +21,7 @@ COMMANDS = {
     "from dpfda import PrivateMean": ["-c", "from dpfda import PrivateMean"],
     "PrivateMean(1.0)": ["-c", "from dpfda import PrivateMean; PrivateMean(1.0)"],
     "dpfda --help": ["-m", "dpfda", "--help"],
+    "dpfda plan": ["-m", "dpfda", "plan", "--units", "500", "--epsilon", "1", "--bounds", "0", "1"],
 }
 
 

@@ -376,13 +376,15 @@ def _native_column(values: Any) -> Cells | None:
         masked: Cells = values
         return masked if masked.ndim == 1 and is_native(masked.dtype) else None
     dtype: Any = getattr(values, "dtype", None)
+    # A series makes others of itself, which takes longer than a short column.
+    held: Any = getattr(values, "array", values)
     if hasattr(dtype, "pyarrow_dtype"):
-        return arrow_numbers(getattr(values, "array", values).__arrow_array__())
+        return arrow_numbers(held.__arrow_array__())
     if type(dtype).__module__.partition(".")[0] == "pandas" and str(dtype) in NULLABLE:
-        lost = np.asarray(values.isna())
+        lost = np.asarray(held.isna())
         if not lost.any():
-            return np.asarray(values.to_numpy(dtype=dtype.numpy_dtype))
-        return np.ma.masked_array(values.to_numpy(dtype=dtype.numpy_dtype, na_value=0), mask=lost)
+            return np.asarray(held.to_numpy(dtype=dtype.numpy_dtype))
+        return np.ma.masked_array(held.to_numpy(dtype=dtype.numpy_dtype, na_value=0), mask=lost)
     return None
 
 
