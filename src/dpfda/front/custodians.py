@@ -30,20 +30,9 @@ from dpfda.front.agreed import (
 from dpfda.mean.estimator import PrivateMean
 from dpfda.numerics.errors import CustodyError, DataError, ParameterError, StorageError
 from dpfda.numerics.parameters import exact, shown
-from dpfda.publication.custody import (
-    Agreement,
-    Answer,
-    Card,
-    Kept,
-    Keys,
-    Part,
-    Roll,
-    called,
-    joined,
-    masked,
-)
+from dpfda.publication.custody import Agreement, Answer, Card, Kept, Keys, Part, Roll
 from dpfda.publication.custody.agreements import MOST_UNITS, check_noise, check_weights, fewest
-from dpfda.publication.custody.parts import check_own
+from dpfda.publication.custody.parts import called, check_own, joined, masked
 from dpfda.records import LongCurves
 from dpfda.releases.base import Release
 from dpfda.spine.arguments import Columns, Labels, Records

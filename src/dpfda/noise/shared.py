@@ -257,12 +257,7 @@ def shared(
             return SharedLaplaceNoise(central.scales, honest, honest)  # type: ignore[attr-defined]
         if made := shares.k_norm(central, width, requested.epsilon):
             return _raised(replace(made, honest=honest, drawn=honest), norm, width, requested)
-    raise RefusedMechanismError(
-        "mechanism",
-        "have noise that can be drawn in shares",
-        central.describe(),
-        "Use 'gaussian' with rho or delta, or 'auto', 'knorm' or 'laplace' without.",
-    )
+    raise _without_shares(central, "'auto', 'knorm' or 'laplace'")
 
 
 def shared_symmetric(
@@ -276,12 +271,15 @@ def shared_symmetric(
             made = kind(central.size, scale, honest, honest)
             if within(made.achieved(difference, requested), requested):
                 return made
-    raise RefusedMechanismError(
-        "mechanism",
+    raise _without_shares(central, "'knorm'")
+
+
+def _without_shares(central: NoiseLaw | SymmetricNoise, pure: str) -> RefusedMechanismError:
+    words, remedy = (
         "have noise that can be drawn in shares",
-        central.describe(),
-        "Use 'gaussian' with rho or delta, or 'knorm' without.",
+        f"Use 'gaussian' with rho or delta, or {pure}",
     )
+    return RefusedMechanismError("mechanism", words, central.describe(), f"{remedy} without.")
 
 
 Raised = TypeVar("Raised", SharedGaussianNoise, SharedKNormNoise)
