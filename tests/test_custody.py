@@ -295,6 +295,43 @@ def test_keys_of_a_stranger_in_the_agreement_are_seen_by_whose_place_they_took()
         masked(agreement, Keys.make("elsewhere"), IntegerSum(4))
 
 
+def test_custodians_whose_names_are_exchanged_make_no_part():
+    own, lead, agreement = people(3)
+    first, second, third = (keys.card for keys in own)
+    cards = [replace(first, name=second.name), replace(second, name=first.name), third]
+    swapped = replace(agreement, custodians=cards).signed(lead)
+    assert swapped.fingerprint != agreement.fingerprint
+    for each in own[:2]:
+        with pytest.raises(CustodyError, match="Somebody may have put keys of their own in their place"):
+            masked(swapped, each, IntegerSum(4))
+        each.check_unused()
+
+
+# All points of order 1, 2, 4 and 8 on the curve and its twist, also as numbers above the prime.
+SMALL = [0, 1, 2**255 - 20, 2**255 - 19, 2**255 - 18] + [
+    int.from_bytes(bytes.fromhex(point), "little")
+    for point in (
+        "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800",
+        "5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157",
+    )
+]
+
+
+@pytest.mark.parametrize("point", SMALL)
+@pytest.mark.parametrize("whose", ["custodian", "coordinator"])
+def test_no_point_of_small_order_shares_a_secret(point, whose):
+    own, lead, agreement = people(2)
+    odd = point.to_bytes(32, "little")
+    if whose == "custodian":
+        cards = [own[0].card, replace(own[1].card, exchange=odd)]
+        forged = replace(agreement, custodians=cards).signed(lead)
+    else:
+        forged = replace(agreement, coordinator=replace(lead.card, exchange=odd)).signed(lead)
+    with pytest.raises(CustodyError, match=r"The public key of .* cannot be used"):
+        masked(forged, own[0], IntegerSum(4))
+    own[0].check_unused()
+
+
 def test_what_does_not_fit_together_is_refused(tmp_path):
     own, lead, agreement = people(4)
     again = replace(agreement, summary={"bounds": [0, 2]}).signed(lead)
