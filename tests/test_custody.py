@@ -7,6 +7,7 @@ import json
 import pickle
 import re
 import shutil
+import struct
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -293,6 +294,47 @@ def test_keys_of_a_stranger_in_the_agreement_are_seen_by_whose_place_they_took()
         masked(forged, own[0], IntegerSum(4))
     with pytest.raises(CustodyError, match="found no 'elsewhere' in it"):
         masked(agreement, Keys.make("elsewhere"), IntegerSum(4))
+
+
+@pytest.mark.parametrize(
+    ("bits", "written"),
+    [
+        # Appendix B of RFC 8785.
+        ("0000000000000000", "0"),
+        ("8000000000000000", "0"),
+        ("0000000000000001", "5e-324"),
+        ("8000000000000001", "-5e-324"),
+        ("7fefffffffffffff", "1.7976931348623157e+308"),
+        ("4340000000000000", "9007199254740992"),
+        ("4430000000000000", "295147905179352830000"),
+        ("44b52d02c7e14af5", "9.999999999999997e+22"),
+        ("44b52d02c7e14af6", "1e+23"),
+        ("444b1ae4d6e2ef4e", "999999999999999700000"),
+        ("444b1ae4d6e2ef50", "1e+21"),
+        ("3eb0c6f7a0b5ed8c", "9.999999999999997e-7"),
+        ("3eb0c6f7a0b5ed8d", "0.000001"),
+        ("41b3de4355555553", "333333333.3333332"),
+        ("becbf647612f3696", "-0.0000033333333333333333"),
+        ("43143ff3c1cb0959", "1424953923781206.2"),
+    ],
+)
+def test_numbers_are_written_as_by_rfc_8785(bits, written):
+    (value,) = struct.unpack(">d", bytes.fromhex(bits))
+    assert keys.canonical({"x": [value]}) == f'{{"x":[{written}]}}'.encode()
+
+
+def test_texts_and_names_are_written_as_by_rfc_8785():
+    # Sections 3.2.2 and 3.2.3.
+    text = "\u20ac$\u000f\nA'\x42\x22\\\x5c\"/"
+    assert keys.canonical({"s": text}) == '{"s":"\u20ac$\\u000f\\nA\'B\\"\\\\\\\\\\"/"}'.encode()
+    names = ["\u20ac", "\r", "\ufb33", "1", "\U0001f600", "\x80", "\u00f6"]
+    found = json.loads(keys.canonical(dict.fromkeys(names)))
+    assert list(found) == ["\r", "1", "\x80", "\u00f6", "\u20ac", "\U0001f600", "\ufb33"]
+    assert (
+        keys.canonical({"b": True, "a": [None, 56, {"d": 0.5}]}) == b'{"a":[null,56,{"d":0.5}],"b":true}'
+    )
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        keys.canonical({"x": float("nan")})
 
 
 def test_custodians_whose_names_are_exchanged_make_no_part():

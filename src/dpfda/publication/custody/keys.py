@@ -10,6 +10,7 @@ import stat
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import ClassVar, NoReturn, Self
 
@@ -29,8 +30,24 @@ with needed("cryptography", "custodians", "A release of several custodians"):
 
 
 def canonical(content: Mapping[str, object]) -> bytes:
-    """JSON with sorted names and without blanks: equal contents are equal bytes."""
-    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
+    """JSON as RFC 8785 writes it: equal contents are equal bytes, for any program that makes it."""
+    return _canonical(content).encode("utf-8", "surrogatepass")
+
+
+def _canonical(value: object) -> str:
+    if isinstance(value, Mapping):
+        # In the order of UTF-16.
+        pairs = sorted(value.items(), key=lambda pair: pair[0].encode("utf-16-be", "surrogatepass"))
+        return "{" + ",".join(f"{_canonical(name)}:{_canonical(held)}" for name, held in pairs) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(_canonical, value)) + "]"
+    if not isinstance(value, float):
+        return json.dumps(value, ensure_ascii=False)
+    # The same shortest digits, with the exponents of ECMAScript; there is one zero.
+    written = json.dumps(value + 0.0, allow_nan=False)
+    if 1e-6 <= abs(value) < 1e21:
+        written = f"{Decimal(written):f}"
+    return re.sub("(?<=e[+-])0", "", written).removesuffix(".0")
 
 
 def digest(content: Mapping[str, object]) -> bytes:
