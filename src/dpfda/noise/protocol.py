@@ -77,6 +77,9 @@ class Law:
 
     law: ClassVar[str]
 
+    def __post_init__(self) -> None:
+        """Check of the numbers: here of none."""
+
     def loss(self, requested: Guarantee) -> Loss | None:
         """No more is known than the guarantee."""
         return None

@@ -40,7 +40,7 @@ from dpfda.noise import knorm_shares as shares
 from dpfda.noise.blocks import KNormNoise
 from dpfda.noise.gaussian import GaussianNoise
 from dpfda.noise.knorm_shares import FLATNESS, Drawn, InShares, SharedKNormNoise, rounded_up
-from dpfda.noise.protocol import AnyNorm, NoiseLaw, Width, check_positive, unsuited
+from dpfda.noise.protocol import AnyNorm, NoiseLaw, Width, unsuited
 from dpfda.noise.symmetric import (
     MatrixLaw,
     OuterDifference,
@@ -131,14 +131,8 @@ def _with_gap(
 class SymmetricShares(Drawn, MatrixLaw):
     """What noise in shares on symmetric matrices has in common; fields as in `InShares`."""
 
-    honest: int
-    drawn: int
     # They are not asked for by a name of their own.
     mechanism: ClassVar[str] = ""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_positive("honest and drawn", (self.honest, self.drawn))
 
     @property
     def squares(self) -> list[Fraction]:
@@ -147,10 +141,7 @@ class SymmetricShares(Drawn, MatrixLaw):
         return [Fraction(self.scale**2, 1 if i == j else 2) for i, j in places]
 
     def describe(self) -> str:
-        return (
-            f"discrete {super().describe()}, in {self.drawn} shares of which {self.honest} keep the "
-            "guarantee"
-        )
+        return f"discrete {super().describe()}, {self.counted}"
 
     def loss(self, requested: Guarantee) -> None:
         return None
@@ -234,7 +225,8 @@ class SharedLaplaceNoise(InShares):
     def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
         if not isinstance(requested, PureDP) or self.drawn < self.honest:
             raise unsuited(self, requested)
-        return _laplace(self.scales).achieved(norm, width, requested)
+        central = KNormNoise((1,) * self.components, self.scales)
+        return central.achieved(norm, width, requested)
 
 
 def shared(
@@ -296,7 +288,3 @@ def _raised(law: Raised, norm: AnyNorm, width: Width, requested: Guarantee) -> R
 def _raises(scale: int) -> list[int]:
     """A scale, and the larger ones that are tried where the gap asks for it."""
     return [scale, *(-(-scale * (2**step + 1) // 2**step) for step in STEPS)]
-
-
-def _laplace(scales: tuple[int, ...]) -> KNormNoise:
-    return KNormNoise((1,) * len(scales), scales)

@@ -278,9 +278,8 @@ class Keys(Secret):
         return self._exchange
 
     def _wipe(self, kept: Path, purpose: str) -> None:
-        claim = claim_of(kept)
         try:
-            take(claim)
+            claim = claimed(kept)
             # Of several that wipe at once one makes the claim; one that comes later finds no secret.
             if "secret" not in opened(kept, self.FORMAT):
                 claim.unlink()
@@ -313,9 +312,10 @@ def claim_of(kept: Path) -> Path:
     return kept.with_name(f"{kept.name}.claim")
 
 
-def take(claim: Path) -> None:
-    """Of several processes one writes the claim. Raises FileExistsError in the others, or OSError."""
-    os.close(os.open(claim, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+def claimed(kept: Path) -> Path:
+    """The claim, which one of several processes writes. Raises FileExistsError in others, or OSError."""
+    os.close(os.open(claim := claim_of(kept), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    return claim
 
 
 def _gone(kept: Path) -> str:

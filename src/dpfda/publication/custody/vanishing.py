@@ -34,11 +34,10 @@ from dpfda.publication.custody.keys import (
     Keys,
     Secret,
     check_mode,
-    claim_of,
+    claimed,
     digest,
     opened,
     signed,
-    take,
     verified,
     write_secret,
 )
@@ -391,16 +390,15 @@ def _alone(file: Path | None) -> Iterator[None]:
         with _THREADS:
             yield
         return
-    claim = claim_of(file)
     try:
-        take(claim)
+        claim = claimed(file)
     except FileExistsError:
         raise CustodyError(
             f"Another process is answering with {str(file)!r}, or was killed while it did. If none is, "
-            f"delete {str(claim)!r} and answer again; the same roll can be answered twice."
+            f"delete '{file}.claim' and answer again; the same roll can be answered twice."
         ) from None
     except OSError as error:
-        raise StorageError(f"{str(claim)!r} could not be written: {error.strerror}.") from None
+        raise StorageError(f"'{file}.claim' could not be written: {error.strerror}.") from None
     try:
         yield
     finally:
