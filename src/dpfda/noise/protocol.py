@@ -77,8 +77,7 @@ class Law:
 
     law: ClassVar[str]
 
-    def __post_init__(self) -> None:
-        """Check of the numbers: here of none."""
+    def __post_init__(self) -> None: ...
 
     def loss(self, requested: Guarantee) -> Loss | None:
         """No more is known than the guarantee."""
