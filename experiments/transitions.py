@@ -39,11 +39,15 @@ GRIDS = (4, 6, 8, 12, 16, 32, 64)
 GRID_SIZES = (100, 1000, 10_000, 100_000)
 VISITS, VISIT_SIZES, VISIT_EPSILONS = (1, 4, 16, 64), (300, 3000, 30_000), (0.3, PUBLIC)
 MOST_VISITS = 500_000
+# Around where privacy begins to cost: n epsilon of 1,000 curves there, times 10^(k/4).
+EDGE, EDGE_SIZES, EDGE_DRAWS, EDGES, STEPS = 512, SIZES[1:6], 12, (2000.0, 1100.0), (-1, 0, 1)
 # Of so many units, all of them the mean itself: errors by n epsilon alone, of noise and smoothing.
 MANY, FINE, SIGNALS = 10**9, 512, tuple(10 ** (k / 2) for k in range(4, 10))
 # Where powers are read off: n epsilon of whole curves, and points of a grid.
 MEASURED, COARSE = (100, 30_000), 12
 LOOKS = (np.arange(1000) + 0.5) / 1000
+# Of a mean of alpha 1 the functions beyond L have together this over L^2.
+TAIL = SIZE**2 / (2 * sum(j**-3 for j in range(1, FUNCTIONS + 1)))
 
 Case = tuple[str, float, int, int, float]
 Row = dict[str, Any]
@@ -52,12 +56,12 @@ Row = dict[str, Any]
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write transitions.csv, transitions.md and transitions.png."""
     options = common.read_options(__doc__ or "", SEED, arguments)
-    draws = (1, 1) if options.quick else (DRAWS, SPARSE_DRAWS)
+    draws = (1, 1, 1) if options.quick else (DRAWS, SPARSE_DRAWS, EDGE_DRAWS)
     chosen = cases()[:: 11 if options.quick else 1]
     every = {case: number for number, case in enumerate(cases())}
 
     def study(case: Case) -> list[Row]:
-        count = draws[case[0] == "independent"]
+        count = {"independent": draws[1], "edge": draws[2]}.get(case[0], draws[0])
         generator = np.random.default_rng([options.seed, every[case]])
         found = np.array([error(case, generator) for _ in range(count)])
         names = ("design", "alpha", "n", "m", "epsilon")
@@ -85,6 +89,10 @@ def cases() -> list[Case]:
             if n * m <= MOST_VISITS
         ]
     found += [("many", alpha, MANY, FINE, signal / MANY) for alpha in ALPHAS for signal in SIGNALS]
+    for alpha, edge in zip(ALPHAS, EDGES, strict=True):
+        signals = [(n, edge * (n / 1000) ** (-1 / private_power(alpha))) for n in EDGE_SIZES]
+        found += [("edge", alpha, n, EDGE, at * 10 ** (k / 4) / n) for n, at in signals for k in STEPS]
+        found += [("carried", alpha, n, m, VISIT_EPSILONS[0]) for n in VISIT_SIZES for m in VISITS[1:]]
     return found
 
 
@@ -120,22 +128,34 @@ def error(case: Case, generator: np.random.Generator) -> float:
     if design == "many":
         return _of_many(true(grid), grid, n, epsilon)
     scores = generator.standard_normal((3, n))
-    if design == "independent":
+    if design in ("independent", "carried"):
         who, times = np.repeat(np.arange(n), m), generator.uniform(0, 1, n * m)
         values = true(times) + (scores[:, who] * deviations(times)).sum(axis=0)
-        X: Any = LongCurves(who, times, values + ERRORS * generator.standard_normal(n * m))
+        values += ERRORS * generator.standard_normal(n * m)
+        X: Any = LongCurves(who, times, values)
         domain, mechanism = Domain(domain_range=(0, 1)), "gaussian"
-    else:
+    if design == "carried":
+        grid = (np.arange(DENSE) + 0.5) / DENSE
+        X = carried(times.reshape(n, m), values.reshape(n, m), grid)
+        domain, mechanism = Domain(grid_points=grid), "auto"
+    elif design != "independent":
         X = true(grid) + scores.T @ deviations(grid)
         domain, mechanism = Domain(grid_points=grid), "auto"
     mean = PrivateMean(rho=epsilon**2 / 2, bounds=BOUNDS, mechanism=mechanism, domain=domain)
     released = mean.fit(X).release_
     # Whole curves are those that were seen wherever the mean is asked for.
-    looks = grid if design == "whole" else LOOKS
+    looks = grid if design in ("whole", "edge") else LOOKS
     found = np.mean((released(np.clip(looks, *released.domain_range)) - true(looks)) ** 2)
     moves = deviations(looks)
     chance = np.mean((scores.mean(axis=1) @ moves) ** 2) - np.sum(moves**2) / looks.size / n
     return float(found - chance)
+
+
+def carried(times: Floats, values: Floats, grid: Floats) -> Floats:
+    """Visits (n, m) of each person by straight lines between them; it sees nobody else."""
+    order = np.argsort(times, axis=1)
+    pairs = zip(*(np.take_along_axis(each, order, axis=1) for each in (times, values)), strict=True)
+    return np.array([np.interp(grid, time, value) for time, value in pairs])
 
 
 def _of_many(curve: Floats, grid: Floats, n: int, epsilon: float) -> float:
@@ -145,6 +165,17 @@ def _of_many(curve: Floats, grid: Floats, n: int, epsilon: float) -> float:
     one = exact_totals(sums.total(curve[None]))
     released = sums.publish(IntegerSum(len(one)).add_totals([n * number for number in one], n))
     return float(np.mean((released(grid) - curve) ** 2))
+
+
+def functions(n: int) -> float:
+    """Of a mean of alpha 1: beyond how many of its functions a third of the error of sampling is."""
+    return math.sqrt(3 * n * TAIL / sampling())
+
+
+def least(rows: Sequence[Row], alpha: float, n: int, m: int) -> float:
+    """The smaller error of visits that are pooled and carried to a grid, under the budget."""
+    own = some(rows, alpha=alpha, n=n, m=m, epsilon=VISIT_EPSILONS[0])
+    return min(row["error"] for row in own if row["design"] in ("independent", "carried"))
 
 
 def read(path: Path) -> list[Row]:
@@ -196,11 +227,30 @@ def _fit(rows: Sequence[Row], by: str, power: float) -> tuple[float, float, floa
     return power, found, math.exp(float(np.mean(np.array(errors) - power * np.array(at))))
 
 
-def kinks(rows: Sequence[Row], along: str) -> list[tuple[float, float]]:
-    """For each n the place where the error is twice that of sampling, where it was passed."""
+def edges(rows: Sequence[Row]) -> list[tuple[float, float]]:
+    """For each n the n epsilon^2 at which noise and smoothing err as much as sampling.
+
+    By the line through the logarithms of the errors around it.
+    """
     found = []
     for n in sorted({row["n"] for row in rows}):
-        line = sorted((math.log(row[along]), math.log(row["error"] * n)) for row in some(rows, n=n))
+        own = some(rows, n=n)
+        at, errors = (np.log([f(row) for row in own]) for f in (_signal, without_sampling))
+        slope, height = np.polyfit(at, errors, 1)
+        signal = math.exp((math.log(sampling() / n) - height) / slope)
+        found.append((n, signal**2 / n))
+    return found
+
+
+def _signal(row: Row) -> float:
+    return float(row["n"] * row["epsilon"])
+
+
+def kinks(rows: Sequence[Row]) -> list[tuple[float, float]]:
+    """For each n the m at which the error is twice that of sampling, where it was passed."""
+    found = []
+    for n in sorted({row["n"] for row in rows}):
+        line = sorted((math.log(row["m"]), math.log(row["error"] * n)) for row in some(rows, n=n))
         limit = math.log(2 * sampling())
         for (x, y), (x2, y2) in pairwise(line):
             if y > limit >= y2:
@@ -233,32 +283,29 @@ def write_page(path: Path, rows: Sequence[Row]) -> None:
     for name, words in laws.items():
         pairs = [fitted(rows, alpha)[name][:2] for alpha in ALPHAS]
         lines.append([words, *(f"{value:.2f}" for pair in pairs for value in pair)])
-    for words, design, along in (
-        ("where privacy begins to cost: n epsilon^2 as a power of n", "whole", "epsilon"),
-        ("where grids begin to be dense: m as a power of n", "common", "m"),
+    many = {alpha: kinks_of_many(some(rows, alpha=alpha, design="many"))[-4:] for alpha in ALPHAS}
+    for words, found in (
+        (
+            "where privacy begins to cost: n epsilon^2 as a power of n",
+            [edges(some(rows, alpha=alpha, design="edge")) for alpha in ALPHAS],
+        ),
+        ("the same, by errors without sampling", [*many.values()]),
+        (
+            "where grids begin to be dense: m as a power of n",
+            [kinks(some(rows, alpha=alpha, design="common")) for alpha in ALPHAS],
+        ),
     ):
-        line = [words]
-        for alpha in ALPHAS:
-            found = kinks(some(rows, alpha=alpha, design=design), along)
-            turned = [(n, n * at**2) for n, at in found] if along == "epsilon" else found
-            line += [f"{1 / (2 * alpha):.2f}", f"{kink_power(turned):.2f}"]
-        lines.append(line)
-    line = ["the same for larger n, by errors without sampling"]
-    found = {alpha: kinks_of_many(some(rows, alpha=alpha, design="many"))[-4:] for alpha in ALPHAS}
-    for alpha in ALPHAS:
-        line += [f"{1 / (2 * alpha):.2f}", f"{kink_power(found[alpha]):.2f}"]
-    lines.insert(-1, line)
-    reach = " and ".join(f"{each[0][0]:,.0f} to {each[-1][0]:,.0f}" for each in found.values())
+        pairs = zip(ALPHAS, found, strict=True)
+        powers = ((1 / (2 * alpha), kink_power(each)) for alpha, each in pairs)
+        lines.append([words, *(f"{value:.2f}" for pair in powers for value in pair)])
+    reach = " and ".join(f"{each[0][0]:,.0f} to {each[-1][0]:,.0f}" for each in many.values())
     head = ["", *(f"alpha {alpha:g}, {what}" for alpha in ALPHAS for what in ("proved", "found"))]
-    more = {
-        alpha: [
-            row["error"]
-            for m in (VISITS[0], VISITS[-1])
-            for row in some(rows, alpha=alpha, n=VISIT_SIZES[1], m=m, epsilon=VISIT_EPSILONS[0])
-        ]
+    visits = [
+        [f"{alpha:g}", f"{n:,}", *(f"{least(rows, alpha, n, m):.2g}" for m in VISITS)]
         for alpha in ALPHAS
-    }
-    gains = " and ".join(f"{last / first:.1f}" for first, last in more.values())
+        for n in VISIT_SIZES
+    ]
+    columns = ["alpha", "persons", *(f"{m} visit{'s' * (m > 1)}" for m in VISITS)]
     text = f"""# Phase transitions: private or not, sparse or dense
 
 Written by `python -m experiments.transitions`. No data are read; the noise is real.
@@ -271,9 +318,10 @@ alpha derivatives. For L functions the squared error is, up to constants and log
 
 and the best L gives each rate below; on a common grid L/(n m) is 0 and m^(-2 alpha) is left. Whoever
 knows alpha can choose L. `PrivateMean` does not: it is told n, the budget and bounds on values, and
-smooths by the evidence of the noisy numbers themselves. The means here are +-j^-(alpha + 1/2) on
-cosines, no smoother than said. epsilon is (2 rho)^(1/2). {DRAWS} releases a cell, {SPARSE_DRAWS} for
-visits at random; the error of the sample's own mean is replaced by its expectation.
+smooths by the evidence of the noisy numbers themselves, in one and the same way for both alpha. The
+means here are +-j^-(alpha + 1/2) on cosines, no smoother than said. epsilon is (2 rho)^(1/2).
+{DRAWS} releases a cell, {SPARSE_DRAWS} for visits at random; the error of the sample's own mean is
+replaced by its expectation.
 
 ![Errors by n, by m and by epsilon, with the theorems' lines](transitions.png)
 
@@ -283,22 +331,31 @@ Powers in the logarithm, where the error is more than twice that of sampling, fo
 {common.markdown_table(head, lines)}
 
 Lines in the picture have the powers that are proved, and one constant each, fitted to the points;
-sampling, {sampling():.3g} / n, has none. Crosses are where the error is twice that of sampling.
+sampling, {sampling():.3g} / n, has none. Crosses are where noise and smoothing err as much as sampling.
 
-**What is not reached.** Under a budget, with visits at times of each person's own, the theorems' error
-falls with m: their noise is for the length that a person's visits have with high probability, when times
-are random. The noise of `PrivateMean` is for any times, all in one cell included, and the same for every
-m. With {VISITS[-1]} visits in the place of {VISITS[0]}, {VISIT_SIZES[1]:,} persons and epsilon
-{VISIT_EPSILONS[0]:g}, the error is {gains} times as large (alpha 1 and 2). Whoever has many visits a
-person hands them over as curves on one grid, with the rate of whole curves.
+**Where privacy begins to cost** is read off {EDGE_DRAWS} releases each of {EDGE_SIZES[0]:,} to
+{EDGE_SIZES[-1]:,} curves of {EDGE} points, at three epsilon around it, by the line through the
+logarithms of the errors. It cannot be read off the first picture: curves have {DENSE} points there, and
+at this kink the best L grows as n^(1 / (2 alpha)). Of a mean of alpha 1 the functions beyond L hold
+{TAIL:.2g} / L^2, a third of sampling at L = {functions(10_000):.0f} for 10,000 curves and
+{functions(100_000):.0f} for 100,000. Where {DENSE} are all that there are, n epsilon^2 stays where it
+is. For a hundred curves of alpha 2 L is about three, and no rate is seen yet. In the row below,
+{MANY:,} units all have the mean as their curve, at {FINE} points: their sum is that many times the sum
+of one, and released as any. Noise and smoothing err by n epsilon alone, so that each error says for
+which n sampling has the same: {reach} (alpha 1 and 2).
 
-**Where privacy begins to cost** moves more slowly with n than is proved, in the first sizes. Below n
-epsilon of about 1,000 errors still fall faster than their rate, from what bounds and shapes say alone;
-beyond 10,000 a mean of alpha 1 has no more than its {DENSE} points. Both bend the line down. The row
-below it is of {MANY:,} units that all have the mean as their curve, at {FINE} points and n epsilon
-of {SIGNALS[2]:,.0f} to {SIGNALS[-1]:,.0f}: their sum is that many times the sum of one, and released
-as any. Noise and smoothing err by n epsilon alone, so that each error says for which n sampling has the
-same: {reach} (alpha 1 and 2).
+**Visits under a budget**, at times of each person's own and epsilon {VISIT_EPSILONS[0]:g}. Of pooled
+visits the noise is for any times, all in one cell included, and the same for every m: they have the
+rate of one visit. Many visits are carried to {DENSE} points beforehand, by straight lines between a
+person's own: they have the noise of whole curves, and a squared error of m^(-2 alpha) more. This is the
+smaller error of both:
+
+{common.markdown_table(columns, visits)}
+
+It falls with m, from the rate of one visit to that of whole curves where there are about as many
+visits as functions. Where there are fewer, the theorems' error falls with every visit and this one
+hardly: their noise is for the length that visits at random times have with high probability, and ours
+is for all times.
 """
     path.write_text(text, encoding="utf-8")
     common.say(f"wrote {path}")
@@ -319,9 +376,10 @@ def draw(path: Path, rows: Sequence[Row]) -> None:
             ax.set_yscale("log")
             ax.grid(alpha=0.3)
         _by_size(row_of_axes[0], some(own, design="whole"), fits)
-        _map(figure, row_of_axes[1], some(own, design="whole"), fits, alpha)
+        around = some(own, design="edge")
+        _map(figure, row_of_axes[1], some(own, design="whole"), around, fits, alpha)
         _by_grid(row_of_axes[2], some(own, design="common"), fits, alpha)
-        _by_visits(row_of_axes[3], some(own, design="independent"), fits, alpha)
+        _by_visits(row_of_axes[3], own, fits)
         row_of_axes[0].set_ylabel(f"alpha = {alpha:g}\nmean squared error")
     figure.tight_layout()
     figure.savefig(path, dpi=100)
@@ -343,7 +401,9 @@ def _by_size(ax: Any, rows: Sequence[Row], fits: Fits) -> None:
     ax.legend(title="epsilon", frameon=False, fontsize=8, ncol=2)
 
 
-def _map(figure: Any, ax: Any, rows: Sequence[Row], fits: Fits, alpha: float) -> None:
+def _map(
+    figure: Any, ax: Any, rows: Sequence[Row], around: Sequence[Row], fits: Fits, alpha: float
+) -> None:
     at = np.array([(r["n"], r["n"] * r["epsilon"] ** 2, r["error"] * r["n"] / sampling()) for r in rows])
     colours = np.clip(np.log10(at[:, 2]), 0, 3)
     shown = ax.scatter(at[:, 0], at[:, 1], c=colours, cmap="viridis", marker="s", s=160)
@@ -353,8 +413,7 @@ def _map(figure: Any, ax: Any, rows: Sequence[Row], fits: Fits, alpha: float) ->
     # Where the two terms are equal: (n epsilon)^power = sampling / (n constant).
     edge = (sampling() / constant / sizes) ** (2 / power) / sizes
     ax.plot(sizes, edge, "r-", label=f"theorem: n epsilon^2 ~ n^{1 / (2 * alpha):g}")
-    found = kinks(rows, "epsilon")
-    ax.plot([n for n, _ in found], [n * e**2 for n, e in found], "rx", ms=9, label="found")
+    ax.plot(*np.array(edges(around)).T, "rx", ms=9, label="found")
     ax.set_title("above the line privacy is free")
     ax.set_xlabel("number of curves n")
     ax.set_ylabel("n epsilon^2")
@@ -376,15 +435,19 @@ def _by_grid(ax: Any, rows: Sequence[Row], fits: Fits, alpha: float) -> None:
     ax.legend(title="n", frameon=False, fontsize=8)
 
 
-def _by_visits(ax: Any, rows: Sequence[Row], fits: Fits, alpha: float) -> None:
+def _by_visits(ax: Any, rows: Sequence[Row], fits: Fits) -> None:
     visits = np.geomspace(VISITS[0], VISITS[-1], 200)
     power, _, constant = fits["visits"]
     private, _, scale = fits["one visit, budget"]
     dense, _, dense_scale = fits["budget"]
     for index, n in enumerate(VISIT_SIZES):
-        for epsilon, mark in ((PUBLIC, "o"), (VISIT_EPSILONS[0], "s")):
-            line = some(rows, n=float(n), epsilon=epsilon)
-            label = f"{n:,}, " + ("no noise" if epsilon == PUBLIC else f"epsilon {epsilon:g}")
+        for design, epsilon, mark, words in (
+            ("independent", PUBLIC, "o", "no noise"),
+            ("independent", VISIT_EPSILONS[0], "s", f"epsilon {VISIT_EPSILONS[0]:g}"),
+            ("carried", VISIT_EPSILONS[0], "^", "carried"),
+        ):
+            line = some(rows, design=design, n=float(n), epsilon=epsilon)
+            label = f"{n:,}, {words}"
             ax.plot([r["m"] for r in line], [r["error"] for r in line], f"C{index}{mark}", label=label)
         ax.plot(visits, sampling() / n + constant * (n * visits) ** power, f"C{index}-")
         signal = n * VISIT_EPSILONS[0]

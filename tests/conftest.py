@@ -65,6 +65,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         return (yield)
 
 
+@pytest.fixture
+def unrepeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes of the system itself: for programs whose processes take names from them."""
+    monkeypatch.setattr(os, "urandom", _system)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup(
     fixturedef: pytest.FixtureDef[object], request: pytest.FixtureRequest

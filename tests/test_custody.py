@@ -7,6 +7,7 @@ import json
 import pickle
 import re
 import shutil
+import struct
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -293,6 +294,84 @@ def test_keys_of_a_stranger_in_the_agreement_are_seen_by_whose_place_they_took()
         masked(forged, own[0], IntegerSum(4))
     with pytest.raises(CustodyError, match="found no 'elsewhere' in it"):
         masked(agreement, Keys.make("elsewhere"), IntegerSum(4))
+
+
+@pytest.mark.parametrize(
+    ("bits", "written"),
+    [
+        # Appendix B of RFC 8785.
+        ("0000000000000000", "0"),
+        ("8000000000000000", "0"),
+        ("0000000000000001", "5e-324"),
+        ("8000000000000001", "-5e-324"),
+        ("7fefffffffffffff", "1.7976931348623157e+308"),
+        ("4340000000000000", "9007199254740992"),
+        ("4430000000000000", "295147905179352830000"),
+        ("44b52d02c7e14af5", "9.999999999999997e+22"),
+        ("44b52d02c7e14af6", "1e+23"),
+        ("444b1ae4d6e2ef4e", "999999999999999700000"),
+        ("444b1ae4d6e2ef50", "1e+21"),
+        ("3eb0c6f7a0b5ed8c", "9.999999999999997e-7"),
+        ("3eb0c6f7a0b5ed8d", "0.000001"),
+        ("41b3de4355555553", "333333333.3333332"),
+        ("becbf647612f3696", "-0.0000033333333333333333"),
+        ("43143ff3c1cb0959", "1424953923781206.2"),
+    ],
+)
+def test_numbers_are_written_as_by_rfc_8785(bits, written):
+    (value,) = struct.unpack(">d", bytes.fromhex(bits))
+    assert keys.canonical({"x": [value]}) == f'{{"x":[{written}]}}'.encode()
+
+
+def test_texts_and_names_are_written_as_by_rfc_8785():
+    # Sections 3.2.2 and 3.2.3.
+    text = "\u20ac$\u000f\nA'\x42\x22\\\x5c\"/"
+    assert keys.canonical({"s": text}) == '{"s":"\u20ac$\\u000f\\nA\'B\\"\\\\\\\\\\"/"}'.encode()
+    names = ["\u20ac", "\r", "\ufb33", "1", "\U0001f600", "\x80", "\u00f6"]
+    found = json.loads(keys.canonical(dict.fromkeys(names)))
+    assert list(found) == ["\r", "1", "\x80", "\u00f6", "\u20ac", "\U0001f600", "\ufb33"]
+    assert (
+        keys.canonical({"b": True, "a": [None, 56, {"d": 0.5}]}) == b'{"a":[null,56,{"d":0.5}],"b":true}'
+    )
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        keys.canonical({"x": float("nan")})
+
+
+def test_custodians_whose_names_are_exchanged_make_no_part():
+    own, lead, agreement = people(3)
+    first, second, third = (keys.card for keys in own)
+    cards = [replace(first, name=second.name), replace(second, name=first.name), third]
+    swapped = replace(agreement, custodians=cards).signed(lead)
+    assert swapped.fingerprint != agreement.fingerprint
+    for each in own[:2]:
+        with pytest.raises(CustodyError, match="Somebody may have put keys of their own in their place"):
+            masked(swapped, each, IntegerSum(4))
+        each.check_unused()
+
+
+# All points of order 1, 2, 4 and 8 on the curve and its twist, also as numbers above the prime.
+SMALL = [0, 1, 2**255 - 20, 2**255 - 19, 2**255 - 18] + [
+    int.from_bytes(bytes.fromhex(point), "little")
+    for point in (
+        "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800",
+        "5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157",
+    )
+]
+
+
+@pytest.mark.parametrize("point", SMALL)
+@pytest.mark.parametrize("whose", ["custodian", "coordinator"])
+def test_no_point_of_small_order_shares_a_secret(point, whose):
+    own, lead, agreement = people(2)
+    odd = point.to_bytes(32, "little")
+    if whose == "custodian":
+        cards = [own[0].card, replace(own[1].card, exchange=odd)]
+        forged = replace(agreement, custodians=cards).signed(lead)
+    else:
+        forged = replace(agreement, coordinator=replace(lead.card, exchange=odd)).signed(lead)
+    with pytest.raises(CustodyError, match=r"The public key of .* cannot be used"):
+        masked(forged, own[0], IntegerSum(4))
+    own[0].check_unused()
 
 
 def test_what_does_not_fit_together_is_refused(tmp_path):

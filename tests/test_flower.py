@@ -201,6 +201,8 @@ def test_without_flower_it_is_said_what_to_install(monkeypatch):
 
 
 @pytest.mark.skipif(find_spec("flwr") is None, reason="Flower is an extra: pip install 'dpfda[flower]'")
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("unrepeated")
 @pytest.mark.parametrize("lost", [None, 2])
 def test_in_the_simulation_of_flower(tmp_path, lost):
     from flwr.serverapp import ServerApp

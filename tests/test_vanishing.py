@@ -473,7 +473,9 @@ def test_processes_that_are_killed_at_every_step(tmp_path, monkeypatch):
     grid = ["--grid", f"0:{POINTS - 1}:1", "--bounds", "-1", "1.5", "--epsilon", "1"]
     told = run("agree", "mean", *cards, *lead, *grid, "--threshold", 3, "--out", "agreed.json")
     assert told.exit_code == 0, told.output
+    assert "send it to all custodians; it is public" in told.stdout
     agreed = ["--agreement", "agreed.json"]
+    assert "It is public. Next: compare the fingerprint" in run("part", *agreed).stdout
     mark = ["--fingerprint", re.search(r"fingerprint: +(\S+)", told.stdout)[1]]
 
     def step(name, verb, source):
@@ -486,7 +488,9 @@ def test_processes_that_are_killed_at_every_step(tmp_path, monkeypatch):
     killed("part, nothing used", *parted("a"))
     killed("part, keys used", *parted("e"))
     for name in "abcd":
-        assert run(*parted(name)).exit_code == 0
+        done = run(*parted(name))
+        assert (done.exit_code, "nobody else can read it" in done.stdout) == (0, True)
+        assert f"{name}.keys can do one thing more: keep it, secret" in done.stdout
     lost = run(*parted("e"))
     assert (lost.exit_code, "were used" in lost.stderr) == (2, True)
     # d is too late for the roll.
@@ -499,6 +503,7 @@ def test_processes_that_are_killed_at_every_step(tmp_path, monkeypatch):
     assert done.exit_code == 0, done.output
     assert Path("roll.json").read_bytes() == first
     assert "in:  a, b, c\nout: d, e\n" in done.stdout
+    assert "It is public" in done.stdout
     # a is killed before it is bound, b behind it; both answer again. e lost its part, and still answers.
     killed("answer, not bound", *step("a", "answer", "roll.json"))
     killed("answer, bound", *step("b", "answer", "roll.json"))
@@ -508,7 +513,8 @@ def test_processes_that_are_killed_at_every_step(tmp_path, monkeypatch):
     assert (refused.exit_code, "must answer one roll" in " ".join(refused.stderr.split())) == (2, True)
     merged = ["merge", *(f"{name}.part" for name in "abc")]
     for name in "abe":
-        assert run(*step(name, "answer", "roll.json")).exit_code == 0
+        done = run(*step(name, "answer", "roll.json"))
+        assert (done.exit_code, f"{name}.answer, sealed for registry" in done.stdout) == (0, True)
         if name == "b":
             few = run(*merged, "a.answer", "b.answer", *agreed, *lead, "--out", "fa.json")
             assert "answers of at least 3 custodians must be there" in " ".join(few.stderr.split())
@@ -524,4 +530,5 @@ def test_processes_that_are_killed_at_every_step(tmp_path, monkeypatch):
     done = run(*merged)
     assert done.exit_code == 0, done.output
     assert load("fa.json").count == 30
+    assert "fa.json may be shown to anybody; registry.keys is used up" in done.stdout
     assert [file.name for file in tmp_path.iterdir() if file.suffix == ".claim"] == []

@@ -30,20 +30,9 @@ from dpfda.front.agreed import (
 from dpfda.mean.estimator import PrivateMean
 from dpfda.numerics.errors import CustodyError, DataError, ParameterError, StorageError
 from dpfda.numerics.parameters import exact, shown
-from dpfda.publication.custody import (
-    Agreement,
-    Answer,
-    Card,
-    Kept,
-    Keys,
-    Part,
-    Roll,
-    called,
-    joined,
-    masked,
-)
+from dpfda.publication.custody import Agreement, Answer, Card, Kept, Keys, Part, Roll
 from dpfda.publication.custody.agreements import MOST_UNITS, check_noise, check_weights, fewest
-from dpfda.publication.custody.parts import check_own
+from dpfda.publication.custody.parts import called, check_own, joined, masked
 from dpfda.records import LongCurves
 from dpfda.releases.base import Release
 from dpfda.spine.arguments import Columns, Labels, Records
@@ -126,7 +115,8 @@ def agree(
     if not names:
         words = f"be one of {', '.join(kind.__name__ for kind in SUMMARIES.values())}"
         raise ParameterError("estimator", words, shown(estimator))
-    size, asked = public_size(estimator, custodians), _weights(weights or {})
+    size = public_size(estimator, custodians)
+    asked = {str(name): exact(each, "weights") for name, each in (weights or {}).items()}
     check_weights(asked, [card.name for card in custodians], noise)
     check_weighed(size, asked if visits is None else {**asked, "": Fraction(1)})
     if visits is not None and noise != "shared":
@@ -334,10 +324,6 @@ def _check_readable(written: object) -> None:
     except StorageError:
         words = "be a kernel that a file can hold, such as 'matern:10%:1.5'"
         raise ParameterError("basis", words, "a function of your own") from None
-
-
-def _weights(given: Mapping[str, object]) -> dict[str, Fraction]:
-    return {str(name): exact(value, "weights") for name, value in given.items()}
 
 
 def _weighed(agreement: Agreement, made: PooledSum, present: Iterable[str]) -> Fraction:

@@ -21,7 +21,7 @@ from dpfda.noise.blocks import KNormNoise
 from dpfda.noise.bodies import BoxNoise, EllipsoidNoise
 from dpfda.noise.differences import largest_ratio, root_sum, sizes_of, squares
 from dpfda.noise.mixtures import NoiseMixture, factor
-from dpfda.noise.protocol import AnyNorm, NoiseLaw, ScaledLaw, Width, check_positive, unsuited
+from dpfda.noise.protocol import AnyNorm, Law, NoiseLaw, ScaledLaw, Width, check_positive, unsuited
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.discrete import gamma_gaussians
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
@@ -35,10 +35,21 @@ FLATNESS: Final = 9.869
 LEAST = 64
 
 
-class Drawn:
-    """The sum of all shares that are drawn."""
+@dataclass(frozen=True)
+class Drawn(Law):
+    """The sum of all shares that are drawn; fields as in `InShares`."""
 
+    honest: int
     drawn: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive("honest and drawn", (self.honest, self.drawn))
+
+    @property
+    def counted(self) -> str:
+        """How many shares there are, in words."""
+        return f"in {self.drawn} shares of which {self.honest} keep the guarantee"
 
     def share(self) -> list[int]:
         """One exact draw of one party's share, from the operating system's entropy."""
@@ -57,19 +68,10 @@ class InShares(Drawn, ScaledLaw):
     drawn: Number of shares that are in the sum.
     """
 
-    honest: int
-    drawn: int
     central: ClassVar[str]
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_positive("honest and drawn", (self.honest, self.drawn))
-
     def describe(self) -> str:
-        return (
-            f"discrete {self.central} noise on {self.components} coefficients, in {self.drawn} shares "
-            f"of which {self.honest} keep the guarantee"
-        )
+        return f"discrete {self.central} noise on {self.components} coefficients, {self.counted}"
 
     def times(self, rows: int) -> Any:
         """The law of so many independent draws of these coordinates."""

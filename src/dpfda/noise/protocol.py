@@ -77,6 +77,8 @@ class Law:
 
     law: ClassVar[str]
 
+    def __post_init__(self) -> None: ...
+
     def loss(self, requested: Guarantee) -> Loss | None:
         """No more is known than the guarantee."""
         return None

@@ -40,7 +40,7 @@ from dpfda.noise import knorm_shares as shares
 from dpfda.noise.blocks import KNormNoise
 from dpfda.noise.gaussian import GaussianNoise
 from dpfda.noise.knorm_shares import FLATNESS, Drawn, InShares, SharedKNormNoise, rounded_up
-from dpfda.noise.protocol import AnyNorm, NoiseLaw, Width, check_positive, unsuited
+from dpfda.noise.protocol import AnyNorm, NoiseLaw, Width, unsuited
 from dpfda.noise.symmetric import (
     MatrixLaw,
     OuterDifference,
@@ -131,14 +131,8 @@ def _with_gap(
 class SymmetricShares(Drawn, MatrixLaw):
     """What noise in shares on symmetric matrices has in common; fields as in `InShares`."""
 
-    honest: int
-    drawn: int
     # They are not asked for by a name of their own.
     mechanism: ClassVar[str] = ""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_positive("honest and drawn", (self.honest, self.drawn))
 
     @property
     def squares(self) -> list[Fraction]:
@@ -147,10 +141,7 @@ class SymmetricShares(Drawn, MatrixLaw):
         return [Fraction(self.scale**2, 1 if i == j else 2) for i, j in places]
 
     def describe(self) -> str:
-        return (
-            f"discrete {super().describe()}, in {self.drawn} shares of which {self.honest} keep the "
-            "guarantee"
-        )
+        return f"discrete {super().describe()}, {self.counted}"
 
     def loss(self, requested: Guarantee) -> None:
         return None
@@ -234,7 +225,8 @@ class SharedLaplaceNoise(InShares):
     def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
         if not isinstance(requested, PureDP) or self.drawn < self.honest:
             raise unsuited(self, requested)
-        return _laplace(self.scales).achieved(norm, width, requested)
+        central = KNormNoise((1,) * self.components, self.scales)
+        return central.achieved(norm, width, requested)
 
 
 def shared(
@@ -257,12 +249,7 @@ def shared(
             return SharedLaplaceNoise(central.scales, honest, honest)  # type: ignore[attr-defined]
         if made := shares.k_norm(central, width, requested.epsilon):
             return _raised(replace(made, honest=honest, drawn=honest), norm, width, requested)
-    raise RefusedMechanismError(
-        "mechanism",
-        "have noise that can be drawn in shares",
-        central.describe(),
-        "Use 'gaussian' with rho or delta, or 'auto', 'knorm' or 'laplace' without.",
-    )
+    raise _without_shares(central, "'auto', 'knorm' or 'laplace'")
 
 
 def shared_symmetric(
@@ -276,12 +263,15 @@ def shared_symmetric(
             made = kind(central.size, scale, honest, honest)
             if within(made.achieved(difference, requested), requested):
                 return made
-    raise RefusedMechanismError(
-        "mechanism",
+    raise _without_shares(central, "'knorm'")
+
+
+def _without_shares(central: NoiseLaw | SymmetricNoise, pure: str) -> RefusedMechanismError:
+    words, remedy = (
         "have noise that can be drawn in shares",
-        central.describe(),
-        "Use 'gaussian' with rho or delta, or 'knorm' without.",
+        f"Use 'gaussian' with rho or delta, or {pure}",
     )
+    return RefusedMechanismError("mechanism", words, central.describe(), f"{remedy} without.")
 
 
 Raised = TypeVar("Raised", SharedGaussianNoise, SharedKNormNoise)
@@ -298,7 +288,3 @@ def _raised(law: Raised, norm: AnyNorm, width: Width, requested: Guarantee) -> R
 def _raises(scale: int) -> list[int]:
     """A scale, and the larger ones that are tried where the gap asks for it."""
     return [scale, *(-(-scale * (2**step + 1) // 2**step) for step in STEPS)]
-
-
-def _laplace(scales: tuple[int, ...]) -> KNormNoise:
-    return KNormNoise((1,) * len(scales), scales)

@@ -33,7 +33,7 @@ def respond(roll: Path, *, agreement: Path, keys: Path, out: Path, overwrite: bo
     made = custodians.answer(agreed, Kept.load(keys), called)
     made.save(out, overwrite)
     say(
-        f"{out}, for {agreed.coordinator.name}; it opens nothing but the sum of "
+        f"{out}, sealed for {agreed.coordinator.name}; it opens nothing but the sum of "
         f"{', '.join(called.present)}, with {agreed.answers - 1} more answer(s)"
     )
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from dpfda.command import options as o
 from dpfda.command.accounts import opened_account
 from dpfda.command.functions import Verb
+from dpfda.command.running import say
 
 
 def publish(
@@ -77,6 +78,8 @@ def publish(
     if account is not None:
         account.note_file(out)
     tell_files(release, files, as_json)
+    if not as_json:
+        say(f"{out} may be shown to anybody; {keys} is used up")
 
 
 VERB = Verb.of(

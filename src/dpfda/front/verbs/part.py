@@ -83,7 +83,7 @@ def add_up(
 
     agreed = Agreement.load(agreement)
     if file is None:
-        say(custodians.words(agreed))
+        say(f"{custodians.words(agreed)}\nIt is public. Next: compare the fingerprint with the others")
         return
     if keys is None or fingerprint is None or out is None:
         given = {"--keys": keys, "--fingerprint": fingerprint, "--out": out}
@@ -118,10 +118,13 @@ def add_up(
     with located(table):
         made = custodians.part(agreed, secret, data, table.groups, labels, payer)
     made.save(out, overwrite)
-    rest = f"{keys} is used up"
+    rest = "is used up"
     if agreed.may_vanish:
-        rest = f"{keys} can do one thing more: keep it, for dpfda answer"
-    say(f"{out}, for {agreed.coordinator.name}, who can read nothing in it alone; {rest}")
+        rest = "can do one thing more: keep it, secret, for dpfda answer"
+    say(
+        f"{out}, for {agreed.coordinator.name}, who can read nothing in it alone; nobody else can read "
+        f"it; {keys} {rest}"
+    )
 
 
 def _columns(file: Path, name: str, named: Mapping[str, str | None], stated: Stated) -> Read:

@@ -234,6 +234,10 @@ class Agreement:
                 return card
         raise CustodyError(f"The agreement must name the custodian; found no {shown(name)} in it.")
 
+    def headed(self, kind: str, version: int = 1, **content: object) -> Json:
+        """The content of a file that is made under this agreement."""
+        return {"format": kind, "version": version, "agreement": self.digest.hex(), **content}
+
     def signed(self, keys: Keys) -> Agreement:
         """The same with the coordinator's signature."""
         return replace(self, signature=keys.sign(self.content)["signature"])

@@ -10,11 +10,12 @@ import stat
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import ClassVar, NoReturn, Self
 
+from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
@@ -29,8 +30,24 @@ with needed("cryptography", "custodians", "A release of several custodians"):
 
 
 def canonical(content: Mapping[str, object]) -> bytes:
-    """JSON with sorted names and without blanks: equal contents are equal bytes."""
-    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
+    """JSON as RFC 8785 writes it: equal contents are equal bytes, for any program that makes it."""
+    return _canonical(content).encode("utf-8", "surrogatepass")
+
+
+def _canonical(value: object) -> str:
+    if isinstance(value, Mapping):
+        # In the order of UTF-16.
+        pairs = sorted(value.items(), key=lambda pair: pair[0].encode("utf-16-be", "surrogatepass"))
+        return "{" + ",".join(f"{_canonical(name)}:{_canonical(held)}" for name, held in pairs) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(_canonical, value)) + "]"
+    if not isinstance(value, float):
+        return json.dumps(value, ensure_ascii=False)
+    # The same shortest digits, with the exponents of ECMAScript; there is one zero.
+    written = json.dumps(value + 0.0, allow_nan=False)
+    if 1e-6 <= abs(value) < 1e21:
+        written = f"{Decimal(written):f}"
+    return re.sub("(?<=e[+-])0", "", written).removesuffix(".0")
 
 
 def digest(content: Mapping[str, object]) -> bytes:
@@ -61,6 +78,8 @@ def verified(written: Json, key: bytes, whose: str) -> Json:
 
 
 KEY_BYTES = 32
+# What goes wrong in something sealed that was changed, or is none.
+CHANGED = (InvalidTag, KeyError, TypeError, ValueError)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -111,14 +130,29 @@ class Card:
         return card
 
 
-class Keys:
+class Secret:
+    """Of one party. It does not print, pickle or copy."""
+
+    __slots__ = ("card",)
+
+    def __init__(self, card: Card) -> None:
+        self.card = card
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.card.name!r}, content secret)"
+
+    def __reduce__(self) -> NoReturn:
+        raise CustodyError("Keys are secret and cannot be pickled or copied.")
+
+
+class Keys(Secret):
     """Both halves of a party's keys, for one release. Secret; it does not print, pickle or copy.
 
     exchange, signing: Private keys.
-    file: Where they are kept.
+    file: Where they are kept, under its own name.
     """
 
-    __slots__ = ("_alone", "_exchange", "_file", "_signing", "card", "kept")
+    __slots__ = ("_alone", "_exchange", "_signing", "file", "kept")
     FORMAT = "dpfda-custodian-keys"
 
     def __init__(
@@ -128,7 +162,8 @@ class Keys:
         signing: Ed25519PrivateKey,
         file: Path | None = None,
     ) -> None:
-        self.card, self._signing, self._file = card, signing, file
+        super().__init__(card)
+        self._signing, self.file = signing, file
         self._exchange: X25519PrivateKey | None = exchange
         self._alone = threading.Lock()
         self.kept: Json | None = None
@@ -155,7 +190,7 @@ class Keys:
                 json.dump(written, file)
         except OSError as error:
             raise StorageError(f"{str(path)!r} could not be written: {error.strerror}.") from None
-        self._file = _one_name(target)
+        self.file = _one_name(target)
         return target
 
     def save_card(self, path: str | Path) -> Path:
@@ -215,10 +250,10 @@ class Keys:
         Raises CustodyError or StorageError.
         """
         self._unused()
-        if self._file is not None and _claim(self._file).exists():
-            raise CustodyError(_taken(self._file))
-        if self._file is not None and "secret" not in opened(self._file, self.FORMAT):
-            raise CustodyError(_gone(self._file))
+        if self.file is not None and claim_of(self.file).exists():
+            raise CustodyError(_taken(self.file))
+        if self.file is not None and "secret" not in opened(self.file, self.FORMAT):
+            raise CustodyError(_gone(self.file))
 
     def use_up(self, purpose: str, kept: Json | None = None) -> None:
         """Wipe the file, so that these keys mask or open nothing again.
@@ -234,8 +269,8 @@ class Keys:
             self._exchange = None
         if kept is not None:
             self.kept = {**kept, "signing": self._signing.private_bytes_raw().hex()}
-        if self._file is not None:
-            self._wipe(self._file, purpose)
+        if self.file is not None:
+            self._wipe(self.file, purpose)
 
     def _unused(self) -> X25519PrivateKey:
         if self._exchange is None:
@@ -243,9 +278,8 @@ class Keys:
         return self._exchange
 
     def _wipe(self, kept: Path, purpose: str) -> None:
-        claim = _claim(kept)
         try:
-            os.close(os.open(claim, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            claim = claimed(kept)
             # Of several that wipe at once one makes the claim; one that comes later finds no secret.
             if "secret" not in opened(kept, self.FORMAT):
                 claim.unlink()
@@ -267,25 +301,21 @@ class Keys:
         write_secret(kept, content if self.kept is None else {**content, "kept": self.kept})
         claim.unlink()
 
-    @property
-    def file(self) -> Path | None:
-        """Where they are kept, under its own name."""
-        return self._file
-
-    def __repr__(self) -> str:
-        return f"Keys({self.card.name!r}, content secret)"
-
-    def __reduce__(self) -> NoReturn:
-        raise CustodyError("Keys are secret and cannot be pickled or copied.")
-
 
 def _one_name(path: Path) -> Path:
     # Whoever wipes it, under a link's name or from another folder, must make the same claim.
     return Path(os.path.realpath(path))
 
 
-def _claim(kept: Path) -> Path:
+def claim_of(kept: Path) -> Path:
+    """What whoever uses a file of keys writes beside it before."""
     return kept.with_name(f"{kept.name}.claim")
+
+
+def claimed(kept: Path) -> Path:
+    """The claim, which one of several processes writes. Raises FileExistsError in others, or OSError."""
+    os.close(os.open(claim := claim_of(kept), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    return claim
 
 
 def _gone(kept: Path) -> str:
@@ -295,7 +325,8 @@ def _gone(kept: Path) -> str:
 def _taken(kept: Path) -> str:
     return (
         f"Another process is using up {str(kept)!r}, or was killed while it did. Nothing was made. If "
-        f"none is, delete {str(_claim(kept))!r} and try again: keys that were used are refused then too."
+        f"none is, delete {str(claim_of(kept))!r} and try again: keys that were used are refused then "
+        "too."
     )
 
 
@@ -317,12 +348,9 @@ def check_mode(path: Path) -> None:
 
 def opened(path: str | Path, kind: str, versions: Sequence[int] = (1,)) -> Json:
     """The content of a file of a known format. Raises StorageError if it is another file."""
-    written = read_json(path)
+    written: Json = read_json(path)
     known = isinstance(written, dict) and written.get("format") == kind
     if not known or written.get("version") not in versions:
-        number, found = max(versions), "a file of another kind"
-        raise StorageError(
-            f"{str(path)!r} must be of the format {kind!r}, version {number}; found {found}."
-        )
-    content: Json = written
-    return content
+        words = f"version {max(versions)}; found a file of another kind."
+        raise StorageError(f"{str(path)!r} must be of the format {kind!r}, {words}")
+    return written

@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
-from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
@@ -25,7 +24,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import CustodyError
 from dpfda.publication.custody.agreements import Agreement
-from dpfda.publication.custody.keys import KEY_BYTES, Card, Keys, verified
+from dpfda.publication.custody.keys import CHANGED, KEY_BYTES, Card, Keys, verified
 from dpfda.publication.custody.vanishing import Answer, Roll, Sealed, Seeds, deal, opened_seeds
 
 # Every key is used for one stream or one message, so that a nonce of zeros is used once.
@@ -63,19 +62,8 @@ def masked(agreement: Agreement, keys: Keys, total: IntegerSum) -> Part:
     content = b"".join(number.to_bytes(size, "little") for number in numbers)
     key = keys.shared(agreement.coordinator, salt, "envelope")
     sealed = ChaCha20Poly1305(key).encrypt(_SEAL_NONCE, content, salt + own.name.encode())
-    part = Part(
-        keys.sign(
-            {
-                "format": Part.FORMAT,
-                "version": 2 if dealt else 1,
-                "agreement": salt.hex(),
-                "custodian": own.name,
-                "confirmed": confirmed,
-                **dealt,
-                "sealed": sealed.hex(),
-            }
-        )
-    )
+    said = {"custodian": own.name, "confirmed": confirmed, **dealt, "sealed": sealed.hex()}
+    part = Part(keys.sign(agreement.headed(Part.FORMAT, 2 if dealt else 1, **said)))
     # Before the part leaves: the same masks on other numbers would give away the difference.
     keys.use_up(f"a part under the agreement {salt.hex()}", kept)
     return part
@@ -217,11 +205,10 @@ def _opened(agreement: Agreement, keys: Keys, card: Card, content: Json) -> Sequ
     try:
         sealed = bytes.fromhex(content["sealed"])
         data = ChaCha20Poly1305(key).decrypt(_SEAL_NONCE, sealed, agreement.digest + card.name.encode())
-    except (InvalidTag, KeyError, TypeError, ValueError):
+    except CHANGED:
         raise CustodyError(f"The part of {card.name} cannot be opened. Ask for it again.") from None
-    if len(data) != (agreement.numbers + 1) * size:
-        words = f"hold {agreement.numbers + 1} numbers; it does not"
-        raise CustodyError(f"The part of {card.name} must {words}.")
+    if len(data) != (count := agreement.numbers + 1) * size:
+        raise CustodyError(f"The part of {card.name} must hold {count} numbers; it does not.")
     return _numbers(data, size)
 
 

@@ -16,12 +16,11 @@ import os
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
-from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
@@ -29,10 +28,13 @@ from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import CustodyError, StorageError
 from dpfda.publication.custody.agreements import Agreement
 from dpfda.publication.custody.keys import (
+    CHANGED,
     KEY_BYTES,
     Card,
     Keys,
+    Secret,
     check_mode,
+    claimed,
     digest,
     opened,
     signed,
@@ -111,15 +113,35 @@ def deal(agreement: Agreement, keys: Keys, seeds: Mapping[str, bytes]) -> tuple[
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Roll:
-    """Who is in, signed by the coordinator, with the shares that the custodians dealt each other.
+class Signed:
+    """A signed file, of which only its form is checked until it is used.
 
-    present: Names, sorted.
     written: The file's content.
     """
 
     written: Json
+    FORMAT: ClassVar[str]
+    VERSIONS: ClassVar[tuple[int, ...]] = (1,)
+    # Entries in which names are.
+    NAMES: ClassVar[tuple[str, ...]] = ("custodian",)
+
+    def save(self, path: str | Path, overwrite: bool = False) -> Path:
+        """Write the file."""
+        return write_json(path, dict(self.written), overwrite)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read the file, to be checked where it is used. Raises StorageError if it is none."""
+        made = cls(opened(path, cls.FORMAT, cls.VERSIONS))
+        built(lambda: [str(name) for entry in cls.NAMES for name in made.written[entry]], path)
+        return made
+
+
+class Roll(Signed):
+    """Who is in, signed by the coordinator, with the shares that the custodians dealt each other."""
+
     FORMAT: ClassVar[str] = "dpfda-custodians-roll"
+    NAMES: ClassVar[tuple[str, ...]] = ("present", "shares")
 
     @property
     def present(self) -> tuple[str, ...]:
@@ -142,13 +164,8 @@ class Roll:
                 f"The parts of at least {agreement.answers} custodians must be there; found "
                 f"{len(dealt)}. Wait for more, or start again with another agreement."
             )
-        content = {
-            "format": cls.FORMAT,
-            "version": 1,
-            "agreement": agreement.digest.hex(),
-            "present": sorted(dealt),
-            "shares": {name: dict(shares) for name, shares in dealt.items()},
-        }
+        shares = {name: dict(bundles) for name, bundles in dealt.items()}
+        content = agreement.headed(cls.FORMAT, present=sorted(dealt), shares=shares)
         return cls(keys.sign(content))
 
     def check(self, agreement: Agreement) -> None:
@@ -163,44 +180,14 @@ class Roll:
                 "once; it does not. Do not answer it: a sum of fewer would open."
             )
 
-    def save(self, path: str | Path, overwrite: bool = False) -> Path:
-        """Write the file, which goes to all custodians."""
-        return write_json(path, dict(self.written), overwrite)
 
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a roll; its signature is checked where it is used. Raises StorageError if it is none."""
-        roll = cls(opened(path, cls.FORMAT))
-        built(lambda: [str(name) for name in (*roll.written["present"], *roll.written["shares"])], path)
-        return roll
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Sealed:
-    """What one custodian hands over, sealed for the coordinator and signed.
-
-    written: The file's content.
-    """
-
-    written: Json
-    FORMAT: ClassVar[str]
-    VERSIONS: ClassVar[tuple[int, ...]] = (1,)
+class Sealed(Signed):
+    """What one custodian hands over, sealed for the coordinator and signed."""
 
     @property
     def custodian(self) -> str:
         """Who says to have made it."""
         return str(self.written["custodian"])
-
-    def save(self, path: str | Path, overwrite: bool = False) -> Path:
-        """Write the file."""
-        return write_json(path, dict(self.written), overwrite)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read the file, to be checked where it is used. Raises StorageError if it is none."""
-        made = cls(opened(path, cls.FORMAT, cls.VERSIONS))
-        built(lambda: made.written["custodian"], path)
-        return made
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.custodian!r}, content sealed)"
@@ -212,13 +199,14 @@ class Answer(Sealed):
     FORMAT: ClassVar[str] = "dpfda-custodian-answer"
 
 
-class Kept:
+class Kept(Secret):
     """What a custodian keeps of its keys when its part is made: enough for one answer. Secret."""
 
-    __slots__ = ("_content", "_file", "card")
+    __slots__ = ("_content", "_file")
 
     def __init__(self, card: Card, content: Json, file: Path | None) -> None:
-        self.card, self._content, self._file = card, content, file
+        super().__init__(card)
+        self._content, self._file = content, file
 
     @classmethod
     def of(cls, keys: Keys) -> Self:
@@ -273,29 +261,19 @@ class Kept:
                 start = names.index(name) * SHARE_BYTES
                 shares += bundle[start : start + SHARE_BYTES]
         key, own = bytes.fromhex(self._content["coordinator"]), self.card.name
-        content = {
-            "format": Answer.FORMAT,
-            "version": 1,
-            "agreement": agreement.digest.hex(),
-            "custodian": own,
-            "roll": roll.digest,
-            "sealed": _sealed(key, shares, agreement.digest, own, roll.digest),
-        }
+        sealed = _sealed(key, shares, agreement.digest, own, roll.digest)
+        said: Json = {"custodian": own, "roll": roll.digest, "sealed": sealed}
         signing = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(self._content["signing"]))
-        return signed(content, signing)
+        return signed(agreement.headed(Answer.FORMAT, **said), signing)
 
     def _bundle(self, agreement: Agreement, roll: Roll, dealer: str, count: int) -> bytes:
         own = self.card.name
         if dealer == own:
             return bytes.fromhex(self._content["own"])
-        try:
-            key, sealed = (
-                bytes.fromhex(self._content["others"][dealer]),
-                roll.written["shares"][dealer][own],
-            )
-            bundle = _unsealed(key, sealed, agreement.digest, dealer, own)
-        except (InvalidTag, KeyError, TypeError, ValueError):
-            bundle = b""
+        bundle = b""
+        with suppress(*CHANGED):
+            key = bytes.fromhex(self._content["others"][dealer])
+            bundle = _unsealed(key, roll.written["shares"][dealer][own], agreement.digest, dealer, own)
         if len(bundle) != count * SHARE_BYTES:
             raise CustodyError(
                 f"The shares of {dealer} for {own} must be in the roll as they were sealed; they are "
@@ -327,12 +305,6 @@ class Kept:
             made: Json = self._content["answer"]
             return made
 
-    def __repr__(self) -> str:
-        return f"Kept({self.card.name!r}, content secret)"
-
-    def __reduce__(self) -> NoReturn:
-        raise CustodyError("Keys are secret and cannot be pickled or copied.")
-
 
 _LACKING = "They made no part, or one under an agreement from which nobody may vanish."
 
@@ -346,9 +318,7 @@ def opened_seeds(
     hashes: Of each dealer's secrets, as its part states them.
     Raises CustodyError if too few answered, one answered another roll, or shares do not fit.
     """
-    sealed: dict[str, bytes] = {}
-    for answer in answers:
-        sealed[answer.custodian] = _shares(agreement, keys, roll, answer)
+    sealed = {answer.custodian: _shares(agreement, keys, roll, answer) for answer in answers}
     if len(sealed) < agreement.answers:
         raise CustodyError(
             f"The answers of at least {agreement.answers} custodians must be there; found "
@@ -361,10 +331,9 @@ def opened_seeds(
     seeds: Seeds = {}
     for number, (dealer, name) in enumerate(places):
         part = slice(number * SHARE_BYTES, (number + 1) * SHARE_BYTES)
-        try:
+        seed = b""
+        with suppress(OverflowError):
             seed = recovered({names.index(who): shares[part] for who, shares in chosen.items()})
-        except OverflowError:
-            seed = b""
         if _hash(seed) != hashes[dealer].get(name):
             raise CustodyError(
                 f"The shares of {dealer}'s secrets must give what its part states; they do not. Either "
@@ -385,10 +354,9 @@ def _shares(agreement: Agreement, keys: Keys, roll: Roll, answer: Answer) -> byt
         )
     key = keys.shared(card, agreement.digest, "answer")
     absent = len(agreement.custodians) - len(roll.present)
-    try:
+    shares = b""
+    with suppress(*CHANGED):
         shares = _unsealed(key, content["sealed"], agreement.digest, card.name, roll.digest)
-    except (InvalidTag, KeyError, TypeError, ValueError):
-        shares = b""
     if len(shares) != len(roll.present) * (1 + absent) * SHARE_BYTES:
         raise CustodyError(f"The answer of {card.name} cannot be opened. Ask for it again.")
     return shares
@@ -422,16 +390,15 @@ def _alone(file: Path | None) -> Iterator[None]:
         with _THREADS:
             yield
         return
-    claim = file.with_name(f"{file.name}.claim")
     try:
-        os.close(os.open(claim, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        claim = claimed(file)
     except FileExistsError:
         raise CustodyError(
             f"Another process is answering with {str(file)!r}, or was killed while it did. If none is, "
-            f"delete {str(claim)!r} and answer again; the same roll can be answered twice."
+            f"delete '{file}.claim' and answer again; the same roll can be answered twice."
         ) from None
     except OSError as error:
-        raise StorageError(f"{str(claim)!r} could not be written: {error.strerror}.") from None
+        raise StorageError(f"'{file}.claim' could not be written: {error.strerror}.") from None
     try:
         yield
     finally:
