@@ -432,6 +432,8 @@ def _by_grid(ax: Any, rows: Sequence[Row], fits: Fits, alpha: float) -> None:
             ax.plot(kink, 2 * sampling() / n, f"C{index}x", ms=10)
     ax.set_title("one grid, no noise; crosses: m ~ n^(1 / (2 alpha))")
     ax.set_xlabel("points m of each curve")
+    ax.set_xticks(GRIDS, GRIDS)
+    ax.minorticks_off()
     ax.legend(title="n", frameon=False, fontsize=8)
 
 
@@ -456,6 +458,8 @@ def _by_visits(ax: Any, rows: Sequence[Row], fits: Fits) -> None:
         ax.plot(visits, np.maximum(proved, dense_scale * signal**dense), f"C{index}:")
     ax.set_title("visits at random; dotted: theorems, private")
     ax.set_xlabel("visits m of each person")
+    ax.set_xticks(VISITS, VISITS)
+    ax.minorticks_off()
     low, high = ax.get_ylim()
     ax.set_ylim(low / 30, high)
     ax.legend(title="n", frameon=False, fontsize=8, ncol=2, loc="lower left")
