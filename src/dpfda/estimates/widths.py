@@ -25,7 +25,9 @@ both, what changes within cells as where a cell holds several points.
 **A line of a group that borrows** is seen with less noise than its own cells have, and a difference of
 two with less again, as their common line is not in it:
 
-    (1 + .15 p) (.8 R + .2 B + .2 q + .33 (D + D2))    and    (1 + .15 p) (.65 R + .07 B + .3 q).
+    (1 + .15 p) (.8 R + .2 B + .2 q + .33 (D + D2))    and    (1 + .15 p) (.65 R + .07 B + .3 q),
+
+the latter with .4 for .15 where every point is a cell.
 
 **Where cells cannot follow**, the sums leave more than noise: the largest coordinate of what the line
 leaves is beyond the .95 quantile of Gamma(M). Then half-widths are 1.5 times as wide, and it is said.
@@ -72,6 +74,8 @@ MANY_CELLS, MOST_CELLS = 40, 80
 OF_SEEN, OF_BENDS = 1.5, 0.3
 # Of groups that borrow: factors of R, B and q, of a line and of a difference; and of roughness.
 OF_BORROWED, OF_ROUGHER = {"line": (0.8, 0.2, 0.2), "difference": (0.65, 0.07, 0.3)}, 0.15
+# The same of a difference where each point is a cell.
+OF_ROUGHER_SEEN = 0.4
 # Of the noise where every unit was seen once.
 ALONE = 0.2
 # Where each point is a cell: a factor, and the share of what the level leaves that the cut may take.
@@ -291,7 +295,8 @@ def around_lines(lines: Sequence[Widths], level: float, simultaneous: bool = Tru
         half = rich * within("rich") + brownian * within("brownian") + own * noise
         if alone:
             half += OF_CHANGES * (differences(line, cells, 1) + differences(line, cells, 2))[places]
-        half *= 1 + OF_ROUGHER * rough
+        seen = not alone and all(each.whole for each in lines)
+        half *= 1 + (OF_ROUGHER_SEEN if seen else OF_ROUGHER) * rough
     elif all(each.whole for each in lines):
         half = OF_BOTH * (1 + rough) * (within("rich") + within("brownian")) / 2
     elif all(each.in_cells for each in lines):
