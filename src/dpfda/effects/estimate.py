@@ -36,9 +36,10 @@ import numpy as np
 from dpfda.bases.corners import Corners
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.estimates.curves import LARGEST_GRID, CurveModel
+from dpfda.estimates.draws import spread
 from dpfda.estimates.forms import Forms
 from dpfda.estimates.histospline import nearest_shares
-from dpfda.estimates.widths import Widths, check_offered, differences, spread
+from dpfda.estimates.widths import Widths, check_offered, differences
 from dpfda.noise import NoiseLaw
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.one_thread import one_thread

@@ -25,7 +25,9 @@ both, what changes within cells as where a cell holds several points.
 **A line of a group that borrows** is seen with less noise than its own cells have, and a difference of
 two with less again, as their common line is not in it:
 
-    (1 + .15 p) (.8 R + .2 B + .2 q + .33 (D + D2))    and    (1 + .15 p) (.65 R + .07 B + .3 q).
+    (1 + .15 p) (.8 R + .2 B + .2 q + .33 (D + D2))    and    (1 + .15 p) (.65 R + .07 B + .3 q),
+
+the latter with .4 for .15 where every point is a cell.
 
 **Where cells cannot follow**, the sums leave more than noise: the largest coordinate of what the line
 leaves is beyond the .95 quantile of Gamma(M). Then half-widths are 1.5 times as wide, and it is said.
@@ -39,16 +41,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 
 from dpfda.bases.grids import frozen
 from dpfda.estimates.box_law import scale_of
-from dpfda.estimates.components import LINE, PUBLIC, Fit, weights_of
+from dpfda.estimates.components import LINE, PUBLIC, weights_of
 from dpfda.estimates.counts import CountNoise
-from dpfda.estimates.curves import CurveModel, CurvePosterior
+from dpfda.estimates.curves import CurvePosterior
+from dpfda.estimates.draws import deviations, spread
 from dpfda.noise.bodies import InBox
 from dpfda.numerics.arrays import Flags, Floats, Integers
 from dpfda.numerics.errors import ParameterError
@@ -72,6 +74,8 @@ MANY_CELLS, MOST_CELLS = 40, 80
 OF_SEEN, OF_BENDS = 1.5, 0.3
 # Of groups that borrow: factors of R, B and q, of a line and of a difference; and of roughness.
 OF_BORROWED, OF_ROUGHER = {"line": (0.8, 0.2, 0.2), "difference": (0.65, 0.07, 0.3)}, 0.15
+# The same of a difference where each point is a cell.
+OF_ROUGHER_SEEN = 0.4
 # Of the noise where every unit was seen once.
 ALONE = 0.2
 # Where each point is a cell: a factor, and the share of what the level leaves that the cut may take.
@@ -79,8 +83,6 @@ OF_BOTH, CUT = 1.15, 0.4
 # What cells leave of the sums is beyond the noise at this level; then bands are so many times as wide.
 MISFIT, WIDENED = 0.95, 1.5
 FEWEST_DRAWS, MOST_DRAWS = 600, 4000
-# So many normals at most are kept.
-MOST_KEPT = 2**20
 LEAST_LEVEL = 0.9
 # Where rough components have this much of the evidence and second differences of cell averages are so
 # many times those of the noise, the mean is rougher than ordinary ones.
@@ -178,7 +180,7 @@ class Widths:
         """Curves (draws, k) that the mean may be, and relative errors (draws, 1) of the count."""
         draws = max(FEWEST_DRAWS, min(MOST_DRAWS, round(20 / (1 - level))))
         weights = weights_of(self.posterior.fits, prior, public)
-        curves, beside = _deviations(self.posterior, key, weights, draws, rows)
+        curves, beside = deviations(self.posterior, key, weights, draws, rows)
         generator = np.random.Generator(np.random.Philox(key=[key, 2]))
         if key:
             # They come component by component: in another order they are independent of others.
@@ -293,7 +295,8 @@ def around_lines(lines: Sequence[Widths], level: float, simultaneous: bool = Tru
         half = rich * within("rich") + brownian * within("brownian") + own * noise
         if alone:
             half += OF_CHANGES * (differences(line, cells, 1) + differences(line, cells, 2))[places]
-        half *= 1 + OF_ROUGHER * rough
+        seen = not alone and all(each.whole for each in lines)
+        half *= 1 + (OF_ROUGHER_SEEN if seen else OF_ROUGHER) * rough
     elif all(each.whole for each in lines):
         half = OF_BOTH * (1 + rough) * (within("rich") + within("brownian")) / 2
     elif all(each.in_cells for each in lines):
@@ -383,93 +386,3 @@ def differences(line: Floats, count: int, order: int) -> Floats:
     sizes[start : start + found.size] = np.abs(found)
     padded = np.pad(sizes, step)
     return np.asarray(np.lib.stride_tricks.sliding_window_view(padded, 2 * step + 1).max(axis=1))
-
-
-def _deviations(
-    posterior: CurvePosterior,
-    key: int,
-    weights: list[Floats],
-    draws: int,
-    rows: Integers | slice,
-) -> tuple[Floats, Floats]:
-    """Curves (draws, k) that the mean may be: component by weight, then curve and noise given it.
-
-    Beside them the coordinates of that noise (draws, 0 or 1) that are not of what was measured.
-    """
-    generator = np.random.Generator(np.random.Philox(key=key))
-    flat, model = np.concatenate(weights), posterior.model
-    # Systematic: components come as often as their weights say, not by chance.
-    places = (np.arange(draws) + generator.random()) / draws * flat.sum() * (1 - 1e-12)
-    chosen = np.searchsorted(np.cumsum(flat), places)
-    noise = model.noise.simulate(generator, draws)
-    normals = standard_normals(key, draws, posterior.fits[-1].part.functions.shape[1])
-    ends = np.cumsum([0, *(weight.size for weight in weights)])
-    bounds, free = np.searchsorted(chosen, ends), []
-    for fit, begun, start, stop in zip(posterior.fits, ends, bounds, bounds[1:], strict=False):
-        if start < stop:
-            part = slice(start, stop)
-            drawn = normals[part, : fit.part.functions.shape[1]]
-            free.append(Free(fit, chosen[part] - begun, drawn, noise[part, : model.resolution]))
-    return np.concatenate([_given(model, each, rows) for each in free]), noise[:, model.resolution :]
-
-
-def standard_normals(key: int, draws: int, count: int) -> Floats:
-    """Normals (draws, count) of a fixed key, read-only: alike for all releases, and so kept for them."""
-    return (_kept_normals if draws * count <= MOST_KEPT else _normals)(key, draws, count)
-
-
-def _normals(key: int, draws: int, count: int) -> Floats:
-    generator = np.random.Generator(np.random.Philox(key=[key, 1]))
-    return frozen(generator.standard_normal((draws, count)))
-
-
-_kept_normals = lru_cache(maxsize=8)(_normals)
-
-
-class Free(NamedTuple):
-    """Free draws of a component's normals (draws, K) and of noise (draws, M); scales by draw."""
-
-    fit: Fit
-    scales: Integers
-    normals: Floats
-    noise: Floats
-
-    @property
-    def sizes(self) -> Floats:
-        """Variances (draws, 1)."""
-        return self.fit.scales[self.scales][:, None]
-
-    @property
-    def loadings(self) -> Floats:
-        """Those (draws, K) on the component's functions."""
-        spread, roots = self.fit.part.spread, np.sqrt(self.sizes)
-        return np.asarray(self.normals * (roots if spread is None else roots * spread))
-
-    def missed(self, measured: Floats) -> Floats:
-        """What curves that are measured so (draws, M) miss of the release, to be added to them."""
-        part = self.fit.part
-        rotated = (self.fit.rotated - measured @ part.vectors) * self.sizes
-        return np.asarray((rotated / part.power[self.scales]) @ part.vectors.T)
-
-
-def _given(model: CurveModel, free: Free, rows: Integers | slice) -> Floats:
-    """Curves given component and scales: drawn freely, corrected by what they miss of the release."""
-    part, loadings = free.fit.part, free.loadings
-    measured = loadings @ part.seen.T + free.noise * (model.step / model.deviations)
-    corrected = free.missed(measured) @ part.seen
-    loadings += corrected if part.spread is None else corrected * part.spread**2
-    return np.asarray(loadings @ part.functions[rows].T + free.fit.center[rows])
-
-
-def spread(deviations: Sequence[Floats], level: float, simultaneous: bool) -> Floats:
-    """Half-widths (k,) that deviations (draws, k), or the first less the second, stay within.
-
-    Everywhere, or at each point.
-    """
-    first, *others = deviations
-    apart = np.abs(first - sum(others))
-    if not simultaneous:
-        return np.asarray(np.quantile(apart, level, axis=0))
-    deviation = np.sqrt(np.mean(apart**2, axis=0))
-    safe = np.where(deviation > 0, deviation, 1.0)
-    return np.asarray(deviation * np.quantile((apart / safe).max(axis=1), level))

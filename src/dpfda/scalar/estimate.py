@@ -16,9 +16,10 @@ from dpfda.releases.moments import Moments, nearest_positive
 EXPONENTS = (0.25, 0.5, 1.0)
 SCALES = np.geomspace(0.3, 1e3, 15)
 # Those that bands are made under.
-LARGE = np.geomspace(10, 1e3, 7)
-# For bands at least such a part of what curves are seen to vary is taken for their own.
-LEFT = 0.1
+LARGE = np.geomspace(3, 1e3, 7)
+# For bands so many times what noise of means is expected to add is taken from what curves are seen to
+# vary (by chance it is twice that), and at least such a part is taken for their own.
+SURE, LEFT = 2.0, 0.01
 # Of curves that were brought to one level nothing is seen of the leading function, nearly a constant:
 # for bands its coefficient may be larger than the others foretell, in so many variances.
 LEVEL = 9.0
@@ -75,7 +76,7 @@ class _Equations:
         count, beside = eigenvalues.size, len(matrix) - 1 - eigenvalues.size
         variance = max(float(matrix[-1, -1]), ROUNDING * float(np.trace(matrix)), 1e-300)
         seen, added = float(np.trace(matrix[:count, :count])), float(moved[:count].sum())
-        size = variance / max(seen - added, LEFT * seen if careful else seen, 1e-300)
+        size = variance / max(seen - SURE * added, LEFT * seen if careful else seen, 1e-300)
         scales = LARGE if careful else SCALES
         matrix = nearest_positive(matrix - np.diag(moved)) if careful else matrix
         priors = [
