@@ -26,12 +26,20 @@ from dpfda.errors import DataError, ParameterError
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.records.labels import label_marks
-from dpfda.spine.clusters import PrivateSum, joined, places_of, summed, total_on_cluster
+from dpfda.spine.clusters import (
+    PLACE_BITS,
+    PrivateSum,
+    joined,
+    places_of,
+    summed,
+    total_on_cluster,
+)
 from dpfda.testing import exact_totals
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
+Callback = pytest.importorskip("dask.callbacks").Callback
 
 POINTS = 12
 RECORDS = np.random.default_rng(0).normal(size=(91, POINTS))
@@ -219,6 +227,23 @@ def test_where_records_meet_is_told_by_the_label_alone():
         assert (found[one] == found[two]) == ((one, two) in same)
     numbers = np.arange(-3, 5)
     assert np.array_equal(label_marks(numbers), label_marks(numbers.astype(object)))
+
+
+def test_persons_in_ranges_of_their_own_do_not_move_where_their_labels_share_a_place():
+    places = places_of(label_marks(np.arange(20_000)), PLACE_BITS)
+    order = np.argsort(places, kind="stable")
+    one = order[:-1][places[order[1:]] == places[order[:-1]]][0]
+    other = order[np.flatnonzero(order == one)[0] + 1]
+    assert (one < other, places[one]) == (True, places[other])
+    lazy, tasks = da.from_array(RECORDS[:26], chunks=(13, 12)), {}
+    for name, pair in (("shared", (one, other)), ("apart", (0, 1)), ("everywhere", None)):
+        whose = np.arange(26) % 13 if pair is None else np.repeat(pair, 13)
+        keys = []
+        with Callback(pretask=lambda key, *_, keys=keys: keys.append(key)):
+            made = exact(mean(unit="person").prepare(lazy, whose))
+        assert made == exact(mean(unit="person").prepare(RECORDS[:26], whose))
+        tasks[name] = len(keys)
+    assert tasks["shared"] == tasks["apart"] < tasks["everywhere"]
 
 
 POINTS_IN_SPACE = np.random.default_rng(2).normal(0.5, 0.4, size=(91, 2))

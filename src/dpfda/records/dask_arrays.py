@@ -6,7 +6,9 @@ The only module that imports Dask. It knows nothing of privacy: what a task comp
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import getitem
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import numpy as np
 
@@ -18,9 +20,7 @@ from dpfda.records.containers import cells_in, is_dask
 FAN_IN = 8
 
 
-# What tasks take and give: a block, what is beside it, a part of the result.
-Block = TypeVar("Block")
-Beside = TypeVar("Beside")
+# What tasks give: a part of the result.
 Part = TypeVar("Part")
 
 
@@ -47,43 +47,75 @@ def sample(data: Any) -> Any:
     return np.zeros((1, *data.shape[1:]), dtype=data.dtype)
 
 
-def map_and_join(
-    blocks: Sequence[object], work: Callable[[Block, int], Part], join: Callable[[Sequence[Part]], Part]
-) -> Part:
-    """Apply `work` to every block and its number, and `join` the results in a tree.
+class Tasks:
+    """A graph of tasks over blocks, to run on the cluster whose client is active, or in threads.
 
-    It runs on the cluster whose client is active, or in threads.
+    It is written down as it is: `dask.delayed` looks at all arguments of each call, for milliseconds.
 
     A result is the value of a task. A task that runs again, because its worker was lost, replaces its
     value, and each value goes into exactly one task above it: nothing is counted twice.
     """
-    from dask.delayed import delayed
 
-    return _tree([delayed(work)(block, number) for number, block in enumerate(blocks)], join)
+    def __init__(self, *columns: Sequence[Any]) -> None:
+        self._name, self._graph = f"dpfda-{uuid4().hex}", dict[Any, Any]()
+        self._blocks = [block for column in columns for block in column if block is not None]
+
+    def put(self, task: object) -> Any:
+        """The key of a task (a function, and arguments that may be keys), or of a value."""
+        key = self._name, len(self._graph)
+        self._graph[key] = task
+        return key
+
+    def mapped(
+        self, columns: Sequence[Sequence[Any]], work: Callable[..., object], *beside: object
+    ) -> list[Any]:
+        """Keys of `work` on what is beside all blocks, their number, and one block of each column."""
+        common = list(map(self.put, beside))
+        keys = (
+            [None if block is None else block.key for block in row] for row in zip(*columns, strict=True)
+        )
+        return [self.put((work, *common, number, *row)) for number, row in enumerate(keys)]
+
+    def deal(
+        self, dealt: Sequence[Any], buckets: int, work: Callable[..., Part], beside: object
+    ) -> list[Any]:
+        """Keys of a task for each bucket: `work` on what is beside it, its number and its pieces.
+
+        dealt: Keys of tasks whose results are sequences: pieces, one a bucket, come second.
+        """
+        made, common = [], self.put(beside)
+        for place in range(1, buckets + 1):
+            pieces = [self.put((getitem, key, place)) for key in dealt]
+            made.append(self.put((work, common, len(dealt) + place - 1, pieces)))
+        return made
+
+    def joined(self, level: list[Any], join: Callable[[Sequence[Part]], Part]) -> Part:
+        """Run everything that the results under the keys take, and join these in a tree."""
+        from dask.base import compute
+        from dask.delayed import Delayed
+        from dask.highlevelgraph import HighLevelGraph
+
+        while len(level) > 1:
+            starts = range(0, len(level), FAN_IN)
+            level = [self.put((join, level[start : start + FAN_IN])) for start in starts]
+        graph = HighLevelGraph.from_collections(self._name, self._graph, dependencies=self._blocks)
+        whole = Delayed(level[0], graph, layer=self._name)  # type: ignore[no-untyped-call]
+        result: tuple[Part] = compute(whole)  # type: ignore[no-untyped-call]
+        return result[0]
 
 
-def deal_and_join(
-    blocks: Sequence[object],
-    beside: Sequence[object],
-    buckets: int,
-    deal: Callable[[Block, Beside, int], Sequence[Any]],
-    work: Callable[[Sequence[Any], int], Part],
+def map_and_join(
+    columns: Sequence[Sequence[Any]],
+    work: Callable[..., Part],
+    beside: object,
     join: Callable[[Sequence[Part]], Part],
 ) -> Part:
-    """Deal every block into buckets, apply `work` to each bucket's pieces, and `join` in a tree.
+    """Apply `work` to what is beside all blocks, their number and a block of each column, and join.
 
-    blocks, beside: Delayed blocks, and what belongs to their rows.
-    deal: Takes a block, what is beside it and its number; returns a part of the result, and a piece for
-        each bucket.
-    work: Takes the pieces of one bucket, in the order of the blocks, and its number, which no block has.
+    columns: Delayed blocks, or None.
     """
-    from dask.delayed import delayed
-
-    pairs = zip(blocks, beside, strict=True)
-    dealt = [delayed(deal, nout=buckets + 1)(*pair, number) for number, pair in enumerate(pairs)]
-    gathered = [[pieces[place] for pieces in dealt] for place in range(1, buckets + 1)]
-    made = [delayed(work)(pieces, number) for number, pieces in enumerate(gathered, len(dealt))]
-    return _tree([*(pieces[0] for pieces in dealt), *made], join)
+    tasks = Tasks(*columns)
+    return tasks.joined(tasks.mapped(columns, work, beside), join)
 
 
 def along(data: Any, labels: Any, name: str) -> list[object]:
@@ -113,14 +145,4 @@ def along(data: Any, labels: Any, name: str) -> list[object]:
     return blocks
 
 
-def _tree(level: list[Any], join: Callable[[Sequence[Part]], Part]) -> Part:
-    from dask.base import compute
-    from dask.delayed import delayed
-
-    while len(level) > 1:
-        level = [delayed(join)(level[start : start + FAN_IN]) for start in range(0, len(level), FAN_IN)]
-    result: tuple[Part] = compute(level[0])  # type: ignore[no-untyped-call]
-    return result[0]
-
-
-__all__ = ["along", "deal_and_join", "is_dask", "map_and_join", "partitions", "rows_of", "sample"]
+__all__ = ["Tasks", "along", "is_dask", "map_and_join", "partitions", "rows_of", "sample"]

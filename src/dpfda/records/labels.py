@@ -206,7 +206,9 @@ def label_marks(labels: object, invalid: str = "refuse") -> Integers:
     """
     cells = cells_in(labels, "groups")
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "bi":
-        return np.column_stack([cells.astype(np.int64), np.zeros(len(cells), dtype=np.int64)])
+        whole = np.zeros((len(cells), 2), dtype=np.int64)
+        whole[:, 0] = cells
+        return whole
     keys = read_keys(cells, "groups", invalid)
     codes, known = numbered(keys), dict.fromkeys(keys)
     texts = ("/" + key if type(key) is str else "/".join(key_order(key)) for key in known)

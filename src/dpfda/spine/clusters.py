@@ -33,9 +33,10 @@ number as in one fit on rows in that order. An executor holds a batch at a time,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import getitem
 from typing import Any, TypeVar
 
 import numpy as np
@@ -44,7 +45,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Integers, is_plain
 from dpfda.numerics.errors import DataError, DpfdaError, ParameterError
 from dpfda.records.containers import cells_in, is_frame
-from dpfda.records.dask_arrays import along, deal_and_join, map_and_join, partitions
+from dpfda.records.dask_arrays import Tasks, along, map_and_join, partitions
 from dpfda.records.labels import label_marks, numbers_of_marks
 from dpfda.spine.pooled import OneSum, PooledSum, one_sum
 
@@ -52,6 +53,8 @@ from dpfda.spine.pooled import OneSum, PooledSum, one_sum
 MOST_BUCKETS = 64
 # Bits of the place of a person in a table of who was seen. Who shares a place is taken for one.
 PLACE_BITS = 22
+# Labels that are worked on at a time: new memory of more than they take is not at hand at once.
+LABELS_AT_ONCE = 2**13
 # Odd numbers that spread whole numbers over all bits.
 SPREAD = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9], dtype=np.uint64)
 
@@ -92,19 +95,24 @@ def total_on_cluster(pool: PooledSum, X: object, groups: object = None, y: objec
     if not blocks:
         raise DataError("X must hold at least two curves; found no partition.")
     said = [None] * len(blocks) if y is None else along(X, y, "y")
-    pairs = list(zip(blocks, said, strict=True))
     if groups is None:
-        return summed(map_and_join(pairs, partial(_add_up, pool), joined))
+        return summed(map_and_join([blocks, said], _add_up, pool, joined))
     labels = along(X, groups, "groups")
-    seen = map_and_join(labels, partial(_seen, pool.invalid), _seen_by_all)
+    seen = map_and_join([labels], _seen, pool.invalid, _seen_by_all)
     if seen.refusal:
         raise DataError(seen.refusal)
-    buckets = min(len(blocks), MOST_BUCKETS) if seen.twice.any() else 0
-    deal, gather = partial(_dealt, pool, buckets, seen), partial(_gathered, pool)
-    total = deal_and_join(pairs, labels, buckets, deal, gather, joined)
+    buckets = 0
+    if seen.several:
+        added: Callable[[Sequence[int]], int] = sum
+        moving = map_and_join([labels], partial(_moving, pool.invalid), seen, added)
+        buckets = min(MOST_BUCKETS, -(-len(blocks) * moving // seen.records))
+    tasks = Tasks(blocks, labels, said)
+    dealt = tasks.mapped([blocks, labels, said], _dealt, pool, seen, buckets)
+    gathered = tasks.deal(dealt, buckets, _gathered, pool)
+    total = tasks.joined([*(tasks.put((getitem, key, 0)) for key in dealt), *gathered], joined)
     if total.refusal:
         # Where the record is that cannot be used, its own partition says.
-        found = map_and_join(pairs, partial(_add_up, pool), joined)
+        found = map_and_join([blocks, said], _add_up, pool, joined)
         total = found if found.refusal else total
     return summed(total)
 
@@ -140,9 +148,9 @@ def refused(words: str) -> PrivateSum:
     return PrivateSum((), 0, words)
 
 
-def _add_up(pool: PooledSum, pair: tuple[Any, Any], number: int) -> PrivateSum:
+def _add_up(pool: PooledSum, number: int, block: Any, said: Any) -> PrivateSum:
     """The sum of one partition; runs on a worker."""
-    total, (block, said) = IntegerSum(pool.numbers), pair
+    total = IntegerSum(pool.numbers)
     try:
         if len(block):
             total = pool.total(block, None, said)
@@ -161,40 +169,79 @@ class Seen:
     """Whom some partitions hold, as bits at places of labels, or why that cannot be read. Private.
 
     once, twice: Who is there, and who is in several of them.
+    ends: Least and largest first mark of each partition, a row each.
+    records: How many there are.
     """
 
     once: Cells
     twice: Cells
+    ends: Integers
+    records: int
     refusal: str = ""
 
     def __repr__(self) -> str:
         return "Seen(content private)"
 
+    @property
+    def several(self) -> bool:
+        """Whether anybody may be in several partitions."""
+        lows, highs = np.sort(self.ends, axis=0).T
+        return bool(self.twice.any() and np.any(lows[1:] <= highs[:-1]))
 
-def _seen(invalid: str, labels: object, number: int) -> Seen:
+    def buckets_of(self, marks: Integers, buckets: int) -> Integers:
+        """To which of some buckets records move, -1 where whose they are is in no other partition.
+
+        Who is at a place, and in a range, of several partitions may be in another one. Where most move,
+        all do: a sum over the few who are left would take longer.
+        """
+        (lows, highs), made = np.sort(self.ends, axis=0).T.copy(), np.empty(len(marks), np.int16)
+        for start in range(0, len(marks), LABELS_AT_ONCE):
+            some = marks[start : start + LABELS_AT_ONCE]
+            place, first = places_of(some, PLACE_BITS), some[:, 0].copy()
+            moves = (self.twice[place >> 3] >> (7 - (place & 7))) & 1 == 1
+            moves &= np.searchsorted(lows, first, "right") - np.searchsorted(highs, first) > 1
+            place %= buckets
+            made[start : start + LABELS_AT_ONCE] = np.where(moves, place, ~place)
+        alone = made < 0
+        most = 2 * np.count_nonzero(alone) < len(made)
+        return np.where(alone, ~made if most else np.int16(-1), made)
+
+
+def _seen(invalid: str, number: int, labels: object) -> Seen:
     """Whom one partition holds; runs on a worker."""
     seen = np.zeros(2**PLACE_BITS, dtype=np.bool_)
     try:
-        seen[places_of(label_marks(labels, invalid), PLACE_BITS)] = True
+        marks = label_marks(labels, invalid)
     except DpfdaError as error:
-        return Seen(seen[:0], seen[:0], f"In partition {number}: {error}")
-    once = np.packbits(seen)
-    return Seen(once, np.zeros_like(once))
+        return Seen(seen[:0], seen[:0], np.empty((0, 2), np.int64), 0, f"In partition {number}: {error}")
+    for start in range(0, len(marks), LABELS_AT_ONCE):
+        seen[places_of(marks[start : start + LABELS_AT_ONCE], PLACE_BITS)] = True
+    once, first = np.packbits(seen), marks[:, 0]
+    ends = np.array([[first.min(), first.max()]]) if len(first) else marks
+    return Seen(once, np.zeros_like(once), ends, len(first))
 
 
 def _seen_by_all(parts: Iterable[Seen]) -> Seen:
     """Whom several hold; runs on a worker, or where they arrive."""
     once = twice = np.zeros(2**PLACE_BITS // 8, dtype=np.uint8)
+    parts = list(parts)
     for part in parts:
         if part.refusal:
             return part
         once, twice = once | part.once, twice | part.twice | (once & part.once)
-    return Seen(once, twice)
+    ends = np.concatenate([part.ends for part in parts])
+    return Seen(once, twice, ends, sum(part.records for part in parts))
+
+
+def _moving(invalid: str, seen: Seen, number: int, labels: object) -> int:
+    """How many records of a partition move; runs on a worker."""
+    return int(np.count_nonzero(seen.buckets_of(label_marks(labels, invalid), 1) + 1))
 
 
 def places_of(marks: Integers, bits: int) -> Integers:
     """Places below 2^bits, each a function of a label's marks alone, the same in every process."""
-    mixed = (marks.astype(np.uint64) * SPREAD).sum(axis=1, dtype=np.uint64)
+    first, second = marks.astype(np.uint64).T
+    mixed = first * SPREAD[0] + second * SPREAD[1]
     mixed = (mixed ^ (mixed >> np.uint64(32))) * SPREAD[1]
     places: Integers = (mixed >> np.uint64(64 - bits)).astype(np.int64)
     return places
@@ -219,8 +266,7 @@ class Dealt:
         cells = None if said is None else cells_in(said, "y")
         if cells is not None:
             cells = cells[chosen] if isinstance(cells, np.ndarray) else [cells[row] for row in chosen]
-        rows = block.iloc[chosen] if is_frame(block) else block[chosen]
-        return cls(rows, marks[chosen], cells)
+        return cls(block.take(chosen, axis=0), marks[chosen], cells)
 
     def __sizeof__(self) -> int:
         """By which Dask tells when to write it to disk."""
@@ -232,25 +278,22 @@ class Dealt:
 
 
 def _dealt(
-    pool: PooledSum, buckets: int, seen: Seen, pair: tuple[Any, Any], labels: object, number: int
+    pool: PooledSum, seen: Seen, buckets: int, number: int, block: Any, labels: object, said: Any
 ) -> list[Any]:
     """The sum over who is in this partition alone, and the records of others; runs on a worker."""
-    block, said = pair
     try:
         marks = label_marks(labels, pool.invalid)
         if len(marks) != len(block):
             raise DataError(f"groups must hold one label a record ({len(block)}); found {len(marks)}.")
-        place = places_of(marks, PLACE_BITS)
-        moves = (seen.twice[place >> 3] >> (7 - (place & 7))) & 1 == 1
-        bucket = np.where(moves, place % max(1, buckets), -1)
+        bucket = seen.buckets_of(marks, max(1, buckets))
         chosen = (np.flatnonzero(bucket == own) for own in range(-1, buckets))
         alone, *pieces = [Dealt.of(block, marks, said, own) for own in chosen]
-        return [_gathered(pool, [alone], number), *pieces]
+        return [_gathered(pool, number, [alone]), *pieces]
     except DpfdaError as error:
         return [refused(f"In partition {number}: {error}"), *[None] * buckets]
 
 
-def _gathered(pool: PooledSum, dealt: Sequence[Dealt | None], number: int) -> PrivateSum:
+def _gathered(pool: PooledSum, number: int, dealt: Sequence[Dealt | None]) -> PrivateSum:
     """The sum over all persons of one bucket, in the order of the partitions; runs on a worker."""
     filled = [piece for piece in dealt if piece is not None and len(piece.marks)]
     if not filled:
