@@ -335,6 +335,26 @@ def test_texts_and_names_are_written_as_by_rfc_8785():
     )
     with pytest.raises(ValueError, match="not JSON compliant"):
         keys.canonical({"x": float("nan")})
+    with pytest.raises(ValueError, match="at most"):
+        keys.canonical({"x": 2**53 + 1})
+    assert keys.canonical({"x": [-(2**53), 2**53]}) == b'{"x":[-9007199254740992,9007199254740992]}'
+
+
+def test_a_card_of_many_levels_is_refused(tmp_path):
+    card, inner = Keys.make("north", 3).card, []
+    for _ in range(600):
+        inner = [inner]
+    path = tmp_path / "deep.card"
+    written = {
+        "format": Card.FORMAT,
+        "version": 1,
+        "card": card.to_json(),
+        "x": inner,
+        "signature": "00",
+    }
+    path.write_text(json.dumps(written))
+    with pytest.raises(CustodyError, match="must be as it was signed"):
+        Card.load(path)
 
 
 def test_custodians_whose_names_are_exchanged_make_no_part():

@@ -229,6 +229,55 @@ def test_where_records_meet_is_told_by_the_label_alone():
     assert np.array_equal(label_marks(numbers), label_marks(numbers.astype(object)))
 
 
+def of_calls(made, parts=2):
+    """A frame whose partitions are made by `made` of their number and of how often it was called."""
+    calls = [0] * parts
+
+    def part(number):
+        calls[number] += 1
+        return pd.DataFrame(made(number, calls[number]), columns=["0", "1", "who"])
+
+    blocks = [dask.delayed(part)(number) for number in range(parts)]
+    return dd.from_delayed(blocks, meta=pd.DataFrame([[0.0, 0.0, 0]], columns=["0", "1", "who"]))
+
+
+def test_partitions_that_come_out_with_other_persons_are_refused():
+    # Person 1 is in the second partition from the second time on.
+    frame = of_calls(lambda number, call: [[1.0, 1.0, 1 if call > 1 else 3 + number], [0.0, 0.0, 9]])
+    with (
+        dask.config.set(scheduler="synchronous"),
+        pytest.raises(DataError, match="same labels each time"),
+    ):
+        mean().prepare(frame, "who")
+
+
+def test_records_and_labels_are_of_one_making_of_a_partition():
+    calls = []
+
+    def made(block):
+        calls.append(1)
+        return block
+
+    whole = pd.DataFrame({"0": np.zeros(8), "1": np.ones(8), "who": [0, 0, 1, 1] * 2})
+    frame = dd.from_pandas(whole, npartitions=2).map_partitions(made, meta=whole.iloc[:0])
+    with dask.config.set(scheduler="synchronous"):
+        mean().prepare(frame, "who")
+    # Once for who is there, once for how many move, once for the sum.
+    assert len(calls) == 2 * 3
+
+
+@pytest.mark.parametrize("key", [0, 1, "refuse", ("a", 1)])
+def test_keys_of_other_tasks_are_not_taken_for_numbers_of_partitions(key):
+    said = dask.delayed(lambda: 0)(dask_key_name=key)
+
+    def part(number, beside):
+        return pd.DataFrame({"0": [0.0, 1.0], "1": [0.0, 1.0], "who": [2 * number, 2 * number + 1]})
+
+    frame = dd.from_delayed([dask.delayed(part)(number, said) for number in range(2)], meta=part(0, 0))
+    for found in (mean().prepare(frame, "who"), mean().prepare(frame[["0", "1"]])):
+        assert found.total.count_with_noise(0, 1) == 4
+
+
 def test_persons_in_ranges_of_their_own_do_not_move_where_their_labels_share_a_place():
     places = places_of(label_marks(np.arange(20_000)), PLACE_BITS)
     order = np.argsort(places, kind="stable")

@@ -6,7 +6,8 @@ The only module that imports Dask. It knows nothing of privacy: what a task comp
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import getitem
+from functools import partial
+from operator import itemgetter
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -24,14 +25,18 @@ FAN_IN = 8
 Part = TypeVar("Part")
 
 
-def partitions(data: Any) -> list[object]:
-    """Delayed blocks of whole records: arrays (rows, ...) or data frames."""
+def partitions(data: Any, whole: bool = False) -> list[Any]:
+    """Delayed blocks of whole records: arrays (rows, ...) or data frames.
+
+    whole: Keep the tasks of their graph as they are. What several columns are made of is then made once
+        for all of them, and they are of the same records even where it comes out differently each time.
+    """
     if hasattr(data, "columns"):
-        return list(data.to_delayed())
+        return list(data.to_delayed(optimize_graph=not whole))
     if data.ndim > 1:
         # A record's values lie in one block.
         data = data.rechunk(dict.fromkeys(range(1, data.ndim), -1))
-    return list(data.to_delayed().ravel())
+    return list(data.to_delayed(optimize_graph=not whole).ravel())
 
 
 def rows_of(data: object) -> int | None:
@@ -51,6 +56,8 @@ class Tasks:
     """A graph of tasks over blocks, to run on the cluster whose client is active, or in threads.
 
     It is written down as it is: `dask.delayed` looks at all arguments of each call, for milliseconds.
+    Dask takes every number and text among the arguments of a task that is a key of anybody's for that
+    key: values are bound to functions, where it does not look.
 
     A result is the value of a task. A task that runs again, because its worker was lost, replaces its
     value, and each value goes into exactly one task above it: nothing is counted twice.
@@ -61,7 +68,7 @@ class Tasks:
         self._blocks = [block for column in columns for block in column if block is not None]
 
     def put(self, task: object) -> Any:
-        """The key of a task (a function, and arguments that may be keys), or of a value."""
+        """The key of a task: a function, and arguments that are keys, or lists of them."""
         key = self._name, len(self._graph)
         self._graph[key] = task
         return key
@@ -69,25 +76,32 @@ class Tasks:
     def mapped(
         self, columns: Sequence[Sequence[Any]], work: Callable[..., object], *beside: object
     ) -> list[Any]:
-        """Keys of `work` on what is beside all blocks, their number, and one block of each column."""
-        common = list(map(self.put, beside))
+        """Keys of `work` on their number, what is beside all blocks, and one block of each column."""
+        common = list(map(self._value, beside))
         keys = (
             [None if block is None else block.key for block in row] for row in zip(*columns, strict=True)
         )
-        return [self.put((work, *common, number, *row)) for number, row in enumerate(keys)]
+        return [self.put((partial(work, number), *common, *row)) for number, row in enumerate(keys)]
 
     def deal(
         self, dealt: Sequence[Any], buckets: int, work: Callable[..., Part], beside: object
     ) -> list[Any]:
-        """Keys of a task for each bucket: `work` on what is beside it, its number and its pieces.
+        """Keys of a task for each bucket: `work` on its number, what is beside it and its pieces.
 
         dealt: Keys of tasks whose results are sequences: pieces, one a bucket, come second.
         """
-        made, common = [], self.put(beside)
+        made, common = [], self._value(beside)
         for place in range(1, buckets + 1):
-            pieces = [self.put((getitem, key, place)) for key in dealt]
-            made.append(self.put((work, common, len(dealt) + place - 1, pieces)))
+            number = len(dealt) + place - 1
+            made.append(self.put((partial(work, number), common, self.entries(dealt, place))))
         return made
+
+    def entries(self, keys: Sequence[Any], place: int) -> list[Any]:
+        """Keys of one entry of each result."""
+        return [self.put((itemgetter(place), key)) for key in keys]
+
+    def _value(self, value: object) -> Any:
+        return self.put((partial(_itself, value),))
 
     def joined(self, level: list[Any], join: Callable[[Sequence[Part]], Part]) -> Part:
         """Run everything that the results under the keys take, and join these in a tree."""
@@ -110,7 +124,7 @@ def map_and_join(
     beside: object,
     join: Callable[[Sequence[Part]], Part],
 ) -> Part:
-    """Apply `work` to what is beside all blocks, their number and a block of each column, and join.
+    """Apply `work` to their number, what is beside all blocks and a block of each column, and join.
 
     columns: Delayed blocks, or None.
     """
@@ -118,8 +132,12 @@ def map_and_join(
     return tasks.joined(tasks.mapped(columns, work, beside), join)
 
 
-def along(data: Any, labels: Any, name: str) -> list[object]:
-    """Delayed blocks of labels, one for each block of the data.
+def _itself(value: Part) -> Part:
+    return value
+
+
+def along(data: Any, labels: Any, name: str, whole: bool = False) -> list[Any]:
+    """Delayed blocks of labels, one for each block of the data; `whole` as of `partitions`.
 
     Raises DataError if their partitions cannot be those of the data.
     """
@@ -139,7 +157,7 @@ def along(data: Any, labels: Any, name: str) -> list[object]:
         labels = da.from_array(cells, chunks=(data.chunks[0],))  # type: ignore[no-untyped-call]
     elif not hasattr(data, "columns") and not np.isnan((*data.chunks[0], *labels.chunks[0])).any():
         labels = labels.rechunk((data.chunks[0],))
-    blocks = list(np.ravel(labels.to_delayed()))
+    blocks = list(np.ravel(labels.to_delayed(optimize_graph=not whole)))
     if len(blocks) != len(partitions(data)):
         raise DataError(f"{name} must have as many partitions as X; found {len(blocks)}.")
     return blocks

@@ -33,10 +33,9 @@ number as in one fit on rows in that order. An executor holds a batch at a time,
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from operator import getitem
 from typing import Any, TypeVar
 
 import numpy as np
@@ -91,10 +90,10 @@ def total_on_cluster(pool: PooledSum, X: object, groups: object = None, y: objec
     Raises DataError with partition, row within it and column of a value that cannot be used, unless
     repairing.
     """
-    blocks = partitions(X)
+    blocks = partitions(X, True)
     if not blocks:
         raise DataError("X must hold at least two curves; found no partition.")
-    said = [None] * len(blocks) if y is None else along(X, y, "y")
+    said = [None] * len(blocks) if y is None else along(X, y, "y", True)
     if groups is None:
         return summed(map_and_join([blocks, said], _add_up, pool, joined))
     labels = along(X, groups, "groups")
@@ -104,12 +103,13 @@ def total_on_cluster(pool: PooledSum, X: object, groups: object = None, y: objec
     buckets = 0
     if seen.several:
         added: Callable[[Sequence[int]], int] = sum
-        moving = map_and_join([labels], partial(_moving, pool.invalid), seen, added)
+        moving = map_and_join([labels], _moving, (pool.invalid, seen), added)
         buckets = min(MOST_BUCKETS, -(-len(blocks) * moving // seen.records))
+    labels = along(X, groups, "groups", True)
     tasks = Tasks(blocks, labels, said)
     dealt = tasks.mapped([blocks, labels, said], _dealt, pool, seen, buckets)
     gathered = tasks.deal(dealt, buckets, _gathered, pool)
-    total = tasks.joined([*(tasks.put((getitem, key, 0)) for key in dealt), *gathered], joined)
+    total = tasks.joined([*tasks.entries(dealt, 0), *gathered], joined)
     if total.refusal:
         # Where the record is that cannot be used, its own partition says.
         found = map_and_join([blocks, said], _add_up, pool, joined)
@@ -148,7 +148,7 @@ def refused(words: str) -> PrivateSum:
     return PrivateSum((), 0, words)
 
 
-def _add_up(pool: PooledSum, number: int, block: Any, said: Any) -> PrivateSum:
+def _add_up(number: int, pool: PooledSum, block: Any, said: Any) -> PrivateSum:
     """The sum of one partition; runs on a worker."""
     total = IntegerSum(pool.numbers)
     try:
@@ -170,12 +170,14 @@ class Seen:
 
     once, twice: Who is there, and who is in several of them.
     ends: Least and largest first mark of each partition, a row each.
+    held: Hash of the marks of each partition, by its number.
     records: How many there are.
     """
 
     once: Cells
     twice: Cells
     ends: Integers
+    held: dict[int, bytes]
     records: int
     refusal: str = ""
 
@@ -207,18 +209,20 @@ class Seen:
         return np.where(alone, ~made if most else np.int16(-1), made)
 
 
-def _seen(invalid: str, number: int, labels: object) -> Seen:
+def _seen(number: int, invalid: str, labels: object) -> Seen:
     """Whom one partition holds; runs on a worker."""
     seen = np.zeros(2**PLACE_BITS, dtype=np.bool_)
     try:
         marks = label_marks(labels, invalid)
     except DpfdaError as error:
-        return Seen(seen[:0], seen[:0], np.empty((0, 2), np.int64), 0, f"In partition {number}: {error}")
+        return Seen(
+            seen[:0], seen[:0], np.empty((0, 2), np.int64), {}, 0, f"In partition {number}: {error}"
+        )
     for start in range(0, len(marks), LABELS_AT_ONCE):
         seen[places_of(marks[start : start + LABELS_AT_ONCE], PLACE_BITS)] = True
     once, first = np.packbits(seen), marks[:, 0]
     ends = np.array([[first.min(), first.max()]]) if len(first) else marks
-    return Seen(once, np.zeros_like(once), ends, len(first))
+    return Seen(once, np.zeros_like(once), ends, {number: _digest(marks)}, len(first))
 
 
 def _seen_by_all(parts: Iterable[Seen]) -> Seen:
@@ -229,12 +233,19 @@ def _seen_by_all(parts: Iterable[Seen]) -> Seen:
         if part.refusal:
             return part
         once, twice = once | part.once, twice | part.twice | (once & part.once)
-    ends = np.concatenate([part.ends for part in parts])
-    return Seen(once, twice, ends, sum(part.records for part in parts))
+    ends, held = np.concatenate([part.ends for part in parts]), dict[int, bytes]()
+    for part in parts:
+        held |= part.held
+    return Seen(once, twice, ends, held, sum(part.records for part in parts))
 
 
-def _moving(invalid: str, seen: Seen, number: int, labels: object) -> int:
+def _digest(marks: Integers) -> bytes:
+    return hashlib.sha256(marks.tobytes()).digest()
+
+
+def _moving(number: int, known: tuple[str, Seen], labels: object) -> int:
     """How many records of a partition move; runs on a worker."""
+    invalid, seen = known
     return int(np.count_nonzero(seen.buckets_of(label_marks(labels, invalid), 1) + 1))
 
 
@@ -278,22 +289,29 @@ class Dealt:
 
 
 def _dealt(
-    pool: PooledSum, seen: Seen, buckets: int, number: int, block: Any, labels: object, said: Any
+    number: int, pool: PooledSum, seen: Seen, buckets: int, block: Any, labels: object, said: Any
 ) -> list[Any]:
     """The sum over who is in this partition alone, and the records of others; runs on a worker."""
     try:
         marks = label_marks(labels, pool.invalid)
         if len(marks) != len(block):
             raise DataError(f"groups must hold one label a record ({len(block)}); found {len(marks)}.")
+        if said is not None and len(said) != len(block):
+            raise DataError(f"y must hold one entry a record ({len(block)}); found {len(said)}.")
+        if seen.held.get(number) != _digest(marks):
+            raise DataError(
+                "groups must be the same labels each time that a partition is made; found others the "
+                "second time: somebody could count twice. Keep what X is made of, as in X = X.persist()."
+            )
         bucket = seen.buckets_of(marks, max(1, buckets))
         chosen = (np.flatnonzero(bucket == own) for own in range(-1, buckets))
         alone, *pieces = [Dealt.of(block, marks, said, own) for own in chosen]
-        return [_gathered(pool, number, [alone]), *pieces]
+        return [_gathered(number, pool, [alone]), *pieces]
     except DpfdaError as error:
         return [refused(f"In partition {number}: {error}"), *[None] * buckets]
 
 
-def _gathered(pool: PooledSum, number: int, dealt: Sequence[Dealt | None]) -> PrivateSum:
+def _gathered(number: int, pool: PooledSum, dealt: Sequence[Dealt | None]) -> PrivateSum:
     """The sum over all persons of one bucket, in the order of the partitions; runs on a worker."""
     filled = [piece for piece in dealt if piece is not None and len(piece.marks)]
     if not filled:

@@ -30,7 +30,10 @@ with needed("cryptography", "custodians", "A release of several custodians"):
 
 
 def canonical(content: Mapping[str, object]) -> bytes:
-    """JSON as RFC 8785 writes it: equal contents are equal bytes, for any program that makes it."""
+    """JSON as RFC 8785 writes it: equal contents are equal bytes, for any program that makes it.
+
+    Raises ValueError for whole numbers that not all programs hold exactly, and RecursionError.
+    """
     return _canonical(content).encode("utf-8", "surrogatepass")
 
 
@@ -41,6 +44,8 @@ def _canonical(value: object) -> str:
         return "{" + ",".join(f"{_canonical(name)}:{_canonical(held)}" for name, held in pairs) + "}"
     if isinstance(value, list | tuple):
         return "[" + ",".join(map(_canonical, value)) + "]"
+    if isinstance(value, int) and abs(value) > LARGEST:
+        raise ValueError(f"whole numbers must be at most {LARGEST} in size")
     if not isinstance(value, float):
         return json.dumps(value, ensure_ascii=False)
     # The same shortest digits, with the exponents of ECMAScript; there is one zero.
@@ -69,7 +74,7 @@ def verified(written: Json, key: bytes, whose: str) -> Json:
     try:
         signature = bytes.fromhex(written["signature"])
         Ed25519PublicKey.from_public_bytes(key).verify(signature, canonical(content))
-    except (InvalidSignature, KeyError, TypeError, ValueError):
+    except (InvalidSignature, KeyError, TypeError, ValueError, RecursionError):
         raise CustodyError(
             f"{whose} must be as it was signed; found another content or another signature. Nothing of "
             "it was used. Ask for the file again."
@@ -78,6 +83,8 @@ def verified(written: Json, key: bytes, whose: str) -> Json:
 
 
 KEY_BYTES = 32
+# The largest whole number of JSON that every program holds exactly.
+LARGEST = 2**53
 # What goes wrong in something sealed that was changed, or is none.
 CHANGED = (InvalidTag, KeyError, TypeError, ValueError)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
