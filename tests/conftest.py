@@ -18,7 +18,8 @@ for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np  # noqa: E402 - after the limits, which are read when it is imported
 import pytest  # noqa: E402
-from hypothesis import HealthCheck, settings  # noqa: E402
+from hypothesis import HealthCheck, given, settings  # noqa: E402
+from hypothesis.strategies import none  # noqa: E402
 
 from dpfda.publication import TriedPlan  # noqa: E402
 from dpfda.releases.kinds import kinds  # noqa: E402
@@ -84,6 +85,8 @@ def pytest_fixture_setup(
 
 def pytest_collection_finish() -> None:
     """From here on garbage is looked for among what tests make, and among all once more at the exit."""
+    # Earlier hypothesis makes its generator in the first example, and looks for who holds it.
+    given(none())(lambda nothing: None)()
     gc.freeze()
     gc.enable()
     atexit.register(gc.unfreeze)

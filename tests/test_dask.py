@@ -270,10 +270,10 @@ def test_records_and_labels_are_of_one_making_of_a_partition():
 def test_keys_of_other_tasks_are_not_taken_for_numbers_of_partitions(key):
     said = dask.delayed(lambda: 0)(dask_key_name=key)
 
-    def part(number, beside):
-        return pd.DataFrame({"0": [0.0, 1.0], "1": [0.0, 1.0], "who": [2 * number, 2 * number + 1]})
+    def part(who, beside):
+        return pd.DataFrame({"0": [0.0, 1.0], "1": [0.0, 1.0], "who": [f"{who} 1", f"{who} 2"]})
 
-    frame = dd.from_delayed([dask.delayed(part)(number, said) for number in range(2)], meta=part(0, 0))
+    frame = dd.from_delayed([dask.delayed(part)(who, said) for who in ("a", "b")], meta=part("", 0))
     for found in (mean().prepare(frame, "who"), mean().prepare(frame[["0", "1"]])):
         assert found.total.count_with_noise(0, 1) == 4
 

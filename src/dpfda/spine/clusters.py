@@ -96,16 +96,15 @@ def total_on_cluster(pool: PooledSum, X: object, groups: object = None, y: objec
     said = [None] * len(blocks) if y is None else along(X, y, "y", True)
     if groups is None:
         return summed(map_and_join([blocks, said], _add_up, pool, joined))
-    labels = along(X, groups, "groups")
-    seen = map_and_join([labels], _seen, pool.invalid, _seen_by_all)
+    alone, labels = (along(X, groups, "groups", whole) for whole in (False, True))
+    seen = map_and_join([alone], _seen, pool.invalid, _seen_by_all)
     if seen.refusal:
         raise DataError(seen.refusal)
     buckets = 0
     if seen.several:
         added: Callable[[Sequence[int]], int] = sum
-        moving = map_and_join([labels], _moving, (pool.invalid, seen), added)
+        moving = map_and_join([alone], _moving, (pool.invalid, seen), added)
         buckets = min(MOST_BUCKETS, -(-len(blocks) * moving // seen.records))
-    labels = along(X, groups, "groups", True)
     tasks = Tasks(blocks, labels, said)
     dealt = tasks.mapped([blocks, labels, said], _dealt, pool, seen, buckets)
     gathered = tasks.deal(dealt, buckets, _gathered, pool)
