@@ -44,17 +44,22 @@ class SamplerPlan(VectorPlan):
 
     @property
     def counted(self) -> int:
-        """Number of scores that are counted; what is left of curves is, beside them."""
+        """Number of scores that are counted."""
         return min(COUNTED, self.design.size)
 
     @property
+    def tables(self) -> int:
+        """Number of laws that are counted: of scores, and where functions lie beyond, of lengths."""
+        return self.counted + (self.basis.eigenvalues.size > self.design.size)
+
+    @property
     def widths(self) -> dict[str, int]:
-        """A unit is in one bin of each score, and in one of what is left."""
-        return {SCORES: (self.counted + 1) * self.neighbours.differences(COUNT)}
+        """A unit is in one bin of each."""
+        return {SCORES: self.tables * self.neighbours.differences(COUNT)}
 
     @property
     def blocks(self) -> dict[str, tuple[int, ...]]:
-        return {SCORES: (1,) * ((self.counted + 1) * BINS)}
+        return {SCORES: (1,) * (self.tables * BINS)}
 
     def publish(self, vectors: Floats, paying: Paying = NAMED) -> ReleasedCurveSampler:
         """Charge, draw, add. The vectors (units, d) are private."""
@@ -79,7 +84,7 @@ class SamplerPlan(VectorPlan):
         found = coefficients(leading - moments.mean, np.asarray(through, dtype=np.float64))
         bins = np.searchsorted(EDGES[1:-1], found)
         left = np.searchsorted(LEFT[1:-1] * self.design.bounds[0], lengths(rest))
-        counts = [np.bincount(column, minlength=BINS) for column in [*bins.T, left]]
+        counts = [np.bincount(column, minlength=BINS) for column in [*bins.T, left][: self.tables]]
         total = IntegerSum(len(counts) * BINS)
         return total.add_totals((np.concatenate(counts) * COUNT).tolist(), len(vectors))
 

@@ -32,8 +32,9 @@ EDGES = np.concatenate([-np.geomspace(0.15, 5, 8)[::-1], [0.0], np.geomspace(0.1
 BINS = EDGES.size - 1
 # Ends of the bins of lengths of what is left outside the leading functions: parts of the largest.
 LEFT = np.concatenate([[0.0], 1.5 ** np.arange(1.0 - BINS, 1.0)])
-# A tenth of the units with the least or most left, where noise is among few, is taken to be as the next.
-TRIMMED = 0.05
+# A tenth of the units with the least or most left, where noise is among few, is taken to be as the next;
+# more where so many deviations of the noise are.
+TRIMMED, BEYOND_NOISE = 0.05, 2.0
 # Counts a unit, as integers.
 COUNT = 1 << 20
 # A law is taken to be normal, give or take such a part of each bin's share.
@@ -173,7 +174,10 @@ class ReleasedCurveSampler(OnBasis):
             return None
         running = np.cumsum(self._counted[-1]) / self.moments.size
         share = np.clip(scipy.optimize.isotonic_regression(running).x, 0.0, 1.0)
-        share = np.where(share < TRIMMED, 0.0, np.where(share > 1 - TRIMMED, 1.0, share))
+        noise = np.sqrt(np.cumsum(self.noise.variances()[-BINS:])) / COUNT / self.moments.size
+        least = np.maximum(TRIMMED, BEYOND_NOISE * noise)
+        share = np.where(share < least, 0.0, np.where(share > 1 - least, 1.0, share))
+        share = np.maximum.accumulate(share)
         share[-1] = 1.0
         return frozen(np.diff(share, prepend=0.0))
 
