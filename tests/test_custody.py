@@ -335,9 +335,7 @@ def test_texts_and_names_are_written_as_by_rfc_8785():
     )
     with pytest.raises(ValueError, match="not JSON compliant"):
         keys.canonical({"x": float("nan")})
-    with pytest.raises(ValueError, match="at most"):
-        keys.canonical({"x": 2**53 + 1})
-    assert keys.canonical({"x": [-(2**53), 2**53]}) == b'{"x":[-9007199254740992,9007199254740992]}'
+    assert keys.canonical({"x": [-(2**53), 2**53 + 1]}) == b'{"x":[-9007199254740992,9007199254740993]}'
 
 
 def test_a_card_of_many_levels_is_refused(tmp_path):

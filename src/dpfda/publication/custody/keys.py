@@ -32,7 +32,7 @@ with needed("cryptography", "custodians", "A release of several custodians"):
 def canonical(content: Mapping[str, object]) -> bytes:
     """JSON as RFC 8785 writes it: equal contents are equal bytes, for any program that makes it.
 
-    Raises ValueError for whole numbers that not all programs hold exactly, and RecursionError.
+    Whole numbers above 2^53, which the RFC leaves out, are written in full. Raises RecursionError.
     """
     return _canonical(content).encode("utf-8", "surrogatepass")
 
@@ -44,8 +44,6 @@ def _canonical(value: object) -> str:
         return "{" + ",".join(f"{_canonical(name)}:{_canonical(held)}" for name, held in pairs) + "}"
     if isinstance(value, list | tuple):
         return "[" + ",".join(map(_canonical, value)) + "]"
-    if isinstance(value, int) and abs(value) > LARGEST:
-        raise ValueError(f"whole numbers must be at most {LARGEST} in size")
     if not isinstance(value, float):
         return json.dumps(value, ensure_ascii=False)
     # The same shortest digits, with the exponents of ECMAScript; there is one zero.
@@ -83,8 +81,6 @@ def verified(written: Json, key: bytes, whose: str) -> Json:
 
 
 KEY_BYTES = 32
-# The largest whole number of JSON that every program holds exactly.
-LARGEST = 2**53
 # What goes wrong in something sealed that was changed, or is none.
 CHANGED = (InvalidTag, KeyError, TypeError, ValueError)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
