@@ -18,7 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from dpfda import PrivateMean
-from dpfda.spine.clusters import Adder, total_on_cluster
+from dpfda.spine.clusters import total_on_cluster
+from dpfda.spine.spark import Adder
 
 EACH, BATCH, CHUNK = 1000, 10_000, 25_000
 

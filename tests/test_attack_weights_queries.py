@@ -18,7 +18,7 @@ from dpfda import PrivacyUnit, PrivateDensity, PrivateMean, PrivateSurvival, Rea
 from dpfda.density.quantiles import PrivateQuantiles
 from dpfda.records import queries
 from dpfda.records.weights import Weights
-from dpfda.spine.clusters import Adder, pool_of
+from dpfda.spine.spark import Adder, pool_of
 from dpfda.testing import exact_totals
 
 RNG = np.random.default_rng(20)

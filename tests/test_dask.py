@@ -266,6 +266,16 @@ def test_records_and_labels_are_of_one_making_of_a_partition():
     assert len(calls) == 2 * 3
 
 
+def test_a_file_whose_columns_would_be_divided_otherwise_has_the_integers_of_one_fit(tmp_path):
+    # Dask reads several groups of rows at once where one column is asked for, and not where all are.
+    whole = pd.DataFrame(RECORDS, columns=[f"{k}" for k in range(POINTS)])
+    whole["who"] = np.random.default_rng(5).integers(0, 30, len(whole))
+    whole.to_parquet(tmp_path / "curves.parquet", row_group_size=12)
+    frame = dd.read_parquet(tmp_path / "curves.parquet", split_row_groups=True)
+    assert frame["who"].optimize().npartitions < frame.npartitions == 8
+    assert exact(mean().prepare(frame, "who")) == exact(mean().prepare(whole, "who"))
+
+
 @pytest.mark.parametrize("key", [0, 1, "refuse", ("a", 1)])
 def test_keys_of_other_tasks_are_not_taken_for_numbers_of_partitions(key):
     said = dask.delayed(lambda: 0)(dask_key_name=key)

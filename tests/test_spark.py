@@ -11,7 +11,8 @@ import pytest
 from dpfda import PrivateComparison, PrivateDensity, PrivateMean
 from dpfda.bounds import L2Ball
 from dpfda.errors import DataError, ParameterError
-from dpfda.spine.clusters import Adder, fit_on_spark, joined, pool_of, summed, total_on_spark
+from dpfda.spine.clusters import joined, summed
+from dpfda.spine.spark import Adder, fit_on_spark, pool_of, total_on_spark
 from dpfda.testing import exact_totals
 
 pa = pytest.importorskip("pyarrow")
@@ -194,5 +195,5 @@ def test_a_frame_without_a_record_is_released_where_their_number_is_private(sess
 
 
 def test_spark_is_not_needed_to_import_what_uses_it():
-    code = "import sys, dpfda.spine.clusters; sys.exit('pyspark' in sys.modules)"
+    code = "import sys, dpfda.spine.spark; sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603

@@ -25,18 +25,17 @@ FAN_IN = 8
 Part = TypeVar("Part")
 
 
-def partitions(data: Any, whole: bool = False) -> list[Any]:
+def partitions(data: Any) -> list[Any]:
     """Delayed blocks of whole records: arrays (rows, ...) or data frames.
 
-    whole: Keep the tasks of their graph as they are. What several columns are made of is then made once
-        for all of them, and they are of the same records even where it comes out differently each time.
+    The tasks of their graph stay as they are. Optimized one by one, columns of a table could be divided
+    otherwise than each other, and would be made apart: of other records, where these come out
+    differently each time.
     """
-    if hasattr(data, "columns"):
-        return list(data.to_delayed(optimize_graph=not whole))
-    if data.ndim > 1:
+    if not hasattr(data, "columns") and data.ndim > 1:
         # A record's values lie in one block.
         data = data.rechunk(dict.fromkeys(range(1, data.ndim), -1))
-    return list(data.to_delayed(optimize_graph=not whole).ravel())
+    return list(np.ravel(data.to_delayed(optimize_graph=False)))
 
 
 def rows_of(data: object) -> int | None:
@@ -136,8 +135,8 @@ def _itself(value: Part) -> Part:
     return value
 
 
-def along(data: Any, labels: Any, name: str, whole: bool = False) -> list[Any]:
-    """Delayed blocks of labels, one for each block of the data; `whole` as of `partitions`.
+def along(data: Any, labels: Any, name: str) -> list[Any]:
+    """Delayed blocks of labels, one for each block of the data.
 
     Raises DataError if their partitions cannot be those of the data.
     """
@@ -157,7 +156,7 @@ def along(data: Any, labels: Any, name: str, whole: bool = False) -> list[Any]:
         labels = da.from_array(cells, chunks=(data.chunks[0],))  # type: ignore[no-untyped-call]
     elif not hasattr(data, "columns") and not np.isnan((*data.chunks[0], *labels.chunks[0])).any():
         labels = labels.rechunk((data.chunks[0],))
-    blocks = list(np.ravel(labels.to_delayed(optimize_graph=not whole)))
+    blocks = partitions(labels)
     if len(blocks) != len(partitions(data)):
         raise DataError(f"{name} must have as many partitions as X; found {len(blocks)}.")
     return blocks

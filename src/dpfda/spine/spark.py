@@ -1,0 +1,169 @@
+"""Sums of records in Spark data frames: one exact sum a partition, joined where the driver is.
+
+**Who sees what.** Executors hold the records; what each partition hands to the driver is one row: its
+number, exact integers without noise, and a count. The driver never holds a record, and no executor
+learns the noise, which is drawn where the total is published. Executors, driver and whatever Spark
+writes to disk are inside the walls of privacy.
+
+**Why nothing is counted twice.** Spark takes the answer of one attempt a partition; the sums carry their
+partition's number, and one that arrives twice counts once.
+
+**Persons with several records.** Rows are sent to partitions by the person's label and sorted by it, and
+then by a column, because Spark keeps no order of its own: a person's average is the same floating-point
+number as in one fit on rows in that order. An executor holds a batch at a time, and who is in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.errors import DataError, DpfdaError, ParameterError
+from dpfda.spine.clusters import PrivateSum, joined, refused, sent, summed
+from dpfda.spine.pooled import OneSum, PooledSum, one_sum
+
+Summed = TypeVar("Summed", bound=OneSum)
+# What a partition answers; integers of any size are text.
+SCHEMA = "part long, totals array<string>, units long, refusal string"
+# Number of the sum over no partition.
+NONE = -1
+# Types of labels that Spark sends to one partition wherever they are equal here.
+LABELS = ("string", "tinyint", "smallint", "int", "bigint")
+
+
+def fit_on_spark(
+    estimator: Summed, frame: Any, columns: Sequence[str] | None = None, groups: str | None = None,
+    order: str | None = None, y: str | None = None,
+) -> Summed:  # fmt: skip
+    """Release a mean, a comparison, a density or a covariance of the rows of a Spark data frame.
+
+    estimator: A density must have its cells given, a covariance a public center, a comparison its
+        levels.
+    frame: One record a row. Private.
+    columns: Columns of numbers, in order; numbers as names are the grid. By default all but the next
+        three.
+    groups, order: Column with the label of each record's person, and one whose values put a person's
+        records in order, such as the visit. Both or neither.
+    y: Column with the group of each record, for a comparison.
+    Returns the estimator, with `release_`.
+    Raises ParameterError if a public parameter is unusable. Nothing was charged and no noise was drawn.
+    Raises DataError if the data cannot be used, with partition and row. Raises BudgetError if the ledger
+    refuses.
+    """
+    if (groups is None) != (order is None):
+        remedy = "Rounding of a person's average depends on the order of its records."
+        raise ParameterError("groups and order", "be given together", "one of them", remedy)
+    named: list[str] = [name for name in frame.columns if name not in (groups, order, y)]
+    used = named if columns is None else list(columns)
+    pool = pool_of(estimator, used, groups is not None)
+    total = total_on_spark(pool, frame, used, groups, order, y)
+    estimator.release_ = pool.publish(total, estimator.ledger)
+    return estimator
+
+
+def pool_of(estimator: object, columns: Sequence[str], grouped: bool) -> PooledSum:
+    """The pooled sum of an estimator over columns of a table."""
+    import pandas as pd
+
+    made_up = pd.DataFrame(np.zeros((1, len(columns))), columns=list(columns))
+    return one_sum(estimator, "pooled_on").pooled_on(made_up, columns if grouped else None)
+
+
+def total_on_spark(
+    pool: PooledSum, frame: Any, columns: Sequence[str], groups: str | None = None,
+    order: str | None = None, y: str | None = None,
+) -> IntegerSum:  # fmt: skip
+    """The exact sum over a Spark data frame; parameters as in `fit_on_spark`. The result is private."""
+    wanted = list(columns)
+    if groups is not None:
+        kind = dict(frame.dtypes)[groups]
+        if kind not in LABELS:
+            raise DataError(f"groups must be a column of text or integers; found {kind}.")
+        parts = frame.sparkSession.conf.get("spark.sql.shuffle.partitions")
+        frame = frame.repartition(int(parts), f"`{groups}`")
+        frame = frame.sortWithinPartitions(f"`{groups}`", f"`{order}`")
+        wanted.append(groups)
+    if y is not None:
+        wanted.append(y)
+    chosen = frame.select(*(f"`{name}`" for name in wanted))
+    # By place: Spark takes a point in a name, such as that of a grid point, for a field.
+    chosen = chosen.toDF(*(f"column_{place}" for place in range(len(wanted))))
+    adder = Adder(pool, len(columns), groups is not None, y is not None)
+    arrived = map(_arrived, chosen.mapInArrow(adder, SCHEMA).collect())
+    # Where no record is left Spark may leave no partition either.
+    return summed(joined([sent(IntegerSum(pool.numbers), NONE), *arrived]))
+
+
+def _arrived(row: Any) -> PrivateSum:
+    totals = tuple(map(int, row.totals))
+    return PrivateSum(totals, row.units, row.refusal, frozenset([row.part]))
+
+
+@dataclass(frozen=True, eq=False)
+class Adder:
+    """What runs on an executor: Arrow batches of one partition to one row.
+
+    pool: Public.
+    columns: How many columns of numbers come first.
+    grouped: Whether labels of persons come after them.
+    labelled: Whether a label of each record comes last.
+    """
+
+    pool: PooledSum
+    columns: int
+    grouped: bool = False
+    labelled: bool = False
+
+    def __call__(self, batches: Iterator[object]) -> Iterator[object]:
+        """One row with the number of the partition that Spark is at."""
+        import pyarrow as pa
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        made = self.sum(batches, 0 if context is None else context.partitionId())
+        (number,) = made.parts or (NONE,)
+        yield pa.RecordBatch.from_pydict(
+            {
+                "part": pa.array([number], pa.int64()),
+                "totals": pa.array([list(map(str, made.totals))], pa.list_(pa.string())),
+                "units": pa.array([made.count], pa.int64()),
+                "refusal": pa.array([made.refusal], pa.string()),
+            }
+        )
+
+    def sum(self, batches: Iterable[Any], number: int) -> PrivateSum:
+        """The exact sum over the batches of a partition: of whole persons, one after another."""
+        total = IntegerSum(self.pool.numbers)
+        try:
+            for rows in self._persons(batches):
+                columns = rows.columns
+                whose = columns[self.columns] if self.grouped else None
+                said = columns[self.columns + self.grouped] if self.labelled else None
+                records = rows.select(list(range(self.columns)))
+                total.merge(self.pool.total(records, whose, said))
+        except DpfdaError as error:
+            return refused(f"In partition {number}: {error}")
+        return sent(total, number)
+
+    def _persons(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Tables of whole persons: the last one of a batch may go on in the next."""
+        import pyarrow as pa
+        from pyarrow import compute
+
+        kept: list[Any] = []
+        for batch in batches:
+            rows = pa.Table.from_batches([*kept, batch])
+            begins = rows.num_rows
+            if self.grouped and begins:
+                labels = rows.column(self.columns)
+                # None where there is no label: such records are one unit, and come first.
+                begins = max(0, compute.index(labels, labels[-1]).as_py())
+            if begins:
+                yield rows.slice(0, begins)
+            kept = rows.slice(begins).to_batches()
+        if kept:
+            yield pa.Table.from_batches(kept)
