@@ -72,8 +72,7 @@ html_js_files = ["site.js"]
 html_theme_options = {"show_toc_level": 2, "navigation_depth": 2, "collapse_navigation": True}
 # Methods that scikit-learn makes for every estimator, and those by which a summary is built.
 MACHINERY = re.compile(
-    "asked|but|check_road|class_with_fit|embed(s|ded_points)?|gathered|opened|paying|pooled(_on)?|"
-    "prepare(_counts|_stages)?|settings(_for)?|short(hand)?|stepped|summed|takes_labels|"
+    "asked|but|embed(ded_points)?|pooled(_on)?|prepare(_counts)?|settings|short(hand)?|"
     r"set_\w+_request|get_metadata_routing"
 )
 FORMULAS = LatexToMathML(fancy_error=False)

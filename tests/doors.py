@@ -45,7 +45,7 @@ from dpfda.records.containers import column_of
 from dpfda.records.covariates import scaled
 from dpfda.spine.curves import handed_curves
 from dpfda.spine.sums import Summation
-from dpfda.testing import exact_totals
+from dpfda.testing import exact_totals, prepared_looks
 
 POINTS = 3
 RECORDS = 6
@@ -415,7 +415,7 @@ def covariance(X: Any) -> Outcome:
 def two_looks(X: Any) -> Outcome:
     """The curves whose distances are counted."""
     estimator = PrivateMean(1.0, bounds=(-1, 1), reading=Reading(invalid="repair"), mechanism=TwoLooks())
-    prepared = estimator.prepare_looks(X)
+    prepared = prepared_looks(estimator, X)
     rows = [row for curves in prepared.total.units(prepared.plan.whole) for row in rows_of(curves)]
     return Outcome(len(rows), rows)
 

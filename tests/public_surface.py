@@ -303,9 +303,9 @@ NOT_FOR_USERS = {
     "checked_guarantee", "exact_totals", "estimated_profile", "filter_charge",
     "gaussian_delta", "gaussian_epsilon", "gaussian_limit", "gaussian_rho", "l1_rule", "l1_sum",
     "laplace_rho", "largest",
-    "load_temperatures", "loss_from_json", "loss_of", "named_once", "on_grid", "pure_rho",
-    "released_coefficients", "simulate_density", "simulated_coefficients", "split", "to_json_lines",
-    "pure_part", "within", "without_delta", "zcdp_delta", "zcdp_epsilon",
+    "load_temperatures", "loss_from_json", "loss_of", "named_once", "on_grid", "prepared_looks",
+    "pure_rho", "released_coefficients", "simulate_density", "simulated_coefficients", "split",
+    "to_json_lines", "pure_part", "within", "without_delta", "zcdp_delta", "zcdp_epsilon",
 }  # fmt: skip
 # Modules whose functions and classes users call.
 MODULES: tuple[ModuleType, ...] = (
@@ -314,8 +314,8 @@ MODULES: tuple[ModuleType, ...] = (
 )  # fmt: skip
 # Methods that the library calls itself, with arrays that it made or files that it read.
 SEAMS = {
-    "assemble", "body", "check_road", "center_on", "charged", "curves_on", "from_json", "fulfilled",
-    "of", "on_basis", "paid_with", "part", "prepare", "prepare_counts", "prepare_looks",
+    "assemble", "body", "center_on", "charged", "curves_on", "from_json", "fulfilled",
+    "of", "on_basis", "paid_with", "part", "prepare", "prepare_counts",
     "radius_on", "remade", "restrict", "scaled_transform", "to_json", "values_at", "weighted",
     "with_prior",
 }  # fmt: skip

@@ -34,7 +34,7 @@ from dpfda.publication import COUNT_SCALE
 from dpfda.publication.custody import Keys
 from dpfda.publication.zoom import CANDIDATES
 from dpfda.records.weights import Weights
-from dpfda.testing import exact_totals
+from dpfda.testing import exact_totals, prepared_looks
 from dpfda.tuning import private_selection
 
 POINTS = 12
@@ -124,7 +124,7 @@ def test_the_best_of_several_runs_is_read_again(kind: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("kind", ["search", "two looks"])
 def test_records_that_wait_for_a_second_look_do_not_leave_the_process(kind: str) -> None:
     """It broke: the records behind a prepared mean were pickled and copied."""
-    prepared = STAGED[kind].prepare_looks(NOISE)
+    prepared = prepared_looks(STAGED[kind], NOISE)
     for leave in (pickle.dumps, copy.copy, copy.deepcopy):
         for private in (prepared, prepared.total):
             with pytest.raises(DpfdaError):
@@ -145,7 +145,7 @@ def looked(relation: str, records: list[list[np.ndarray]], order: np.random.Gene
             held = np.flatnonzero(people[places] == person)
             places[held] = np.sort(places[held])
         rows, people = rows[places], people[places]
-    return mean.prepare_looks(rows, groups=people)
+    return prepared_looks(mean, rows, groups=people)
 
 
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])

@@ -32,6 +32,7 @@ from dpfda.mean.two_looks import TwoLooks
 from dpfda.privacy.composition import LaplaceLoss
 from dpfda.publication import Prepared
 from dpfda.records.long import LongCurves
+from dpfda.testing import prepared_looks
 
 POINTS = 24
 RECORDS = np.linspace(0.2, 0.8, 60)[:, None] * np.ones(POINTS)
@@ -324,7 +325,7 @@ def test_two_looks_are_planned_as_if_they_gained_nothing():
     plan, one = estimator.plan(6000, POINTS), PrivateMean(1.0, bounds=(-5, 5)).plan(6000, POINTS)
     assert plan.two_looks
     assert one.error < plan.error < 1.1 * one.error
-    assert plan.costs() == estimator.prepare_looks(np.zeros((6000, POINTS))).plan.costs()
+    assert plan.costs() == prepared_looks(estimator, np.zeros((6000, POINTS))).plan.costs()
     # Where the histogram would say too little there is one look, by a public rule.
     few, one = estimator.plan(4000, POINTS), PrivateMean(1.0, bounds=(-5, 5)).plan(4000, POINTS)
     assert (few.two_looks, few.error, few.costs()) == (False, one.error, one.costs())

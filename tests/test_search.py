@@ -29,7 +29,7 @@ from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, 
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication.zoom import CANDIDATES
 from dpfda.records import LongCurves
-from dpfda.testing import check_release, exact_totals
+from dpfda.testing import check_release, exact_totals, prepared_looks
 from statistical import FALSE_ALARM, fits_only_at_its_scale
 
 GRID = np.linspace(0.0, 1.0, 12)
@@ -108,7 +108,7 @@ def test_neighbours_move_every_stage_by_no_more_than_its_noise_hides(value, rela
         rows[2] = value
         rows[2, ::3] /= -3
     estimator = mean(epsilon=2000.0, reading=Reading(invalid="repair"), **relation)
-    pair = [estimator.prepare_looks(records) for records in (rows, other)]
+    pair = [prepared_looks(estimator, records) for records in (rows, other)]
     plan = pair[0].plan
     zoom, moves = plan.zoom, plan.whole.neighbours.differences(1)
     fine = [extreme_shares(plan, each.total, zoom.fine) for each in pair]
@@ -136,7 +136,7 @@ def test_neighbours_move_every_stage_by_no_more_than_its_noise_hides(value, rela
 @pytest.mark.parametrize("moves", [2, 1])
 def test_the_histogram_gets_laplace_noise_of_its_part(moves):
     relation = {} if moves == 2 else {"neighbours": "add-remove", "public_size": 9000}
-    prepared = mean(**relation).prepare_looks(curves_of(size=50) if moves == 1 else curves_of())
+    prepared = prepared_looks(mean(**relation), curves_of(size=50) if moves == 1 else curves_of())
     plan = prepared.plan
     epsilon = plan.shares[0].epsilon
     noise = plan.counting(3)
@@ -169,7 +169,7 @@ def test_both_choices_get_noise_of_their_parts():
 
 
 def test_the_mean_gets_the_box_noise_of_the_bounds_found():
-    prepared = mean().prepare_looks(curves_of(size=9000))
+    prepared = prepared_looks(mean(), curves_of(size=9000))
     between = prepared.plan.held(36.0, 44.0)
     exact, errors = exact_totals(prepared.total.total(between)), []
     for _ in range(400):
@@ -267,7 +267,7 @@ def test_finer_cells_still_tell_a_tail_that_only_together_is_seen():
 
 @pytest.mark.parametrize(("epsilon", "parts"), [(5.0, 1), (10.0, FINER)])
 def test_cells_are_finer_where_units_times_epsilon_are_many(epsilon, parts):
-    plan = mean(epsilon=epsilon).prepare_looks(curves_of())
+    plan = prepared_looks(mean(epsilon=epsilon), curves_of())
     values = searched(plan.plan, plan.total, extreme_shares(plan.plan, plan.total, plan.plan.zoom.fine))
     least = np.diff(values.edges).min() / values.interval[1]
     assert least == pytest.approx(0.5 / parts, rel=1e-6)
@@ -276,7 +276,7 @@ def test_cells_are_finer_where_units_times_epsilon_are_many(epsilon, parts):
 def test_groups_and_blocks_on_disk_are_read_as_one_array(tmp_path):
     curves = curves_of(size=600)
     doubled, people = np.repeat(curves, 2, axis=0), np.repeat(np.arange(600), 2)
-    plain = mean(epsilon=10).prepare_looks(curves)
+    plain = prepared_looks(mean(epsilon=10), curves)
     fine = extreme_shares(plain.plan, plain.total, plain.plan.zoom.fine)
     stored = np.lib.format.open_memmap(tmp_path / "x.npy", "w+", float, curves.shape)
     stored[:] = curves
@@ -285,13 +285,13 @@ def test_groups_and_blocks_on_disk_are_read_as_one_array(tmp_path):
         (np.load(tmp_path / "x.npy", mmap_mode="r"), None),
         (pd.DataFrame(curves), None),
     ):
-        other = mean(epsilon=10).prepare_looks(records, groups=groups)
+        other = prepared_looks(mean(epsilon=10), records, groups=groups)
         assert np.array_equal(extreme_shares(other.plan, other.total, other.plan.zoom.fine), fine)
 
 
 def test_under_add_remove_the_number_of_records_shows_nowhere():
     relation = {"neighbours": "add-remove", "public_size": 9000}
-    plans = [mean(**relation).prepare_looks(np.full((n, 12), 40.0)).plan for n in (3, 400)]
+    plans = [prepared_looks(mean(**relation), np.full((n, 12), 40.0)).plan for n in (3, 400)]
     assert plans[0].costs() == plans[1].costs()
     made = mean(**relation).fit(np.full((3, 12), 40.0)).release_
     assert made.count == 9000

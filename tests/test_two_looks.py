@@ -29,7 +29,7 @@ from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import COUNT_SCALE
 from dpfda.publication.moments import bin_counts
 from dpfda.records import LongCurves
-from dpfda.testing import check_release, exact_totals
+from dpfda.testing import check_release, exact_totals, prepared_looks
 from statistical import fits_only_at_its_scale
 
 GRID = np.linspace(0.0, 1.0, 12)
@@ -158,7 +158,7 @@ def test_counts_get_laplace_noise_of_their_part():
 
 
 def test_the_closer_look_gets_the_box_noise_of_its_bounds():
-    prepared = mean().prepare_looks(curves_of(size=7000))
+    prepared = prepared_looks(mean(), curves_of(size=7000))
     plan, line = prepared.plan, 2 * np.sin(3 * GRID)
     closer = plan.closer(line, 4)
     exact = exact_totals(prepared.total.total(closer))
@@ -185,7 +185,7 @@ def test_a_replaced_record_moves_one_count_and_sums_by_no_more_than_the_bounds(v
     other[2] = value
     other[2, ::2] *= -1
     estimator = mean(epsilon=2000.0, reading=Reading(invalid="repair"))
-    pair = [estimator.prepare_looks(records) for records in (rows, other)]
+    pair = [prepared_looks(estimator, records) for records in (rows, other)]
     plan = pair[0].plan
     for line, place in ((np.sin(GRID), 6), (np.full(12, 4.99), 3), (np.full(12, -5.0), 10)):
         lengths = [distances(plan.whole, each.total, line) for each in pair]
@@ -220,7 +220,7 @@ def test_closer_bounds_lie_between_the_stated_ones_whatever_the_line(low, width,
 
 def test_an_exact_sum_is_that_of_clipped_records(release):
     records = np.array([[9.0] * 12, [-9.0] * 12, [0.25] * 12, [2.0] * 12, [np.inf] * 12])
-    prepared = mean(epsilon=2000.0, reading=Reading(invalid="repair")).prepare_looks(records)
+    prepared = prepared_looks(mean(epsilon=2000.0, reading=Reading(invalid="repair")), records)
     closer = prepared.plan.closer(np.full(12, 1.0), 4)
     lower, upper = closer.bound.curves_on(GRID)
     assert (lower[0], upper[0]) == (1 - 10 / 8, 1 + 10 / 8)
@@ -328,8 +328,8 @@ def test_the_line_is_the_posterior_of_the_measured_mean_between_the_stated_bound
 def test_groups_and_blocks_on_disk_are_read_as_one_array(tmp_path):
     curves = np.repeat(curves_of(size=6000), 2, axis=0)
     people = np.repeat(np.arange(6000), 2)
-    grouped = mean().prepare_looks(curves, groups=people)
-    alone = mean().prepare_looks(curves_of(size=6000))
+    grouped = prepared_looks(mean(), curves, groups=people)
+    alone = prepared_looks(mean(), curves_of(size=6000))
     line = np.sin(3 * GRID)
     assert distances(grouped.plan.whole, grouped.total, line) == pytest.approx(
         distances(alone.plan.whole, alone.total, line)
@@ -338,15 +338,15 @@ def test_groups_and_blocks_on_disk_are_read_as_one_array(tmp_path):
     assert exact_totals(grouped.total.total(closer)) == exact_totals(alone.total.total(closer))
     stored = np.lib.format.open_memmap(tmp_path / "x.npy", "w+", float, curves_of(size=6000).shape)
     stored[:] = curves_of(size=6000)
-    mapped = mean().prepare_looks(np.load(tmp_path / "x.npy", mmap_mode="r"))
+    mapped = prepared_looks(mean(), np.load(tmp_path / "x.npy", mmap_mode="r"))
     assert exact_totals(mapped.total.total(closer)) == exact_totals(alone.total.total(closer))
-    framed = mean().prepare_looks(pd.DataFrame(curves_of(size=6000)))
+    framed = prepared_looks(mean(), pd.DataFrame(curves_of(size=6000)))
     assert exact_totals(framed.total.total(closer)) == exact_totals(alone.total.total(closer))
 
 
 def test_under_add_remove_the_number_of_records_shows_nowhere():
     relation = {"neighbours": "add-remove", "public_size": 9000}
-    plans = [mean(**relation).prepare_looks(np.zeros((n, 12))).plan for n in (3, 400)]
+    plans = [prepared_looks(mean(**relation), np.zeros((n, 12))).plan for n in (3, 400)]
     assert plans[0].costs() == plans[1].costs()
     made = mean(**relation).fit(np.zeros((3, 12))).release_
     assert (made.count, made.first.count) == (9000, 9000)

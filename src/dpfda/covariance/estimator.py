@@ -66,7 +66,7 @@ class Sought(TypedDict, total=False):
 class SecondMoments(Estimator):
     """Shared by `PrivateCovariance` and `dpfda.PrivateFPCA`; not for use by itself."""
 
-    gathered: ClassVar = {**Estimator.gathered, "center": (Center,)}
+    _gathered: ClassVar = {**Estimator._gathered, "center": (Center,)}
 
     bounds: Bounds
     center: Middle
@@ -100,7 +100,7 @@ class SecondMoments(Estimator):
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
         with np.errstate(all="ignore"):
             guarantee, asked = self._checked()
-            settings = self.settings_for(X, groups)
+            settings = self._settings_for(X, groups)
             values, basis, own = read_curves(settings, self.basis, X, groups)
             curves, own = unit_curves(settings, basis, values, own)
             plan = self._plan(guarantee, int(curves.usable.size), asked, basis, own, settings)
@@ -114,7 +114,7 @@ class SecondMoments(Estimator):
         """Charge, release what comes before the second moments, and add these up. The sum is private."""
         prepared = self.prepare(X, groups)
         plan, certificate = prepared.plan, prepared.plan.certified()
-        charge(self.paying(), certificate, plan.entry())
+        charge(self._paying(), certificate, plan.entry())
         stage = first_stage(prepared, certificate)
         subspace = stage.plan.subspace
         size = stage.plan.noise(stage.size).size if subspace is None else subspace.components
@@ -217,9 +217,9 @@ class PrivateCovariance(SecondMoments):
     (20, 20)
     """
 
-    gathered: ClassVar = {**SecondMoments.gathered, "mechanism": (MatrixNoise,)}
+    _gathered: ClassVar = {**SecondMoments._gathered, "mechanism": (MatrixNoise,)}
 
-    embeds = True
+    _embeds = True
 
     def __init__(
         self,
@@ -269,7 +269,7 @@ class PrivateCovariance(SecondMoments):
         if is_dask(X):
             return self._fit_on_cluster(X, groups)
         if is_pooled(self.settings, X):
-            made = publish_sparse(prepare_sparse(self, X, groups), self.paying())
+            made = publish_sparse(prepare_sparse(self, X, groups), self._paying())
             self.release_, self.mean_release_ = made, made.pooled
             self.n_features_in_ = int(made.center.size)
             return self

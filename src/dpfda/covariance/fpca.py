@@ -131,7 +131,7 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
     (50, 1)
     """
 
-    gathered: ClassVar = {**SecondMoments.gathered, "mechanism": (Strategy, Exponential)}
+    _gathered: ClassVar = {**SecondMoments._gathered, "mechanism": (Strategy, Exponential)}
 
     def __init__(
         self,

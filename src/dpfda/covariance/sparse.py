@@ -144,7 +144,7 @@ def prepare_sparse(
     X: LongCurves, FDataIrregular, or array (n, m) with gaps.
     groups: As in `PrivateCovariance.fit`. Private.
     """
-    guarantee, settings = check_choices(estimator), estimator.settings_for(X, groups)
+    guarantee, settings = check_choices(estimator), estimator._settings_for(X, groups)
     # Whether arithmetic overflows depends on values: it may neither warn nor raise.
     with np.errstate(all="ignore"):
         found, _, ends, labelled = pooled_observations(settings, X, groups)

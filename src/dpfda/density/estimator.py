@@ -104,7 +104,7 @@ class PrivateDensity(Estimator):
     (2,)
     """
 
-    stepped = atomic = True
+    _stepped = _atomic = True
 
     def __init__(
         self,
@@ -337,6 +337,6 @@ class PrivateDensity(Estimator):
         return DensityKernel() if self.mechanism == "kernel" else None
 
     def _publish(self, prepared: Prepared[DensityPlan, IntegerSum]) -> Self:
-        self.release_ = publish_density(prepared, self.paying())
+        self.release_ = publish_density(prepared, self._paying())
         self.n_features_in_ = prepared.plan.cells.dimensions
         return self

@@ -101,7 +101,7 @@ class PrivateQuantiles(Estimator):
     True
     """
 
-    stepped = True
+    _stepped = True
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class PrivateQuantiles(Estimator):
             As `PrivateMean.fit`.
         """
         warn_of_labels(y, groups)
-        self.release_ = publish_plan(self.prepare(X, groups, weights), self.paying())
+        self.release_ = publish_plan(self.prepare(X, groups, weights), self._paying())
         self.n_features_in_ = 1
         return self
 

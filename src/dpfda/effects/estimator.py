@@ -93,7 +93,7 @@ class PrivateFunctionalRegression(OfCurves[EffectsPlan]):
 
     release_: ReleasedFunctionalRegression
 
-    embeds = True
+    _embeds = True
     CALLED: ClassVar[str] = "a regression of curves"
 
     def __init__(
@@ -139,7 +139,7 @@ class PrivateFunctionalRegression(OfCurves[EffectsPlan]):
             As `PrivateMean.fit`.
         """
         prepared = self.prepare(X, Z, groups)
-        self.release_ = prepared.plan.publish(prepared.total, self.paying())
+        self.release_ = prepared.plan.publish(prepared.total, self._paying())
         self.n_features_in_ = int(prepared.plan.grid.size)
         return self
 
@@ -177,7 +177,7 @@ class PrivateFunctionalRegression(OfCurves[EffectsPlan]):
         names = [each.name for each in corners.covariates]
         check_in_memory(X)
         X, columns = columns_apart(X, names) if Z is None else (X, columns_named(Z, names))
-        settings = self.settings_for(X, groups)
+        settings = self._settings_for(X, groups)
         matrix, basis, groups = read_matrix(settings, None, X, groups)
         count = len(matrix)
         assert self.covariates is not None  # noqa: S101

@@ -43,14 +43,14 @@ BLOCK, EMBEDDED = 1024, 2**16
 class KernelMachine(Estimator):
     """Shared by `PrivateKernelRegressor` and `PrivateKernelClassifier`; not for use by itself."""
 
-    gathered: ClassVar = {**Estimator.gathered, "features": (Features,), "solver": (Solving,)}
+    _gathered: ClassVar = {**Estimator._gathered, "features": (Features,), "solver": (Solving,)}
 
     release_: Predictor
     bounds: Bounds
     loss: str | Loss
     solver: str | Solving
     features: str | Features | FeatureMap
-    takes_labels = True
+    _takes_labels = True
     # Losses that the task has.
     losses: ClassVar[tuple[str, ...]]
 
@@ -58,7 +58,7 @@ class KernelMachine(Estimator):
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
         with np.errstate(all="ignore"):
             prepared = self.prepare(X, y, groups)
-            self.release_ = prepared.plan.publish(prepared.total, self.paying())  # type: ignore[arg-type]
+            self.release_ = prepared.plan.publish(prepared.total, self._paying())  # type: ignore[arg-type]
         self.n_features_in_ = self.release_.dimensions
         self._set_feature_names(X, groups)
 

@@ -178,15 +178,15 @@ class PrivateMean(InBlocks):
             made = self._fit_weighted(X, groups, weights)
         elif self._staged is not None:
             with np.errstate(all="ignore"):
-                made = fit_staged(self.prepare_looks(X, groups), self.paying())
+                made = fit_staged(self._prepare_looks(X, groups), self._paying())
         elif self.variance is not None:
             made = self._fit_with_variance(X, groups)
         elif is_pooled(self.settings, X):
             pooled = prepare_pooled(self, X, groups)
-            made = pooled.plan.publish(pooled.total, self.paying())
+            made = pooled.plan.publish(pooled.total, self._paying())
         else:
             prepared = self.prepare(X, groups)
-            made = publish(prepared.total, prepared.plan, self.paying())
+            made = publish(prepared.total, prepared.plan, self._paying())
         self.release_ = made
         points = made.grid_points if isinstance(made, ReleasedPooledMean) else made.basis.weights
         self.n_features_in_ = points.size
@@ -200,11 +200,11 @@ class PrivateMean(InBlocks):
         refuse_weights(self._staged, alone and not isinstance(X, LongCurves))
         check_choices(self)
         with np.errstate(all="ignore"):
-            settings = self.settings_for(X, None)
+            settings = self._settings_for(X, None)
             values, basis, _ = read_curves(settings, self.basis, X)
             summation, matrix, _ = self._opened(settings, values, basis, None)
             prepared = weighted_sum(summation.plan, matrix, given)
-            return publish(prepared.total, prepared.plan, self.paying())
+            return publish(prepared.total, prepared.plan, self._paying())
 
     @property
     def _staged(self) -> TwoLooks | Search | None:
@@ -219,11 +219,11 @@ class PrivateMean(InBlocks):
             raise ParameterError("variance", words, shown(self.variance))
         with np.errstate(all="ignore"):
             plan, curves = self._read(X, groups)
-            return publish_both(both_plans(plan, self.variance), curves, self.paying())
+            return publish_both(both_plans(plan, self.variance), curves, self._paying())
 
     def _read(self, X: object, groups: object) -> tuple[MeanPlan, Curves]:
         """The plan of one mean, and one curve a unit. The curves are private."""
-        settings = self.settings_for(X, groups)
+        settings = self._settings_for(X, groups)
         values, basis, groups = read_curves(settings, self.basis, X, groups)
         curves, groups = unit_curves(settings, basis, values, groups)
         return self._plan(basis, curves.usable.size, groups, settings), curves
@@ -282,7 +282,7 @@ class PrivateMean(InBlocks):
             refuse_weights(self._staged, settings.reading.missing != "pooled" and not self.variance)
         if settings.reading.missing == "pooled":
             return plan_pooled(self, n)
-        if (kind := self.class_with_fit()) is not None:
+        if (kind := self._class_with_fit()) is not None:
             settings = replace(settings, reading=own_fit(settings.reading, kind))
         basis = public_basis(settings, self.basis, columns)
         plan = self._plan(basis, n, None, settings, n)
@@ -302,7 +302,7 @@ class PrivateMean(InBlocks):
         if self.settings.reading.missing == "pooled":
             raise strategy.refusal("irregular curves")
 
-    def prepare_looks(self, X: Records, groups: Labels = None) -> Prepared[Any, Readable]:
+    def _prepare_looks(self, X: Records, groups: Labels = None) -> Prepared[Any, Readable]:
         """Check, plan and read the records, where what is summed follows from a first release."""
         check_choices(self)
         strategy = self._staged
@@ -310,7 +310,7 @@ class PrivateMean(InBlocks):
         self._refuse_with_stages()
         if is_dask(X) or isinstance(X, LongCurves):
             raise strategy.refusal("Dask arrays and irregular curves")
-        settings = self.settings_for(X, groups)
+        settings = self._settings_for(X, groups)
         values, basis, labels = read_curves(settings, self.basis, X, groups)
         if isinstance(values, LongCurves):
             raise strategy.refusal("irregular curves")
@@ -325,9 +325,9 @@ class PrivateMean(InBlocks):
         X, groups
             As in `fit`.
         """
-        return self.summed(X, groups).prepared()
+        return self._summed(X, groups).prepared()
 
-    def summed(self, X: Records, groups: Labels = None) -> Summed:
+    def _summed(self, X: Records, groups: Labels = None) -> Summed:
         """The same before it is said what of the sum gets noise; parameters as of `prepare`."""
         self._refuse_looks()
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
@@ -344,7 +344,7 @@ class PrivateMean(InBlocks):
         """The sum as a query, where X is in a data base that can be asked for it; else None."""
         if (table := queried(X, groups)) is None:
             return None
-        settings = self.settings_for(X, groups)
+        settings = self._settings_for(X, groups)
         try:
             _, basis, _ = read_curves(settings, self.basis, table.made_up, groups, boxes=True)
             summation = open_summation(self._plan(basis, 2, groups, settings))
@@ -370,7 +370,7 @@ class PrivateMean(InBlocks):
 
     def pooled(self, n: int, columns: Columns = POINTS) -> PooledMean | PooledTable[ReleasedPooledMean]:
         """The sum as several holders make it, for n units of all of them; see `PooledSum`."""
-        self.check_road("pooled")
+        self._check_road("pooled")
         self._refuse_more("for one sum of several holders")
         plan = self.plan(n, columns)
         if isinstance(plan, PooledPlan):
@@ -381,7 +381,7 @@ class PrivateMean(InBlocks):
 
     def pooled_on(self, X: Records, groups: Labels = None) -> PooledMean:
         """The same on the columns of X, where the number of records is not known yet."""
-        self.check_road("pooled_on")
+        self._check_road("pooled_on")
         return self._pool_on(X, groups)
 
     def _pool_on(self, X: object, groups: object) -> PooledMean:
@@ -394,10 +394,10 @@ class PrivateMean(InBlocks):
         refuse_irregular(X)
         values, basis, _ = read_curves(self.settings, self.basis, X, boxes=True)
         refuse_irregular(values)
-        return self._plan(basis, 2, groups, self.settings_for(X, groups))
+        return self._plan(basis, 2, groups, self._settings_for(X, groups))
 
     def _prepare(self, X: object, groups: object) -> Summed:
-        settings = self.settings_for(X, groups)
+        settings = self._settings_for(X, groups)
         read_bounds(self.bounds, settings.reading.standardize)
         values, basis, groups = read_curves(settings, self.basis, X, groups, boxes=True)
         if not isinstance(values, LongCurves):
@@ -420,11 +420,11 @@ class PrivateMean(InBlocks):
         codes, count = units_of(groups, len(matrix), settings.reading.invalid, in_order=False)
         return Summation.of(self._plan(basis, count, groups, settings)), matrix, codes
 
-    def opened(self, X: Records) -> Summation:
+    def _summation_for(self, X: Records) -> Summation:
         """How the records of a matrix will be added up; of the matrix its shape alone is looked at."""
         check_choices(self)
         self._refuse_looks()
-        settings = self.settings_for(X, None)
+        settings = self._settings_for(X, None)
         values, basis, _ = read_curves(settings, self.basis, X, boxes=True)
         return self._opened(settings, values, basis, None)[0]
 

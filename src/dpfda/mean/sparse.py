@@ -45,7 +45,7 @@ def prepare_pooled(estimator: InBlocks, X: object, groups: object) -> Prepared[P
     """
     check_choices(estimator)
     bounds, noise = _asked(estimator)
-    settings = estimator.settings_for(X, groups)
+    settings = estimator._settings_for(X, groups)
     if embedding_of(settings.reading) is not None:
         words = "be 'refuse' or 'complete', with curves on one grid, for a class that embeds records"
         raise ParameterError("missing", words, repr(settings.reading.missing))

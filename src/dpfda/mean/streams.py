@@ -249,7 +249,7 @@ class InBlocks(Estimator):
     prior: PublicCurves
     variance: Number
     release_: ReleasedMean | ReleasedPooledMean
-    embeds = True
+    _embeds = True
 
     @abstractmethod
     def _planned_on(self, X: object, groups: object = None) -> MeanPlan:
@@ -290,7 +290,7 @@ class InBlocks(Estimator):
         """
         warn_of_labels(y)
         X = arrow_table(X)
-        self.check_road("partial_fit")
+        self._check_road("partial_fit")
         stream: MeanStream | None = self.__dict__.get("_stream")
         shape = tuple(getattr(X, "shape", ()))
         if stream is not None and len(shape) == 2 and shape[1] != stream.columns:

@@ -92,7 +92,7 @@ class PrivateReferenceBand(Estimator):
     (True, True)
     """
 
-    embeds = True
+    _embeds = True
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class PrivateReferenceBand(Estimator):
         warn_of_labels(y, groups)
         with np.errstate(all="ignore"):
             prepared = self._prepare(X, groups)
-            self.release_ = publish_band(prepared, self.paying())
+            self.release_ = publish_band(prepared, self._paying())
         self.n_features_in_ = self.release_.grid_points.size
         self._set_feature_names(X, groups)
         return self
@@ -161,7 +161,7 @@ class PrivateReferenceBand(Estimator):
     def _prepare(self, X: object, groups: object) -> Prepared[ReferencePlan, UnitCurves]:
         check_choices(self)
         self._bound()
-        settings = self.settings_for(X, groups)
+        settings = self._settings_for(X, groups)
         check_in_memory(X)
         matrix, basis, groups = read_matrix(settings, None, X, groups)
         reading = settings.reading

@@ -90,7 +90,7 @@ class PrivateScalarOnFunction(OfCurves[ScalarPlan]):
     (True, (2,))
     """
 
-    takes_labels: ClassVar[bool] = True
+    _takes_labels: ClassVar[bool] = True
     release_: ReleasedScalarOnFunction
     CALLED: ClassVar[str] = "a regression on curves"
 
@@ -138,7 +138,7 @@ class PrivateScalarOnFunction(OfCurves[ScalarPlan]):
             As `PrivateMean.fit`.
         """
         prepared = self.prepare(X, y, Z, groups)
-        self.release_ = prepared.plan.publish(prepared.total, self.paying())
+        self.release_ = prepared.plan.publish(prepared.total, self._paying())
         self.n_features_in_ = int(prepared.plan.basis.grid_points.size)
         return self
 
@@ -156,7 +156,7 @@ class PrivateScalarOnFunction(OfCurves[ScalarPlan]):
         check_in_memory(X)
         if y is None:
             raise DataError("y must be the number that curves explain, one a record; found None.")
-        settings, beside = self.settings_for(X, groups), self._beside()
+        settings, beside = self._settings_for(X, groups), self._beside()
         names = [each.name for each in beside]
         if isinstance(y, str):
             X, (y,) = columns_apart(X, [y])

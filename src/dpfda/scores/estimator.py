@@ -119,7 +119,7 @@ class PrivateScoreCurves(Estimator):
             As `PrivateMean.fit`.
         """
         prepared = self.prepare(scores, outcomes, groups)
-        self.release_ = prepared.plan.publish(prepared.total, self.paying())
+        self.release_ = prepared.plan.publish(prepared.total, self._paying())
         return self
 
     def plan(self, n: int) -> ScoreCurvesPlan:

@@ -26,16 +26,16 @@ def check_choices(estimator: Estimator) -> Guarantee:
     Raises ParameterError if one cannot be used. Nothing was read, charged or drawn.
     """
     guarantee = estimator.asked()
-    settings, _ = estimator.settings, estimator.paying()
-    if embedding_of(settings.reading) is not None and not estimator.embeds:
+    settings, _ = estimator.settings, estimator._paying()
+    if embedding_of(settings.reading) is not None and not estimator._embeds:
         raise ParameterError(
             "embed", "be that of the summary, which is no mean of what is embedded",
             f"one of {type(estimator).__name__}", "Derive from PrivateMean or another mean of curves.",
         )  # fmt: skip
-    if settings.domain.step is not None and not estimator.stepped:
+    if settings.domain.step is not None and not estimator._stepped:
         words = "be None but for densities, quantiles and survival"
         raise ParameterError("step", words, shown(settings.domain.step))
-    if settings.domain.atoms and not estimator.atomic:
+    if settings.domain.atoms and not estimator._atomic:
         raise ParameterError("atoms", "be None but for densities", shown(settings.domain.atoms))
     check_basis(getattr(estimator, "basis", None))
     return guarantee

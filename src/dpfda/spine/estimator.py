@@ -55,24 +55,25 @@ def warn_of_labels(y: object, groups: object = None) -> None:
 class Estimator(_Base):  # type: ignore[misc]
     """Base of the estimators; not for use by itself.
 
-    A summary has the parameters epsilon, delta and ledger, and those of `gathered` that it needs. Fields
-    of the latter may be given by their own names, ``grid_points=t`` for ``domain=Domain(t)``, where the
-    object itself is not given; so may a kernel in the place of a basis. `get_params` knows the objects.
+    A summary has the parameters epsilon, delta and ledger, and those of `_gathered` that it needs.
+    Fields of the latter may be given by their own names, ``grid_points=t`` for ``domain=Domain(t)``,
+    where the object itself is not given; so may a kernel in the place of a basis. `get_params` knows
+    the objects.
     """
 
     # Parameters that are objects, by the classes they may be of; the first one reads shorthands.
-    gathered: ClassVar[Mapping[str, tuple[type[Gathered], ...]]] = {
+    _gathered: ClassVar[Mapping[str, tuple[type[Gathered], ...]]] = {
         "domain": (Domain,), "unit": (PrivacyUnit,), "reading": (Reading,)
     }  # fmt: skip
 
     # Whether there is nothing to fit without y.
-    takes_labels: ClassVar[bool] = False
+    _takes_labels: ClassVar[bool] = False
     # Whether all of its roads go through `embed`.
-    embeds: ClassVar[bool] = False
+    _embeds: ClassVar[bool] = False
     # Whether it asks how far apart values are.
-    stepped: ClassVar[bool] = False
+    _stepped: ClassVar[bool] = False
     # Whether values that many units have are counted by themselves.
-    atomic: ClassVar[bool] = False
+    _atomic: ClassVar[bool] = False
 
     epsilon: Number
     delta: Number
@@ -117,7 +118,7 @@ class Estimator(_Base):  # type: ignore[misc]
         """The public points (q,) of what `embed` returns, from those of the records (m,)."""
         return grid_points
 
-    def settings_for(self, X: object, groups: object = None) -> Settings:
+    def _settings_for(self, X: object, groups: object = None) -> Settings:
         """The settings, with what X calls its variables and values where no other words are stated."""
         settings = self.settings
         words = words_of(X, groups) | dict(settings.domain.labels or {})
@@ -169,7 +170,7 @@ class Estimator(_Base):  # type: ignore[misc]
         own = cls._get_param_names()
         places = {
             field.name: f"{name}__{field.name}"
-            for name, kinds in cls.gathered.items()
+            for name, kinds in cls._gathered.items()
             for each in kinds
             for field in fields(each)
             if name in own
@@ -202,13 +203,13 @@ class Estimator(_Base):  # type: ignore[misc]
         inner: defaultdict[str, dict[str, object]] = defaultdict(dict)
         for key, value in params.items():
             name, _, field = key.partition("__")
-            if field and name in self.gathered:
+            if field and name in self._gathered:
                 inner[name][field] = value
             else:
                 own[key] = value
         super().set_params(**own)
         for name, changed in inner.items():
-            made = self.gathered[name][0].of(getattr(self, name))
+            made = self._gathered[name][0].of(getattr(self, name))
             if not isinstance(made, Gathered):
                 raise ParameterError(name, f"be an object with {', '.join(changed)}", shown(made))
             setattr(self, name, made.but(**changed))
@@ -220,7 +221,7 @@ class Estimator(_Base):  # type: ignore[misc]
         count_copy(self, copied)
         return copied
 
-    def check_road(self, road: str) -> None:
+    def _check_road(self, road: str) -> None:
         """Refuse a road to the sum that does not go through a `fit` of a class derived from a summary.
 
         Whatever such a `fit` makes of records would not be heard there: they would be published as they
@@ -238,7 +239,7 @@ class Estimator(_Base):  # type: ignore[misc]
         """
         if not isinstance(road, str):
             raise ParameterError("road", "be the name of a method", shown(road))
-        own = self.class_with_fit()
+        own = self._class_with_fit()
         for kind in type(self).__mro__:
             if road in vars(kind):
                 return
@@ -251,12 +252,12 @@ class Estimator(_Base):  # type: ignore[misc]
                     f"have a {road} of its own.",
                 )
 
-    def class_with_fit(self) -> type | None:
+    def _class_with_fit(self) -> type | None:
         """The class that has put its own `fit` in the place of a summary's; None where there is none."""
         kinds = [kind for kind in type(self).__mro__ if "fit" in vars(kind)]
         return kinds[0] if len(kinds) > 1 else None
 
-    def paying(self) -> Paying:
+    def _paying(self) -> Paying:
         """The ledger and the data set in it, where they are given here.
 
         Raises
@@ -270,7 +271,7 @@ class Estimator(_Base):  # type: ignore[misc]
         """What scikit-learn may expect: noise in every fit, NaN only where it is dealt with."""
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
-        tags.target_tags.required = self.takes_labels
+        tags.target_tags.required = self._takes_labels
         reading = self.settings.reading
         tags.input_tags.allow_nan = reading.missing == "complete" or reading.invalid == "repair"
         return tags

@@ -155,6 +155,6 @@ def one_sum(estimator: Any, road: str) -> OneSum:
     if not hasattr(estimator, road):
         words = "be of a summary that is one sum of its units' integers, as a PrivateMean is"
         raise ParameterError("estimator", words, shown(estimator))
-    estimator.check_road(road)
+    estimator._check_road(road)
     made: OneSum = estimator
     return made

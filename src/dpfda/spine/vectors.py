@@ -226,13 +226,13 @@ class OfVectors(OfCurves[OfWhich]):
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
         with np.errstate(all="ignore"):
             prepared = self._prepare(guarantee, X, groups)
-            self.release_ = prepared.plan.publish(prepared.total, self.paying())
+            self.release_ = prepared.plan.publish(prepared.total, self._paying())
         self.n_features_in_ = int(prepared.plan.basis.grid_points.size)
         return self
 
     def _prepare(self, guarantee: Guarantee, X: object, groups: object) -> Prepared[OfWhich, Floats]:
         check_in_memory(X)
-        settings = self.settings_for(X, groups)
+        settings = self._settings_for(X, groups)
         matrix, basis, groups = read_matrix(settings, self.basis, X, groups)
         codes, count = units_of(groups, len(matrix), settings.reading.invalid)
         plan = self._plan(guarantee, basis, count, groups)

@@ -42,11 +42,11 @@ def written_parameters(estimator: Estimator) -> dict[str, object]:
     for name, value in estimator.get_params(deep=False).items():
         if name in _LEFT_OUT or value is None:
             continue
-        if isinstance(value, Gathered) and name in estimator.gathered:
+        if isinstance(value, Gathered) and name in estimator._gathered:
             plain = type(value)()
             fields = value.get_params().items()
             made |= {field: each for field, each in fields if not _same(each, getattr(plain, field))}
-        elif name in estimator.gathered and (field := estimator.gathered[name][0].shorthand):
+        elif name in estimator._gathered and (field := estimator._gathered[name][0].shorthand):
             made[field] = value
         elif not _same(value, defaults[name]):
             made[name] = value

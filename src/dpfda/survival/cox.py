@@ -93,7 +93,7 @@ class PrivateCox(Estimator):
 
     release_: ReleasedCox
 
-    stepped = True
+    _stepped = True
 
     def __init__(
         self,
@@ -143,7 +143,7 @@ class PrivateCox(Estimator):
             As `PrivateMean.fit`.
         """
         prepared = self.prepare(times, events, covariates, groups)
-        self.release_ = publish_cox(prepared, self.paying())
+        self.release_ = publish_cox(prepared, self._paying())
         return self
 
     def plan(self, n: int) -> CoxPlan:

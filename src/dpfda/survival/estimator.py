@@ -90,7 +90,7 @@ class PrivateSurvival(Estimator):
     True
     """
 
-    stepped = True
+    _stepped = True
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class PrivateSurvival(Estimator):
             As `PrivateMean.fit`.
         """
         prepared = self.prepare(time, event, start, by, groups, weights)
-        self.release_ = prepared.plan.publish(prepared.total, self.paying())
+        self.release_ = prepared.plan.publish(prepared.total, self._paying())
         return self
 
     def plan(self, n: int, late: bool = False, max_weight: float | None = None) -> SurvivalPlan:
@@ -227,7 +227,7 @@ class PrivateSurvival(Estimator):
 
         Of one group, all of whom are followed from the start of the domain.
         """
-        self.check_road("pooled")
+        self._check_road("pooled")
         settings, named = self.settings, self._named(False, self.levels is not None)
         if self.levels is not None or columns is not None:
             raise ParameterError("levels", "be left out for one sum of several holders", "levels")

@@ -142,6 +142,19 @@ def exact_totals(total: IntegerSum) -> tuple[int, ...]:
     return total.with_noise([0] * total.components)
 
 
+def prepared_looks(estimator: PrivateMean, X: Records, groups: Labels = None) -> Prepared[Any, Any]:
+    """Plan and records of a mean in two looks, or of one that looks for bounds. NOT PRIVATE.
+
+    Parameters
+    ----------
+    estimator : PrivateMean
+        It is not fitted and its ledger is not charged.
+    X, groups
+        As in `PrivateMean.fit`.
+    """
+    return estimator._prepare_looks(X, groups)
+
+
 def _thresholded(total: IntegerSum, design: Design) -> Floats:
     kept = np.array(exact_totals(total)[: design.components], dtype=float)
     if not design.thresholds:

@@ -98,9 +98,9 @@ class PrivateEqualityTest(Estimator):
     True
     """
 
-    takes_labels = True
+    _takes_labels = True
 
-    embeds = True
+    _embeds = True
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class PrivateEqualityTest(Estimator):
             As `PrivateComparison.fit`.
         """
         parts, plan = self.prepare(X, y, groups)
-        self.release_ = publish_test(parts, plan, self.paying())
+        self.release_ = publish_test(parts, plan, self._paying())
         self.n_features_in_ = int(plan.one.basis.grid_points.size)
         return self
 
@@ -150,7 +150,7 @@ class PrivateEqualityTest(Estimator):
         self, X: Records, y: Labels, groups: Labels = None
     ) -> tuple[dict[str, Prepared[MeanPlan, IntegerSum]], TestPlan]:
         """Everything before the noise: split, check, clip, round, add up over cells. Private."""
-        sums = self._sums(self.settings_for(X, groups))
+        sums = self._sums(self._settings_for(X, groups))
         parts = dict(zip(*sums.prepare(X, y, groups), strict=True))
         return parts, self._plan({name: part.plan for name, part in parts.items()})
 

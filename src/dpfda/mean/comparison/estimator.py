@@ -124,9 +124,9 @@ class PrivateComparison(Estimator):
     (1,)
     """
 
-    takes_labels = True
+    _takes_labels = True
 
-    embeds = True
+    _embeds = True
 
     def __init__(
         self,
@@ -177,7 +177,7 @@ class PrivateComparison(Estimator):
         factors = factors_of(y, self.levels, self.settings.unit.relation)
         names, parts = self.prepare(X, y, groups)
         prepared = dict(zip(names, parts, strict=True))
-        self.release_ = publish_comparison(prepared, str(self.mechanism), self.paying(), factors)
+        self.release_ = publish_comparison(prepared, str(self.mechanism), self._paying(), factors)
         self.n_features_in_ = int(parts[0].plan.basis.grid_points.size)
         return self
 
@@ -239,7 +239,7 @@ class PrivateComparison(Estimator):
         self._check()
         refuse_irregular(X)
         basis = read_curves(self.settings, self.basis, X)[1]
-        return self._pooled(basis, self.settings_for(X, groups), groups)
+        return self._pooled(basis, self._settings_for(X, groups), groups)
 
     def _pooled(
         self, basis: Basis, settings: Settings, groups: object = None, expected: int = 0
@@ -286,7 +286,7 @@ class PrivateComparison(Estimator):
             X, groups = units_apart(X, groups)
             pool = self.pooled_on(sample(X), groups)
             return list(pool.plan.parts), pool.prepared(total_on_cluster(pool, X, groups, y))
-        settings, named = self.settings_for(X, groups), getattr(y, "name", None)
+        settings, named = self._settings_for(X, groups), getattr(y, "name", None)
         if isinstance(named, str) and named:
             # What y calls the groups, where no other word is stated: the label of a column.
             words = {"group": named} | dict(settings.domain.labels or {})

@@ -207,7 +207,7 @@ class PrivateRunningMean(Estimator):
         if groups is not None and self.settings.unit.name is None:
             words, remedy = "be named where records have groups", "Example: unit='person'."
             raise ParameterError("unit", words, "None", remedy)
-        settings = self.settings_for(X, groups)
+        settings = self._settings_for(X, groups)
         stated = settings.domain.grid_points
         if basis is not None and stated is not None:
             _check_grid(np.asarray(stated), flat_grid(basis))

@@ -68,7 +68,7 @@ class Estimator(Protocol):
     def asked(self) -> Guarantee:
         """The guarantee that is asked for."""
 
-    def paying(self) -> Paying:
+    def _paying(self) -> Paying:
         """The ledger and the data set in it."""
 
     def stated(self) -> dict[str, object]:
@@ -165,7 +165,7 @@ class Months(Resumable):
         journal = Journal.create(path)
         try:
             written = {**stated, "guarantee": str(estimator.asked())}
-            charge(estimator.paying(), certificate, stated)
+            charge(estimator._paying(), certificate, stated)
             made = cls(estimator, journal, certificate, written)
             header: Record = {
                 "format": FORMAT,

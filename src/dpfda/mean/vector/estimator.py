@@ -92,7 +92,7 @@ class PrivateVectorMean(Estimator):
 
     release_: ReleasedVector
 
-    embeds = True
+    _embeds = True
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class PrivateVectorMean(Estimator):
         """
         warn_of_labels(y, groups)
         prepared = self.prepare(X, groups)
-        self.release_ = publish_vector(prepared, self.paying())
+        self.release_ = publish_vector(prepared, self._paying())
         self.n_features_in_ = int(prepared.plan.one.basis.weights.size)
         return self
 
@@ -203,7 +203,7 @@ class PrivateVectorMean(Estimator):
         made = summed_together(means, X) if groups is None else None
         if made is None:
             pairs = zip(means, parts.values(), strict=True)
-            made = [mean.summed(values, groups) for mean, values in pairs]
+            made = [mean._summed(values, groups) for mean, values in pairs]
         shares = {name: sums.summation.plan for name, sums in zip(parts, made, strict=True)}
         _check_same({share.size for share in shares.values()})
         _check_domain(shares)
@@ -312,7 +312,7 @@ def _is_several(bounds: object) -> bool:
 
 
 def summed_together(means: Sequence[PrivateMean], X: Any) -> list[Summed] | None:
-    """What `PrivateMean.summed` makes of each channel of an array (n, m, d), by reading it once.
+    """What `PrivateMean._summed` makes of each channel of an array (n, m, d), by reading it once.
 
     Each value goes through the same operations as if its channel were read by itself, and integers are
     added up exactly, so the sums are the same.
@@ -327,7 +327,7 @@ def summed_together(means: Sequence[PrivateMean], X: Any) -> list[Summed] | None
     if not (is_plain(X) and X.ndim == 3 and is_native(X.dtype) and X.flags.c_contiguous):
         return None
     with np.errstate(all="ignore"):
-        opened = [mean.opened(X[:, :, place]) for place, mean in enumerate(means)]
+        opened = [mean._summation_for(X[:, :, place]) for place, mean in enumerate(means)]
         rules = [summation.clipping for summation in opened]
         if not all(rules):
             return None

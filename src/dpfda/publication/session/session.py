@@ -67,10 +67,10 @@ class Estimator(Protocol):
     def prepare(self, X: object, groups: object = None) -> Prepared[MeanPlan, IntegerSum]:
         """Everything before the noise."""
 
-    def paying(self) -> Paying:
+    def _paying(self) -> Paying:
         """The ledger and the data set in it, where they are given."""
 
-    def check_road(self, road: str) -> None:
+    def _check_road(self, road: str) -> None:
         """Refuse a way to the sum that does not hear what the class says of records."""
 
 
@@ -168,7 +168,7 @@ class Session(Resumable):
         """
         if not hasattr(estimator, "prepare"):
             raise ParameterError("estimator", "be a mean that is to be released", shown(estimator))
-        estimator.check_road("open_session")
+        estimator._check_road("open_session")
         if questions is not None:
             estimator = with_questions(estimator, questions)
         prepared = estimator.prepare(X, groups)
@@ -176,7 +176,7 @@ class Session(Resumable):
         check_plan(plan)
         journal = Journal.create(path)
         try:
-            paid = pay(prepared.total, plan, estimator.paying())
+            paid = pay(prepared.total, plan, estimator._paying())
             noise = checked_noise(paid.design.noise, plan.guarantee)
             nothing = [0] * noise.components
             # The exact sum: it goes to the secret state and leaves it with noise alone.

@@ -125,7 +125,7 @@ class PrivateQuantileCurves(Estimator):
         # Whether arithmetic overflows depends on values: it may neither warn nor raise.
         with np.errstate(all="ignore"):
             prepared = self._prepare(X, groups)
-        self.release_ = prepared.plan.publish(prepared.total, self.paying())
+        self.release_ = prepared.plan.publish(prepared.total, self._paying())
         if not prepared.plan.cells.visits:
             self.n_features_in_ = self.release_.grid_points.size
             self._set_feature_names(X, groups)
@@ -158,7 +158,7 @@ class PrivateQuantileCurves(Estimator):
         """Everything before the noise. The result is private."""
         check_choices(self)
         self._bound()
-        settings = self.settings_for(X, groups)
+        settings = self._settings_for(X, groups)
         if is_dask(X):
             words = "be curves in memory, for quantile curves"
             raise ParameterError("X", words, type(X).__name__)
