@@ -15,10 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import gamma
+from typer.testing import CliRunner
 
 from dpfda import Domain, PrivateMean, Reading, load
 from dpfda.bounds import L2Ball, ValueBounds
 from dpfda.errors import BudgetError, DataError, ParameterError, StorageError
+from dpfda.front.app import app
 from dpfda.mean import two_looks
 from dpfda.mean.staged_release import FIRST, LAST, RADIUS, CloserMean
 from dpfda.mean.two_looks import TwoLooks, distances
@@ -392,6 +394,18 @@ def test_bad_data_are_refused_before_anything_is_charged():
     with pytest.raises(DataError, match="row 3"):
         mean(ledger=ledger.of("curves")).fit(curves)
     assert not charges(ledger)
+
+
+def test_the_name_is_as_good_as_the_object(tmp_path):
+    plans = [mean(mechanism=how).plan(9000) for how in (TwoLooks(), "two-looks")]
+    assert plans[0].costs() == plans[1].costs()
+    assert plans[1].two_looks
+    rooms, out = tmp_path / "rooms.csv", tmp_path / "rooms.json"
+    pd.DataFrame(curves_of(size=1000), columns=GRID).to_csv(rooms, index=False)
+    words = ["mean", rooms, "--epsilon", 10, "--bounds", -5, 5, "--mechanism", "two-looks", "--out", out]
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    assert done.exit_code == 0, done.output
+    assert isinstance(load(out), CloserMean)
 
 
 def test_a_delta_is_used_by_the_last_look_alone():

@@ -15,9 +15,10 @@ from dpfda.mean.pooled import PooledMean
 from dpfda.mean.public_curves import read_public_curves
 from dpfda.mean.search import StagedPlans, fit_staged, staged_plan, strategy_of
 from dpfda.mean.sparse import plan_pooled, pooled_table, prepare_pooled
-from dpfda.mean.staged_release import MeanAndVariance
 from dpfda.mean.streams import InBlocks, counted, open_summation, refuse_irregular
-from dpfda.mean.two_looks import TwoLooks, both_plans, check_share, publish_both
+from dpfda.mean.two_looks import TwoLooks, two_looks_of
+from dpfda.mean.variance import both_plans, check_share, publish_both
+from dpfda.mean.variance_release import MeanAndVariance
 from dpfda.mean.weighted import refuse_weights, weighted_plan, weighted_sum
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Integers
@@ -80,8 +81,8 @@ class PrivateMean(InBlocks):
         Public covariance kernel (of scikit-learn, or a callable k(s, t), in units of the domain): how
         rough the mean may be; by default a mixture. Or a basis made beforehand, with grid and ends.
     mechanism : "auto", name, mechanism object or TwoLooks
-        "auto" is that of least expected error. `dpfda.mean.two_looks.TwoLooks()` finds out first how
-        near the records are to a rough line.
+        "auto" is that of least expected error. "two-looks", or `dpfda.mean.two_looks.TwoLooks()`,
+        finds out first how near the records are to a rough line.
     prior : array (m,) or (C, m), callable, release, or a list of them
         Public curves that the mean may be near to, never made from these data; with bounds on values.
     variance : float, optional
@@ -445,7 +446,7 @@ class PrivateMean(InBlocks):
             read_bounds(bounds, settings.reading.standardize),
             public_size(settings.unit, count, settings.reading.invalid),
             settings.unit.called(groups),
-            "auto" if isinstance(self.mechanism, TwoLooks) else self.mechanism,
+            self.mechanism if two_looks_of(self.mechanism) is None else "auto",
             None if self.prior is None else read_public_curves(self.prior, flat_grid(basis)),
             expected_size,
         )

@@ -19,7 +19,7 @@ import numpy as np
 from dpfda.bases.cells import CellGrid
 from dpfda.bounds import Search, ValueBounds
 from dpfda.mean.staged_release import BETWEEN, SEARCH, Extremes, FoundMean, looked_for
-from dpfda.mean.two_looks import LooksPlan, StagedPlan, TwoLooks, check_staged, fit_looks
+from dpfda.mean.two_looks import LooksPlan, StagedPlan, TwoLooks, check_staged, fit_looks, two_looks_of
 from dpfda.mechanisms.design.found import FINER, found_bounds, search_edges
 from dpfda.noise import NoiseLaw
 from dpfda.noise.shares import EXPONENT, share_noise
@@ -229,11 +229,12 @@ StagedPlans = LooksPlan | SearchPlan
 
 def strategy_of(bounds: object, mechanism: object) -> TwoLooks | Search | None:
     """What of the parameters makes records be read again. Raises ParameterError if both do."""
+    looks = two_looks_of(mechanism)
     if isinstance(bounds, Search):
-        if isinstance(mechanism, TwoLooks):
+        if looks is not None:
             raise bounds.refusal("two looks")
         return bounds
-    return mechanism if isinstance(mechanism, TwoLooks) else None
+    return looks
 
 
 def staged_plan(whole: MeanPlan, strategy: TwoLooks | Search) -> StagedPlans:

@@ -1,16 +1,12 @@
-"""Releases of means whose records were read again: in two looks, or between bounds looked for.
-
-The release of a mean and of the variance function around it, each for a share of one budget.
-"""
+"""Releases of means whose records were read again: in two looks, or between bounds looked for."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bounds import ValueBounds
@@ -24,10 +20,10 @@ from dpfda.numerics.parameters import real, reals
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import loss_of
 from dpfda.releases import entries as file
-from dpfda.releases.bands import Asked, Band, Variance
+from dpfda.releases.bands import Asked, Band
 from dpfda.releases.facts import Stated
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.promise import AddedNoise, certified, drawn_laws
+from dpfda.releases.promise import AddedNoise, certified
 from dpfda.releases.staged import Selection
 
 # Stages that are paid for.
@@ -279,81 +275,3 @@ class FoundMean(ReleasedFunction):
             "lowest and highest values lie beyond them and were cut off; no band covers what that moved."
         )
         return [rule, cut]
-
-
-# Stages that are paid for.
-MEAN, VARIANCE = "mean", "variance"
-RELEASED = "sampling with the variance function that was released beside it"
-# The variance is taken from the upper end of a pointwise band of this level.
-LEVEL = 0.9
-
-
-@dataclass(frozen=True, eq=False)
-class MeanAndVariance(ReleasedFunction):
-    """A mean curve between bounds, with the mean of its records' squared distances from their middle.
-
-    Values, bands and coefficients are those of the mean; `variance` is made of both. The certificate is
-    that of both together.
-
-    Parameters
-    ----------
-    squares : ReleasedFunction
-        Mean of ((x - middle) / half-width of the bounds)^2, between 0 and 1.
-        The others: see `ReleasedFunction`.
-    """
-
-    FORMAT: ClassVar[str] = "dpfda-mean-and-variance"
-    CALLED: ClassVar[str] = "released mean and variance"
-
-    _: KW_ONLY
-    squares: ReleasedFunction = field(metadata=file.part(ReleasedFunction).kept)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.limits is None:
-            raise ParameterError("release", "have bounds on values", "none")
-
-    def variance(self, points: ArrayLike, level: float | None = None) -> Any:
-        """Variance of a unit's clipped value at points, in squared units of the data.
-
-        Parameters
-        ----------
-        points : float or array (k,)
-        level : float, optional
-            Of the pointwise band of the mean square whose upper end is taken, at least .9; by default
-            its line.
-        """
-        return self._at(lambda at: self._variance(at, level), points)
-
-    def _variance(self, at: Floats, level: float | None) -> Floats:
-        limits = self._limits_at(at)
-        assert limits is not None  # noqa: S101 - bounds on values are asked for
-        lower, upper = limits
-        squares = self.squares(at) if level is None else self.squares.band(level, False, at).upper
-        line = np.asarray(replace(self, order=0)(at))
-        found = squares * (upper - lower) ** 2 / 4 - (line - (lower + upper) / 2) ** 2
-        return np.clip(found, 0.0, (upper - line) * (line - lower))
-
-    def _around_population(self, at: Floats, asked: Asked, variance: Variance | None) -> Band:
-        if variance is not None:
-            return super()._around_population(at, asked, variance)
-        found = super()._around_population(at, asked, lambda at: self.variance(at, LEVEL))
-        return replace(found, covers=RELEASED)
-
-    @classmethod
-    def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
-        laws = [held["squares"].noise, *drawn_laws(held["noise"], held["divisor"])]
-        return certified(written, laws=laws)
-
-    # Words.
-
-    def _stated(self) -> Stated:
-        own = super()._stated()
-        more = (
-            "With it, for a share of the same promise, the variance of the records around it was "
-            "released: the band for the population (of='population') uses it."
-        )
-        return replace(own, what=f"{own.what} {more}")
-
-    def _lines(self) -> dict[str, str]:
-        return super()._lines() | {"variance": f"{self.squares.guarantee}"}

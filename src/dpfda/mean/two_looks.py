@@ -7,12 +7,6 @@ Three mechanisms run one after the other: a rough line (pure e1), a histogram of
 from it (pure e2), and the mean of records between curves, line minus and plus a radius that is computed
 from the noisy counts alone (what is left, and all of delta). Each keeps its part whatever those before
 it published, and the whole is charged once, before the first noise: docs/appendix/two_looks.md.
-
-A mean and, for a share of the budget, the variance function around it: two sums, one charge.
-
-The second sum is that of ((x - middle) / half-width)^2, entry by entry of each unit's clipped values: a
-function of that unit alone, between 0 and 1, and so a mean of curves between bounds like the first. The
-release is the composition of both: its guarantee is the sum of theirs (`privacy.guarantees.split`).
 """
 
 from __future__ import annotations
@@ -27,14 +21,13 @@ import numpy as np
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Search, ValueBounds
-from dpfda.mean.staged_release import FIRST, LAST, MEAN, RADIUS, VARIANCE, CloserMean, MeanAndVariance
+from dpfda.mean.staged_release import FIRST, LAST, RADIUS, CloserMean
 from dpfda.mechanisms.design import choose
 from dpfda.mechanisms.design.lines import equal_cells, number_of_cells
 from dpfda.mechanisms.design.radii import residual_radius
 from dpfda.noise import pure_budget
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import exact, real, shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss
 from dpfda.privacy.guarantees import Guarantee, PureDP, added, split, without_delta
@@ -51,15 +44,16 @@ from dpfda.publication import (
     publish_curve,
 )
 from dpfda.publication.moments import RadiusChoice
-from dpfda.records import Curves
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import Selection
 from dpfda.spine.settings import Gathered
-from dpfda.spine.sums import Readable, Summation
+from dpfda.spine.sums import Readable
 
 # Shares of the budget for the rough line and for the histogram; and n epsilon from which on there are
 # two looks: below it the histogram says too little.
 ROUGH, COUNTING, LEAST = Fraction(2, 100), Fraction(2, 100), 5000.0
+# What says so in the place of an object: on the command line, in a study.
+NAME = "two-looks"
 # The largest residual that is told apart, in shares of the distance between the bounds.
 HALF = 0.5
 
@@ -68,10 +62,10 @@ HALF = 0.5
 class TwoLooks(Gathered):
     """Strategy of a mean between bounds: a rough line first, then the records held close to it.
 
-    Given as ``PrivateMean(..., mechanism=TwoLooks())``. There is nothing to say: where the number of
-    units times epsilon is below 5,000 there is one look as without it; elsewhere 4 % of the budget find
-    out how far records lie from the mean, and where that is as far as the bounds allow the other 96 %
-    make what one look would.
+    Given as ``PrivateMean(..., mechanism=TwoLooks())``, or by its name, "two-looks". There is nothing to
+    say: where the number of units times epsilon is below 5,000 there is one look as without it;
+    elsewhere 4 % of the budget find out how far records lie from the mean, and where that is as far as
+    the bounds allow the other 96 % make what one look would.
 
     Notes
     -----
@@ -92,6 +86,19 @@ class TwoLooks(Gathered):
         """What to raise where there cannot be two looks."""
         remedy = "Two looks need records between bounds that can be read more than once."
         return ParameterError("mechanism", f"have one look for {what}", repr(self), remedy)
+
+
+def two_looks_of(mechanism: object) -> TwoLooks | None:
+    """The strategy, where a mechanism is it or its name."""
+    if isinstance(mechanism, TwoLooks):
+        return mechanism
+    return TwoLooks() if isinstance(mechanism, str) and mechanism == NAME else None
+
+
+def refuse_two_looks(mechanism: object, what: str) -> None:
+    """Raise ParameterError where a mechanism is two looks, which there are not for something."""
+    if (strategy := two_looks_of(mechanism)) is not None:
+        raise strategy.refusal(what)
 
 
 class StagedPlan(PlanOfMeans):
@@ -324,79 +331,3 @@ def distances(plan: MeanPlan, records: Readable, line: Floats) -> Floats:
         apart = np.max(np.abs(values - line) / plan.curves.width, axis=1)
         found.append(np.where(curves.usable, apart, 0.0))
     return np.concatenate(found)
-
-
-MOST = 0.5
-
-
-def check_share(share: object) -> Fraction:
-    """Read the share of the budget that goes to the variance function."""
-    words = f"be None, or a share of the budget above 0 and at most {MOST:g}"
-    if real(share, "variance", 0.0, MOST, words) == 0:
-        raise ParameterError("variance", words, shown(share))
-    return exact(share, "variance")
-
-
-def both_plans(plan: MeanPlan, share: object) -> tuple[MeanPlan, MeanPlan]:
-    """The plans of the mean and of the mean square, from that of a mean with the whole budget.
-
-    Raises
-    ------
-    ParameterError
-        If values have no bounds, functions are on a box, or the number of units is neither public nor
-        given.
-    """
-    part, rest = split(plan.guarantee, check_share(share))
-    if not isinstance(plan.bound, ValueBounds) or np.ndim(plan.basis.grid_points) != 1:
-        words = "be None but for curves between bounds on values"
-        raise ParameterError("variance", words, shown(share))
-    if plan.size is None:
-        words = "be given with a private variance function"
-        raise ParameterError("public_size", words, "None", "Or give the variance where it is public.")
-    about = {**plan.about, "summary": "mean squared distance from the middle of the bounds"}
-    about.pop("value", None)
-    squares = MeanPlan.of(
-        plan.basis, ValueBounds(0.0, 1.0), part, plan.neighbours, "auto", plan.size, plan.unit, about,
-        reading=plan.reading,
-    )  # fmt: skip
-    return replace(plan, guarantee=rest), squares
-
-
-def squares_of(curves: Curves, plan: MeanPlan) -> Curves:
-    """Squared distances from the middle of the bounds, in half-widths; 0 for what is not usable.
-
-    What is not usable counts as the middle in the mean, so its distance is nothing.
-    """
-    grid, bound = flat_grid(plan.basis), plan.bound
-    assert isinstance(bound, ValueBounds)  # noqa: S101
-    half = (np.asarray(bound.upper, dtype=float) - bound.lower) / 2
-    scaled = bound.restrict(curves.values, grid) / half
-    values = np.where(curves.usable[:, None], np.clip(scaled * scaled, 0.0, 1.0), 0.0)
-    return Curves(values, np.ones(curves.usable.size, dtype=bool))
-
-
-def publish_both(
-    plans: tuple[MeanPlan, MeanPlan], curves: Curves, paying: Paying = NAMED
-) -> MeanAndVariance:
-    """Check both plans, charge once, draw both."""
-    mean, squares = plans
-    # The last stage is that of the function itself.
-    stages = {VARIANCE: squares, MEAN: mean}
-    totals = {
-        VARIANCE: Summation.of(squares).over(squares_of(curves, mean)).total,
-        MEAN: Summation.of(mean).over(curves).total,
-    }
-    costs = {name: next(iter(plan.costs().values())) for name, plan in stages.items()}
-    charged = Certificate.charged(costs, mean.neighbours, mean.unit, mean.bounded, mean.tuning)
-    for plan in plans:
-        check(plan, charged)
-    charge(paying, charged, mean.entry() | {"summary": "mean curve and variance"})
-    made = {
-        name: publish_curve(totals[name], plan, certificate=charged.part(name))
-        for name, plan in stages.items()
-    }
-    first, second = made[MEAN], made[VARIANCE]
-    achieved = added([each.achieved for each in made.values()])
-    whole = charged.fulfilled(achieved, first.mechanism, first.bound)
-    parts = {field.name: getattr(first, field.name) for field in fields(ReleasedFunction)}
-    return MeanAndVariance(**{**parts, "certificate": whole}, squares=second)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from dpfda.command import options as o
@@ -22,6 +23,7 @@ PERIODS = Option(
     "periods", "--periods", "LENGTH",
     f"{DOCSTRING} May be repeated. Example: --periods 7", o.CURVE, list[float],
 )  # fmt: skip
+MECHANISM = replace(o.MECHANISM, help=f"{o.MECHANISM.help} From n epsilon of 5,000 on: two-looks.")
 SEARCH = Option(
     "search", "--search", "LO HI",
     "In the place of --bounds: ends of a wide range in which bounds are looked for, for a part of the "
@@ -63,7 +65,7 @@ VERB = Publication(
     estimators=("dpfda.mean.estimator:PrivateMean",),
     reader=Curves(long=True, weighed=True),
     bounded=True,
-    options=(SEARCH, o.MECHANISM, PRIOR, FINEST, PERIODS),
+    options=(SEARCH, MECHANISM, PRIOR, FINEST, PERIODS),
     settings=_settings,
     plans=(
         "dpfda plan --units 500 --epsilon 1 --bounds 0 1",
@@ -79,6 +81,7 @@ VERB = Publication(
         "dpfda mean scans.csv --epsilon 1 --bounds 0 1 --columns 'cca_*' --missing complete "
         "--prior last-year.json --out fa.json",
         "dpfda mean riders.csv --epsilon 1 --search 0 10000 --out riders.json",
+        "dpfda mean riders.csv --epsilon 1 --bounds 0 1000 --mechanism two-looks --out riders.json",
         "dpfda mean riders.csv --epsilon 1 --bounds 0 30 --periods 7 --out riders.json",
         "dpfda mean visits.csv --epsilon 1 --bounds 40 200 --id patient --time week --value weight "
         "--domain 0 52 --out weight.json",

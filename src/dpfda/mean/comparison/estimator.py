@@ -21,7 +21,7 @@ from dpfda.mean.comparison.plan import (
 )
 from dpfda.mean.pooled import PooledMean
 from dpfda.mean.streams import refuse_irregular
-from dpfda.mean.two_looks import TwoLooks
+from dpfda.mean.two_looks import refuse_two_looks
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown, whole
@@ -259,8 +259,7 @@ class PrivateComparison(Estimator):
         check_interval(self.basis, "a comparison", remedy)
 
     def _shared(self, sizes: list[int], groups: int) -> SharedDesign:
-        if isinstance(self.mechanism, TwoLooks):
-            raise self.mechanism.refusal("a comparison")
+        refuse_two_looks(self.mechanism, "a comparison")
         size = design_size(self.settings.unit.design_size, sizes)
         return SharedDesign(self.mechanism, size, groups)
 
@@ -280,8 +279,7 @@ class PrivateComparison(Estimator):
             Names of the groups, and the private sum of each with its plan.
         """
         self._check()
-        if isinstance(self.mechanism, TwoLooks):
-            raise self.mechanism.refusal("a comparison")
+        refuse_two_looks(self.mechanism, "a comparison")
         if is_dask(X):
             X, groups = units_apart(X, groups)
             pool = self.pooled_on(sample(X), groups)

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from dpfda.mean.estimator import PrivateMean
-from dpfda.mean.two_looks import TwoLooks
+from dpfda.mean.two_looks import refuse_two_looks
 from dpfda.mean.vector.plan import PooledVector, VectorPlan, publish_vector
 from dpfda.mean.vector.release import ReleasedVector
 from dpfda.mean.vector.together import equal_share
@@ -217,8 +217,7 @@ class PrivateVectorMean(Estimator):
     def _means(self, count: int) -> list[PrivateMean]:
         """The mean of each channel, with its share of the budget."""
         reading = self.settings.reading
-        if isinstance(self.mechanism, TwoLooks):
-            raise self.mechanism.refusal("several channels")
+        refuse_two_looks(self.mechanism, "several channels")
         if reading.missing == "pooled":
             words = "be 'refuse' or 'complete' for several channels"
             raise ParameterError("missing", words, repr(reading.missing))

@@ -1,0 +1,101 @@
+"""A mean and, for a share of the budget, the variance function around it: two sums, one charge.
+
+The second sum is that of ((x - middle) / half-width)^2, entry by entry of each unit's clipped values: a
+function of that unit alone, between 0 and 1, and so a mean of curves between bounds like the first. The
+release is the composition of both: its guarantee is the sum of theirs (`privacy.guarantees.split`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from fractions import Fraction
+
+import numpy as np
+
+from dpfda.bases.protocol import flat_grid
+from dpfda.bounds import ValueBounds
+from dpfda.mean.variance_release import MEAN, VARIANCE, MeanAndVariance
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import exact, real, shown
+from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import added, split
+from dpfda.publication import NAMED, MeanPlan, Paying, charge, check, publish_curve
+from dpfda.records import Curves
+from dpfda.releases.function import ReleasedFunction
+from dpfda.spine.sums import Summation
+
+# The largest share of the budget that goes to the variance function.
+MOST = 0.5
+
+
+def check_share(share: object) -> Fraction:
+    """Read the share of the budget that goes to the variance function."""
+    words = f"be None, or a share of the budget above 0 and at most {MOST:g}"
+    if real(share, "variance", 0.0, MOST, words) == 0:
+        raise ParameterError("variance", words, shown(share))
+    return exact(share, "variance")
+
+
+def both_plans(plan: MeanPlan, share: object) -> tuple[MeanPlan, MeanPlan]:
+    """The plans of the mean and of the mean square, from that of a mean with the whole budget.
+
+    Raises
+    ------
+    ParameterError
+        If values have no bounds, functions are on a box, or the number of units is neither public nor
+        given.
+    """
+    part, rest = split(plan.guarantee, check_share(share))
+    if not isinstance(plan.bound, ValueBounds) or np.ndim(plan.basis.grid_points) != 1:
+        words = "be None but for curves between bounds on values"
+        raise ParameterError("variance", words, shown(share))
+    if plan.size is None:
+        words = "be given with a private variance function"
+        raise ParameterError("public_size", words, "None", "Or give the variance where it is public.")
+    about = {**plan.about, "summary": "mean squared distance from the middle of the bounds"}
+    about.pop("value", None)
+    squares = MeanPlan.of(
+        plan.basis, ValueBounds(0.0, 1.0), part, plan.neighbours, "auto", plan.size, plan.unit, about,
+        reading=plan.reading,
+    )  # fmt: skip
+    return replace(plan, guarantee=rest), squares
+
+
+def squares_of(curves: Curves, plan: MeanPlan) -> Curves:
+    """Squared distances from the middle of the bounds, in half-widths; 0 for what is not usable.
+
+    What is not usable counts as the middle in the mean, so its distance is nothing.
+    """
+    grid, bound = flat_grid(plan.basis), plan.bound
+    assert isinstance(bound, ValueBounds)  # noqa: S101
+    half = (np.asarray(bound.upper, dtype=float) - bound.lower) / 2
+    scaled = bound.restrict(curves.values, grid) / half
+    values = np.where(curves.usable[:, None], np.clip(scaled * scaled, 0.0, 1.0), 0.0)
+    return Curves(values, np.ones(curves.usable.size, dtype=bool))
+
+
+def publish_both(
+    plans: tuple[MeanPlan, MeanPlan], curves: Curves, paying: Paying = NAMED
+) -> MeanAndVariance:
+    """Check both plans, charge once, draw both."""
+    mean, squares = plans
+    # The last stage is that of the function itself.
+    stages = {VARIANCE: squares, MEAN: mean}
+    totals = {
+        VARIANCE: Summation.of(squares).over(squares_of(curves, mean)).total,
+        MEAN: Summation.of(mean).over(curves).total,
+    }
+    costs = {name: next(iter(plan.costs().values())) for name, plan in stages.items()}
+    charged = Certificate.charged(costs, mean.neighbours, mean.unit, mean.bounded, mean.tuning)
+    for plan in plans:
+        check(plan, charged)
+    charge(paying, charged, mean.entry() | {"summary": "mean curve and variance"})
+    made = {
+        name: publish_curve(totals[name], plan, certificate=charged.part(name))
+        for name, plan in stages.items()
+    }
+    first, second = made[MEAN], made[VARIANCE]
+    achieved = added([each.achieved for each in made.values()])
+    whole = charged.fulfilled(achieved, first.mechanism, first.bound)
+    parts = {field.name: getattr(first, field.name) for field in fields(ReleasedFunction)}
+    return MeanAndVariance(**{**parts, "certificate": whole}, squares=second)
