@@ -106,5 +106,6 @@ def test_there_is_a_file_of_every_kind() -> None:
 def test_a_file_of_an_earlier_version_reads_as_it_did(path: Path) -> None:
     expected = json.loads((path.parent / "readings.json").read_text())[path.stem]
     found = readings(path)
-    assert found.pop("values") == pytest.approx(expected.pop("values"), rel=1e-9, abs=1e-12)
+    # To what versions of NumPy and SciPy differ by.
+    assert found.pop("values") == pytest.approx(expected.pop("values"), rel=1e-9, abs=1e-10)
     assert found == expected
