@@ -131,6 +131,13 @@ class TestSensitivity:
         rows = np.full((2**14, 2), LARGEST, dtype=np.int64)
         assert OuterSum(2).add(rows).with_noise([0] * 3) == (2**62,) * 3
 
+    @pytest.mark.parametrize("entry", [-LARGEST, LARGEST - 2**11, 2**11 - LARGEST, 2**12 + 2**11, -1])
+    def test_full_blocks_are_multiplied_exactly(self, entry):
+        # Halves of 12 bits at their ends, where one is rounded to the other.
+        rows = np.full((2**14, 2), [entry, 2**11], dtype=np.int64)
+        expected = tuple(2**14 * product for product in (entry**2, entry * 2**11, 2**22))
+        assert OuterSum(2).add(rows).with_noise([0] * 3) == expected
+
     def test_longer_blocks_and_larger_rows_are_refused(self):
         with pytest.raises(DpfdaError, match="clipped to the ball"):
             OuterSum(1).add(np.zeros((2**14 + 1, 1), dtype=np.int64))

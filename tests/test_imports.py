@@ -72,6 +72,48 @@ def test_a_plan_loads_nothing_that_only_others_need() -> None:
     assert written.splitlines()[-1] == "[]"
 
 
+LOADED = """
+import sys
+from dpfda.front import main
+sys.argv = ["dpfda", *{typed!r}]
+try:
+    main()
+finally:
+    print(sorted({unwanted} & set(sys.modules)))
+"""
+OFFERED = ["--units", "500", "--epsilon", "1"]
+BOUNDED, AGE, ILL = ["--bounds", "0", "1"], ["--covariate", "age:18:90"], ["--target", "ill:yes,no"]
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ["show", str(GOLDEN / "mean_pure.json")],
+        *(["plan", verb, *OFFERED, *BOUNDED] for verb in ("covariance", "fpca", "reference", "sample")),
+        ["plan", "month", *OFFERED, *BOUNDED, "--steps", "60"],
+        ["plan", "scalar", *OFFERED, *BOUNDED, "--target", "score:0:60"],
+        ["plan", "effects", *OFFERED, *BOUNDED, *AGE],
+        ["plan", "cox", *OFFERED, *AGE, "--domain", "0", "10"],
+    ],
+    ids=lambda typed: " ".join(typed[:2]),
+)
+def test_what_needs_nothing_of_scipy_loads_nothing_of_it(typed: list[str]) -> None:
+    unwanted = {"numba", "sklearn", *(f"scipy.{part}" for part in SCIPY)}
+    unwanted |= {"scipy"} if typed[0] == "show" else set()
+    assert run(LOADED.format(typed=typed, unwanted=unwanted)).splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [["regress", *AGE, "--target", "pressure:60:200"], ["classify", *AGE, *ILL]],
+    ids=lambda typed: typed[0],
+)
+def test_machines_are_planned_without_scikit_learn(typed: list[str]) -> None:
+    unwanted = {"numba", "pandas", "sklearn", "scipy.stats"}
+    written = run(LOADED.format(typed=["plan", *typed, *OFFERED], unwanted=unwanted))
+    assert written.splitlines()[-1] == "[]"
+
+
 MEAN = """
 import sys
 from dpfda.front import main

@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 import scipy.special
 
-from dpfda.numerics.specials import gamma_chance, gamma_quantile, scaled_erfc
+from dpfda.numerics.specials import (
+    gamma_chance,
+    gamma_ends,
+    gamma_quantile,
+    normal_chance,
+    normal_quantile,
+    scaled_erfc,
+)
 
 
 def test_scaled_erfc_is_that_of_scipy() -> None:
@@ -25,6 +32,22 @@ def test_gamma_numbers_are_those_of_scipy(shape: int) -> None:
         quantile = scipy.special.gammaincinv(shape, chance)
         assert gamma_quantile(shape, chance) == pytest.approx(quantile, rel=1e-9)
         assert gamma_chance(shape, quantile) == pytest.approx(chance, abs=1e-11)
+
+
+@pytest.mark.parametrize("shape", [0.5, 1, 1.5, 4, 12.5, 100, 1000.5, 20_000])
+def test_the_ends_of_gamma_numbers_are_those_of_scipy(shape: float) -> None:
+    low, high = gamma_ends(shape, 1e-9)
+    assert low == pytest.approx(scipy.special.gammaincinv(shape, 1e-9), rel=1e-12)
+    assert high == pytest.approx(scipy.special.gammainccinv(shape, 1e-9), rel=1e-12)
+
+
+def test_normal_numbers_are_those_of_scipy() -> None:
+    places = np.concatenate([np.linspace(-37, 9, 2001), [-np.inf, np.inf, 0.0]])
+    np.testing.assert_allclose(normal_chance(places), scipy.special.ndtr(places), rtol=1e-12)
+    chances = np.concatenate([np.geomspace(1e-300, 0.5, 500), 1 - np.geomspace(1e-15, 0.5, 500)])
+    np.testing.assert_allclose(normal_quantile(chances), scipy.special.ndtri(chances), rtol=1e-12)
+    assert np.all(np.isfinite(normal_quantile(np.array([0.0, 1.0]))))
+    assert float(normal_quantile(0.5)) == 0.0
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import scipy
 
 from dpfda.bases.kernels import kernel_function
 from dpfda.bases.matern import POLYNOMIALS, MaternSum, MaternTerm, is_scikit_learn_kernel, matern_terms
@@ -52,6 +51,8 @@ def is_uniform(grid: Floats) -> bool:
 
 def toeplitz_product(row: Floats) -> Product:
     """Product with the symmetric Toeplitz matrix of this first row: a circular convolution."""
+    import scipy
+
     size = row.size
     length = scipy.fft.next_fast_len(2 * size - 1, real=True)
     circle = np.concatenate([row, np.zeros(length - 2 * size + 1), row[:0:-1]])
@@ -92,6 +93,8 @@ def _matern_product(term: MaternTerm, points: Floats) -> Product:
     z_k(i) = exp(-h) sum_l C(k, l) h^(k-l) z_l(i - 1), plus v_i for k = 0.
     The part above the diagonal is the transpose.
     """
+    import scipy
+
     polynomial = np.array(POLYNOMIALS[term.nu])
     states = polynomial.size
     steps = math.sqrt(2 * term.nu) / term.length_scale * np.diff(points)

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import scipy
 
 from dpfda.numerics.encoding import check_version, fields_to_json, integer, integers, number
 from dpfda.numerics.errors import ParameterError
+
+if TYPE_CHECKING:
+    import scipy
 
 VERSION = 1
 
@@ -76,6 +78,8 @@ class ImagePrior:
         A grid point is a cell of the fine grid. Its weight in a coarse cell is the part of it that lies
         there, in common units: where the numbers of cells divide those of points all weights are one.
         """
+        import scipy
+
         made = scipy.sparse.csr_array(np.ones((1, 1), dtype=np.int64))
         for size, count in zip(self.shape, self.cells, strict=True):
             made = scipy.sparse.kron(made, _overlaps(size, count), format="csr")
@@ -100,6 +104,8 @@ class ImagePrior:
 
 def _overlaps(size: int, count: int) -> scipy.sparse.csr_array:
     """Matrix (count, size): common parts of equal cells and equal grid points, in common units."""
+    import scipy
+
     whole = math.lcm(size, count)
     edges = np.union1d(np.arange(0, whole, whole // count), np.arange(0, whole, whole // size))
     lengths = np.diff(np.append(edges, whole))

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import scipy
 
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
@@ -98,6 +97,8 @@ def _space(product: Product, size: int, shift: float, count: int) -> Floats:
 
 def _ritz(product: Product, space: Floats, count: int) -> EigenPairs:
     """The best pairs in a space, so many of the largest, with their residuals."""
+    import scipy
+
     space, _ = scipy.linalg.qr(space, mode="economic")
     image = product(space)
     small = space.T @ image

@@ -18,7 +18,6 @@ The sum over records inside is Q times the sum of their x: one exact product for
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -208,6 +207,8 @@ def _placed(values: Floats, rule: L1Rule) -> tuple[Floats, Integers, Flags, int]
 
 def _in_threads(values: Cells, rule: L1Rule) -> Parts:
     """The sums of records by compiled loops; those in `careful` are left to the caller."""
+    from concurrent.futures import ThreadPoolExecutor
+
     # No thread without a row, however long the rows.
     wanted = min(compiled.threads(), 1 + values.size // compiled.NUMBERS_A_THREAD, len(values))
     ends = np.linspace(0, len(values), max(1, wanted) + 1).astype(np.int64).tolist()

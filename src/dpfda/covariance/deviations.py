@@ -34,7 +34,7 @@ from dpfda.records.second_moments import OuterSum
 from dpfda.spine.arguments import Bounds
 
 # Rows that are embedded at a time: a public number, below the limit of the exact sum.
-BLOCK = 8192
+BLOCK = 2048
 
 
 def center_word(center: object) -> str | None:

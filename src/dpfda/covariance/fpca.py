@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from dpfda.covariance.components_release import ReleasedComponents
 from dpfda.covariance.estimator import SecondMoments, Sought
@@ -34,10 +32,17 @@ from dpfda.spine.arguments import (
     Protected,
     Records,
 )
+from dpfda.spine.base import mixin
 from dpfda.spine.curves import POINTS, check_same_grid, handed_curves
 from dpfda.spine.embedding import embedding_of
 from dpfda.spine.settings import Reading
 from dpfda.spine.sums import read_block
+
+if TYPE_CHECKING:
+    from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+else:
+    ClassNamePrefixFeaturesOutMixin = mixin("ClassNamePrefixFeaturesOutMixin")
+    TransformerMixin = mixin("TransformerMixin")
 
 
 class Strategy(MatrixNoise):
@@ -240,7 +245,6 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
         DataError
             Unless repairing, if a curve cannot be used.
         """
-        check_is_fitted(self, "release_")
         self._check_feature_names(X)
         return self._scores(X, None)
 
@@ -272,5 +276,4 @@ class PrivateFPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SecondMomen
         NotFittedError
             Before `fit`.
         """
-        check_is_fitted(self, "release_")
         return self.release_.inverse_transform(X)

@@ -167,7 +167,7 @@ class Effects:
         model = self.widths[0].posterior.model
         return np.array([model.on_grid(row) for row in self._carried])
 
-    @one_thread()
+    @one_thread(scipy=False)
     def half_widths(
         self, form: Floats, most: float, level: float, simultaneous: bool, within: bool = True
     ) -> Floats:

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.estimates.curves import LARGEST_GRID, CurveModel, interpolation
@@ -60,7 +59,7 @@ class Measured:
     size: float
 
 
-@one_thread()
+@one_thread(scipy=False)
 def joined(parts: Sequence[Measured], lower: float, upper: float) -> Widths:
     """The mean that all of them measured, on a common grid of the unit interval.
 
@@ -98,5 +97,5 @@ def _whitened(
     noisy = part.noisy + own @ ((prior.lower + prior.upper - lower - upper) / 2)
     errors = np.diag(model.deviations**2) + shares @ chance @ shares.T / part.size
     both = np.column_stack([own @ onto * (upper - lower), noisy])
-    whitened = scipy.linalg.solve_triangular(np.linalg.cholesky(errors), both, lower=True)
+    whitened = np.linalg.solve(np.linalg.cholesky(errors), both)
     return whitened[:, :-1], whitened[:, -1]

@@ -130,9 +130,11 @@ class Posterior:
         for block in self.noise.blocks:
             inside = slice(block.start, block.stop)
             parts, likelihoods = self._likelihoods(forms[:, inside], shape.variances[inside], block)
-            totals = _log_sum(likelihoods, 2)
-            evidence += totals[:, :, 0]
-            shares = np.exp(likelihoods - totals)
+            highest = likelihoods.max(axis=2, keepdims=True)
+            shares = np.exp(likelihoods - highest)
+            totals = shares.sum(axis=2, keepdims=True)
+            evidence += (highest + np.log(totals))[:, :, 0]
+            shares /= totals
             # Of each factor: s L / (s L + T) on the coefficients, s / (s L + T) before `back`.
             top = scales[:, None] * (shape.variances[inside] if shape.back is None else 1.0)
             factors = np.broadcast_to(top[:, None, :], parts.shape) / parts

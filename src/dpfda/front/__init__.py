@@ -18,4 +18,8 @@ def main() -> None:
     from dpfda.spine import base
 
     base.COMMAND = True
-    app(prog_name="dpfda")
+    try:
+        app(prog_name="dpfda")
+    finally:
+        # As Python ends it would search all of it once more.
+        gc.freeze()

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
-from sklearn.utils import Tags
-from sklearn.utils.metaestimators import available_if
 
 from dpfda.machines.defaults import descends
 from dpfda.machines.estimator import KernelMachine, column
@@ -24,8 +21,15 @@ from dpfda.records.containers import cells_in
 from dpfda.records.features.inputs import FeatureMap
 from dpfda.records.labels import Key, key_order, label_key, plain_label
 from dpfda.spine.arguments import Bounds, Labels, Number, Payer, Place, Protected, Records
+from dpfda.spine.base import available_if, mixin
 from dpfda.spine.memberships import NONE, OTHER, level_key, members, none_of
 from dpfda.spine.settings import Reading
+
+if TYPE_CHECKING:
+    from sklearn.base import ClassifierMixin
+    from sklearn.utils import Tags
+else:
+    ClassifierMixin = mixin("ClassifierMixin")
 
 LOSSES = ("auto", "hinge", "logistic", "squared")
 FROM_Y = "from-y"

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import DataConversionWarning
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
 from dpfda.machines.minimiser import Loss, read_loss
 from dpfda.machines.plan import Features, MachinePlan, Solving, machine_plan
@@ -35,6 +32,9 @@ from dpfda.spine.arguments import Bounds, Labels, Records
 from dpfda.spine.choices import check_choices, public_size
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.settings import Domain
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 # Rows whose products are formed, and whose features, at a time: public numbers.
 BLOCK, EMBEDDED = 1024, 2**16
@@ -193,7 +193,6 @@ class KernelMachine(Estimator):
 
         Under ``invalid="repair"`` a point that is none is not refused: it has no features, as in `fit`.
         """
-        check_is_fitted(self, "release_")
         X = arrow_table(X)
         refuse_kinds(X)
         count = _shape(X)[1]
@@ -258,6 +257,8 @@ def column(y: object, count: int) -> Any:
     y = opened(y)
     shape = tuple(getattr(y, "shape", ()))
     if len(shape) == 2 and shape[1] == 1:
+        from sklearn.exceptions import DataConversionWarning
+
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected: its one column is used.",
             DataConversionWarning,

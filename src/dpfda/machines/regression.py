@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from sklearn.base import RegressorMixin
-from sklearn.utils import Tags
 
 from dpfda.machines.estimator import KernelMachine, column, numbers
 from dpfda.machines.minimiser import Loss
@@ -17,7 +15,14 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import pair, shown
 from dpfda.records.features.inputs import FeatureMap
 from dpfda.spine.arguments import Bounds, Labels, Number, Payer, Place, Protected, Records
+from dpfda.spine.base import mixin
 from dpfda.spine.settings import Reading
+
+if TYPE_CHECKING:
+    from sklearn.base import RegressorMixin
+    from sklearn.utils import Tags
+else:
+    RegressorMixin = mixin("RegressorMixin")
 
 LOSSES = ("auto", "squared", "huber")
 

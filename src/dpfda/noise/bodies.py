@@ -28,7 +28,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import scipy
 
 from dpfda.bounds import BodyNorm
 from dpfda.noise.approximate import block_ratio
@@ -201,6 +200,8 @@ def tail_logs(at: Floats, others: int, integrals: int = 0) -> Floats:
     others: Number k of coordinates of the box that are not of the part.
     integrals: {0, 1}.
     """
+    import scipy
+
     j = np.arange(others + 1.0)
     logs = scipy.special.xlogy(j, np.asarray(at)[..., None]) - scipy.special.gammaln(j + 1)
     logs += integrals * np.log(others + 1 - j) + scipy.special.gammaln(others + 1)

@@ -40,7 +40,6 @@ from functools import lru_cache
 from typing import ClassVar, NoReturn
 
 import numpy as np
-import scipy
 from flint import arb
 
 from dpfda.noise.differences import enclosing_width
@@ -259,6 +258,8 @@ def _largest_ratio(components: int, guarantee: Guarantee, mixing: str, degrees: 
 
 def _approximate_ratio(mixing: str, degrees: int, epsilon: float, delta: float) -> Fraction:
     """The ratio in floats: a start for the search that ball arithmetic decides."""
+    import scipy
+
     edges = float(CELL) ** np.arange(-16_000.0, 8_000.0)
     if mixing == "laplace":
         below = -np.expm1(-edges)

@@ -7,16 +7,17 @@ validity of noise bands.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
 from dpfda.numerics import drawing
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.drawing import Arithmetic, At, Real
+from dpfda.numerics.specials import gamma_ends
 
 # Nodes in log T reach this far into both tails. A sum over equally spaced nodes of a smooth integrand
 # that falls off on both sides converges faster than any power; few coordinates leave it wider.
@@ -64,12 +65,12 @@ def one_factor(deviations: ArrayLike, block: Block) -> NoiseMixture:
 def factor(count: int, shape: float, scale: float = 1.0) -> Block:
     """One factor T for so many coordinates, from the first on: a gamma variable times a scale.
 
-    By `scipy.special`: loading `scipy.stats` takes longer than all else that showing a release does.
+    shape: Whole or half.
     """
     nodes_used = NODES if count >= SMALL else NODES_OF_SMALL_BLOCKS
-    low, high = scipy.special.gammaincinv(shape, TAIL), scipy.special.gammainccinv(shape, TAIL)
+    low, high = gamma_ends(shape, TAIL)
     nodes = np.linspace(np.log(low), np.log(high), nodes_used)
-    logs = shape * nodes - np.exp(nodes) - scipy.special.gammaln(shape) + np.log(nodes[1] - nodes[0])
+    logs = shape * nodes - np.exp(nodes) - math.lgamma(shape) + np.log(nodes[1] - nodes[0])
     return Block(0, count, scale * np.exp(nodes), np.asarray(logs))
 
 

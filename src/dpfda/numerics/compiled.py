@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 import numpy as np
@@ -94,6 +93,8 @@ def clip_round_sum(values: Numbers, rule: Rule) -> tuple[Floats, int]:
     count = min(threads(), 1 + values.size // NUMBERS_A_THREAD)
     if count == 1:
         return work(values)
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(count) as pool:
         parts = list(pool.map(work, np.array_split(values, count)))
     return np.sum([part for part, _ in parts], axis=0), sum(bad for _, bad in parts)
@@ -154,6 +155,8 @@ def read_and_sum(
 
     if len(ends) == 2:
         return work(0, count)
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(threads()) as pool:
         made = list(pool.map(work, ends[:-1].tolist(), ends[1:].tolist()))
     totals, refused, found = zip(*made, strict=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from statistics import NormalDist
 
 import numpy as np
 
@@ -10,8 +12,21 @@ from dpfda.numerics.arrays import Floats
 
 # From here on the series of erfcx has no term left that counts; exp(x^2) overflows below the other.
 SERIES, LEAST = 25.0, -26.0
-HALVINGS = 60
+HALVINGS, TINY = 60, 1e-40
 _erfc = np.frompyfunc(math.erfc, 1, 1)
+_quantile = np.frompyfunc(NormalDist().inv_cdf, 1, 1)
+# The chances next to zero and one.
+ENDS = 5e-324, 1 - 2.0**-53
+
+
+def normal_chance(x: Floats) -> Floats:
+    """Chance that a standard normal number is at most x: of some thousands, not of millions."""
+    return np.asarray(0.5 * _erfc(np.asarray(x) / -math.sqrt(2)), dtype=float)
+
+
+def normal_quantile(chance: Floats | float) -> Floats:
+    """Find x of a chance, to about 1e-15; finite at zero and one too."""
+    return np.asarray(_quantile(np.clip(chance, *ENDS)), dtype=float)
 
 
 def scaled_erfc(x: Floats) -> Floats:
@@ -40,3 +55,30 @@ def gamma_quantile(shape: int, chance: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if gamma_chance(shape, middle) < chance else (low, middle)
     return high
+
+
+def gamma_ends(shape: float, tail: float) -> tuple[float, float]:
+    """Numbers that a Gamma number of this whole or half shape is below, and above, with a small chance.
+
+    Both chances are sums of terms x^j e^-x / j!, from the shape on and up to it, of which none cancel;
+    for halves the latter are erfc(x^(1/2)) more.
+    """
+    half, reach = shape % 1, 60 + 12 * math.sqrt(shape)
+    over, under = _terms(shape + np.arange(reach)), _terms(np.arange(half, shape))
+    low = _crossing(lambda x: over(x) - tail, shape)
+    high = _crossing(lambda x: tail - under(x) - (math.erfc(math.sqrt(x)) if half else 0.0), shape)
+    return low, high
+
+
+def _terms(powers: Floats) -> Callable[[float], float]:
+    logs = np.array([math.lgamma(power + 1) for power in powers])
+    return lambda x: float(np.exp(powers * math.log(x) - x - logs).sum())
+
+
+def _crossing(rising: Callable[[float], float], shape: float) -> float:
+    """Where a function of a Gamma number of this shape gets positive, far into both tails."""
+    low, high = math.log(TINY), math.log(shape + 40.0 + 10 * math.sqrt(shape))
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rising(math.exp(middle)) < 0 else (low, middle)
+    return math.exp(high)

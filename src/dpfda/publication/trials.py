@@ -97,7 +97,7 @@ class TriedPlan(Plan):
     def _tried(self) -> Sequence[Trial]:
         return self.trials(self.TRIALS)
 
-    @one_thread()
+    @one_thread(scipy=False)
     def outlook(self, quick: bool = False) -> Outlook | None:
         tried = self._tried[: self.QUICK if quick else None]
         return Outlook.of(np.array([each.error for each in tried])) if tried else None
@@ -107,7 +107,7 @@ class TriedPlan(Plan):
         claim: Claim = trial.release._claims()[0]
         return claim.words(level)
 
-    @one_thread()
+    @one_thread(scipy=False)
     def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
         tried = self._tried[: self.QUICK if quick else self.BANDS]
         return Outlook.of(np.array([each.half_width(level) for each in tried])) if tried else None

@@ -42,6 +42,19 @@ def outer_ball(radius: float) -> IntegerBall:
     return IntegerBall("l2", whole, exponent)
 
 
+def outer_product(rows: Integers) -> Integers:
+    """Product of the transpose of at most 2^14 rows, of at most 2^24 each, with them: exact, by BLAS.
+
+    Halves of 12 bits are multiplied, so that all partial sums are integers below 2^39, in any order.
+    """
+    high = np.rint(rows * 2.0**-12)
+    low = rows - high * 2.0**12
+    upper, cross, lower = (
+        (a.T @ b).astype(np.int64) for a, b in ((high, high), (high, low), (low, low))
+    )
+    return np.asarray((upper << 24) + ((cross + cross.T) << 12) + lower)
+
+
 class OuterSum(Kept):
     """Sum of c c^T over integer rows c, exact and mergeable in any order.
 
@@ -66,8 +79,7 @@ class OuterSum(Kept):
         """
         if rows.shape[0] > BLOCK or (rows.size and (rows.max() > LARGEST or rows.min() < -LARGEST)):
             raise DpfdaError("Rows must be clipped to the ball and come in blocks.")
-        # Integers throughout: numpy multiplies them without BLAS, and no partial sum reaches 2^63.
-        block = np.asarray(rows.T @ rows).tolist()
+        block = outer_product(rows).tolist()
         self._matrix = [
             [a + b for a, b in zip(mine, more, strict=True)]
             for mine, more in zip(self._matrix, block, strict=True)

@@ -32,6 +32,7 @@ from numpy.typing import ArrayLike
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, flag, probability, real, reals, shown, values_at
+from dpfda.numerics.specials import normal_quantile
 
 DRAWS = 20_000
 # Draws are simulated in parts, and their number is limited by this many multiplications.
@@ -264,10 +265,11 @@ def sampled(
     band, values, places, level, limits: As in `for_population`.
     deviation: array (k,). At most that of the sampling error at the points.
     """
-    from scipy.special import ndtri
-
     each = each_part(level)
-    reach = float(ndtri((1 + (each ** (1 / places) if band.simultaneous else each)) / 2)) * deviation
+    reach = (
+        float(normal_quantile((1 + (each ** (1 / places) if band.simultaneous else each)) / 2))
+        * deviation
+    )
     lower, upper = np.minimum(band.lower, values) - reach, np.maximum(band.upper, values) + reach
     return settled(replace(band, lower=lower, upper=upper, level=level), values, limits)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Callable
+from typing import Any, Self
 
 # Whether this process is the command, which hands an estimator to nobody; set before one is imported.
 COMMAND = False
@@ -31,3 +32,21 @@ def base() -> type:
     from sklearn.base import BaseEstimator
 
     return BaseEstimator  # type: ignore[no-any-return]
+
+
+def mixin(name: str) -> Any:
+    """What else an estimator derives from, by its name in `sklearn.base`; nothing in the command."""
+    if COMMAND:
+        return type(name, (), {})
+    import sklearn.base
+
+    return getattr(sklearn.base, name)
+
+
+def available_if(check: Callable[[Any], bool]) -> Callable[[Any], Any]:
+    """scikit-learn's `available_if`, for methods that not all have; in the command all have them."""
+    if COMMAND:
+        return lambda method: method
+    from sklearn.utils import metaestimators
+
+    return metaestimators.available_if(check)  # type: ignore[no-any-return]

@@ -18,6 +18,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.numerics.parameters import choice
+from dpfda.numerics.specials import normal_quantile
 from dpfda.numerics.words import several
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
@@ -169,7 +170,7 @@ class CoxPlan(PlanAgain):
         if self._variances is None:
             return None
         noise, sampling = self._variances
-        typical = float(scipy.special.ndtri((1 + level) / 2) * np.sqrt(np.mean(noise + sampling)))
+        typical = float(normal_quantile((1 + level) / 2) * np.sqrt(np.mean(noise + sampling)))
         return Outlook(typical, MORE * typical)
 
     def _band_said(self, level: float) -> str:

@@ -130,6 +130,8 @@ class Path:
 # a product of features and coefficients, and of a block of rows with slopes, is an integer below 2^53.
 FEATURE_BITS, SLOPE_BITS, POINT_BITS = 16, 20, 20
 BLOCK = 2**14
+# Numbers of a block that stay in the processor's cache between both products with them.
+NUMBERS_AT_ONCE = 2**17
 # Length to which slopes are clipped: at coefficients zero those of two classes have it.
 CLIP = 0.5
 FEWEST_STEPS, MOST_STEPS = 40, 200
@@ -284,15 +286,19 @@ class GradientSolver(Solver):
         path, (low, high) = self._path(), self.tilt_ends
         targets = data.targets.reshape(data.rows.shape[0], -1).T
         levels = 2**SLOPE_BITS // np.bincount(data.codes)[data.codes]
+        records, components = data.rows.shape
+        step = max(1, min(BLOCK, NUMBERS_AT_ONCE // components))
+        held = np.empty((min(step, records), components))
 
         def total(noisy: Sequence[int]) -> IntegerSum:
             if noisy:
                 path.move(noisy)
             coefficients = np.rint(np.ldexp(path.point if path.descending else path.late, POINT_BITS))
             summed = IntegerSum(self.entries)
-            for start in range(0, data.rows.shape[0], BLOCK):
-                part = slice(start, start + BLOCK)
-                rows = data.rows[part].astype(np.float64)
+            for start in range(0, records, step):
+                part = slice(start, start + step)
+                rows = held[: min(step, records - start)]
+                rows[:] = data.rows[part]
                 values = np.ldexp(coefficients.T @ rows.T, -FEATURE_BITS - POINT_BITS)
                 if path.descending:
                     weights = clipped(self._slopes(targets[:, part], values), levels[part], CLIP)

@@ -27,7 +27,6 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-import scipy
 
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.protocol import flat_grid
@@ -115,10 +114,10 @@ class Factorisation:
         if self.own:
             return np.append(1.0, np.zeros(self.steps - 1))
         column = np.array([*self.column, *[0] * (self.steps - len(self.column))], dtype=np.float64)
-        unit = np.append(1.0, np.zeros(self.steps - 1))
-        # scipy's Toeplitz solver is for any matrix; below a diagonal it is plain substitution.
-        matrix = scipy.linalg.toeplitz(column, np.zeros(self.steps))
-        return np.asarray(scipy.linalg.solve_triangular(matrix, unit, lower=True))
+        inverse = np.append(1.0, np.zeros(self.steps - 1)) / column[0]
+        for place in range(1, self.steps):
+            inverse[place] = -(column[1 : place + 1] @ inverse[place - 1 :: -1]) / column[0]
+        return inverse
 
     def weights(self, month: int, running: bool) -> tuple[int, ...]:
         """Integers (month,), in units of 2^-shift: the rows' part in the sum of a month, or of all."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.specials import normal_chance, normal_quantile
 
 # Candidates for the radius: those of the bound over powers of 2^(1/2).
 CANDIDATES = 11
@@ -51,11 +51,11 @@ def choose_radius(
     least = np.log(radii[-1]) - shorter * math.log(2) / 2
     places = np.linspace(least, np.log(radii[0]), 4 * (radii.size + shorter) - 3)
     place, width = (grid.ravel() for grid in np.meshgrid(places, WIDTHS))
-    above = scipy.special.ndtr((place - np.log(radii[1:, None])) / width)
+    above = normal_chance((place - np.log(radii[1:, None])) / width)
     chances = np.diff(np.vstack([np.zeros(place.size), above, np.ones(place.size)]), axis=0)
     logs = -np.abs(counts[:, None] - size * chances).sum(axis=0) * math.sqrt(2) / deviation
     weights = np.exp(logs - logs.max())
-    quantiles = scipy.special.ndtri((np.arange(QUANTILES) + 0.5) / QUANTILES)
+    quantiles = normal_quantile((np.arange(QUANTILES) + 0.5) / QUANTILES)
     lengths = np.exp(place[:, None] + width[:, None] * quantiles)
     excess = np.maximum(lengths[None] ** 2 - radii[:, None, None] ** 2, 0.0).mean(axis=2)
     moved = (excess**2 @ weights) / weights.sum()

@@ -26,7 +26,6 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-import scipy
 from flint import acb, arb
 from numpy.typing import ArrayLike
 
@@ -184,6 +183,8 @@ def estimated_delta(dimension: ArrayLike, gap: ArrayLike, epsilon: float) -> Flo
         epsilon. They are broadcast against each other.
     epsilon: Not negative.
     """
+    import scipy
+
     size, over = np.broadcast_arrays(np.asarray(dimension, float), np.asarray(gap, float))
     size, height = size[..., None], over[..., None] / 2
     r = epsilon + 2 * height
@@ -208,6 +209,8 @@ def _log_bessel(order: Floats, x: Floats) -> Floats:
 
     DLMF 10.41.4 with three terms, whose error there is below 1e-7.
     """
+    import scipy
+
     with np.errstate(over="ignore", divide="ignore"):
         known = scipy.special.kve(order, x)
         safe = np.maximum(order, 1.0)

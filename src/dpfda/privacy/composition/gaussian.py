@@ -15,7 +15,6 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
-import scipy
 from flint import arb
 
 from dpfda.numerics.exactness import enclosed, precision, upper_end
@@ -73,6 +72,8 @@ def _profile(epsilon: Fraction, ratio: Fraction) -> arb:
 
 def estimated_gaussian_delta(epsilon: float, mu: float) -> float:
     """Delta in floats: for design and first guesses, never to state a guarantee."""
+    import scipy
+
     first = scipy.special.log_ndtr(mu / 2 - epsilon / mu)
     second = epsilon + scipy.special.log_ndtr(-mu / 2 - epsilon / mu)
     return float(math.exp(first) * -math.expm1(min(second - first, 0.0)))

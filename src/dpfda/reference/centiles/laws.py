@@ -148,13 +148,12 @@ class Laws:
 
     def chances(self, count: int) -> Floats:
         """Chances (q, K) of equal cells of [0, 1]."""
-        below = self.below(self._inner(count))
-        return np.diff(np.pad(below, ((0, 0), (1, 1)), constant_values=((0, 0), (0, 1))), axis=1)
+        return np.diff(self.below(self._inner(count)), axis=1, prepend=0.0, append=1.0)
 
     def cells(self, count: int) -> tuple[Floats, Floats]:
         """Chances (q, K) of equal cells of [0, 1], and how they rise with parameters (q, K, P)."""
-        slopes = np.pad(self.slopes(self._inner(count))[1], ((0, 0), (1, 1), (0, 0)))
-        return self.chances(count), np.diff(slopes, axis=1)
+        slopes = self.slopes(self._inner(count))[1]
+        return self.chances(count), np.diff(slopes, axis=1, prepend=0.0, append=0.0)
 
     def _inner(self, count: int) -> Floats:
         """Edges (q, K - 1) between cells."""
