@@ -137,7 +137,7 @@ def matching(labels: Sequence[str], pattern: str, parameter: str) -> list[int]:
     Raises ParameterError for what is neither. A glob may match nothing.
     """
     first, dots, last = pattern.partition("..")
-    if pattern not in labels and dots and first in labels and last in labels:
+    if pattern not in labels and dots and {first, last} & {*labels}:
         ends = [find_column(labels, end, parameter) for end in (first, last)]
         return list(range(min(ends), max(ends) + 1))
     if pattern in labels or not WILDCARDS & set(pattern):
