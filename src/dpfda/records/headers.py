@@ -256,6 +256,19 @@ def date_grid(labels: Sequence[str], dates: Dates) -> Floats:
     return increasing_dates(grid)
 
 
+def refuse_other_labels(labels: Sequence[object]) -> None:
+    """Refuse labels that are not text, and have not been read as numbers or dates.
+
+    Spans of time, say: equal steps would be taken for them.
+    """
+    for position, label in enumerate(labels, start=1):
+        if not isinstance(label, str):
+            raise OrientationError(
+                "Labels of the curve's columns must be numbers, dates or words; found one of type "
+                f"{type(label).__name__} in column {position}. Turn them into numbers of a public unit."
+            )
+
+
 def increasing_dates(grid: Floats) -> Floats:
     """The grid that dates spell. Raises OrientationError if they do not increase."""
     if not (np.diff(grid) > 0).all():
