@@ -248,9 +248,7 @@ class TestDates:
     def test_moments_of_a_time_zone_are_where_they_are_in_utc(self):
         days = pd.to_datetime(["2024-03-29", "2024-03-30", "2024-04-01", "2024-06-01"])
         berlin = days.tz_localize("Europe/Berlin")
-        words = [
-            f"{day.date()}T00:00:00{zone}" for day, zone in zip(days, ["+01:00"] * 2 + ["+02:00"] * 2)
-        ]
+        words = [str(moment).replace(" ", "T") for moment in berlin]
         for labels, first in ((berlin, 23), (words, 23), (days.tz_localize("UTC"), 0)):
             frame = pd.DataFrame(CURVES, columns=labels)
             plan = mean().prepare(frame).plan

@@ -180,9 +180,9 @@ def _check_order(X: Any, groups: Any) -> None:
         return
     if other:
         raise DataError(
-            "groups must have the rows of X in their order; found the index of X in another order. Labels "
-            "go by their places: pass groups.loc[X.index] if they go by the index, groups.to_numpy() if "
-            f"not. {OUTSIDE}",
+            "groups must have the rows of X in their order; found the index of X in another order. "
+            "Labels go by their places: pass groups.loc[X.index] if they go by the index, "
+            f"groups.to_numpy() if not. {OUTSIDE}",
             "groups",
         )
 
