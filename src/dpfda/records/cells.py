@@ -203,8 +203,8 @@ def moments(labels: Sequence[str]) -> tuple[Floats, str] | None:
 
     All have a time zone, and are the same moments in UTC then, or none has.
     """
-    matched = [found for label in labels if (found := MOMENT.fullmatch(label))]
-    zoned = {found["zone"] is not None for found in matched}
+    matched = [match for label in labels if (match := MOMENT.fullmatch(label))]
+    zoned = {match["zone"] is not None for match in matched}
     if not labels or len(matched) < len(labels) or len(zoned) > 1:
         return None
     try:

@@ -334,7 +334,7 @@ def _square(release: Averaged, line: bool) -> float:
         parts = zip(shares, (release.first, release.second), strict=True)
         return sum(share**2 * _square(part, line) for share, part in parts)
     if line and isinstance(release, MeanLine):
-        return (release.widths.typical_error * float(np.mean(release._scale))) ** 2
+        return (release._typical_error * float(np.mean(release._scale))) ** 2
     band = release.band(LEVEL, points=release.grid_points)
     return float(np.mean((band.upper - band.lower) ** 2))
 
