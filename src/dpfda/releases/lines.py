@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from dpfda.bases import Basis
 from dpfda.bases.curve_priors import CurvePrior
-from dpfda.bases.grids import check_point, check_points, gauss, piecewise
+from dpfda.bases.grids import check_point, check_points, frozen, gauss, piecewise
 from dpfda.estimates.widths import around_lines, around_slopes
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
@@ -164,7 +164,7 @@ class MeanLine(Expansion, Valued, OnBasis):
         posterior = self.widths.posterior
         whole = self.limits[0] + self._scale * posterior.model.on_grid(posterior.line)
         left = whole - np.clip(self.unclipped(self.grid_points), *self.limits)
-        return np.where(np.abs(left) > ROUNDING * self._scale, left, 0.0)
+        return frozen(np.where(np.abs(left) > ROUNDING * self._scale, left, 0.0))
 
     @property
     def _size_left_out(self) -> float:
