@@ -1045,6 +1045,26 @@ def test_an_unused_identifier_is_pointed_out(wards, folder):
     assert not [line for line in notes(used) if "identifier" in line]
 
 
+def test_a_unit_without_groups_is_said_to_be_a_row(wards, folder):
+    alone = "each row counts as one nurse (no --groups)"
+    result = mean_of(wards, "--columns", "t_*", "--unit", "nurse")
+    assert [line for line in notes(result) if alone in line]
+    assert (
+        alone in mean_of(wards, "--columns", "t_*", "--unit", "nurse", "--overwrite", "--dry-run").stdout
+    )
+    for more in (("--unit", "nurse", "--groups", "who"), ("--groups", "who"), ()):
+        said = mean_of(wards, "--columns", "t_*", *more, "--overwrite")
+        assert said.exit_code == 0
+        assert "each row counts" not in said.stderr + said.stdout
+
+
+@pytest.mark.parametrize(("columns", "found"), [("t_0..t_x", "t_x"), ("nobody..t_0", "nobody")])
+def test_an_end_of_a_range_that_is_no_column_is_named(wards, folder, columns, found):
+    refused = mean_of(wards, "--columns", columns)
+    assert refused.exit_code == 2
+    assert f"must be the label of a column of the file; found '{found}'" in refused.stderr
+
+
 def test_plan_takes_a_grid(folder):
     common = ("plan", "--units", 100, "--epsilon", 1, "--bounds", 0, 1, "--json")
     stated, spaced = (

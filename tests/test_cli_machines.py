@@ -239,7 +239,7 @@ def test_show_says_what_is_promised(table):
     shown = " ".join(run("show", "f.json").stdout.split())
     for words in (
         "A function of 2 inputs that predicts y.",
-        "The unit of protection is one person. All data of one person together count as one.",
+        "The unit of protection is one person. All data of one person together count as one, provided",
         "ifferential privacy with epsilon = 1 (pure: delta = 0)",
         "in_a from 0 to 10, in_b from 0 to 10; values outside were moved to the nearer bound;",
         "the bounds of the target: 50 to 150;",

@@ -128,7 +128,7 @@ def test_what_is_not_of_one_mean_is_refused(other: Any, words: str) -> None:
 
 def test_one_charge_is_not_combined_with_itself() -> None:
     release = released()
-    with pytest.raises(ParameterError, match="of another charge than this one"):
+    with pytest.raises(ParameterError, match="of another charge than what it is combined with"):
         release.combined(release)
 
 
@@ -288,7 +288,7 @@ def test_the_command_combines_files(tmp_path: Path) -> None:
     assert whole.guarantee == PureDP(1)
     for given, refused in (
         ([files[0]], "F.json must be two releases or more; found 1"),
-        ([files[0], out], "F.json must be of another charge than this one"),
+        ([files[0], out], f"'{out}' must be of another charge than what it is combined with"),
     ):
         done, words = told(*given, "--out", str(more))
         assert (done, refused in words) == (2, True)

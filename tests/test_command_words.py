@@ -265,6 +265,18 @@ def test_an_option_of_another_verb_is_said_to_be_its(folder):
     assert "No such option: --coverage" in said
     assert "an option of dpfda reference" in said
     assert "--overwrite" not in said
+    said = flat(run("quantiles", "ages.csv", "--columns", "age").stderr)
+    assert "an option of dpfda clusters" in said
+    assert "and others" in said
+    assert "Possible options: --column)" in said
+
+
+def test_a_word_for_missing_values_is_suggested_once(folder):
+    (folder / "words.csv").write_text("0,1,2\n1,k.A.,2\n")
+    said = flat(
+        run("mean", "words.csv", "--epsilon", "1", "--bounds", "0", "9", "--out", "a.json").stderr
+    )
+    assert "as in --na k.A.; or name another column" in said
 
 
 def test_keys_that_exist_are_not_made_again(folder):

@@ -255,6 +255,9 @@ def test_other_data_than_agreed_are_refused_and_the_keys_remain():
         part(agreement, own[0], RECORDS[:29])
     with pytest.raises(ParameterError, match="be left out where the agreement names no unit"):
         part(agreement, own[0], RECORDS, PEOPLE)
+    of_persons, _, named = started(PrivateMean(1.0, bounds=(0, 1), unit="person"), [30, 30], POINTS)
+    with pytest.raises(DataError, match="Each row counts as one person, unless groups says whose it is"):
+        part(named, of_persons[0], RECORDS)
     with pytest.raises(DataError, match="one column a grid point"):
         part(agreement, own[0], RECORDS[:30, :5])
     parts = [part(agreement, keys, RECORDS[:30]) for keys in own]

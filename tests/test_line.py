@@ -401,6 +401,31 @@ class TestBand:
             assert np.mean(around_lines((both[0], both[0]), 0.95)) > each[0] / 2
         assert held >= binom.ppf(1e-3, cases, 0.95)
 
+    @pytest.mark.parametrize("case", ["decades", "squares", "few functions", "a long domain"])
+    def test_what_functions_leave_out_widens_it(self, case: str) -> None:
+        # Each point is a cell, but there are fewer functions than points, which cannot follow.
+        t = np.linspace(0, 1, 40)
+        grid = {"decades": 10.0 ** (6 * t - 3), "squares": t**2}.get(case, t)
+        domain = (-2.0, 4.0) if case == "a long domain" else None
+        few = KernelBasis.on_grid(default_kernel((0.0, 1.0)), t, components=5)
+        mean = 0.5 + 0.3 * np.sin(6 * t) + 0.01 * np.cos(40 * t)
+        for strength in (3e4, 3e6):
+            fitted = PrivateMean(
+                strength / 3000, bounds=(0, 1), domain=Domain(grid, domain),
+                basis=few if case == "few functions" else None,
+            )  # fmt: skip
+            held = 0
+            for _ in range(10):
+                release = fitted.fit(np.tile(mean, (3000, 1))).release_
+                assert release.basis.eigenvalues.size < 40
+                band = release.band(0.95, points=grid)
+                held += bool(np.all((band.lower <= mean) & (mean <= band.upper)))
+            # One of 95 holds fewer than 7 of 10 in less than one of a thousand.
+            assert held >= 7
+        assert "than the released functions can follow" in release.describe()
+        known = case in ("decades", "few functions")
+        assert (": typical error 1 % of its height or less" in verdict(release)) != known
+
     def test_what_was_not_seen_widens_it(self) -> None:
         few = release_of(40, 30.0, 4).band(points=np.linspace(0, 1, 40))
         many = release_of(40, 3000.0, 4).band(points=np.linspace(0, 1, 40))

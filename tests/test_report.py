@@ -95,6 +95,8 @@ def test_units_and_neighbours():
     people = np.arange(SIZE) // 2
     words = flat(released(groups=people, unit="patient").describe())
     assert "The unit of protection is one patient. All data of one patient together" in words
+    # A file cannot say whether somebody had several records that nobody grouped.
+    assert "provided that each has a single record or that records were grouped by it" in words
     assert f"the number of patients: {(SIZE + 1) // 2}." in words
     assert says_size(flat(released().describe()))
     assert "replaced by any other data whatever" in words

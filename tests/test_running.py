@@ -640,6 +640,7 @@ def test_words_say_who_is_protected_and_what_is_public(released):
     told = released[3].describe()
     for words in (
         "It is for months 1 to 2 of 8, all paid for at once.",
+        "What their state file tells of other months, or of this one again, costs nothing more.",
         "for one 2-month home, which is in at most 2 months; whoever is in more is protected less",
         "the number of 2-month homes of every month, and of months: 8",
     ):

@@ -245,6 +245,54 @@ class TestDates:
         for given in (dated, pd.DataFrame(CURVES, columns=self.DAYS)):
             assert mean().fit(given).release_.about["domain"] == "days since 2024-01-01"
 
+    def test_moments_of_a_time_zone_are_where_they_are_in_utc(self):
+        days = pd.to_datetime(["2024-03-29", "2024-03-30", "2024-04-01", "2024-06-01"])
+        berlin = days.tz_localize("Europe/Berlin")
+        words = [str(moment).replace(" ", "T") for moment in berlin]
+        for labels, first in ((berlin, 23), (words, 23), (days.tz_localize("UTC"), 0)):
+            frame = pd.DataFrame(CURVES, columns=labels)
+            plan = mean().prepare(frame).plan
+            expected = [0, 1, 3, 64] if first == 0 else [0, 1, 3 - 1 / 24, 64 - 1 / 24]
+            np.testing.assert_allclose(plan.basis.grid_points, expected, rtol=0, atol=1e-12)
+            said = "2024-03-28 23:00:00" if first else "2024-03-29"
+            assert plan.about["domain"] == f"days since {said} UTC"
+        array = xr.DataArray(CURVES, dims=("who", "time"), coords={"time": berlin})
+        assert mean().prepare(array).plan.basis.grid_points[1] == 1
+
+    @pytest.mark.parametrize(
+        "labels",
+        [
+            pd.to_timedelta([0, 1, 5, 20], unit="h"),
+            pd.IntervalIndex.from_breaks([0, 1, 5, 20, 100]),
+            pd.PeriodIndex(["2024Q1", "2024Q2", "2024Q4", "2026Q1"], freq="Q"),
+        ],
+        ids=("spans", "intervals", "quarters"),
+    )
+    def test_labels_that_are_neither_words_nor_read_are_refused(self, labels):
+        with pytest.raises(OrientationError, match="must be numbers, dates or words; found one of type"):
+            mean().prepare(pd.DataFrame(CURVES, columns=labels))
+        stated = PrivateMean(1.0, bounds=(0, 1), grid_points=[0, 1, 5, 20])
+        plan = stated.prepare(pd.DataFrame(CURVES, columns=labels)).plan
+        assert plan.basis.grid_points.tolist() == [0, 1, 5, 20]
+
     def test_dates_that_do_not_increase_are_refused(self):
         with pytest.raises(OrientationError, match="must strictly increase"):
             mean().prepare(pd.DataFrame(CURVES, columns=self.DAYS[::-1]))
+
+
+def test_a_series_of_units_in_another_order_than_the_frame_is_refused():
+    frame, who = FRAME.drop(columns="who"), FRAME["who"]
+    shuffled = who.sample(frac=1.0, random_state=1)
+    ages = pd.DataFrame({"age": np.arange(40.0)})
+    density = PrivateDensity(1.0, domain=(0, 40))
+    for fit in (lambda own: mean().fit(frame, groups=own), lambda own: density.fit(ages, groups=own)):
+        with pytest.raises(DataError, match="found the index of X in another order"):
+            fit(shuffled)
+        # By its place, in its order, or with an index of its own, it is a column like any other.
+        for own in (shuffled.to_numpy(), shuffled.loc[frame.index], who.set_axis(range(100, 140))):
+            fit(own)
+
+
+def test_a_word_is_no_column_of_an_array():
+    with pytest.raises(DataError, match="found a word, but no table with columns that have names"):
+        mean().fit(CURVES, groups="who")

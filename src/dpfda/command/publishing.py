@@ -163,6 +163,8 @@ class Publication:
             facts = self.foreseen(given, estimator, planned, account)
             tell_dry_run(facts, given.as_json, warnings)
             return
+        if alone := self.reader.alone(given):
+            note(f"{alone}; one who may have several rows is protected less")
         table = self.reader.read(given)
         self.hear(given, estimator, table)
         if account is not None:
@@ -177,6 +179,7 @@ class Publication:
                 warn(text)
             for text in notes:
                 note(text)
+            notes = [*filter(None, [alone]), *notes]
             if account is not None:
                 account.note_file(given.out)
             tell_files(release, files, given.as_json, warnings=warnings + new, notes=notes)
@@ -210,7 +213,7 @@ class Publication:
         return {
             "publishes": self.words.partition("\n")[0].removeprefix("Publish "),
             "guarantee": str(estimator.asked()),
-            "protects": relation.describe(unit),
+            "protects": "; ".join(filter(None, [relation.describe(unit), self.reader.alone(given)])),
             "bound": bound or ("" if ends is None else f"values clipped to [{ends[0]:g}, {ends[1]:g}]"),
             "columns": ", ".join([*others, *listed(used)]),
             "axis": axis.removeprefix("axis: "),

@@ -94,6 +94,11 @@ class Reader(Generic[Read]):
         """Where the axis of curves came from."""
         return ""
 
+    def alone(self, given: Given) -> str:
+        """What is said where a unit is named, and no column says whose a row is; else empty."""
+        said = any(getattr(given, name, None) for name in ("groups", "id", "counts"))
+        return "" if said or given.unit is None else f"each row counts as one {given.unit} (no --groups)"
+
     def notes(self, given: Given, table: Read) -> list[str]:
         """What is said of the reading: columns that look like names of persons and have no use.
 

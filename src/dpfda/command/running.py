@@ -111,7 +111,9 @@ def typed(error: DpfdaError, options: Sequence[Option] = ()) -> str:
             return match[0]
         if values is not None:
             between = f" {flag} " if flag in repeated else " "
-            return f"{flag} {between.join(values.replace(',', ' ').split())}"
+            return (
+                f"{flag} {between.join(word.strip(QUOTE) for word in values.replace(',', ' ').split())}"
+            )
         return f"{flag} {(words or '').replace(QUOTE, '')}"
 
     message, parameter = str(error), error.parameter

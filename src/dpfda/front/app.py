@@ -55,9 +55,13 @@ def _usage() -> Iterator[None]:
                 form = f"Write {option.opts[0]} {option.metavar or ''}".rstrip()
                 if form not in words:
                     words = ". ".join(filter(None, (words.rstrip("."), form))) + "."
-            elsewhere = _elsewhere(getattr(error, "option_name", None))
+            flag = getattr(error, "option_name", None)
+            elsewhere = _elsewhere(flag)
             if elsewhere and elsewhere not in words:
-                error.possibilities = []  # type: ignore[attr-defined]
+                # One that differs by more than an s is seldom meant.
+                likely = getattr(error, "possibilities", None) or ()
+                near = [own for own in likely if flag in (f"{own}s", own[:-1])]
+                error.possibilities = near  # type: ignore[attr-defined]
                 words = f"{words}. It is an option of {elsewhere}."
             error.message = words  # type: ignore[attr-defined]
         raise
@@ -67,8 +71,8 @@ def _elsewhere(flag: str | None) -> str:
     """The verbs that have an option which this one has not."""
     declared = declared_verbs() if flag else {}
     names = [name for name, verb in declared.items() if flag in {each.flag for each in verb.told()}]
-    more = ["others"] if names[SHOWN:] else []
-    return ", ".join([f"dpfda {name}" for name in names[:SHOWN]] + more)
+    shown = ", ".join(f"dpfda {name}" for name in names[:SHOWN])
+    return shown + " and others" * (len(names) > SHOWN)
 
 
 class Verbs(TyperGroup):

@@ -202,9 +202,11 @@ def part(
         raise ParameterError("groups", "be left out where the agreement names no unit", "groups")
     total = made.total(X, groups, y)
     if card.units is not None and (found := total.count_with_noise(0, 1)) != card.units:
+        alone = groups is None and name is not None
+        rows = f" Each row counts as one {name}, unless groups says whose it is." if alone else ""
         raise DataError(
-            f"X must hold the {card.units} units that were agreed; found {found}. Their number is "
-            "public: make new keys with it, for another agreement."
+            f"X must hold the {card.units} units that were agreed; found {found}.{rows} Their number "
+            "is public: make new keys with it, for another agreement."
         )
     if agreement.is_shared:
         check_own(agreement, keys)

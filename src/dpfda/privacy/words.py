@@ -146,7 +146,8 @@ def protected(certificate: Certificate) -> list[str]:
         "If one person can be behind several records, then it is each record that is protected, and "
         "not the person. Name the column that says who is who (--groups) to protect persons."
         if unit == "record"
-        else f"All data of one {unit} together count as one."
+        else f"All data of one {unit} together count as one, provided that each has a single record or "
+        "that records were grouped by it."
     )
     return [
         f"The unit of protection is one {unit}. {limit}",

@@ -195,19 +195,25 @@ NO_DATE = "no date as stated"
 
 
 # Labels that are dates whatever is stated: a month, a day, or a moment, as in ISO 8601.
-MOMENT = re.compile(r"\d{4}-\d\d(-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?)?")
+MOMENT = re.compile(r"\d{4}-\d\d(-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?(?P<zone>Z|[+-]\d\d:?\d\d)?)?)?")
 
 
 def moments(labels: Sequence[str]) -> tuple[Floats, str] | None:
-    """Public labels that are all dates as days since the first, and this in words; else None."""
-    if not labels or not all(MOMENT.fullmatch(label) for label in labels):
+    """Public labels that are all dates as days since the first, and this in words; else None.
+
+    All have a time zone, and are the same moments in UTC then, or none has.
+    """
+    matched = [match for label in labels if (match := MOMENT.fullmatch(label))]
+    zoned = {match["zone"] is not None for match in matched}
+    if not labels or len(matched) < len(labels) or len(zoned) > 1:
         return None
     try:
-        found = np.array(labels, dtype="M8[us]")
+        plain = [Dates(ISO)._moment(label) for label in labels] if zoned == {True} else labels
+        found = np.array(plain, dtype="M8[us]")
     except ValueError:
         return None
     first = str(found[0]).removesuffix(".000000").replace("T", " ").removesuffix(" 00:00:00")
-    return (found - found[0]) / np.timedelta64(1, "D"), f"days since {first}"
+    return (found - found[0]) / np.timedelta64(1, "D"), f"days since {first}{' UTC' * zoned.pop()}"
 
 
 @dataclass(frozen=True)

@@ -339,8 +339,10 @@ def cells_in(values: object, name: str) -> Any:
     """A column of cells, one a record: an array (n,) or a list. Raises DataError if it is no column."""
     cells = cells_of(opened(values)) if not isinstance(values, str | bytes) else None
     if cells is None or (isinstance(cells, np.ndarray) and cells.ndim != 1):
-        shape = () if cells is None else cells.shape
-        raise DataError(f"{name} must hold one label a record; found shape {shape}.")
+        found = f"shape {() if cells is None else cells.shape}"
+        if isinstance(values, str):
+            found = "a word, but no table with columns that have names"
+        raise DataError(f"{name} must hold one label a record; found {found}.")
     return cells
 
 

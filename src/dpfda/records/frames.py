@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from dpfda.numerics.arrays import Cells, Floats, doubles
-from dpfda.numerics.errors import OrientationError
+from dpfda.numerics.errors import DataError, OrientationError
 from dpfda.records.arrow import arrow_table
-from dpfda.records.cells import moments
+from dpfda.records.cells import OUTSIDE, moments
 from dpfda.records.containers import (
     column_labels,
     first_rows,
+    is_frame,
     matrix_of,
     refuse_kinds,
     shape_of,
@@ -35,6 +36,7 @@ from dpfda.records.headers import (
     grid_points,
     identifiers,
     increasing_dates,
+    refuse_other_labels,
     refuse_record_as_grid,
 )
 
@@ -79,6 +81,8 @@ def curves_handed(
         if dated is None:
             chosen = curve_columns(words, None, unit)
         grid = grid_points(words, chosen) if dated is None else increasing_dates(dated[0])
+        if grid is None:
+            refuse_other_labels([labels[place] for place in chosen])
     except OrientationError as refused:
         found = refused.message
     else:
@@ -156,9 +160,31 @@ def _word(label: object) -> str:
 def _split(X: object, words: Sequence[str], groups: object) -> tuple[object, object]:
     """The columns but the unit's, and the unit's."""
     if not isinstance(groups, str):
+        _check_order(X, groups)
         return X, groups
     rest, (own,) = taken_out(X, [find_column(words, groups, "groups")])
     return rest, own
+
+
+def _check_order(X: Any, groups: Any) -> None:
+    """Refuse a series that has the index of the frame in another order: labels go by their places.
+
+    By its index it would say that records are of others than by its places.
+    """
+    if not (is_frame(X) and hasattr(groups, "iloc")) or groups.index.equals(X.index):
+        return
+    try:
+        other = groups.index.sort_values().equals(X.index.sort_values())
+    except TypeError:
+        # Labels of rows that have no order.
+        return
+    if other:
+        raise DataError(
+            "groups must have the rows of X in their order; found the index of X in another order. "
+            "Labels go by their places: pass groups.loc[X.index] if they go by the index, "
+            f"groups.to_numpy() if not. {OUTSIDE}",
+            "groups",
+        )
 
 
 def _point_out(words: Sequence[str]) -> None:

@@ -137,7 +137,7 @@ def matching(labels: Sequence[str], pattern: str, parameter: str) -> list[int]:
     Raises ParameterError for what is neither. A glob may match nothing.
     """
     first, dots, last = pattern.partition("..")
-    if pattern not in labels and dots and first in labels and last in labels:
+    if pattern not in labels and dots and {first, last} & {*labels}:
         ends = [find_column(labels, end, parameter) for end in (first, last)]
         return list(range(min(ends), max(ends) + 1))
     if pattern in labels or not WILDCARDS & set(pattern):
@@ -254,6 +254,19 @@ def date_grid(labels: Sequence[str], dates: Dates) -> Floats:
             "curve, or state another form."
         )
     return increasing_dates(grid)
+
+
+def refuse_other_labels(labels: Sequence[object]) -> None:
+    """Refuse labels that are not text, and have not been read as numbers or dates.
+
+    Spans of time, say: equal steps would be taken for them.
+    """
+    for position, label in enumerate(labels, start=1):
+        if not isinstance(label, str):
+            raise OrientationError(
+                "Labels of the curve's columns must be numbers, dates or words; found one of type "
+                f"{type(label).__name__} in column {position}. Turn them into numbers of a public unit."
+            )
 
 
 def increasing_dates(grid: Floats) -> Floats:

@@ -313,7 +313,7 @@ def _charges(release: Averaged) -> set[str]:
 def _check_alike(first: Averaged, second: Averaged) -> None:
     """Refuse two that are not of one mean, or of one charge."""
     if _charges(first) & _charges(second):
-        words, found = "be of another charge than this one", "the same"
+        words, found = "be of another charge than what it is combined with", "the same"
         raise ParameterError("other", words, found, "Of one charge the noise is one.")
     mine, theirs = (f"{part.neighbours}, {part.unit}" for part in (first, second))
     if mine != theirs:
@@ -334,7 +334,7 @@ def _square(release: Averaged, line: bool) -> float:
         parts = zip(shares, (release.first, release.second), strict=True)
         return sum(share**2 * _square(part, line) for share, part in parts)
     if line and isinstance(release, MeanLine):
-        return (release.widths.typical_error * float(np.mean(release._scale))) ** 2
+        return (release._typical_error * float(np.mean(release._scale))) ** 2
     band = release.band(LEVEL, points=release.grid_points)
     return float(np.mean((band.upper - band.lower) ** 2))
 

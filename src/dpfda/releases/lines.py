@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from dpfda.bases import Basis
 from dpfda.bases.curve_priors import CurvePrior
-from dpfda.bases.grids import check_point, check_points, gauss, piecewise
+from dpfda.bases.grids import check_point, check_points, frozen, gauss, piecewise
 from dpfda.estimates.widths import around_lines, around_slopes
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
@@ -27,6 +28,8 @@ from dpfda.releases.words import resolution_words
 
 # Halvings of the distance between two points that find a crossing to the last digits.
 HALVINGS = 50
+# Functions leave nothing out of a line that differs by no more than that share of the bounds' distance.
+ROUNDING = 1e-9
 
 WIGGLES = (
     "The noise is known exactly. How the mean wiggles between the places that were measured is "
@@ -149,6 +152,30 @@ class MeanLine(Expansion, Valued, OnBasis):
             ends = np.maximum(ends[0], low), np.minimum(ends[1], high)
         return self._held(Band(at, *ends, asked.level, asked.simultaneous))
 
+    @cached_property
+    def _left_out(self) -> Floats:
+        """What its functions leave out of the estimate (m,) on the grid, in units of the data.
+
+        Nothing where there is a function for each point. They are fewer where points lie so close, for
+        the length of the domain, that a smooth kernel cannot tell them apart, and where fewer were
+        stated.
+        """
+        assert self.limits is not None  # noqa: S101 - of a line only
+        posterior = self.widths.posterior
+        whole = self.limits[0] + self._scale * posterior.model.on_grid(posterior.line)
+        left = whole - np.clip(self.unclipped(self.grid_points), *self.limits)
+        return frozen(np.where(np.abs(left) > ROUNDING * self._scale, left, 0.0))
+
+    @property
+    def _size_left_out(self) -> float:
+        """Root mean square of that, in shares of the distance between the bounds."""
+        return float(np.sqrt(np.mean((self._left_out / self._scale) ** 2)))
+
+    @property
+    def _typical_error(self) -> float:
+        """Of the line, in the same shares."""
+        return math.hypot(self.widths.typical_error, self._size_left_out)
+
     @property
     def _scale(self) -> Floats:
         """Distance (m,) between the public bounds."""
@@ -244,7 +271,8 @@ def _half_widths(means: tuple[MeanLine, ...], asked: Asked, at: Floats) -> Float
         if alone
         else around_lines(widths, level, simultaneous)
     )
-    return piecewise(first.grid_points, half * first._scale, at)
+    left = first._left_out - sum(other._left_out for other in means[1:])
+    return piecewise(first.grid_points, half * first._scale + np.abs(left), at)
 
 
 def verdict(release: MeanLine) -> str | None:
@@ -260,13 +288,20 @@ def verdict(release: MeanLine) -> str | None:
     """
     if not release._is_line or release.order > 0:
         return None
-    widths = release.widths
-    return resolution_words(widths.posterior.line, widths.typical_error, release.limits)
+    return resolution_words(release.widths.posterior.line, release._typical_error, release.limits)
 
 
 def misfit(release: MeanLine) -> str | None:
-    """A warning where what was measured is rougher than its cells can follow; None elsewhere."""
-    if not release._is_line or not release.widths.misfit:
+    """A warning where what was measured is rougher than its cells or functions; None elsewhere."""
+    if not release._is_line:
+        return None
+    if release._size_left_out > release.widths.typical_error:
+        return (
+            "What was measured is rougher than the released functions can follow: the band was made "
+            "wider by what they leave out. More functions would follow it, or an axis on which points "
+            "lie more evenly, such as its logarithm."
+        )
+    if not release.widths.misfit:
         return None
     return (
         "What was measured changes by more than the noise does: the mean is rougher than the line over "

@@ -48,10 +48,13 @@ def combine(
         if not isinstance(release, ReleasedFunction | ReleasedPooledMean | CombinedMean):
             raise ParameterError("F.json", "be released mean curves", release.CALLED)
         releases.append(release)
-    first, second, *others = releases
-    whole = first.combined(second, apart)
-    for other in others:
-        whole = whole.combined(other, apart)
+    whole = releases[0]
+    for file, other in zip(files[1:], releases[1:], strict=True):
+        try:
+            whole = whole.combined(other, apart)
+        except ParameterError as error:
+            name = repr(str(file)) if error.parameter == "other" else error.parameter
+            raise ParameterError(name, error.constraint, error.found, error.remedy) from None
     whole.save(out, overwrite=overwrite)
     if as_json:
         print_json(whole.to_json())
