@@ -288,3 +288,16 @@ def test_the_noise_of_the_mean_has_the_variance_that_bands_allow_for():
     # All is noise: 220 squares, whose mean is off by a tenth.
     found = np.mean([each.mean**2 / each.mean_power for each in made])
     assert 0.65 < found < 1.5
+
+
+def test_bands_hold_functions_that_explain_no_more_than_the_number_varies():
+    # Little is seen of 1,000 units: then the band is as wide as what the number varies lets it be.
+    held, widths = 0, []
+    for seed in range(9):
+        curves, _, number, line = made_up(1000, seed)
+        band = estimator().fit(curves, number).release_.band(0.95, points=GRID)
+        held += band.contains(line)
+        widths.append(np.mean(band.upper - band.lower) / 2 / np.sqrt(np.mean(line**2)))
+    # One in twenty may miss: of nine three or more do so once in 120. Widths were 3.1 to 5.6.
+    assert held >= 7
+    assert 2 < np.median(widths) < 9

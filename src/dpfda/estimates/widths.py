@@ -23,11 +23,10 @@ observations 1.5 R + .3 D2, and where every unit is seen once, over one variable
 both, what changes within cells as where a cell holds several points.
 
 **A line of a group that borrows** is seen with less noise than its own cells have, and a difference of
-two with less again, as their common line is not in it:
+two with less again, as their common line is not in it. How much it may change within a cell both lines
+tell, so that D is there the root of the sum of their squares:
 
-    (1 + .15 p) (.8 R + .2 B + .2 q + .33 (D + D2))    and    (1 + .15 p) (.65 R + .07 B + .3 q),
-
-the latter with .4 for .15 where every point is a cell.
+    (1 + .15 p) (.8 R + .2 B + .2 q + .33 (D + D2))    and    (1 + .15 p) (1.1 R + .15 q + .2 D).
 
 **Where cells cannot follow**, the sums leave more than noise: the largest coordinate of what the line
 leaves is beyond the .95 quantile of Gamma(M). Then half-widths are 1.5 times as wide, and it is said.
@@ -72,10 +71,8 @@ OF_LINE, OF_NOISE, OF_CHANGES, OF_ENDS, OF_ROUGHNESS = 0.92, 0.71, 0.33, 1.65, 0
 MANY_CELLS, MOST_CELLS = 40, 80
 # Of sparse observations: a factor, and that of second differences over cells.
 OF_SEEN, OF_BENDS = 1.5, 0.3
-# Of groups that borrow: factors of R, B and q, of a line and of a difference; and of roughness.
-OF_BORROWED, OF_ROUGHER = {"line": (0.8, 0.2, 0.2), "difference": (0.65, 0.07, 0.3)}, 0.15
-# The same of a difference where each point is a cell.
-OF_ROUGHER_SEEN = 0.4
+# Of groups that borrow: factors of R, B and q of a line, of R, q and D of a difference; of roughness.
+OF_BORROWED, OF_APART, OF_ROUGHER = (0.8, 0.2, 0.2), (1.1, 0.15, 0.2), 0.15
 # Of the noise where every unit was seen once.
 ALONE = 0.2
 # Where each point is a cell: a factor, and the share of what the level leaves that the cut may take.
@@ -288,15 +285,15 @@ def around_lines(lines: Sequence[Widths], level: float, simultaneous: bool = Tru
     line = lines[0].posterior.line - sum(other.posterior.line for other in lines[1:])
     cells = min(each.cells for each in lines)
     rough = max(each.roughness for each in lines)
-    alone = len(lines) == 1
     if all(each.in_cells and each.posterior.borrows for each in lines):
         noise = np.sqrt(sum(_noise(each, level, simultaneous) ** 2 for each in lines))[places]
-        rich, brownian, own = OF_BORROWED["line" if alone else "difference"]
-        half = rich * within("rich") + brownian * within("brownian") + own * noise
-        if alone:
-            half += OF_CHANGES * (differences(line, cells, 1) + differences(line, cells, 2))[places]
-        seen = not alone and all(each.whole for each in lines)
-        half *= 1 + (OF_ROUGHER_SEEN if seen else OF_ROUGHER) * rough
+        changes = np.sqrt(sum(differences(each.posterior.line, cells, 1) ** 2 for each in lines))[places]
+        if len(lines) == 1:
+            half = np.dot(OF_BORROWED, [within("rich"), within("brownian"), noise])
+            half += OF_CHANGES * (changes + differences(line, cells, 2)[places])
+        else:
+            half = np.dot(OF_APART, [within("rich"), noise, changes])
+        half *= 1 + OF_ROUGHER * rough
     elif all(each.whole for each in lines):
         half = OF_BOTH * (1 + rough) * (within("rich") + within("brownian")) / 2
     elif all(each.in_cells for each in lines):

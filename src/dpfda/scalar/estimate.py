@@ -15,10 +15,10 @@ from dpfda.releases.moments import Moments, nearest_positive
 # and how large they are.
 EXPONENTS = (0.25, 0.5, 1.0)
 SCALES = np.geomspace(0.3, 1e3, 15)
-# Those that bands are made under.
-LARGE = np.geomspace(3, 1e3, 7)
-# For bands so many times what noise of means is expected to add is taken from what curves are seen to
-# vary (by chance it is twice that), and at least such a part is taken for their own.
+# Those that bands are made under explain so many times the variance of the target.
+LARGE = 5.0
+# There so many times what noise of means is expected to add is taken from what curves are seen to vary
+# (by chance it is twice that), and at least such a part is taken for their own.
 SURE, LEFT = 2.0, 0.01
 # Of curves that were brought to one level nothing is seen of the leading function, nearly a constant:
 # for bands its coefficient may be larger than the others foretell, in so many variances.
@@ -75,21 +75,21 @@ class _Equations:
         factor, matrix, moved = moments.factors[last], moments.matrix, moments.mean_power * careful
         count, beside = eigenvalues.size, len(matrix) - 1 - eigenvalues.size
         variance = max(float(matrix[-1, -1]), ROUNDING * float(np.trace(matrix)), 1e-300)
-        seen, added = float(np.trace(matrix[:count, :count])), float(moved[:count].sum())
-        size = variance / max(seen - SURE * added, LEFT * seen if careful else seen, 1e-300)
-        scales = LARGE if careful else SCALES
-        matrix = nearest_positive(matrix - np.diag(moved)) if careful else matrix
-        priors = [
-            np.append(
-                scale * size * (eigenvalues / eigenvalues[0]) ** exponent,
-                np.full(beside, LOOSE * variance),
-            )
-            for exponent, scale in product(EXPONENTS, scales)
-        ]
+        falls = np.array([(eigenvalues / eigenvalues[0]) ** each for each in EXPONENTS])
+        if careful:
+            falls[:, 0] *= LEVEL
+            seen, added = falls @ np.diag(matrix)[:count], falls @ moved[:count]
+            own = np.maximum(np.maximum(seen - SURE * added, LEFT * seen), 1e-300)
+            priors = falls * (LARGE * variance / own)[:, None]
+            matrix = nearest_positive(matrix - np.diag(moved))
+        else:
+            size = variance / max(float(np.trace(matrix[:count, :count])), 1e-300)
+            priors = np.array([scale * size * fall for fall, scale in product(falls, SCALES)])
+        priors = np.hstack([priors, np.full((len(priors), beside), LOOSE * variance)])
         return cls(
             matrix[:-1, :-1], matrix[:-1, -1], variance, factor[:-1, :-1], factor[-1, :-1],
             float(factor[-1, -1]), moved[:-1], float(moved[-1]), moments.power(last), moments.size,
-            np.array(priors),
+            priors,
         )  # fmt: skip
 
     def aside(self, found: Floats) -> tuple[float, float]:
@@ -104,16 +104,14 @@ class _Equations:
         rounding = ROUNDING * np.trace(self.second) * np.eye(len(self.mixed))
         return np.asarray(residual / self.n * self.second + noise + rounding)
 
-    def clear(self) -> tuple[Floats, float]:
-        """A (p, p) less what its noise may have added, and which share of it that is."""
+    def clear(self) -> Floats:
+        """A (p, p) less what its noise may have added."""
         seen = np.linalg.solve(self.inner, np.linalg.solve(self.inner, self.second).T)
         values, vectors = np.linalg.eigh((seen + seen.T) / 2)
         # About the largest eigenvalue of the noise alone.
         edge = 2 * np.sqrt(self.power / 2 * len(values))
-        left = np.maximum(values - edge, 0.0)
-        root = self.inner @ (vectors * np.sqrt(left))
-        lost = 1 - left.sum() / max(float(np.maximum(values, 0.0).sum()), 1e-300)
-        return root @ root.T, float(lost)
+        root = self.inner @ (vectors * np.sqrt(np.maximum(values - edge, 0.0)))
+        return np.asarray(root @ root.T)
 
 
 def explained(moments: Moments, eigenvalues: Floats) -> Explained:
@@ -141,25 +139,25 @@ def explained(moments: Moments, eigenvalues: Floats) -> Explained:
     return Explained(found, (posterior + posterior.T) / 2, variance, residual)
 
 
-def cautious(moments: Moments, eigenvalues: Floats, model: Explained) -> tuple[Floats, float]:
-    """Squared distances (p, p) from the coefficients that a band is made of, and the share of drowned A.
+def cautious(moments: Moments, eigenvalues: Floats, model: Explained) -> Floats:
+    """Squared distances (p, p) from the coefficients that a band is made of.
 
     As the posterior, but that A is less what its noise may have added, and that each prior says itself
     how much of the noise b takes: else directions that noise drowns make large b look unlikely. Priors
     of small b are left out: where little is seen they are always likely, and the band would be theirs.
+    How large b can be the target tells, whose variance is no less than what b explains of it.
 
     Moments were taken about means that are off by noise e: A and h have e e' beside, and the error
     e_x (e_y - e_x' b). Of curves that vary little between their bounds e e' is most of A.
     """
     given = _Equations.of(moments, eigenvalues, careful=True)
-    given.priors[:, 0] *= LEVEL
-    second, lost = given.clear()
+    second = given.clear()
     across, inner = float(np.sum(given.across**2)), np.sum(given.inner**2, axis=1)
     asides = [(across + prior @ inner, prior @ given.moved) for prior in given.priors]
     errors = [given.error(model.residual, aside) for aside in asides]
     found, covariance = _weighed(second, given.mixed, given.priors, errors)
     off = found - model.coefficients
-    return covariance + np.outer(off, off), lost
+    return np.asarray(covariance + np.outer(off, off))
 
 
 def _weighed(

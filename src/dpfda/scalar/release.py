@@ -32,12 +32,9 @@ from dpfda.views import Curve
 
 # Draws of the posterior that simultaneous bands are made of, from a fixed key.
 DRAWS = 4000
-# Bands reach so many times as far as the cautious posterior, and further by so many times the square of
-# the share that noise drowned: chosen on half of the sets of real curves.
-REACH, DROWNED = 0.64, 4.0
 # How often the band for 95% was seen to hold.
 SEEN = (
-    ". On 20 sets of real curves it held all of it in 92 to 98 of 100, of 1,000 units or more at "
+    ". On 20 sets of real curves it held all of it in 90 to 100 of 100, of 1,000 units or more at "
     "epsilon 1"
 )
 
@@ -214,12 +211,12 @@ class ReleasedScalarOnFunction(Valued, OnBasis):
         Notes
         -----
         Of a cautious posterior (`dpfda.scalar.estimate`): of sampling, noise and prior together, over
-        priors weighed by their evidence, and widened, the more the more noise drowns. It is no proof:
-        how often it held is measured, docs/scalar_on_function.md. Where curves do not vary the prior
-        speaks alone, and a rough coefficient function is not in it.
+        priors weighed by their evidence. It is no proof: how often it held is measured,
+        docs/scalar_on_function.md. Where curves do not vary the prior speaks alone, and a rough
+        coefficient function is not in it.
         """
         functions = self._half * self.basis.evaluate(at)
-        spread, lost = cautious(self.moments, self.basis.eigenvalues, self._model)
+        spread = cautious(self.moments, self.basis.eigenvalues, self._model)
         values, vectors = np.linalg.eigh(spread[: self._count, : self._count])
         root = functions @ (vectors * np.sqrt(np.maximum(values, 0)))
         generator = np.random.Generator(np.random.Philox(key=41))
@@ -228,7 +225,6 @@ class ReleasedScalarOnFunction(Valued, OnBasis):
         drawn /= np.maximum(deviations, np.finfo(float).tiny)
         furthest = drawn.max(axis=1) if asked.simultaneous else np.abs(drawn[:, :1]).ravel()
         reach = float(np.quantile(furthest, asked.level, method="higher")) * deviations
-        reach *= REACH * (1 + DROWNED * lost**2)
         line = self._values(at)
         return Band(at, line - reach, line + reach, asked.level, asked.simultaneous)
 
