@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from dpfda.bases import Basis
 from dpfda.bases.grids import check_points, frozen
-from dpfda.noise import NoiseLaw
+from dpfda.noise import GaussianNoise, NoiseLaw
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import MOST_NUMBERS, seeded, whole
@@ -22,8 +22,8 @@ from dpfda.privacy.guarantees import Neighbours
 from dpfda.releases import entries as file
 from dpfda.releases.base import LEVEL, OnBasis
 from dpfda.releases.facts import Stated
-from dpfda.releases.moments import Moments
-from dpfda.releases.promise import AddedNoise, certified
+from dpfda.releases.moments import Moments, noise_on_counts
+from dpfda.releases.promise import ALL, AddedNoise, certified, check_one_draw
 from dpfda.spine.vectors import bound_words
 from dpfda.views import Curve, Line
 
@@ -104,6 +104,12 @@ class ReleasedCurveSampler(OnBasis):
         ):
             raise ParameterError("bounds", "be two curves in order on the grid", "others")
 
+    def _checked(self) -> None:
+        """Refuse normal noise that loses more together than is said, or is not charged together."""
+        if isinstance(self.noise, GaussianNoise) != (ALL in self.certificate.stages):
+            raise ValueError("normal noise, and no other, is charged together")
+        check_one_draw(self.certificate, self._all_noise)
+
     # Synthetic curves.
 
     def sample(self, n: int, rng: np.random.Generator | int | None = None) -> Floats:
@@ -127,7 +133,7 @@ class ReleasedCurveSampler(OnBasis):
         for place, shares in enumerate(self.score_laws):
             bins = generator.choice(BINS, size=count, p=shares)
             scores[:, place] = EDGES[bins] + generator.uniform(size=count) * np.diff(EDGES)[bins]
-        rows = (scores * deviations) @ directions.T + self.moments.mean
+        rows = (scores * deviations) @ directions.T + self.moments.centre
         leading, beyond = np.split(self._at_grid, [deviations.size], axis=1)
         curves = self.bounds.mean(axis=0) + rows @ leading.T
         if self._left is not None and beyond.shape[1]:
@@ -198,7 +204,7 @@ class ReleasedCurveSampler(OnBasis):
 
     @cached_property
     def _mean(self) -> Floats:
-        raw = self._at_grid[:, : self.moments.mean.size] @ self.moments.mean
+        raw = self._at_grid[:, : self.moments.mean.size] @ self.moments.centre
         return frozen(np.clip(self.bounds.mean(axis=0) + raw, *self.bounds))
 
     # Its file.
@@ -208,10 +214,15 @@ class ReleasedCurveSampler(OnBasis):
         return certified(written, laws=[*held["moments"].laws, held["noise"]])
 
     def _added_noise(self) -> list[AddedNoise]:
+        # What was charged together is checked together, in `_checked`.
+        return [] if ALL in self.certificate.stages else self._all_noise
+
+    @property
+    def _all_noise(self) -> list[AddedNoise]:
         *pure, last = self.moments.added_noise(self.neighbours)
         moved = len(self.counts) // BINS * self.neighbours.differences(COUNT)
         # The last one is that which may need a delta or a rho.
-        return [*pure, AddedNoise(self.noise, "l1", moved, len(pure) + 1), last]
+        return [*pure, noise_on_counts(self.noise, moved, COUNT, len(pure) + 1), last]
 
     def _stated_bound(self) -> dict[str, object]:
         return {"description": bound_words(*self.bounds)}
