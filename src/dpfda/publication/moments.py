@@ -41,8 +41,9 @@ from dpfda.records.second_moments import OuterSum, outer_ball
 from dpfda.releases.moments import Moments, Step
 from dpfda.releases.staged import Selection
 
-# Share of the units that the radius may clip, and allowance for noise, in deviations of a sum of counts.
-CLIPPED, ALLOWED = 0.03, 1.0
+# Share of the units that the radius may clip, that where steps to come see more, and allowance for noise,
+# in deviations of a sum of counts.
+CLIPPED, JOINT_CLIPPED, ALLOWED = 0.03, 0.15, 1.0
 # Lengths may be shorter than the least candidate by so many powers of the root of two.
 SHORTER = 8
 
@@ -73,11 +74,13 @@ class RadiusChoice:
 
     largest: Largest candidate; what is longer falls into its bin.
     part: Share of the budget.
+    clipped: Share of the units that the radius may clip.
     """
 
     largest: float
     part: Part
     neighbours: Neighbours
+    clipped: float = CLIPPED
 
     @property
     def radii(self) -> Floats:
@@ -120,8 +123,8 @@ class RadiusChoice:
     def radius(self, selection: Selection, units: int, square: float) -> float:
         """The radius for second moments, from noisy counts: post-processing.
 
-        A sum of k counts has noise of k times the variance. Where a deviation of that is no more than 3
-        in 100 units, the least candidate above which there are no more units than both: noise alone
+        A sum of k counts has noise of k times the variance. Where a deviation of that is no more than the
+        share of units that may be clipped, the least candidate above which there are no more units than both: noise alone
         then stops early by two deviations or more. Else sums of counts say little: the candidate of
         least expected error, when lengths are log-normal as in `choose_radius`.
 
@@ -131,8 +134,8 @@ class RadiusChoice:
         counts = np.array([float(count) / COUNT_SCALE for count in selection.noisy_counts])
         deviation = float(np.sqrt(self.noise.variances()[0])) / COUNT_SCALE
         allowed = ALLOWED * deviation * np.sqrt(np.arange(1, counts.size))
-        if allowed[-1] <= CLIPPED * units:
-            kept = np.cumsum(counts)[:-1] <= CLIPPED * units + allowed
+        if allowed[-1] <= self.clipped * units:
+            kept = np.cumsum(counts)[:-1] <= self.clipped * units + allowed
             index = int(np.argmin(np.append(kept, False)))
         else:
             # Relative to the largest, so that no power overflows.
@@ -248,7 +251,7 @@ class MomentsDesign:
     def choices(self) -> list[RadiusChoice]:
         """How the length of each block of deviations is chosen."""
         return [
-            RadiusChoice(2 * bound, part, self.neighbours)
+            RadiusChoice(2 * bound, part, self.neighbours, JOINT_CLIPPED if self.joint else CLIPPED)
             for bound, (name, part) in zip(self.bounds, self._lengths, strict=True)
             if isinstance(part, Part)
         ]
