@@ -41,13 +41,14 @@ from dpfda.records.second_moments import OuterSum, outer_ball
 from dpfda.releases.moments import Moments, Step
 from dpfda.releases.staged import Selection
 
-# Share of the units that the radius may clip, that where steps to come see more, and allowance for noise,
-# in deviations of a sum of counts.
+# Share of the units that the radius may clip, that of joint designs, and allowance for noise, in
+# deviations of a sum of counts.
 CLIPPED, JOINT_CLIPPED, ALLOWED = 0.03, 0.15, 1.0
 # Lengths may be shorter than the least candidate by so many powers of the root of two.
 SHORTER = 8
 
 
+# A share of the budget: pure, or of rho.
 Part = PureDP | ZeroConcentratedDP
 
 
@@ -123,10 +124,10 @@ class RadiusChoice:
     def radius(self, selection: Selection, units: int, square: float) -> float:
         """The radius for second moments, from noisy counts: post-processing.
 
-        A sum of k counts has noise of k times the variance. Where a deviation of that is no more than the
-        share of units that may be clipped, the least candidate above which there are no more units than both: noise alone
-        then stops early by two deviations or more. Else sums of counts say little: the candidate of
-        least expected error, when lengths are log-normal as in `choose_radius`.
+        A sum of k counts has noise of k times the variance. Where a deviation of that is no more than
+        the units that may be clipped, the least candidate above which there are no more units than
+        both: noise alone then stops early by two deviations or more. Else sums of counts say little:
+        the candidate of least expected error, when lengths are log-normal as in `choose_radius`.
 
         units: How many there are, or were released.
         square: Expected squared error of the second moments without clipping, relative to radius^4.

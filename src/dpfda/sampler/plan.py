@@ -32,10 +32,10 @@ from dpfda.privacy.guarantees import (
     split,
 )
 from dpfda.publication import NAMED, Paying, charge, planner, recomputed, stamp
-from dpfda.publication.moments import MomentsDesign, count_noise, lengths
+from dpfda.publication.moments import MomentsDesign, Part, count_noise, lengths
 from dpfda.releases.moments import Moments
 from dpfda.releases.promise import ALL
-from dpfda.sampler.release import BINS, COUNT, EDGES, LEFT, ReleasedCurveSampler, score_axes
+from dpfda.sampler.release import BINS, COUNT, COUNTED, EDGES, LEFT, ReleasedCurveSampler, score_axes
 from dpfda.spine.choices import public_size, stated_size
 from dpfda.spine.settings import Settings, read_labels
 from dpfda.spine.vectors import VectorPlan
@@ -47,8 +47,6 @@ FUNCTIONS, STEPS, SCORES_SHARE, MEAN_SHARE = 12, 3, Fraction(3, 10), Fraction(1,
 # and, of what is left, the share of lengths. Functions are taken to matter less and less.
 A_FUNCTION, MOST_FUNCTIONS, NORMAL_STEPS, DECAY = 25, 48, 4, 0.5
 NORMAL_SCORES, NORMAL_MEAN, NORMAL_LENGTHS = Fraction(3, 50), Fraction(1, 12), Fraction(1, 24)
-# Scores that are counted.
-COUNTED = 6
 # Functions in all: the lengths of what lies in those beyond are counted.
 MOST = 200
 SCORES = "scores"
@@ -170,7 +168,7 @@ def sampler_plan(
     SymmetricTensorBasis(used.truncate(leading))
     bounds, blocks = (bound.radius_on(used.grid_points, used.weights),), (leading,)
     given = blocks, bounds, ("curves",)
-    part: PureDP | ZeroConcentratedDP
+    part: Part
     if isinstance(guarantee, PureDP):
         part, rest = split(guarantee, SCORES_SHARE)
         design = MomentsDesign(*given, rest, settings.unit.relation, STEPS, MEAN_SHARE)

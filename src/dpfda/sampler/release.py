@@ -35,6 +35,8 @@ LEFT = np.concatenate([[0.0], 1.5 ** np.arange(1.0 - BINS, 1.0)])
 # A tenth of the units with the least or most left, where noise is among few, is taken to be as the next;
 # more where so many deviations of the noise are.
 TRIMMED, BEYOND_NOISE = 0.05, 2.0
+# Scores that are counted.
+COUNTED = 6
 # Counts a unit, as integers.
 COUNT = 1 << 20
 # A law is taken to be normal, give or take such a part of each bin's share.
@@ -95,10 +97,11 @@ class ReleasedCurveSampler(OnBasis):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        (size, *more), held = self.moments.blocks, len(self.counts)
+        (size, *more), tables = self.moments.blocks, len(self.counts) / BINS
         few = not self.moments.steps or size > self.basis.eigenvalues.size
-        if more or few or held % BINS or not 0 < held <= (size + 1) * BINS:
-            raise ParameterError("counts", "fit the moments and the functions", f"{held}")
+        # Some files hold lengths of what no function lies beyond: they are left aside.
+        if more or few or tables not in (self.components + self._lengths, self.components + 1):
+            raise ParameterError("counts", "fit the moments and the functions", len(self.counts))
         if self.bounds.shape != (2, self.grid_points.size) or not np.all(
             self.bounds[0] < self.bounds[1]
         ):
@@ -176,7 +179,7 @@ class ReleasedCurveSampler(OnBasis):
     @cached_property
     def _left(self) -> Floats | None:
         """Shares (BINS,) of lengths of what is left; None in files of before, which have it not."""
-        if self.basis.eigenvalues.size == self.moments.blocks[0]:
+        if not self._lengths:
             return None
         running = np.cumsum(self._counted[-1]) / self.moments.size
         share = np.clip(scipy.optimize.isotonic_regression(running).x, 0.0, 1.0)
@@ -190,7 +193,12 @@ class ReleasedCurveSampler(OnBasis):
     @property
     def components(self) -> int:
         """Number of scores whose law was measured; the others are normal."""
-        return len(self.counts) // BINS - (self.basis.eigenvalues.size > self.moments.blocks[0])
+        return min(COUNTED, self.moments.blocks[0])
+
+    @property
+    def _lengths(self) -> bool:
+        """Whether functions lie beyond the leading ones, and lengths are counted."""
+        return self.basis.eigenvalues.size > self.moments.blocks[0]
 
     def __call__(self, points: ArrayLike) -> Any:
         """The mean curve."""
