@@ -99,7 +99,7 @@ def test_counts_have_their_noise_and_no_other() -> None:
 
 NORMAL: list[tuple[dict[str, Any], Guarantee]] = [
     ({"delta": "1e-5"}, ApproximateDP(Fraction(1), Fraction(1, 100_000))),
-    ({"epsilon": None, "rho": 0.05}, ZeroConcentratedDP(Fraction(0.05))),
+    ({"epsilon": None, "rho": 0.05}, ZeroConcentratedDP(Fraction(1, 20))),
 ]
 
 
