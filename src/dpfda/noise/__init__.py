@@ -22,6 +22,7 @@ from dpfda.noise.gaussian import (
     gaussian_noise,
     gaussian_on_body,
     gaussian_ratio,
+    moved_counts,
     repeated_width,
 )
 from dpfda.noise.mixtures import NoiseMixture
@@ -32,6 +33,7 @@ __all__ = [
     "GaussianNoise", "KNormNoise", "Law", "NoiseLaw", "NoiseMixture", "ScaledLaw", "VectorLaw", "Width",
     "achieved_guarantee", "block_lengths", "block_ratio", "body_noise", "cost_of", "elliptical_noise",
     "gaussian_noise", "gaussian_on_body", "gaussian_ratio", "knorm_loss", "knorm_noise", "knorm_targets",
-    "laplace_on_body", "law_from_json", "laws_of", "mixture_delta", "parts_of", "pure_budget",
+    "laplace_on_body", "law_from_json", "laws_of", "mixture_delta", "moved_counts", "parts_of",
+    "pure_budget",
     "repeated_width", "t_loss",
 ]  # fmt: skip

@@ -16,22 +16,52 @@ import numpy as np
 
 from dpfda.bounds import IntegerBall
 from dpfda.mechanisms.design.radii import candidate_radii, choose_radius
-from dpfda.noise import KNormNoise, cost_of, knorm_noise
+from dpfda.noise import (
+    NoiseLaw,
+    cost_of,
+    gaussian_noise,
+    knorm_noise,
+    moved_counts,
+)
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, quietest_symmetric
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.embedding import Rows, project, sum_columns
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, split
+from dpfda.privacy.guarantees import (
+    Guarantee,
+    Neighbours,
+    PureDP,
+    ZeroConcentratedDP,
+    added,
+    split,
+)
 from dpfda.publication import COUNT_SCALE, recomputed
 from dpfda.records.second_moments import OuterSum, outer_ball
 from dpfda.releases.moments import Moments, Step
 from dpfda.releases.staged import Selection
 
-# Share of the units that the radius may clip, and allowance for noise, in deviations of a sum of counts.
-CLIPPED, ALLOWED = 0.03, 1.0
+# Share of the units that the radius may clip, that of joint designs, and allowance for noise, in
+# deviations of a sum of counts.
+CLIPPED, JOINT_CLIPPED, ALLOWED = 0.03, 0.15, 1.0
 # Lengths may be shorter than the least candidate by so many powers of the root of two.
 SHORTER = 8
+
+
+# A share of the budget: pure, or of rho.
+Part = PureDP | ZeroConcentratedDP
+
+
+def count_noise(bins: int, moved: int, each: int, part: Part) -> NoiseLaw:
+    """Laplace noise for a pure part, normal noise for a part of rho; checked."""
+    norm, width = moved_counts(moved, each, not isinstance(part, PureDP))
+    made: NoiseLaw
+    if isinstance(part, PureDP):
+        made = knorm_noise((1,) * bins, np.ones(bins), "l1", width, part)
+    else:
+        made = gaussian_noise(np.ones(bins), width, part)
+    recomputed(made, norm, width, part)
+    return made
 
 
 @dataclass(frozen=True)
@@ -40,15 +70,18 @@ class RadiusChoice:
 
     Each unit falls into exactly one of the bins between candidate radii, by its length alone: counts
     move by two in l1 under replace-one neighbours, by one under add/remove, and get Laplace noise of
-    that scale over epsilon. The radius is computed from the noisy counts alone.
+    that scale over epsilon, or normal noise by their move in l2. The radius is computed from the noisy
+    counts alone.
 
-    largest: Largest candidate, which no length exceeds but by repair.
+    largest: Largest candidate; what is longer falls into its bin.
     part: Share of the budget.
+    clipped: Share of the units that the radius may clip.
     """
 
     largest: float
-    part: PureDP
+    part: Part
     neighbours: Neighbours
+    clipped: float = CLIPPED
 
     @property
     def radii(self) -> Floats:
@@ -61,22 +94,24 @@ class RadiusChoice:
         return self.neighbours.differences(COUNT_SCALE)
 
     @cached_property
-    def noise(self) -> KNormNoise:
+    def noise(self) -> NoiseLaw:
         """Law of the noise on the counts, checked."""
-        bins = self.radii.size
-        noise = knorm_noise((1,) * bins, np.ones(bins), "l1", self.width, self.part)
-        recomputed(noise, "l1", self.width, self.part)
-        return noise
+        return count_noise(self.radii.size, self.width, COUNT_SCALE, self.part)
+
+    @cached_property
+    def achieved(self) -> Guarantee:
+        """What it gives, by the integer scales in force."""
+        normal = not isinstance(self.part, PureDP)
+        return recomputed(self.noise, *moved_counts(self.width, COUNT_SCALE, normal), self.part)
 
     def released(self, lengths: Floats, noise: Sequence[int] | None = None) -> Selection:
         """The noisy counts, from private lengths (n,). The ledger has been charged.
 
         noise: By default drawn; simulated where the lengths are made up.
         """
-        achieved = recomputed(self.noise, "l1", self.width, self.part)
         drawn = self.noise.draw() if noise is None else noise
         noisy = bin_counts(lengths, self.radii).with_noise(drawn)
-        return Selection(tuple(self.radii.tolist()), noisy, COUNT_SCALE, self.noise, achieved)
+        return Selection(tuple(self.radii.tolist()), noisy, COUNT_SCALE, self.noise, self.achieved)
 
     def simulated(self, lengths: Floats, size: int, generator: np.random.Generator) -> Selection:
         """A choice from made-up lengths, each of several of so many units. No data, nothing private."""
@@ -89,10 +124,10 @@ class RadiusChoice:
     def radius(self, selection: Selection, units: int, square: float) -> float:
         """The radius for second moments, from noisy counts: post-processing.
 
-        A sum of k counts has noise of k times the variance. Where a deviation of that is no more than 3
-        in 100 units, the least candidate above which there are no more units than both: noise alone
-        then stops early by two deviations or more. Else sums of counts say little: the candidate of
-        least expected error, when lengths are log-normal as in `choose_radius`.
+        A sum of k counts has noise of k times the variance. Where a deviation of that is no more than
+        the units that may be clipped, the least candidate above which there are no more units than
+        both: noise alone then stops early by two deviations or more. Else sums of counts say little:
+        the candidate of least expected error, when lengths are log-normal as in `choose_radius`.
 
         units: How many there are, or were released.
         square: Expected squared error of the second moments without clipping, relative to radius^4.
@@ -100,8 +135,8 @@ class RadiusChoice:
         counts = np.array([float(count) / COUNT_SCALE for count in selection.noisy_counts])
         deviation = float(np.sqrt(self.noise.variances()[0])) / COUNT_SCALE
         allowed = ALLOWED * deviation * np.sqrt(np.arange(1, counts.size))
-        if allowed[-1] <= CLIPPED * units:
-            kept = np.cumsum(counts)[:-1] <= CLIPPED * units + allowed
+        if allowed[-1] <= self.clipped * units:
+            kept = np.cumsum(counts)[:-1] <= self.clipped * units + allowed
             index = int(np.argmin(np.append(kept, False)))
         else:
             # Relative to the largest, so that no power overflows.
@@ -134,14 +169,19 @@ class MomentsDesign:
     Between neighbours the sum of vectors, in the l2 ball of an integer radius R that every row is
     verified against, moves by at most 2 R (replace-one) or R (add/remove); counts of lengths by 2 or
     1 in l1; the sum of outer products as `dpfda.noise.symmetric` says. Each stage has noise of its own,
-    given the public outputs before it, and the parts compose to the whole by basic composition.
+    given the public outputs before it, and the parts compose to the whole by basic composition. A joint
+    design has normal noise alone, and parts of rho that add up: all stages lose no more than one normal
+    law of that rho (Dong, Roth & Su 2022, Theorem 4; `dpfda.noise.gaussian.repeated_width`).
 
     blocks, bounds: As in `Moments`.
     names: What each block holds, for the stages' names.
     guarantee: Of all stages.
     neighbours: Which data sets it makes hard to tell apart.
     count: Number of steps.
-    mean_share: Share of the budget for the mean.
+    mean_share, lengths_share: Shares of the budget for the mean, and of what is left for all lengths.
+    joint: Whether all noise is normal; the guarantee is a rho then, and steps have equal parts, but the
+        last two.
+    decay: As in `Moments`.
     """
 
     blocks: tuple[int, ...]
@@ -151,24 +191,40 @@ class MomentsDesign:
     neighbours: Neighbours
     count: int = 2
     mean_share: Fraction = MEAN_SHARE
+    lengths_share: Fraction = LENGTHS_SHARE
+    joint: bool = False
+    decay: float | None = None
 
     @cached_property
     def parts(self) -> dict[str, Guarantee]:
         """The budget of each stage; all but the last are pure."""
         found: dict[str, Guarantee] = {}
-        found["mean"], rest = split(self.guarantee, self.mean_share)
+        found["mean"], rest = self._split(self.guarantee, self.mean_share)
         for left, name in zip(range(len(self.names), 0, -1), self.names, strict=True):
-            share = LENGTHS_SHARE / len(self.names)
+            share = self.lengths_share / len(self.names)
             used = share * (len(self.names) - left)
-            found[f"length of {name}"], rest = split(rest, share / (1 - used))
+            found[f"length of {name}"], rest = self._split(rest, share / (1 - used))
         for step in range(1, self.count):
-            found[f"second moments, step {step}"], rest = split(rest, STEP_SHARE)
+            share = Fraction(1, self.count + 2 - step) if self.joint else STEP_SHARE
+            found[f"second moments, step {step}"], rest = self._split(rest, share)
         return found | {f"second moments, step {self.count}": rest}
+
+    def _split(self, guarantee: Guarantee, share: Fraction) -> tuple[Guarantee, Guarantee]:
+        if not self.joint:
+            return split(guarantee, share)
+        assert isinstance(guarantee, ZeroConcentratedDP)  # noqa: S101
+        part = guarantee.rho * share
+        return ZeroConcentratedDP(part), ZeroConcentratedDP(guarantee.rho - part)
 
     @property
     def size(self) -> int:
         """Number d of coordinates."""
         return sum(self.blocks)
+
+    @property
+    def order(self) -> int:
+        """Number of coordinates of which second moments are measured: with a constant, if there is."""
+        return self.size + (self.decay is not None)
 
     @property
     def ball(self) -> IntegerBall:
@@ -181,10 +237,14 @@ class MomentsDesign:
         return outer_ball(1.0)
 
     @cached_property
-    def mean_noise(self) -> KNormNoise:
+    def mean_noise(self) -> NoiseLaw:
         """Law of the noise on the sum of vectors."""
         part, width = self.parts["mean"], self.neighbours.differences(self.ball.radius)
-        noise = knorm_noise((self.size,), (1.0,), "l2", width, part)
+        noise: NoiseLaw
+        if isinstance(part, PureDP):
+            noise = knorm_noise((self.size,), (1.0,), "l2", width, part)
+        else:
+            noise = gaussian_noise(np.ones(self.size), width, part)
         recomputed(noise, "l2", width, part)
         return noise
 
@@ -192,9 +252,9 @@ class MomentsDesign:
     def choices(self) -> list[RadiusChoice]:
         """How the length of each block of deviations is chosen."""
         return [
-            RadiusChoice(2 * bound, part, self.neighbours)
+            RadiusChoice(2 * bound, part, self.neighbours, JOINT_CLIPPED if self.joint else CLIPPED)
             for bound, (name, part) in zip(self.bounds, self._lengths, strict=True)
-            if isinstance(part, PureDP)
+            if isinstance(part, Part)
         ]
 
     @property
@@ -204,23 +264,26 @@ class MomentsDesign:
     @cached_property
     def laws(self) -> dict[str, SymmetricNoise]:
         """Law of the noise of each step."""
-        difference = OuterDifference.of(self.size, self.outer.radius, self.neighbours)
         found = {}
         for name, part in self.parts.items():
             if name.startswith("second"):
-                found[name] = quietest_symmetric(self.size, difference, part)
-                recomputed(found[name], "l2", difference, part)
+                found[name] = quietest_symmetric(self.order, self.difference, part)
+                recomputed(found[name], "l2", self.difference, part)
         return found
+
+    @property
+    def difference(self) -> OuterDifference:
+        """How far one unit moves a sum of outer products."""
+        return OuterDifference.of(self.order, self.outer.radius, self.neighbours)
 
     @cached_property
     def achieved(self) -> list[Guarantee]:
         """What each stage gives, by the integer scales in force."""
-        difference = OuterDifference.of(self.size, self.outer.radius, self.neighbours)
         width = self.neighbours.differences(self.ball.radius)
         return [
             recomputed(self.mean_noise, "l2", width, self.parts["mean"]),
-            *(recomputed(each.noise, "l1", each.width, each.part) for each in self.choices),
-            *(recomputed(law, "l2", difference, self.parts[name]) for name, law in self.laws.items()),
+            *(each.achieved for each in self.choices),
+            *(recomputed(law, "l2", self.difference, self.parts[n]) for n, law in self.laws.items()),
         ]
 
     def costs(self) -> dict[str, Cost]:
@@ -250,22 +313,24 @@ class MomentsDesign:
             total.add(self.ball.clip(Rows(rows, np.zeros(len(rows), dtype=np.int64))))
         found = Moments(
             self.blocks, self.bounds, size, total.with_noise(drawn(self.mean_noise)), self.ball.exponent,
-            self.mean_noise, (), (), self.outer.exponent, (),
+            self.mean_noise, (), (), self.outer.exponent, (), self.decay,
         )  # fmt: skip
         deviations = vectors - found.mean
         chosen = [
-            choice.released(lengths(deviations[:, place]), drawn(choice.noise))
+            choice.released(lengths(deviations[:, place] / found.weights[place]), drawn(choice.noise))
             for choice, place in zip(self.choices, found.places, strict=True)
         ]
         # Without clipping the relative error of second moments is that of their noise.
         (last, *_) = reversed(self.laws.values())
-        square = math.ldexp(last.power, -4 * self.outer.exponent) * self.size**2 / size**2
+        square = math.ldexp(last.power, -4 * self.outer.exponent) * self.order**2 / size**2
         pairs = zip(self.choices, chosen, strict=True)
         radii = tuple(choice.radius(selection, size, square) for choice, selection in pairs)
         found = replace(found, selections=tuple(chosen), radii=radii)
+        if self.decay is not None:
+            deviations = np.column_stack([deviations, np.ones(len(deviations))])
         for law in self.laws.values():
             through = np.asarray(np.linalg.inv(found.factors[-1]).T, dtype=np.float64)
-            moments = OuterSum(self.size)
+            moments = OuterSum(self.order)
             for rows in _blocks(deviations):
                 moments.add(self.outer.clip(project(rows, through)))
             step = Step(moments.with_noise(drawn(law)), law)

@@ -10,7 +10,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from dpfda.noise import Law, NoiseLaw, law_from_json
+from dpfda.noise import GaussianNoise, Law, NoiseLaw, law_from_json, moved_counts
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.privacy.guarantees import Neighbours
@@ -22,6 +22,12 @@ from dpfda.releases.staged import Selection
 # squared length, which is their number of coordinates at most. What noise drowns is taken to be so large
 # a part of it.
 REACH, DROWNED = 1.3, 0.5
+MOST_DECAY = 4.0
+
+
+def noise_on_counts(noise: NoiseLaw, moved: int, each: int, cost: int) -> AddedNoise:
+    """Noise on counts that one unit moves by `moved` in l1, and each by `each`; as in `AddedNoise`."""
+    return AddedNoise(noise, *moved_counts(moved, each, isinstance(noise, GaussianNoise)), cost)
 
 
 def filled(triangle: Sequence[int], size: int) -> Floats:
@@ -66,6 +72,9 @@ class Moments(file.Written):
     selections, radii: How long blocks of deviations are, and what was chosen; empty before that.
     exponent: Vectors of second moments are in units of 2^-exponent.
     steps: Measurements, one after another.
+    decay: Where given, a constant 1 stands beside each vector in second moments, which then measure its
+        mean anew; and within each block coordinate j is expected to be (1 + j)^-decay as large as the
+        first, and lengths are taken in these units. None before.
     """
 
     blocks: tuple[int, ...] = field(metadata=file.INTEGERS.kept)
@@ -78,6 +87,7 @@ class Moments(file.Written):
     radii: tuple[float, ...] = field(metadata=file.NUMBERS.kept)
     exponent: int = field(metadata=file.EXPONENT.kept)
     steps: tuple[Step, ...] = field(metadata=file.many(Step).kept)
+    decay: float | None = field(default=None, metadata=file.NUMBER.or_absent.kept)
 
     def __post_init__(self) -> None:
         size, count = sum(self.blocks), len(self.blocks)
@@ -90,14 +100,25 @@ class Moments(file.Written):
             or len(self.mean_sum) != size
             or self.mean_noise.components != size
             or not min(self.blocks + self.bounds + self.radii) > 0
-            or not lengths <= {size * (size + 1) // 2}
-            or not sizes <= {size}
+            or not lengths <= {self.order * (self.order + 1) // 2}
+            or not sizes <= {self.order}
+            or not 0 <= (self.decay or 0.0) <= MOST_DECAY
         ):
             raise ValueError("moments do not fit their blocks")
 
     def each(self, numbers: Sequence[float]) -> Floats:
         """One number a block as one a coordinate (d,)."""
         return np.repeat(np.array(numbers, dtype=np.float64), self.blocks)
+
+    @property
+    def order(self) -> int:
+        """Number of coordinates in second moments: with the constant, where there is one."""
+        return sum(self.blocks) + (self.decay is not None)
+
+    @cached_property
+    def weights(self) -> Floats:
+        """How large each coordinate (d,) is expected to be, beside the first of its block."""
+        return np.concatenate([(1.0 + np.arange(size)) ** -(self.decay or 0.0) for size in self.blocks])
 
     @property
     def places(self) -> list[slice]:
@@ -107,7 +128,7 @@ class Moments(file.Written):
 
     @cached_property
     def mean(self) -> Floats:
-        """The mean (d,), each block within its bound."""
+        """The mean (d,) about which deviations are taken, each block within its bound."""
         raw = np.array([math.ldexp(float(value), -self.mean_exponent) for value in self.mean_sum])
         raw *= math.sqrt(len(self.blocks)) / self.size
         longest = [max(1.0, float(np.linalg.norm(raw[place]))) for place in self.places]
@@ -122,9 +143,11 @@ class Moments(file.Written):
     @cached_property
     def factors(self) -> list[Floats]:
         """The lower triangular L (d, d) of each step, and of one that could follow."""
-        found = [np.diag(self.each(self.radii)) * math.sqrt(len(self.blocks))]
+        constant = [] if self.decay is None else [1.0]
+        expected = np.append(self.each(self.radii) * self.weights, constant)
+        found = [np.diag(expected) * math.sqrt(len(self.blocks) + len(constant))]
         for place in range(len(self.steps)):
-            noise = DROWNED * math.sqrt(self.power(place) * sum(self.blocks))
+            noise = DROWNED * math.sqrt(self.power(place) * self.order)
             values, vectors = np.linalg.eigh(self.measured(place))
             values = np.maximum(values, 0.0)
             around = (vectors * (values + noise)) @ vectors.T
@@ -135,17 +158,30 @@ class Moments(file.Written):
     def measured(self, place: int) -> Floats:
         """Noisy second moments (d, d) of a step, as its factor L shows them."""
         scale = math.ldexp(1.0, -2 * self.exponent) / self.size
-        return filled(self.steps[place].noisy_sum, sum(self.blocks)) * scale
+        return filled(self.steps[place].noisy_sum, self.order) * scale
 
     def power(self, place: int) -> float:
         """Variance of the noise of a step in each orthonormal coordinate of a symmetric matrix."""
         return float(math.ldexp(self.steps[place].noise.power, -4 * self.exponent)) / self.size**2
 
     @cached_property
-    def matrix(self) -> Floats:
-        """Second moments (d, d) about the mean by the last step, positive semidefinite."""
+    def _whole(self) -> Floats:
+        """Second moments by the last step, with those of the constant, positive semidefinite."""
         factor = self.factors[len(self.steps) - 1]
         return np.asarray(factor @ nearest_positive(self.measured(len(self.steps) - 1)) @ factor.T)
+
+    @cached_property
+    def centre(self) -> Floats:
+        """The mean (d,), by the last step where that measured it anew."""
+        return self.mean if self.decay is None else self.mean + self._whole[-1, :-1]
+
+    @cached_property
+    def matrix(self) -> Floats:
+        """Second moments (d, d) about `centre` by the last step, positive semidefinite."""
+        if self.decay is None:
+            return self._whole
+        moved = self._whole[-1, :-1]
+        return nearest_positive(self._whole[:-1, :-1] - np.outer(moved, moved))
 
     @property
     def laws(self) -> list[NoiseLaw | SymmetricNoise]:
@@ -158,10 +194,10 @@ class Moments(file.Written):
         moved = neighbours.differences(1 << self.mean_exponent)
         found = [AddedNoise(self.mean_noise, "l2", moved, 0)]
         found += [
-            AddedNoise(each.noise, "l1", neighbours.differences(each.scale), 1 + place)
+            noise_on_counts(each.noise, neighbours.differences(each.scale), each.scale, 1 + place)
             for place, each in enumerate(self.selections)
         ]
-        outer = OuterDifference.of(sum(self.blocks), 1 << self.exponent, neighbours)
+        outer = OuterDifference.of(self.order, 1 << self.exponent, neighbours)
         first = len(found)
         return found + [
             AddedNoise(each.noise, "l2", outer, first + i) for i, each in enumerate(self.steps)

@@ -23,7 +23,12 @@ from dpfda.noise import (
     cost_of,
 )
 from dpfda.noise.shared import SharedGaussianNoise, SharedSymmetricNoise
-from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric
+from dpfda.noise.symmetric import (
+    OuterDifference,
+    SymmetricGaussianNoise,
+    SymmetricNoise,
+    achieved_symmetric,
+)
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import mapping, name
 from dpfda.numerics.errors import RefusedMechanismError
@@ -164,8 +169,10 @@ FARTHEST = 16
 LARGE = 2**60
 # Laws whose delta does not follow from a loss.
 EXACTLY = EllipticalNoise, SharedGaussianNoise, SharedSymmetricNoise
-# A stage of this name is one draw of noise, of which each of several releases holds a part.
+# A stage of this name is one draw of noise, of which each of several releases holds a part; or normal
+# noise drawn one after another, which loses as much.
 ALL = "all together"
+NORMAL = GaussianNoise, SharedGaussianNoise, SymmetricGaussianNoise
 
 
 class AddedNoise(NamedTuple):
@@ -304,9 +311,11 @@ def check_one_draw(certificate: Certificate, noises: Sequence[AddedNoise]) -> No
 
     Raises ValueError.
     """
-    normal = [each for each in noises if isinstance(each.noise, GaussianNoise | SharedGaussianNoise)]
+    normal = [each for each in noises if isinstance(each.noise, NORMAL)]
     if ALL not in certificate.stages or not normal:
         return
+    if len(normal) < len(noises):
+        raise ValueError("not all noise of one draw is normal")
     stated, unit = certificate.achieved, ZeroConcentratedDP(Fraction(1))
     lost: Guarantee = added([each._exactly(unit) for each in normal])
     if isinstance(stated, ApproximateDP) and isinstance(lost, ZeroConcentratedDP):

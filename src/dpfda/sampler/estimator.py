@@ -16,8 +16,8 @@ class PrivateCurveSampler(OfVectors[SamplerPlan]):
     """A sampler of synthetic curves, under differential privacy.
 
     Synthetic curves are no data of anybody: not for tests of hypotheses, rare curves, or single persons.
-    They have the released mean, covariance within twelve public functions, laws of six scores, and the
-    length of what is left, as roughness without a shape.
+    They have the released mean, covariance within public functions (twelve; with a delta or a rho up to
+    48), laws of six scores, and the length of what is left, as roughness without a shape.
 
     Parameters
     ----------
@@ -45,13 +45,15 @@ class PrivateCurveSampler(OfVectors[SamplerPlan]):
     **Guarantee.** Pure epsilon, (epsilon, delta) or rho for the sampler and all that is drawn from it,
     one unit being one record, or the average of all records of one label of `groups`; another in its
     place, or one more or less. Moments are those of `dpfda.PrivateScalarOnFunction`; a unit is in one
-    bin of each of J scores and one of lengths, so counts move by 2 J + 2 (or J + 1) in l1. Shares of
-    the budget add up. Parameters are public; `X` and `groups` are private.
+    bin of each of J scores and one of lengths, so counts move by 2 J + 2 (or J + 1) in l1, and by the
+    root of that in l2. Shares of a pure epsilon add up. With a delta or a rho all noise is normal, and
+    all stages lose no more than one normal law, whose mu^2 is the sum of theirs. Parameters are public;
+    `X` and `groups` are private.
 
     References
     ----------
-    Biswas, Dong, Kamath & Ullman (2020) for second moments in steps; Ramsay & Silverman (2005),
-    chapter 8.
+    Biswas, Dong, Kamath & Ullman (2020) for second moments in steps; Dong, Roth & Su (2022) for what
+    normal noise loses together; Ramsay & Silverman (2005), chapter 8.
 
     Examples
     --------

@@ -1,33 +1,54 @@
-"""The plan of a sampler of curves: moments, then counts of scores."""
+"""The plan of a sampler of curves: moments, then counts of scores.
+
+With a delta or a rho all noise is normal. Each stage is, given those before, normal noise on a sum that
+one unit moves by at most w_k of its deviations in length; all together lose no more than one normal law
+with mu^2 = sum_k w_k^2 (Dong, Roth & Su 2022, Theorem 4; `dpfda.noise.gaussian.repeated_width` has the
+proof), and that keeps the guarantee. Stages get shares of rho = mu^2 / 2, and there is one charge.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
 from dpfda.bases import Basis
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import ValueBounds
+from dpfda.noise import NoiseLaw, gaussian_ratio, moved_counts
+from dpfda.noise.gaussian import gaussian_loss
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.embedding import coefficients
-from dpfda.privacy.guarantees import Guarantee, split
-from dpfda.publication import NAMED, Paying, charge, planner, stamp
-from dpfda.publication.moments import MomentsDesign, lengths
+from dpfda.privacy.composition import Cost, gaussian_delta
+from dpfda.privacy.composition.rounding import root_at_least
+from dpfda.privacy.guarantees import (
+    ApproximateDP,
+    Guarantee,
+    PureDP,
+    ZeroConcentratedDP,
+    split,
+)
+from dpfda.publication import NAMED, Paying, charge, planner, recomputed, stamp
+from dpfda.publication.moments import MomentsDesign, Part, count_noise, lengths
 from dpfda.releases.moments import Moments
-from dpfda.sampler.release import BINS, COUNT, EDGES, LEFT, ReleasedCurveSampler, score_axes
+from dpfda.releases.promise import ALL
+from dpfda.sampler.release import BINS, COUNT, COUNTED, EDGES, LEFT, ReleasedCurveSampler, score_axes
 from dpfda.spine.choices import public_size, stated_size
 from dpfda.spine.settings import Settings, read_labels
 from dpfda.spine.vectors import VectorPlan
 
-# Functions, steps of their second moments, scores that are counted, and the share of the budget for
-# that.
-FUNCTIONS, STEPS, COUNTED, SCORES_SHARE = 12, 3, 6, Fraction(3, 10)
+# Of pure noise: functions, steps of their second moments, and shares of the budget for counts of scores,
+# and of what is left for the mean.
+FUNCTIONS, STEPS, SCORES_SHARE, MEAN_SHARE = 12, 3, Fraction(3, 10), Fraction(1, 3)
+# Of normal noise: one function for so much of n mu, no fewer than above and so many at most; the same
+# and, of what is left, the share of lengths. Functions are taken to matter less and less.
+A_FUNCTION, MOST_FUNCTIONS, NORMAL_STEPS, DECAY = 25, 48, 4, 0.5
+NORMAL_SCORES, NORMAL_MEAN, NORMAL_LENGTHS = Fraction(3, 50), Fraction(1, 12), Fraction(1, 24)
 # Functions in all: the lengths of what lies in those beyond are counted.
 MOST = 200
-MEAN_SHARE = Fraction(1, 3)
 SCORES = "scores"
 
 
@@ -61,16 +82,38 @@ class SamplerPlan(VectorPlan):
     def blocks(self) -> dict[str, tuple[int, ...]]:
         return {SCORES: (1,) * (self.tables * BINS)}
 
+    @cached_property
+    def laws(self) -> dict[str, NoiseLaw]:  # type: ignore[override]
+        bins = self.tables * BINS
+        return {SCORES: count_noise(bins, self.widths[SCORES], COUNT, self.parts[SCORES])}
+
+    @cached_property
+    def achieved(self) -> dict[str, Guarantee]:
+        moved = moved_counts(self.widths[SCORES], COUNT, self.design.joint)
+        return {SCORES: recomputed(self.laws[SCORES], *moved, self.parts[SCORES])}
+
+    def costs(self) -> dict[str, Cost]:
+        if not self.design.joint:
+            return super().costs()
+        return {ALL: Cost(self.whole, gaussian_loss(self.whole))}
+
+    def whole_achieved(self) -> Guarantee:
+        found = super().whole_achieved()
+        if isinstance(found, ZeroConcentratedDP) and isinstance(self.whole, ApproximateDP):
+            epsilon = self.whole.epsilon
+            return ApproximateDP(epsilon, gaussian_delta(epsilon, root_at_least(2 * found.rho)))
+        return found
+
     def publish(self, vectors: Floats, paying: Paying = NAMED) -> ReleasedCurveSampler:
         """Charge, draw, add. The vectors (units, d) are private."""
-        certificate = self.certified()
+        certificate, achieved = self.certified(), self.whole_achieved()
         charge(paying, certificate, self.entry())
         moments = self.design.published(vectors[:, : self.design.size], self.size)
         noise = self.laws[SCORES]
         counts = self.scores(vectors, moments).with_noise(noise.draw())
         return ReleasedCurveSampler(
             moments, counts, noise, self.basis, np.stack(self.limits),
-            certificate.fulfilled(self.whole_achieved()), {**self.about, **stamp()},
+            certificate.fulfilled(achieved), {**self.about, **stamp()},
         )  # fmt: skip
 
     def scores(self, vectors: Floats, moments: Moments) -> IntegerSum:
@@ -81,7 +124,7 @@ class SamplerPlan(VectorPlan):
         deviations, directions = score_axes(moments)
         through = (directions / deviations)[:, : self.counted]
         leading, rest = np.split(vectors, [self.design.size], axis=1)
-        found = coefficients(leading - moments.mean, np.asarray(through, dtype=np.float64))
+        found = coefficients(leading - moments.centre, np.asarray(through, dtype=np.float64))
         bins = np.searchsorted(EDGES[1:-1], found)
         left = np.searchsorted(LEFT[1:-1] * self.design.bounds[0], lengths(rest))
         counts = [np.bincount(column, minlength=BINS) for column in [*bins.T, left][: self.tables]]
@@ -119,14 +162,30 @@ def sampler_plan(
         If the basis is not orthonormal, or the number of units is private and none was stated.
     """
     size = stated_size(public_size(settings.unit, count, settings.reading.invalid), "public_size")
-    used = basis.truncate(min(MOST, basis.eigenvalues.size))
-    leading = min(FUNCTIONS, used.eigenvalues.size)
-    SymmetricTensorBasis(used.truncate(leading))
-    part, rest = split(guarantee, SCORES_SHARE)
-    bounds, blocks = (bound.radius_on(used.grid_points, used.weights),), (leading,)
-    design = MomentsDesign(blocks, bounds, ("curves",), rest, settings.unit.relation, STEPS, MEAN_SHARE)
-    about = {"summary": "synthetic curves", **read_labels(settings.domain.labels)}
     size = count if planned else size
+    used = basis.truncate(min(MOST, basis.eigenvalues.size))
+    leading = min(_functions(guarantee, size), used.eigenvalues.size)
+    SymmetricTensorBasis(used.truncate(leading))
+    bounds, blocks = (bound.radius_on(used.grid_points, used.weights),), (leading,)
+    given = blocks, bounds, ("curves",)
+    part: Part
+    if isinstance(guarantee, PureDP):
+        part, rest = split(guarantee, SCORES_SHARE)
+        design = MomentsDesign(*given, rest, settings.unit.relation, STEPS, MEAN_SHARE)
+    else:
+        rho = gaussian_ratio(guarantee) ** 2 / 2
+        part, rest = (ZeroConcentratedDP(rho * share) for share in (NORMAL_SCORES, 1 - NORMAL_SCORES))
+        design = MomentsDesign(
+            *given, rest, settings.unit.relation, NORMAL_STEPS, NORMAL_MEAN, NORMAL_LENGTHS, True, DECAY
+        )
+    about = {"summary": "synthetic curves", **read_labels(settings.domain.labels)}
     plan = SamplerPlan(design, {SCORES: part}, guarantee, used, bound, size, unit, about)
     plan.costs()
     return plan
+
+
+def _functions(guarantee: Guarantee, size: int) -> int:
+    """Number of functions whose second moments are measured."""
+    if isinstance(guarantee, PureDP):
+        return FUNCTIONS
+    return min(max(int(size * gaussian_ratio(guarantee) / A_FUNCTION), FUNCTIONS), MOST_FUNCTIONS)

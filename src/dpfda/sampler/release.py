@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from dpfda.bases import Basis
 from dpfda.bases.grids import check_points, frozen
-from dpfda.noise import NoiseLaw
+from dpfda.noise import GaussianNoise, NoiseLaw
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import MOST_NUMBERS, seeded, whole
@@ -22,8 +22,8 @@ from dpfda.privacy.guarantees import Neighbours
 from dpfda.releases import entries as file
 from dpfda.releases.base import LEVEL, OnBasis
 from dpfda.releases.facts import Stated
-from dpfda.releases.moments import Moments
-from dpfda.releases.promise import AddedNoise, certified
+from dpfda.releases.moments import Moments, noise_on_counts
+from dpfda.releases.promise import ALL, AddedNoise, certified, check_one_draw
 from dpfda.spine.vectors import bound_words
 from dpfda.views import Curve, Line
 
@@ -35,6 +35,8 @@ LEFT = np.concatenate([[0.0], 1.5 ** np.arange(1.0 - BINS, 1.0)])
 # A tenth of the units with the least or most left, where noise is among few, is taken to be as the next;
 # more where so many deviations of the noise are.
 TRIMMED, BEYOND_NOISE = 0.05, 2.0
+# Scores that are counted.
+COUNTED = 6
 # Counts a unit, as integers.
 COUNT = 1 << 20
 # A law is taken to be normal, give or take such a part of each bin's share.
@@ -95,14 +97,21 @@ class ReleasedCurveSampler(OnBasis):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        (size, *more), held = self.moments.blocks, len(self.counts)
+        (size, *more), tables = self.moments.blocks, len(self.counts) / BINS
         few = not self.moments.steps or size > self.basis.eigenvalues.size
-        if more or few or held % BINS or not 0 < held <= (size + 1) * BINS:
-            raise ParameterError("counts", "fit the moments and the functions", f"{held}")
+        # Some files hold lengths of what no function lies beyond: they are left aside.
+        if more or few or tables not in (self.components + self._lengths, self.components + 1):
+            raise ParameterError("counts", "fit the moments and the functions", len(self.counts))
         if self.bounds.shape != (2, self.grid_points.size) or not np.all(
             self.bounds[0] < self.bounds[1]
         ):
             raise ParameterError("bounds", "be two curves in order on the grid", "others")
+
+    def _checked(self) -> None:
+        """Refuse normal noise that loses more together than is said, or is not charged together."""
+        if isinstance(self.noise, GaussianNoise) != (ALL in self.certificate.stages):
+            raise ValueError("normal noise, and no other, is charged together")
+        check_one_draw(self.certificate, self._all_noise)
 
     # Synthetic curves.
 
@@ -127,7 +136,7 @@ class ReleasedCurveSampler(OnBasis):
         for place, shares in enumerate(self.score_laws):
             bins = generator.choice(BINS, size=count, p=shares)
             scores[:, place] = EDGES[bins] + generator.uniform(size=count) * np.diff(EDGES)[bins]
-        rows = (scores * deviations) @ directions.T + self.moments.mean
+        rows = (scores * deviations) @ directions.T + self.moments.centre
         leading, beyond = np.split(self._at_grid, [deviations.size], axis=1)
         curves = self.bounds.mean(axis=0) + rows @ leading.T
         if self._left is not None and beyond.shape[1]:
@@ -170,7 +179,7 @@ class ReleasedCurveSampler(OnBasis):
     @cached_property
     def _left(self) -> Floats | None:
         """Shares (BINS,) of lengths of what is left; None in files of before, which have it not."""
-        if self.basis.eigenvalues.size == self.moments.blocks[0]:
+        if not self._lengths:
             return None
         running = np.cumsum(self._counted[-1]) / self.moments.size
         share = np.clip(scipy.optimize.isotonic_regression(running).x, 0.0, 1.0)
@@ -184,7 +193,12 @@ class ReleasedCurveSampler(OnBasis):
     @property
     def components(self) -> int:
         """Number of scores whose law was measured; the others are normal."""
-        return len(self.counts) // BINS - (self.basis.eigenvalues.size > self.moments.blocks[0])
+        return min(COUNTED, self.moments.blocks[0])
+
+    @property
+    def _lengths(self) -> bool:
+        """Whether functions lie beyond the leading ones, and lengths are counted."""
+        return self.basis.eigenvalues.size > self.moments.blocks[0]
 
     def __call__(self, points: ArrayLike) -> Any:
         """The mean curve."""
@@ -198,7 +212,7 @@ class ReleasedCurveSampler(OnBasis):
 
     @cached_property
     def _mean(self) -> Floats:
-        raw = self._at_grid[:, : self.moments.mean.size] @ self.moments.mean
+        raw = self._at_grid[:, : self.moments.mean.size] @ self.moments.centre
         return frozen(np.clip(self.bounds.mean(axis=0) + raw, *self.bounds))
 
     # Its file.
@@ -208,10 +222,15 @@ class ReleasedCurveSampler(OnBasis):
         return certified(written, laws=[*held["moments"].laws, held["noise"]])
 
     def _added_noise(self) -> list[AddedNoise]:
+        # What was charged together is checked together, in `_checked`.
+        return [] if ALL in self.certificate.stages else self._all_noise
+
+    @property
+    def _all_noise(self) -> list[AddedNoise]:
         *pure, last = self.moments.added_noise(self.neighbours)
         moved = len(self.counts) // BINS * self.neighbours.differences(COUNT)
         # The last one is that which may need a delta or a rho.
-        return [*pure, AddedNoise(self.noise, "l1", moved, len(pure) + 1), last]
+        return [*pure, noise_on_counts(self.noise, moved, COUNT, len(pure) + 1), last]
 
     def _stated_bound(self) -> dict[str, object]:
         return {"description": bound_words(*self.bounds)}

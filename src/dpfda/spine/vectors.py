@@ -18,9 +18,9 @@ from dpfda.numerics.embedding import coefficients
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added
+from dpfda.privacy.guarantees import Guarantee, Neighbours, added
 from dpfda.publication import NAMED, Paying, PlanAgain, Prepared, recomputed
-from dpfda.publication.moments import MomentsDesign
+from dpfda.publication.moments import MomentsDesign, Part
 from dpfda.records import Curves, units
 from dpfda.records.labels import units_of
 from dpfda.spine.arguments import Columns, Functions, Labels
@@ -44,7 +44,7 @@ class VectorPlan(PlanAgain):
     design : MomentsDesign
         Of leading coefficients.
     parts : mapping
-        Pure parts of the budget of what is measured after moments, by name.
+        Parts of the budget of what is measured after moments, by name: pure, or of rho.
     whole : Guarantee
     basis : Basis
         With as many functions as are used.
@@ -56,7 +56,7 @@ class VectorPlan(PlanAgain):
     """
 
     design: MomentsDesign
-    parts: Mapping[str, PureDP]
+    parts: Mapping[str, Part]
     whole: Guarantee
     basis: Basis
     bound: ValueBounds
