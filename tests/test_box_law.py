@@ -9,16 +9,16 @@ from scipy.special import gammaincc
 
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.estimates import CurveModel
-from dpfda.estimates.box_law import as_normal, standard_mean
+from dpfda.estimates.box_law import Prior, as_normal, standard_mean
 from dpfda.noise import BoxNoise
 
 
-def integrated(root: Any, seen: Any, others: int = 0) -> tuple[Any, Any]:
+def integrated(root: Any, seen: Any, others: int = 0, rows: int = 1) -> tuple[Any, Any]:
     """Mean and deviation (K,) of z given root @ z + noise, on a grid of one or two dimensions."""
     axis = np.linspace(-6, 6, 1601 if root.shape[1] == 1 else 401)
     places = np.stack(np.meshgrid(*[axis] * root.shape[1], indexing="ij"), -1).reshape(-1, root.shape[1])
-    farthest = np.abs(seen - places @ root.T).max(axis=1)
-    chances = np.exp(-0.5 * (places**2).sum(axis=1)) * gammaincc(others + 1, farthest)
+    farthest = np.abs(seen - places @ root.T).reshape(len(places), rows, -1).max(axis=2)
+    chances = np.exp(-0.5 * (places**2).sum(axis=1)) * gammaincc(others + 1, farthest).prod(axis=1)
     chances /= chances.sum()
     mean = chances @ places
     return mean, np.sqrt(chances @ (places - mean) ** 2)
@@ -38,6 +38,26 @@ def test_it_is_the_mean_under_the_law(cells: int, functions: int, others: int) -
         np.testing.assert_array_less(np.abs(standard_mean(root, seen, others) - mean), 0.12 * deviation)
 
 
+@pytest.mark.parametrize("others", [0, 2])
+@pytest.mark.parametrize("cells", [4, 30])
+def test_boxes_have_a_length_each(cells: int, others: int) -> None:
+    # Two numbers, turned into two rows: their noise differs threefold.
+    generator, times = np.random.default_rng(cells), np.linspace(-1, 1, cells)
+    functions = 0.3 * cells * np.stack([np.ones(cells), times], axis=1)
+    root = np.vstack([0.8 * functions, 0.6 * functions * [1, -1]])
+    apart = []
+    for _ in range(10):
+        lengths = np.repeat([0.5, 1.5], cells) * (cells + others + 1)
+        seen = root @ generator.standard_normal(2) + lengths * generator.uniform(-1, 1, 2 * cells)
+        mean, deviation = integrated(root, seen, others, 2)
+        found = [standard_mean(root, seen, others, rows) for rows in (2, 1)]
+        apart.append(np.abs(found - mean) / deviation)
+    own, shared = np.max(apart, axis=(0, 2))
+    assert own < 0.25
+    # One length for both leads elsewhere.
+    assert shared > 0.5
+
+
 def test_a_level_lies_amid_the_farthest_cells() -> None:
     generator = np.random.default_rng(1)
     seen = 40 + 51 * generator.uniform(-1, 1, 50)
@@ -55,7 +75,7 @@ def test_normal_noise_leads_to_the_mean_from_what_it_would_show() -> None:
     prior, scale = generator.standard_normal(cells), np.sqrt(3 / 90)
     matrix = (vectors * left) @ vectors.T
     seen = prior + vectors[:, 0] * 2 + scale * 9 * generator.uniform(-1, 1, cells)
-    shown = as_normal(matrix, matrix @ prior, seen, float(scale), 0)
+    shown = as_normal([Prior(seen, matrix, matrix @ prior)], float(scale), 0)[0]
     root = vectors[:, :2] * np.sqrt(3)
     mean, deviation = integrated(root / scale, (seen - prior) / scale)
     share = left.mean()

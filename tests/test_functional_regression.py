@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from dpfda import PrivacyUnit, PrivateComparison, PrivateFunctionalRegression, Reading, load
 from dpfda.bases.corners import Corners, Covariate
 from dpfda.bounds import ValueBounds
-from dpfda.effects.estimate import Effects, nearest_shares
+from dpfda.effects.estimate import Effects, expected_table, nearest_shares
 from dpfda.errors import ParameterError
 from dpfda.front.app import app
 from dpfda.noise import BoxNoise
@@ -220,6 +220,23 @@ def test_noise_in_the_counts_is_in_the_band() -> None:
             held.append(bool(np.all(np.abs(np.array(form) @ one.lines - truth) <= half)))
     assert np.mean(held) >= 0.85
     assert made.raw[0] == pytest.approx(0.5, abs=1e-9)
+
+
+def test_smooth_coefficients_gain_by_the_law_of_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
+    # .75, .87 and .86 of the error under normal noise, with standard errors of about .03.
+    corners, cells = Corners((Covariate("age", (20, 80)), Covariate("dose", (0, 1)))), 40
+    times, law = np.linspace(0, 1, cells), BoxNoise((2**21,) * (cells + 3))
+    truth = np.stack([0.3 * np.sin(5 * times), 0.1 * times, 0.1 * (times - 0.5) ** 2])
+    exact = expected_table(corners, truth, 4000.0)
+    generator, errors = np.random.default_rng(8), np.zeros((2, 30, 3))
+    for place in range(30):
+        noisy = exact + law.simulate(generator, 4) * 2.0**-20
+        for count, together in enumerate((0, 10**4)):
+            monkeypatch.setattr("dpfda.effects.estimate.TOGETHER", together)
+            made = Effects(noisy, law, 2.0**-20, 4000.0, corners, times, (1,) * cells)
+            errors[count, place] = np.mean((made.lines - truth) ** 2, axis=1)
+    before, now = np.sqrt(errors.mean(axis=1))
+    assert np.all(now < 0.95 * before)
 
 
 def test_all_doors_give_the_same_sums() -> None:

@@ -17,6 +17,11 @@ regression on those before, and last the curve where it is known best. Each is e
 which finds roughness and size by evidence and draws what is all noise to zero: a coefficient to no
 effect, the curve to the middle of the bounds.
 
+**Boxes.** Every corner's noise is of a box of its own, and is known better than by its variance where
+curves and effects change little from cell to cell. So where the table is small the means of all
+coefficients, and of what no coefficient changes (the rest of the R rows, estimated in the same way), are
+taken together under that law (`dpfda.estimates.box_law`); their components keep the weights of above.
+
 **Noise in G.** It is a table of counts: negative ones are set to zero, their sum is the number of units
 where that is public, and no eigenvalue is taken for less than its noise. Curves that the coefficients
 may be are drawn as for a mean, under its rich mixture, and each is multiplied by G*^-1 G, with G* made
@@ -35,15 +40,19 @@ import numpy as np
 
 from dpfda.bases.corners import Corners
 from dpfda.bases.curve_priors import CurvePrior
-from dpfda.estimates.curves import LARGEST_GRID, CurveModel
+from dpfda.estimates.box_law import as_normal, scale_of
+from dpfda.estimates.curves import LARGEST_GRID, CurveModel, CurvePosterior
 from dpfda.estimates.draws import spread
 from dpfda.estimates.forms import Forms
 from dpfda.estimates.histospline import nearest_shares
 from dpfda.estimates.widths import Widths, check_offered, differences
 from dpfda.noise import NoiseLaw
+from dpfda.noise.bodies import InBox
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.one_thread import one_thread
 
+# From the second version on the law of boxes is followed.
+VERSION = 2
 # A curve is in [-1, 1], a coefficient in [-2, 2]: both are put into [0, 1] by these.
 CURVE, EFFECT = 2.0, 4.0
 # What draws of the noise in the counts start from; a band takes as many as others at this level, since
@@ -51,6 +60,8 @@ CURVE, EFFECT = 2.0, 4.0
 KEY, DRAWN = 1000, 0.99
 # Draws of the counts alone, and of whole tables.
 COUNTS = 1000
+# The law of the boxes is followed for so many numbers of a table: time grows with their cube.
+TOGETHER = 600
 # Factors of the half-width under rich components, of what noise stays within, and of changes over a
 # cell.
 OF_RICH, OF_NOISE, OF_CHANGES = 0.7, 0.45, 0.5
@@ -75,6 +86,8 @@ class Effects:
         Scaled to [0, 1].
     cells : tuple of int
         Numbers of grid points in the M cells.
+    version : int
+        In the first all noise counts as normal.
     """
 
     table: Floats
@@ -84,6 +97,7 @@ class Effects:
     corners: Corners
     grid: Floats
     cells: tuple[int, ...]
+    version: int = VERSION
 
     @property
     def count(self) -> float:
@@ -134,21 +148,41 @@ class Effects:
         lower[np.ix_(order, order)] = root / np.diag(root)
         return lower, np.linalg.solve(lower, weights)
 
+    @property
+    def _together(self) -> bool:
+        """Whether coefficients are estimated together, by the law of the boxes of all corners."""
+        small = self.corners.size * len(self.cells) <= TOGETHER
+        return small and self.version >= 2 and isinstance(self.law, InBox)
+
     @cached_property
-    def widths(self) -> tuple[Widths, ...]:
-        """The posterior of each independent coefficient."""
-        lower, weights = self._turned
-        found = np.linalg.solve(lower, self.raw)
+    def _weights(self) -> Floats:
+        """Weights (P, R) of independent coefficients; or (R, R), with what no coefficient changes."""
+        weights = self._turned[1]
+        if not self._together:
+            return weights
+        beyond = np.linalg.svd(weights)[2][len(weights) :]
+        return np.vstack([weights, beyond * np.sqrt(self.corners.size) / self.count])
+
+    @cached_property
+    def _posteriors(self) -> tuple[CurvePosterior, ...]:
+        """Of each of these, by itself and under normal noise."""
+        found = self._weights @ self.table[:, self._split :]
         between = CurvePrior(np.zeros(self.grid.size), np.ones(self.grid.size))
         labels = np.repeat(np.arange(len(self.cells)), self.cells)
         averages = np.equal.outer(np.arange(len(self.cells)), labels) / np.array(self.cells)[:, None]
         places = np.rint(np.linspace(0, self.grid.size - 1, min(self.grid.size, LARGEST_GRID)))
         places, made = places.astype(np.int64), []
-        for row, weight, scale in zip(found, weights, self.scales, strict=True):
+        scales = np.pad(self.scales, (0, len(found) - self.scales.size), constant_values=EFFECT)
+        for row, weight, scale in zip(found, self._weights, scales, strict=True):
             errors = Forms(self.law, weight / scale, self._split)
             model = CurveModel(between, self.grid, places, averages, errors, self.unit)
-            made.append(Widths(model.posterior(row / scale)))
+            made.append(model.posterior(row / scale))
         return tuple(made)
+
+    @cached_property
+    def widths(self) -> tuple[Widths, ...]:
+        """The posterior of each independent coefficient."""
+        return tuple(Widths(each) for each in self._posteriors[: self.scales.size])
 
     @property
     def scales(self) -> Floats:
@@ -158,8 +192,16 @@ class Effects:
     @cached_property
     def _carried(self) -> Floats:
         """Coefficients (P, N) at the points that carry them."""
-        found = [each.posterior.line - 0.5 for each in self.widths]
-        return np.asarray(self._turned[0] @ (np.array(found) * self.scales[:, None]))
+        posteriors = self._posteriors
+        if self._together:
+            turn = self._weights / np.linalg.norm(self._weights, axis=1)[:, None]
+            scale, linear = scale_of(self.law.components), [each.linear for each in posteriors]
+            shown = as_normal(linear, scale, self._split, turn)
+            means = [each.led(row) for each, row in zip(posteriors, shown, strict=True)]
+        else:
+            means = [each.mean for each in posteriors]
+        found = np.clip(means[: self.scales.size], 0.0, 1.0) - 0.5
+        return np.asarray(self._turned[0] @ (found * self.scales[:, None]))
 
     @cached_property
     def lines(self) -> Floats:

@@ -14,7 +14,7 @@ from dpfda.bases.corners import Corners
 from dpfda.bases.ordinary import ordinary_curves
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import ValueBounds
-from dpfda.effects.estimate import expected_table
+from dpfda.effects.estimate import VERSION, expected_table
 from dpfda.effects.release import ReleasedFunctionalRegression, bound_words
 from dpfda.mechanisms.cells import cell_labels
 from dpfda.mechanisms.design.lines import growth, number_of_cells
@@ -102,6 +102,7 @@ class EffectsPlan(TriedPlan, TablePlan[ReleasedFunctionalRegression]):
             cells=self.cells,
             certificate=certificate,
             about={**self.about, **stamp()},
+            version=VERSION,
         )
 
     # What to expect.

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpfda.bases.corners import BASELINE, Corners, place_words
 from dpfda.bases.grids import check_domain, check_grid, frozen
-from dpfda.effects.estimate import Effects
+from dpfda.effects.estimate import VERSION, Effects
 from dpfda.noise import AnyNorm, GaussianNoise, NoiseLaw, Width
 from dpfda.noise.knorm_shares import InShares
 from dpfda.noise.shared import SharedGaussianNoise
@@ -100,6 +100,8 @@ class ReleasedFunctionalRegression(Valued):
         Which coefficient it is of; "" for a curve.
     place : mapping
         For a curve: values of covariates; those not named are in the middle.
+    version : int, optional
+        Of the estimate; None for the first.
     """
 
     corners: Corners = field(metadata=file.itself(Corners.from_json).named("covariates").kept)
@@ -117,6 +119,9 @@ class ReleasedFunctionalRegression(Valued):
     about: Mapping[str, object] = field(default_factory=dict)
     term: str = field(default="", metadata=file.TEXT.kept)
     place: Mapping[str, object] = field(default_factory=dict, metadata=file.MAPPING.kept)
+    version: int | None = field(
+        default=None, metadata=file.whole_number(2, VERSION).or_absent.named("estimate").kept
+    )
 
     FORMAT: ClassVar[str] = "dpfda-functional-regression"
     CALLED: ClassVar[str] = "regression of curves"
@@ -193,7 +198,7 @@ class ReleasedFunctionalRegression(Valued):
         return Effects(
             table.reshape(self.corners.size, -1), self.noise, unit,
             None if self.public_size is None else float(self.public_size), self.corners,
-            (self.grid_points - start) / (end - start), self.cells,
+            (self.grid_points - start) / (end - start), self.cells, self.version or 1,
         )  # fmt: skip
 
     @property

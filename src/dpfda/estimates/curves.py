@@ -40,7 +40,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from dpfda.bases.curve_priors import CurvePrior
-from dpfda.estimates.box_law import as_normal, constant_evidence, scale_of
+from dpfda.estimates.box_law import Prior, as_normal, constant_evidence, scale_of
 from dpfda.estimates.components import (
     KEPT,
     LINE,
@@ -361,18 +361,27 @@ class CurvePosterior:
 
         Components keep the weights that they have under normal noise.
         """
-        fits, weights, cells = self.fits, weights_of(self.fits, LINE), self.noisy.size
+        scale, others = scale_of(noise.sides), noise.sides - self.noisy.size
+        return self.led(as_normal([self.linear], scale, others)[0])
+
+    @property
+    def linear(self) -> Prior:
+        """What a prior that has this mean under normal noise makes of what is seen."""
+        cells = self.noisy.size
         left, pulled = np.zeros((cells, cells)), np.zeros(cells)
-        for fit, weight in zip(fits, weights, strict=True):
+        for fit, weight in zip(self.fits, weights_of(self.fits, LINE), strict=True):
             if weight.sum() > CONSIDERED:
                 part = fit.part.left(weight)
                 left += part
                 pulled += part @ self._seen(fit.center)
-        scale = scale_of(noise.sides)
-        shown = as_normal(left, pulled, self.noisy, scale, noise.sides - cells)
+        return Prior(self.noisy, left, pulled)
+
+    def led(self, shown: Floats) -> Floats:
+        """The mean (N,) where something else was seen (M,); components keep their weights."""
+        weights = weights_of(self.fits, LINE)
         moved = [
             fit.moved(shown - self._seen(fit.center)) if weight.sum() > NEGLIGIBLE else fit
-            for fit, weight in zip(fits, weights, strict=True)
+            for fit, weight in zip(self.fits, weights, strict=True)
         ]
         return mixed_mean(moved, weights)
 
