@@ -29,11 +29,12 @@ from dpfda.noise.symmetric import OuterDifference
 from dpfda.numerics import drawing, exactness
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.publication import Prepared
+from dpfda.publication import COUNT_SCALE, Prepared
 from dpfda.publication.custody import Keys, joined
 from dpfda.releases.base import load
 from dpfda.releases.moments import filled
 from dpfda.sampler.plan import SamplerPlan
+from dpfda.sampler.release import COUNT
 
 POINTS = 12
 RHO: dict[str, Any] = {"rho": 0.5, "mechanism": "gaussian"}
@@ -198,14 +199,21 @@ def moved(plan: Any, one: np.ndarray, other: np.ndarray) -> list[float]:
     """How far two data sets are apart in each stage, over what its noise is for."""
     told, _ = outputs(plan, one, [])
     (first, moments), (second, _) = outputs(plan, one, told), outputs(plan, other, told)
-    design, size = plan.design, plan.design.size
+    design, size = plan.design, plan.design.order
+
+    def far(difference: Any, each: int, most: int) -> float:
+        """Of counts, each of which moves by so much: in l2 where noise is normal, else in l1."""
+        if design.joint:
+            return math.sqrt(sum(difference**2) / (each * most))
+        return sum(abs(difference)) / most
+
     differences = [np.subtract(*(np.array(each, dtype=object) for each in pair)) for pair in zip(
         first, second, strict=True)]  # fmt: skip
     mean, *rest = differences
     width = design.neighbours.differences(design.ball.radius)
     ratios = [math.sqrt(sum(mean**2)) / width]
     lengths, steps = rest[: len(design.choices)], rest[len(design.choices) :]
-    ratios += [sum(abs(d)) / each.width for d, each in zip(lengths, design.choices, strict=True)]
+    ratios += [far(d, COUNT_SCALE, each.width) for d, each in zip(lengths, design.choices, strict=True)]
     most = OuterDifference.of(size, design.outer.radius, design.neighbours)
     for step in steps:
         matrix = filled(step, size)
@@ -215,7 +223,7 @@ def moved(plan: Any, one: np.ndarray, other: np.ndarray) -> list[float]:
     if hasattr(plan, "scores"):
         sums = [plan.scores(each, moments) for each in (one, other)]
         counts = [np.array(each.with_noise([0] * each.components), dtype=object) for each in sums]
-        ratios.append(sum(abs(counts[0] - counts[1])) / plan.widths["scores"])
+        ratios.append(far(counts[0] - counts[1], COUNT, plan.widths["scores"]))
     return ratios
 
 
@@ -229,6 +237,7 @@ def models(bounds: tuple[float, float], relation: str, missing: str = "refuse") 
     return [
         PrivateScalarOnFunction(1.0, target_bounds=bounds, covariates=beside, **given),
         PrivateCurveSampler(1.0, **given),
+        PrivateCurveSampler(1.0, delta=1e-6, **given),
     ]
 
 

@@ -186,7 +186,8 @@ def repeated_width(width: int, times: int) -> int:
     released. The profile of both at e is the mean over the loss l of the release of that of what follows
     at e - l, so at most that of a shift of length d <= width / s beside an independent one of squared
     length r, which is G_(d^2 + r): normal losses add up. (Dong, Roth & Su 2022, Theorem 4; Smith &
-    Thakurta 2022.) Rounding what was released to integers is post-processing.
+    Thakurta 2022.) Rounding what was released to integers is post-processing. Where releases have ratios
+    w_t / s_t of their own, r is the sum of the squares of those to come, by the same steps.
     """
     square = width**2 * times
     return math.isqrt(square - 1) + 1

@@ -52,6 +52,15 @@ SHORTER = 8
 Part = PureDP | ZeroConcentratedDP
 
 
+def parted(guarantee: Guarantee, share: Fraction, joint: bool) -> tuple[Part, Guarantee]:
+    """A share of a budget and what is left: pure, or where all is normal noise, of rho."""
+    if not joint:
+        return split(guarantee, share)
+    assert isinstance(guarantee, ZeroConcentratedDP)  # noqa: S101
+    part = guarantee.rho * share
+    return ZeroConcentratedDP(part), ZeroConcentratedDP(guarantee.rho - part)
+
+
 def count_noise(bins: int, moved: int, each: int, part: Part) -> NoiseLaw:
     """Laplace noise for a pure part, normal noise for a part of rho; checked."""
     norm, width = moved_counts(moved, each, not isinstance(part, PureDP))
@@ -199,22 +208,15 @@ class MomentsDesign:
     def parts(self) -> dict[str, Guarantee]:
         """The budget of each stage; all but the last are pure."""
         found: dict[str, Guarantee] = {}
-        found["mean"], rest = self._split(self.guarantee, self.mean_share)
+        found["mean"], rest = parted(self.guarantee, self.mean_share, self.joint)
         for left, name in zip(range(len(self.names), 0, -1), self.names, strict=True):
             share = self.lengths_share / len(self.names)
             used = share * (len(self.names) - left)
-            found[f"length of {name}"], rest = self._split(rest, share / (1 - used))
+            found[f"length of {name}"], rest = parted(rest, share / (1 - used), self.joint)
         for step in range(1, self.count):
             share = Fraction(1, self.count + 2 - step) if self.joint else STEP_SHARE
-            found[f"second moments, step {step}"], rest = self._split(rest, share)
+            found[f"second moments, step {step}"], rest = parted(rest, share, self.joint)
         return found | {f"second moments, step {self.count}": rest}
-
-    def _split(self, guarantee: Guarantee, share: Fraction) -> tuple[Guarantee, Guarantee]:
-        if not self.joint:
-            return split(guarantee, share)
-        assert isinstance(guarantee, ZeroConcentratedDP)  # noqa: S101
-        part = guarantee.rho * share
-        return ZeroConcentratedDP(part), ZeroConcentratedDP(guarantee.rho - part)
 
     @property
     def size(self) -> int:

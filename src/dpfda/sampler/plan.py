@@ -22,6 +22,7 @@ from dpfda.noise.gaussian import gaussian_loss
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.embedding import coefficients
+from dpfda.numerics.errors import DpfdaError
 from dpfda.privacy.composition import Cost, gaussian_delta
 from dpfda.privacy.composition.rounding import root_at_least
 from dpfda.privacy.guarantees import (
@@ -29,10 +30,10 @@ from dpfda.privacy.guarantees import (
     Guarantee,
     PureDP,
     ZeroConcentratedDP,
-    split,
+    within,
 )
 from dpfda.publication import NAMED, Paying, charge, planner, recomputed, stamp
-from dpfda.publication.moments import MomentsDesign, Part, count_noise, lengths
+from dpfda.publication.moments import LENGTHS_SHARE, MomentsDesign, count_noise, lengths, parted
 from dpfda.releases.moments import Moments
 from dpfda.releases.promise import ALL
 from dpfda.sampler.release import BINS, COUNT, COUNTED, EDGES, LEFT, ReleasedCurveSampler, score_axes
@@ -40,13 +41,13 @@ from dpfda.spine.choices import public_size, stated_size
 from dpfda.spine.settings import Settings, read_labels
 from dpfda.spine.vectors import VectorPlan
 
-# Of pure noise: functions, steps of their second moments, and shares of the budget for counts of scores,
-# and of what is left for the mean.
-FUNCTIONS, STEPS, SCORES_SHARE, MEAN_SHARE = 12, 3, Fraction(3, 10), Fraction(1, 3)
-# Of normal noise: one function for so much of n mu, no fewer than above and so many at most; the same
-# and, of what is left, the share of lengths. Functions are taken to matter less and less.
-A_FUNCTION, MOST_FUNCTIONS, NORMAL_STEPS, DECAY = 25, 48, 4, 0.5
-NORMAL_SCORES, NORMAL_MEAN, NORMAL_LENGTHS = Fraction(3, 50), Fraction(1, 12), Fraction(1, 24)
+# Of pure and of normal noise: steps of second moments, share of the budget for counts of scores, and of
+# what is left each time for the mean and for lengths.
+PURE = 2, Fraction(3, 10), Fraction(1, 3), LENGTHS_SHARE
+NORMAL = 4, Fraction(3, 50), Fraction(1, 12), Fraction(1, 24)
+# Functions; with normal noise one for so much of n mu, if that is more, and so many at most. They are
+# taken to matter less and less, as in `Moments`.
+FUNCTIONS, A_FUNCTION, MOST_FUNCTIONS, DECAY = 12, 25, 48, 0.5
 # Functions in all: the lengths of what lies in those beyond are counted.
 MOST = 200
 SCORES = "scores"
@@ -101,7 +102,9 @@ class SamplerPlan(VectorPlan):
         found = super().whole_achieved()
         if isinstance(found, ZeroConcentratedDP) and isinstance(self.whole, ApproximateDP):
             epsilon = self.whole.epsilon
-            return ApproximateDP(epsilon, gaussian_delta(epsilon, root_at_least(2 * found.rho)))
+            found = ApproximateDP(epsilon, gaussian_delta(epsilon, root_at_least(2 * found.rho)))
+        if not within(found, self.whole):
+            raise DpfdaError(f"All noise together gives {found}, which is more than {self.whole}.")
         return found
 
     def publish(self, vectors: Floats, paying: Paying = NAMED) -> ReleasedCurveSampler:
@@ -167,20 +170,16 @@ def sampler_plan(
     leading = min(_functions(guarantee, size), used.eigenvalues.size)
     SymmetricTensorBasis(used.truncate(leading))
     bounds, blocks = (bound.radius_on(used.grid_points, used.weights),), (leading,)
-    given = blocks, bounds, ("curves",)
-    part: Part
-    if isinstance(guarantee, PureDP):
-        part, rest = split(guarantee, SCORES_SHARE)
-        design = MomentsDesign(*given, rest, settings.unit.relation, STEPS, MEAN_SHARE)
-    else:
-        rho = gaussian_ratio(guarantee) ** 2 / 2
-        part, rest = (ZeroConcentratedDP(rho * share) for share in (NORMAL_SCORES, 1 - NORMAL_SCORES))
-        design = MomentsDesign(
-            *given, rest, settings.unit.relation, NORMAL_STEPS, NORMAL_MEAN, NORMAL_LENGTHS, True, DECAY
-        )
+    joint = not isinstance(guarantee, PureDP)
+    steps, counts, mean, length = NORMAL if joint else PURE
+    whole = ZeroConcentratedDP(gaussian_ratio(guarantee) ** 2 / 2) if joint else guarantee
+    part, rest = parted(whole, counts, joint)
+    design = MomentsDesign(
+        blocks, bounds, ("curves",), rest, settings.unit.relation, steps, mean, length, joint, DECAY
+    )
     about = {"summary": "synthetic curves", **read_labels(settings.domain.labels)}
     plan = SamplerPlan(design, {SCORES: part}, guarantee, used, bound, size, unit, about)
-    plan.costs()
+    plan.whole_achieved()
     return plan
 
 
