@@ -114,7 +114,7 @@ class Factorisation:
         if self.own:
             return np.append(1.0, np.zeros(self.steps - 1))
         column = np.array([*self.column, *[0] * (self.steps - len(self.column))], dtype=np.float64)
-        inverse = np.append(1.0, np.zeros(self.steps - 1)) / column[0]
+        inverse: Floats = np.append(1.0, np.zeros(self.steps - 1)) / column[0]
         for place in range(1, self.steps):
             inverse[place] = -(column[1 : place + 1] @ inverse[place - 1 :: -1]) / column[0]
         return inverse
