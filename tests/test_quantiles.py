@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpfda import Domain, PrivacyUnit, PrivateQuantiles
+from dpfda import Domain, PrivacyUnit, PrivateQuantiles, load
 from dpfda.bases.places import PublicPoints
 from dpfda.density.quantiles_design import (
     DENOMINATOR,
@@ -208,6 +208,31 @@ def test_zero_concentrated_privacy_has_the_range_of_its_root() -> None:
     assert release.certificate.costs[0].rho <= Fraction(1, 8)
     pure = PrivateQuantiles(1, 1e-6, levels=0.5, domain=(0, 1)).fit(np.arange(9) / 9).release_
     assert pure.guarantee == PureDP(1)
+
+
+@pytest.mark.parametrize("rho", ["1/3", "0.1", "0.03", "0.01", "1e-6", "1e-16"])
+def test_what_was_published_under_any_rho_is_read_back(tmp_path: Path, rho: str):
+    release = PrivateQuantiles(rho=rho, levels=0.5, domain=(0, 1)).fit(np.arange(9) / 9).release_
+    read = load(release.save(tmp_path / "median.json"))
+    assert read.certificate.costs == release.certificate.costs
+    (cost,) = read.certificate.costs
+    assert Fraction(rho) * (1 - Fraction(1, 2**40)) <= cost.rho <= Fraction(rho)
+
+
+def test_ranges_of_earlier_versions_are_read_and_smaller_ones_are_not(tmp_path: Path):
+    release = PrivateQuantiles(rho="0.01", levels=0.5, domain=(0, 1)).fit(np.arange(9) / 9).release_
+    written, file = release.to_json(), tmp_path / "median.json"
+    (cost,) = written["costs"]
+    # The root of 8 rho was cut after 40 binary digits.
+    root = math.isqrt(8 * 4**40 // 100)
+    for digits, kept in ((root, True), (root - 2, False), (root + 2, False)):
+        cost["loss"]["epsilon"] = str(Fraction(digits, 2**40))
+        file.write_text(json.dumps(written))
+        if kept:
+            assert load(file).certificate.costs[0].rho < Fraction(1, 100)
+        else:
+            with pytest.raises(StorageError):
+                load(file)
 
 
 # The values.

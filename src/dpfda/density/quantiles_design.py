@@ -190,7 +190,7 @@ def range_of(guarantee: Guarantee) -> Fraction:
     """The largest range of losses within a guarantee: epsilon, or the root of 8 rho."""
     if not isinstance(guarantee, ZeroConcentratedDP):
         return guarantee.epsilon
-    return root_at_most(8 * guarantee.rho, 40)
+    return root_at_most(8 * guarantee.rho, 80)
 
 
 def charged(guarantee: Guarantee) -> Guarantee:

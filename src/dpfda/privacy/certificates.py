@@ -24,6 +24,7 @@ from dpfda.privacy.composition import (
     AttackRisk,
     Cost,
     Loss,
+    RangeLoss,
     attack_risk,
     estimated_profile,
     loss_from_json,
@@ -245,6 +246,8 @@ class Certified:
 ROUNDING = 1.001
 # The largest epsilon that costs a given rho is found up to less than this.
 CLOSE = 1 + Fraction(1, 2**40)
+# Ranges of losses under rho were roots with so many binary digits after the point: too few below one.
+ROOT = Fraction(1, 2**40)
 
 
 def guarantee_to_json(guarantee: Guarantee) -> dict[str, object]:
@@ -344,7 +347,10 @@ def _has(loss: Loss, guarantee: Guarantee) -> bool:
     if isinstance(guarantee, PureDP):
         return loss.epsilon == guarantee.epsilon
     if isinstance(guarantee, ZeroConcentratedDP):
-        return loss.rho is not None and guarantee.rho <= loss.rho * CLOSE <= guarantee.rho * CLOSE**2
+        rho = loss.rho
+        if isinstance(loss, RangeLoss):
+            rho = max(loss.rho, min(guarantee.rho, (loss.epsilon + ROOT) ** 2 / 8))
+        return rho is not None and guarantee.rho <= rho * CLOSE <= guarantee.rho * CLOSE**2
     if isinstance(loss, ApproximateLoss):
         return loss.epsilon >= guarantee.epsilon and loss.failure >= guarantee.delta
     # In floats: whatever numbers a file holds, it is read at once.
