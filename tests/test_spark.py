@@ -1,18 +1,32 @@
 """Spark partitions: the same integers for any partition, on Arrow batches and in a local session."""
 
+import glob
+import os
 import shutil
 import subprocess
 import sys
 import warnings
+from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
 
-from dpfda import PrivateComparison, PrivateDensity, PrivateMean
+from dpfda import (
+    PrivateComparison,
+    PrivateCovariance,
+    PrivateDensity,
+    PrivateFunctionalRegression,
+    PrivateMean,
+    PrivateQuantiles,
+    PrivateSurvival,
+)
 from dpfda.bounds import L2Ball
 from dpfda.errors import DataError, ParameterError
+from dpfda.privacy.guarantees import PureDP
+from dpfda.privacy.ledger import MemoryLedger
 from dpfda.spine.clusters import joined, summed
-from dpfda.spine.spark import Adder, fit_on_spark, pool_of, total_on_spark
+from dpfda.spine.spark import Adder, fit_on_spark, made_once, pool_of, total_on_spark
 from dpfda.testing import exact_totals
 
 pa = pytest.importorskip("pyarrow")
@@ -74,6 +88,28 @@ def test_persons_are_averaged_in_the_order_of_their_rows():
         assert exact(summed(joined(parts))) == whole(pool, WHO)
 
 
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize(
+    ("estimator", "columns"),
+    [
+        (PrivateCovariance(1.0, bounds=(-1, 1), center="bound", unit="person"), COLUMNS),
+        (PrivateDensity(1.0, domain=(-1, 1), cells=8, unit="person"), COLUMNS[:1]),
+        # From which densities of one variable follow, where the other has a value.
+        (PrivateDensity(1.0, domain=((-1, 1), (-2, 2)), cells=6, unit="person"), COLUMNS[:2]),
+    ],
+)
+def test_covariances_and_densities_on_batches_have_the_integers_of_one_fit(estimator, columns, grouped):
+    pool = pool_of(estimator, columns, grouped)
+    adder = Adder(pool, len(columns), grouped)
+    said = table().select([*columns, "who"] if grouped else columns)
+    parts = [adder.sum(said.take(rows).to_batches(5), k) for k, rows in enumerate(dealt(4))]
+    records, whose = RECORDS[:, : len(columns)], WHO if grouped else None
+    whole = exact(pool.total(records, whose))
+    assert exact(summed(joined([*parts[::-1], parts[0]]))) == whole
+    if isinstance(estimator, PrivateDensity):
+        assert whole[0] == exact_totals(estimator.prepare(records, whose).total)
+
+
 CASE = np.where(WHO % 3 == 0, "case", "control")
 
 
@@ -110,8 +146,22 @@ def test_what_an_executor_answers_is_a_row_of_integers_or_a_refusal():
 def test_other_summaries_and_half_of_what_orders_persons_are_refused():
     with pytest.raises(ParameterError, match="groups and order must be given together"):
         fit_on_spark(mean(), None, groups="who")
-    with pytest.raises(ParameterError, match="be of a summary that is one sum"):
-        pool_of(object(), COLUMNS, False)
+    ledger = MemoryLedger().create("all", PureDP(1))
+    given = {"epsilon": 1.0, "ledger": ledger.of("all")}
+    for other in (
+        object(),
+        PrivateQuantiles(domain=(0, 1), **given),
+        PrivateSurvival(domain=(0, 1), **given),
+        PrivateFunctionalRegression(bounds=(0, 1), covariates={"age": (20, 80)}, **given),
+    ):
+        with pytest.raises(ParameterError, match="be of a summary that is one sum"):
+            fit_on_spark(other, MagicMock(columns=COLUMNS))
+    assert ledger.spent("all").values == (0,)
+    # As in Spark Connect, where nobody tells what was made twice.
+    remote = MagicMock(columns=COLUMNS)
+    del remote.select().toDF().sparkSession.sparkContext
+    with pytest.raises(ParameterError, match="frame must be of a session whose driver is this process"):
+        fit_on_spark(mean(), remote)
     with pytest.raises(ParameterError, match="cells must be given"):
         pool_of(PrivateDensity(1.0, domain=(0, 1)), ["age"], False)
 
@@ -163,6 +213,68 @@ def test_a_session_gives_the_integers_of_one_fit_also_where_a_task_fails_once(se
     pool = pool_of(mean(), COLUMNS, False)
     assert exact(total_on_spark(pool, shaky, [*"abcdefgh"])) == whole(pool)
     assert once.exists()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_persons_who_come_out_otherwise_where_a_part_is_made_anew_do_not_count_twice(
+    session, tmp_path, monkeypatch
+):
+    made, lost = tmp_path / "made", tmp_path / "lost"
+    made.touch()
+    folder = session.conf.get("spark.local.dir")
+
+    class Losing(Adder):
+        """Loses what was sent to all partitions, once, after one of them was added up."""
+
+        def __call__(self, batches):
+            yield from super().__call__(batches)
+            if not lost.exists():
+                lost.touch()
+                for file in glob.glob(f"{folder}/**/shuffle_*", recursive=True):
+                    os.remove(file)
+
+    def labelled(batches):
+        """Other persons with every making."""
+        from pyspark import TaskContext
+
+        partition = f"{TaskContext.get().partitionId()} "
+        with made.open("a") as file:
+            file.write(partition)
+        shift = 1000 * made.read_text().split().count(partition[:-1])
+        for batch in batches:
+            ids = batch.column(0).to_numpy()
+            columns = {"0": 0.5 + 0.0 * ids, "1": 0.0 * ids, "who": ids + shift, "day": ids}
+            yield pa.RecordBatch.from_pydict(columns)
+
+    monkeypatch.setattr("dpfda.spine.spark.Adder", Losing)
+    # As many partitions as are asked for, one after another: most have not read when the first is done.
+    own = session.newSession()
+    own.conf.set("spark.sql.adaptive.coalescePartitions.enabled", "false")
+    own.conf.set("spark.sql.shuffle.partitions", "6")
+    frame = own.range(0, 40, 1, 2).mapInArrow(labelled, "`0` double, `1` double, who long, day long")
+    pool = pool_of(mean(unit="person"), ["0", "1"], True)
+    total = total_on_spark(pool, frame, ["0", "1"], "who", "day")
+    assert exact(total) == exact(pool.total(np.tile([0.5, 0.0], (40, 1)), np.arange(40)))
+    # The second time a part, and then all from the beginning.
+    assert len(made.read_text().split()) == 3 * 2
+
+
+@pytest.mark.parametrize("attempts", [[0, 1], [0, None], [2]])
+def test_stages_of_which_a_part_was_made_twice_are_told(attempts):
+    class Told:
+        def getJobIdsForGroup(self, group):  # noqa: N802
+            return [7]
+
+        def getJobInfo(self, job):  # noqa: N802
+            return SimpleNamespace(stageIds=range(len(attempts)))
+
+        def getStageInfo(self, stage):  # noqa: N802
+            found = attempts[stage]
+            return None if found is None else SimpleNamespace(currentAttemptId=found)
+
+    assert not made_once(Told(), "own")
+    attempts = [0] * len(attempts)
+    assert made_once(Told(), "own")
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -6,7 +6,10 @@ learns the noise, which is drawn where the total is published. Executors, driver
 writes to disk are inside the walls of privacy.
 
 **Why nothing is counted twice.** Spark takes the answer of one attempt a partition; the sums carry their
-partition's number, and one that arrives twice counts once.
+partition's number, and one that arrives twice counts once. Where a person is added up follows from the
+label alone. But where an executor is lost Spark makes a part of a stage anew, for those who had not read
+it yet. Rows that come out with other labels, or in other places, could then count twice. So a sum that
+took a stage made twice is thrown away, and made from the beginning.
 
 **Persons with several records.** Rows are sent to partitions by the person's label and sorted by it, and
 then by a column, because Spark keeps no order of its own: a person's average is the same floating-point
@@ -18,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import numpy as np
 
@@ -31,6 +35,8 @@ Summed = TypeVar("Summed", bound=OneSum)
 SCHEMA = "part long, totals array<string>, units long, refusal string"
 # Number of the sum over no partition.
 NONE = -1
+# How often a sum is begun, and the property by which Spark knows jobs that belong together.
+TRIES, GROUP = 3, "spark.jobGroup.id"
 # Types of labels that Spark sends to one partition wherever they are equal here.
 LABELS = ("string", "tinyint", "smallint", "int", "bigint")
 
@@ -51,8 +57,8 @@ def fit_on_spark(
     y: Column with the group of each record, for a comparison.
     Returns the estimator, with `release_`.
     Raises ParameterError if a public parameter is unusable. Nothing was charged and no noise was drawn.
-    Raises DataError if the data cannot be used, with partition and row. Raises BudgetError if the ledger
-    refuses.
+    Raises DataError if the data cannot be used, with partition and row, or if Spark made a part of them
+    twice each time. Raises BudgetError if the ledger refuses.
     """
     if (groups is None) != (order is None):
         remedy = "Rounding of a person's average depends on the order of its records."
@@ -92,9 +98,42 @@ def total_on_spark(
     # By place: Spark takes a point in a name, such as that of a grid point, for a field.
     chosen = chosen.toDF(*(f"column_{place}" for place in range(len(wanted))))
     adder = Adder(pool, len(columns), groups is not None, y is not None)
-    arrived = map(_arrived, chosen.mapInArrow(adder, SCHEMA).collect())
+    arrived = map(_arrived, _collected(chosen, adder))
     # Where no record is left Spark may leave no partition either.
     return summed(joined([sent(IntegerSum(pool.numbers), NONE), *arrived]))
+
+
+def _collected(rows: Any, adder: Adder) -> list[Any]:
+    """What partitions answer, from stages that were made once."""
+    context = getattr(rows.sparkSession, "sparkContext", None)
+    if context is None:
+        remedy = "Elsewhere it cannot be seen whether Spark made a part of the data twice."
+        words = "be of a session whose driver is this process"
+        raise ParameterError("frame", words, "another, as with Spark Connect", remedy)
+    before = context.getLocalProperty(GROUP)
+    for _ in range(TRIES):
+        own = f"dpfda-{uuid4().hex}"
+        context.setLocalProperty(GROUP, own)
+        try:
+            # Planned anew each time: Spark would take stages of the same plan as it left them.
+            answers: list[Any] = rows.mapInArrow(adder, SCHEMA).collect()
+        finally:
+            context.setLocalProperty(GROUP, before)
+        # What the tracker tells comes from here.
+        context._jsc.sc().listenerBus().waitUntilEmpty()
+        if made_once(context.statusTracker(), own):
+            return answers
+    raise DataError(
+        f"X must be made once; Spark lost a part of it and made that anew, in each of {TRIES} tries. "
+        "Rows that come out otherwise then could count twice. Keep what X is made of, as in files."
+    )
+
+
+def made_once(tracker: Any, group: str) -> bool:
+    """Whether Spark attempted every stage of a group of jobs once. What is not known was not."""
+    jobs = map(tracker.getJobInfo, tracker.getJobIdsForGroup(group))
+    stages = [tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds]
+    return all(stage is not None and stage.currentAttemptId == 0 for stage in stages)
 
 
 def _arrived(row: Any) -> PrivateSum:
