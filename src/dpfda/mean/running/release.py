@@ -191,8 +191,8 @@ class ReleasedRunningMean(ReleasedFunction):
         )
         more = (
             f"It is for {self._told_months} of {self.steps}, all paid for at once. What their state "
-            "file tells of other months, or of this one again, costs nothing more. The promise is for what "
-            f"is published in all of them together, and for {whom}."
+            "file tells of other months, or of this one again, costs nothing more. The promise is for "
+            f"what is published in all of them together, and for {whom}."
         )
         public = [
             *own.public,
