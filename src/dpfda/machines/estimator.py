@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 # Rows whose products are formed, and whose features, at a time: public numbers.
-BLOCK, EMBEDDED = 1024, 2**16
+BLOCK, EMBEDDED = 1024, 2**12
 
 
 class KernelMachine(Estimator):
