@@ -1,5 +1,6 @@
 """Elliptical noise: its law, its loss by a second way, and what it must refuse."""
 
+import json
 from fractions import Fraction
 
 import mpmath as mp
@@ -7,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from dpfda import PrivateMean
-from dpfda.errors import ParameterError, RefusedMechanismError
+from dpfda import PrivacyUnit, PrivateMean, load
+from dpfda.errors import ParameterError, RefusedMechanismError, StorageError
 from dpfda.mechanisms.elliptical import MultivariateLaplace, StudentT
 from dpfda.noise import (
     EllipticalNoise,
@@ -256,3 +257,18 @@ def test_an_audit_of_the_pure_t_mechanism():
     # Noise cut by sqrt(2) has a loss of about 1.4, and the same audit finds out that 1 is false: its
     # limit is 1.13 with a standard deviation of .022, found by simulation.
     assert limit(int(noise.scale / np.sqrt(2)), 20_000) > 1
+
+
+@pytest.mark.parametrize("delta", ["0", "1e-5", "1e-9"])
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+def test_a_mean_with_t_noise_is_read_back_and_less_noise_is_refused(tmp_path, delta, relation):
+    unit = PrivacyUnit("person", relation)
+    mean = PrivateMean("2", delta, bounds=(0, 1), mechanism="student-t", unit=unit)
+    release = mean.fit(np.full((200, 12), 0.4)).release_
+    file = release.save(tmp_path / "mean.json")
+    assert load(file).achieved == release.achieved
+    written = json.loads(file.read_text())
+    written["noise"]["scale"] = written["noise"]["scale"] * 10 // 14
+    file.write_text(json.dumps(written))
+    with pytest.raises(StorageError):
+        load(file)

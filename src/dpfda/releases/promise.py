@@ -99,10 +99,10 @@ def certified(
 def _check_laws(certificate: Certificate, laws: Sequence[AnyLaw]) -> None:
     """Losses are those of the noise in the file, or no more than the guarantee is known."""
     for cost in certificate.costs:
-        bare = cost.loss == loss_of(cost.guarantee)
         # What was charged before a count covers the law that was drawn, if that is there.
         law = cost.drawn or cost
-        if not (bare and cost.drawn is None) and not any(_is_of(each, law) for each in laws):
+        bare = all(each.loss == loss_of(each.guarantee) for each in (cost, law))
+        if not bare and not any(_is_of(each, law) for each in laws):
             raise ValueError("a loss is of a law that the release does not hold")
 
 
@@ -193,6 +193,9 @@ class AddedNoise(NamedTuple):
         """What it gives, of the kind of what was asked for; a delta in floats, so that it is at once."""
         if not isinstance(asked, ApproximateDP):
             return self._exactly(asked)
+        # First, since t noise that was scaled for a delta has an epsilon alone as well.
+        if isinstance(self.noise, EXACTLY) and self._longest < FARTHEST * (1 + asked.epsilon):
+            return self._exactly(asked)
         whole = self._whole()
         if isinstance(whole, PureDP) and whole.epsilon <= asked.epsilon * ROUNDING:
             return whole
@@ -200,8 +203,6 @@ class AddedNoise(NamedTuple):
         delta = None if loss is None else estimated_profile(loss, float(asked.epsilon))
         if delta is not None:
             return ApproximateDP(asked.epsilon, _below_one(delta))
-        if isinstance(self.noise, EXACTLY) and self._longest < FARTHEST * (1 + asked.epsilon):
-            return self._exactly(asked)
         return whole or PureDP(self._longest)
 
     @property
