@@ -40,7 +40,7 @@ FEW = f"where the number of units times epsilon is below {LEAST:,.0f}"
 # The histogram has so much over n epsilon as its share of the budget, and no less or more than these.
 COUNTED, FEWEST, MOST = 400, Fraction(5, 100), Fraction(15, 100)
 # From so much on it has finer cells: noise on them then hides less than coarse ones lose.
-CLEARLY = 60_000.0
+CLEARLY = 28_000.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -19,7 +19,7 @@ DISTANCES = 2.0 ** (np.arange(-12, 136) / 8)
 # Tails are taken to be Weibull, with one of these exponents and so many shares on a side.
 EXPONENTS, SIDES = (0.7, 1.0, 1.5, 2.5, 4.0, 8.0), 10
 # Where Laplace noise on a share has a smaller scale than this, cells are taken as they are counted.
-CLEAR = 0.0015
+CLEAR = 0.0045
 # Cells with a share of so many scales are there, of more by so many for every doubling of distance, as
 # noise that is taken for values does more harm there; the next has a scale for what is hidden.
 SEEN, FARTHER, HIDDEN = 5.0, 1.0, 1.0
