@@ -337,4 +337,5 @@ def with_signs(vectors: Floats, basis: Basis) -> Floats:
     The largest itself would not do: on a symmetric grid an odd function has two of opposite sign.
     """
     signs = first_signs(basis.evaluate(basis.grid_points) @ vectors)
-    return np.asarray(vectors * np.where(signs == 0, 1.0, signs))
+    # In the order of a file that is read, so that products with them have the same last digits.
+    return np.ascontiguousarray(vectors * np.where(signs == 0, 1.0, signs))
