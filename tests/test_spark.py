@@ -198,6 +198,9 @@ def test_a_session_gives_the_integers_of_one_fit_also_where_a_task_fails_once(se
         pool = pool_of(mean(unit="person"), COLUMNS, groups is not None)
         made = total_on_spark(pool, frame, COLUMNS, groups, order)
         assert exact(made) == whole(pool, WHO if groups else None)
+    covariance = PrivateCovariance(1.0, bounds=(-1, 1), center="bound", unit="person")
+    pool = pool_of(covariance, COLUMNS, True)
+    assert exact(total_on_spark(pool, frame, COLUMNS, "who", "day")) == whole(pool, WHO)
 
     once = tmp_path / "failed"
 

@@ -66,9 +66,9 @@ class Tasks:
         self._name, self._graph = f"dpfda-{uuid4().hex}", dict[Any, Any]()
         self._blocks = [block for column in columns for block in column if block is not None]
 
-    def put(self, task: object, urgency: int = 0) -> Any:
+    def put(self, task: object) -> Any:
         """The key of a task: a function, and arguments that are keys, or lists of them."""
-        key = self._name, len(self._graph), urgency
+        key = self._name, len(self._graph)
         self._graph[key] = task
         return key
 
@@ -96,12 +96,8 @@ class Tasks:
         return made
 
     def entries(self, keys: Sequence[Any], place: int) -> list[Any]:
-        """Keys of one entry of each result, taken as soon as that is there.
-
-        Else a result would be held until its last entry is asked for, with all entries beside it; and
-        where it was written to disk by then, it would be read as a whole for each of them.
-        """
-        return [self.put((itemgetter(place), key), 1) for key in keys]
+        """Keys of one entry of each result."""
+        return [self.put((itemgetter(place), key)) for key in keys]
 
     def _value(self, value: object) -> Any:
         return self.put((partial(_itself, value),))
@@ -110,13 +106,12 @@ class Tasks:
         """Run everything that the results under the keys take, and join these in a tree."""
         from dask.base import compute
         from dask.delayed import Delayed
-        from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
+        from dask.highlevelgraph import HighLevelGraph
 
         while len(level) > 1:
             starts = range(0, len(level), FAN_IN)
             level = [self.put((join, level[start : start + FAN_IN])) for start in starts]
-        layer = MaterializedLayer(self._graph, annotations={"priority": _urgency})
-        graph = HighLevelGraph.from_collections(self._name, layer, dependencies=self._blocks)
+        graph = HighLevelGraph.from_collections(self._name, self._graph, dependencies=self._blocks)
         whole = Delayed(level[0], graph, layer=self._name)  # type: ignore[no-untyped-call]
         result: tuple[Part] = compute(whole)  # type: ignore[no-untyped-call]
         return result[0]
@@ -138,10 +133,6 @@ def map_and_join(
 
 def _itself(value: Part) -> Part:
     return value
-
-
-def _urgency(key: tuple[str, int, int]) -> int:
-    return key[2]
 
 
 def along(data: Any, labels: Any, name: str) -> list[Any]:
