@@ -8,13 +8,14 @@ writes to disk are inside the walls of privacy.
 **Why nothing is counted twice.** Spark takes the answer of one attempt a partition; the sums carry their
 partition's number, and one that arrives twice counts once.
 
-**Persons with several records.** Rows are sent to partitions by the person's label and sorted by it, and
-then by a column, because Spark keeps no order of its own: a person's average is the same floating-point
-number as in one fit on rows in that order. An executor holds a batch at a time, and who is in it.
+**Persons with several records.** Rows are sent to partitions by a digest of the person's label and sorted
+by the label, and then by a column, because Spark keeps no order of its own: a person's average is the
+same floating-point number as in one fit on rows in that order. An executor holds a batch at a time, and who is in it.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -83,8 +84,7 @@ def total_on_spark(
         kind = dict(frame.dtypes)[groups]
         if kind not in LABELS:
             raise DataError(f"groups must be a column of text or integers; found {kind}.")
-        # Without a number: where partitions are small Spark joins whole ones, and a task costs .2 s.
-        frame = frame.repartition(f"`{groups}`").sortWithinPartitions(f"`{groups}`", f"`{order}`")
+        frame = _persons_together(frame, groups).sortWithinPartitions(f"`{groups}`", f"`{order}`")
         wanted.append(groups)
     if y is not None:
         wanted.append(y)
@@ -95,6 +95,19 @@ def total_on_spark(
     arrived = map(_arrived, chosen.mapInArrow(adder, SCHEMA).collect())
     # Where no record is left Spark may leave no partition either.
     return summed(joined([sent(IntegerSum(pool.numbers), NONE), *arrived]))
+
+
+def _persons_together(frame: Any, groups: str) -> Any:
+    """The frame with all rows of a person in one partition, whatever it was made by.
+
+    Rows are sent by a digest of the label that no other step has. Sent by the label itself they would
+    stay where a join or a sum by it had put them: Spark takes that for done, and may then split a person
+    with many rows over partitions (`spark.sql.adaptive.skewJoin`), each of which would count one.
+    Without a number: where partitions are small Spark joins whole ones, and a task costs .2 s.
+    """
+    key = secrets.randbits(62)
+    name = f"`digest {key}`"
+    return frame.selectExpr("*", f"xxhash64(`{groups}`, {key}L) AS {name}").repartition(name)
 
 
 def _arrived(row: Any) -> PrivateSum:
