@@ -8,9 +8,10 @@ writes to disk are inside the walls of privacy.
 **Why nothing is counted twice.** Spark takes the answer of one attempt a partition; the sums carry their
 partition's number, and one that arrives twice counts once.
 
-**Persons with several records.** Rows are sent to partitions by a digest of the person's label and sorted
-by the label, and then by a column, because Spark keeps no order of its own: a person's average is the
-same floating-point number as in one fit on rows in that order. An executor holds a batch at a time, and who is in it.
+**Persons with several records.** Rows are sent to partitions by a digest of the person's label, and
+sorted there by the label and then by a column, because Spark keeps no order of its own: a person's
+average is the same floating-point number as in one fit on rows in that order. An executor holds a batch
+at a time, and who is in it.
 """
 
 from __future__ import annotations

@@ -190,9 +190,9 @@ class ReleasedRunningMean(ReleasedFunction):
             else f"one {unit}, which is in at most {often}; whoever is in more is protected less"
         )
         more = (
-            f"It is for {self._told_months} of {self.steps}, all paid for at once. What their state file "
-            "tells of other months, or of this one again, costs nothing more. The promise is for what is "
-            f"published in all of them together, and for {whom}."
+            f"It is for {self._told_months} of {self.steps}, all paid for at once. What their state "
+            "file tells of other months, or of this one again, costs nothing more. The promise is for "
+            f"what is published in all of them together, and for {whom}."
         )
         public = [
             *own.public,
