@@ -260,6 +260,9 @@ class TestDates:
             assert plan.about["domain"] == f"days since {said} UTC"
         array = xr.DataArray(CURVES, dims=("who", "time"), coords={"time": berlin})
         assert mean().prepare(array).plan.basis.grid_points[1] == 1
+        # Before the first year there is no moment.
+        with pytest.raises(OrientationError, match="of one family"):
+            mean().prepare(pd.DataFrame(CURVES, columns=["0001-01-01T00:00+14:00", *words[1:]]))
 
     @pytest.mark.parametrize(
         "labels",
