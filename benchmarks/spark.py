@@ -17,8 +17,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession, functions
 
 from benchmarks.cluster import Peak, made_curves, timed
 from dpfda import PrivateMean
@@ -63,11 +62,9 @@ def main() -> None:
     names = [f"c{k}" for k in range(asked.points)]
     mean = PrivateMean(1.0, bounds=(-2.0, 2.0), basis="matern:50%:2.5", unit="person")
     roads = {
-        "Spark's own sum": lambda: frame.agg(*map(F.sum, names)).collect(),
+        "Spark's own sum": lambda: frame.agg(*map(functions.sum, names)).collect(),
         "mean": lambda: fit_on_spark(mean, frame, names),
-        "mean with persons": lambda: fit_on_spark(
-            mean, frame, names, groups="person", order="visit"
-        ),
+        "mean with persons": lambda: fit_on_spark(mean, frame, names, groups="person", order="visit"),
     }
     peak, turns = Peak(), []
     peak.start()
