@@ -181,7 +181,7 @@ class PrivateKernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[m
         """Predicted classes (q,)."""
         return np.asarray(self.classes_[deciding(self.decision_function(X))])
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(_has_probabilities)
     def predict_proba(self, X: Records) -> Floats:
         """Probabilities (q, 2) or (q, C) of the classes, from a table or for the logistic loss.
 
