@@ -276,12 +276,16 @@ def test_it_keeps_the_contract(given: dict[str, Any], tmp_path: Any) -> None:
         path.write_text(json.dumps(written))
 
 
-@pytest.mark.parametrize("change", ["a law", "a stage"])
+@pytest.mark.parametrize("change", ["a law", "an earlier law", "a stage"])
 def test_files_of_normal_noise_are_charged_together(change: str, tmp_path: Any) -> None:
     path = estimator(delta=1e-6).fit(made_up(20)).release_.save(tmp_path / "sampler.json")
     written = json.loads(path.read_text())
     if change == "a law":
         written["noise"]["law"] = "k-norm"
+    elif change == "an earlier law":
+        # It gives no rho, and is not to be left out of the sum of those of others.
+        pure = estimator().fit(made_up(20)).release_.to_json()
+        written["moments"]["mean_noise"] = pure["moments"]["mean_noise"]
     else:
         written["costs"][0]["stage"] = "release"
     path.write_text(json.dumps(written))

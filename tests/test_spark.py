@@ -299,6 +299,40 @@ def test_means_and_densities_are_released_from_a_session(session):
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_nobody_counts_twice_whose_rows_a_join_has_split(session):
+    """Joined by person, rows are where the sum wants them: Spark sends them nowhere, and splits many."""
+    skewed = {
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
+        "spark.sql.adaptive.skewJoin.skewedPartitionFactor": "1.5",
+        "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes": "2KB",
+        "spark.sql.adaptive.advisoryPartitionSizeInBytes": "2KB",
+    }
+    before = {name: session.conf.get(name) for name in skewed}
+
+    def persons_of(batches):
+        who = sorted({who for batch in batches for who in batch.column(0).to_pylist()})
+        yield pa.RecordBatch.from_pydict({"who": who})
+
+    try:
+        for name, value in skewed.items():
+            session.conf.set(name, value)
+        rows = session.range(0, 6000, 1, 8).selectExpr(
+            "if(id % 10 < 8, 0, id % 50) AS who", "id AS day", "id % 7 / 7 AS `0.0`"
+        )
+        other = session.range(0, 50, 1, 2).selectExpr("id AS who", "id / 50 AS `1.0`")
+        visits, columns = rows.join(other, "who"), ["0.0", "1.0"]
+        pool = pool_of(mean(unit="person"), columns, True)
+        # Of 0 there are most; the others have 8 or 9 as their last digit.
+        assert total_on_spark(pool, visits, columns, "who", "day").count_with_noise(0, 1) == 11
+        # Sent by the label they are not, and the first is in several partitions.
+        sent = visits.repartition("`who`").toDF("who", "day", "first", "second")
+        assert len(sent.mapInArrow(persons_of, "who long").collect()) > 11
+    finally:
+        for name, value in before.items():
+            session.conf.set(name, value)
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_a_frame_without_a_record_is_released_where_their_number_is_private(session):
     nobody = session.createDataFrame(table().to_pandas()).where("day < 0")
     private = mean(neighbours="add-remove", invalid="repair", public_size=10)

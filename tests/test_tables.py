@@ -2,6 +2,7 @@
 
 import datetime
 import sqlite3
+from decimal import Decimal
 
 import duckdb
 import ibis
@@ -17,6 +18,7 @@ import pytest
 import sqlalchemy
 import xarray as xr
 
+from doors import Raising
 from dpfda import PrivateDensity, PrivateKernelRegressor, PrivateMean
 from dpfda.errors import DataError, OrientationError
 from dpfda.records.containers import matrix_of
@@ -258,6 +260,9 @@ class TestDates:
             assert plan.about["domain"] == f"days since {said} UTC"
         array = xr.DataArray(CURVES, dims=("who", "time"), coords={"time": berlin})
         assert mean().prepare(array).plan.basis.grid_points[1] == 1
+        # Before the first year there is no moment.
+        with pytest.raises(OrientationError, match="of one family"):
+            mean().prepare(pd.DataFrame(CURVES, columns=["0001-01-01T00:00+14:00", *words[1:]]))
 
     @pytest.mark.parametrize(
         "labels",
@@ -291,6 +296,17 @@ def test_a_series_of_units_in_another_order_than_the_frame_is_refused():
         # By its place, in its order, or with an index of its own, it is a column like any other.
         for own in (shuffled.to_numpy(), shuffled.loc[frame.index], who.set_axis(range(100, 140))):
             fit(own)
+
+
+def test_what_labels_of_rows_raise_is_not_told():
+    """An index may hold what has no order, or nothing equal, and what it raises is of one record."""
+    frame, who = FRAME.drop(columns="who"), FRAME["who"]
+    for odd in (Decimal("NaN"), Raising()):
+        index = pd.Index([odd, *range(1, 40)], dtype=object)
+        assert (
+            mean().prepare(frame.set_axis(index), who).plan.size
+            == mean().prepare(FRAME, "who").plan.size
+        )
 
 
 def test_a_word_is_no_column_of_an_array():

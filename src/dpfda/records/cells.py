@@ -210,7 +210,7 @@ def moments(labels: Sequence[str]) -> tuple[Floats, str] | None:
     try:
         plain = [Dates(ISO)._moment(label) for label in labels] if zoned == {True} else labels
         found = np.array(plain, dtype="M8[us]")
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     first = str(found[0]).removesuffix(".000000").replace("T", " ").removesuffix(" 00:00:00")
     return (found - found[0]) / np.timedelta64(1, "D"), f"days since {first}{' UTC' * zoned.pop()}"

@@ -171,12 +171,14 @@ def _check_order(X: Any, groups: Any) -> None:
 
     By its index it would say that records are of others than by its places.
     """
-    if not (is_frame(X) and hasattr(groups, "iloc")) or groups.index.equals(X.index):
+    if not (is_frame(X) and hasattr(groups, "iloc")):
         return
     try:
+        if groups.index.equals(X.index):
+            return
         other = groups.index.sort_values().equals(X.index.sort_values())
-    except TypeError:
-        # Labels of rows that have no order.
+    except Exception:
+        # Labels of rows that have no order; what they raise may tell them.
         return
     if other:
         raise DataError(

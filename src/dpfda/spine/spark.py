@@ -11,13 +11,15 @@ label alone. But where an executor is lost Spark makes a part of a stage anew, f
 it yet. Rows that come out with other labels, or in other places, could then count twice. So a sum that
 took a stage made twice is thrown away, and made from the beginning.
 
-**Persons with several records.** Rows are sent to partitions by the person's label and sorted by it, and
-then by a column, because Spark keeps no order of its own: a person's average is the same floating-point
-number as in one fit on rows in that order. An executor holds a batch at a time, and who is in it.
+**Persons with several records.** Rows are sent to partitions by a digest of the person's label, and
+sorted there by the label and then by a column, because Spark keeps no order of its own: a person's
+average is the same floating-point number as in one fit on rows in that order. An executor holds a batch
+at a time, and who is in it.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -89,8 +91,7 @@ def total_on_spark(
         kind = dict(frame.dtypes)[groups]
         if kind not in LABELS:
             raise DataError(f"groups must be a column of text or integers; found {kind}.")
-        # Without a number: where partitions are small Spark joins whole ones, and a task costs .2 s.
-        frame = frame.repartition(f"`{groups}`").sortWithinPartitions(f"`{groups}`", f"`{order}`")
+        frame = _persons_together(frame, groups).sortWithinPartitions(f"`{groups}`", f"`{order}`")
         wanted.append(groups)
     if y is not None:
         wanted.append(y)
@@ -101,6 +102,19 @@ def total_on_spark(
     arrived = map(_arrived, _collected(chosen, adder))
     # Where no record is left Spark may leave no partition either.
     return summed(joined([sent(IntegerSum(pool.numbers), NONE), *arrived]))
+
+
+def _persons_together(frame: Any, groups: str) -> Any:
+    """The frame with all rows of a person in one partition, whatever it was made by.
+
+    Rows are sent by a digest of the label that no other step has. Sent by the label itself they would
+    stay where a join or a sum by it had put them: Spark takes that for done, and may then split a person
+    with many rows over partitions (`spark.sql.adaptive.skewJoin`), each of which would count one.
+    Without a number: where partitions are small Spark joins whole ones, and a task costs .2 s.
+    """
+    key = secrets.randbits(62)
+    name = f"`digest {key}`"
+    return frame.selectExpr("*", f"xxhash64(`{groups}`, {key}L) AS {name}").repartition(name)
 
 
 def _collected(rows: Any, adder: Adder) -> list[Any]:

@@ -117,7 +117,7 @@ class Factorisation:
         inverse: Floats = np.append(1.0, np.zeros(self.steps - 1)) / column[0]
         for place in range(1, self.steps):
             inverse[place] = -(column[1 : place + 1] @ inverse[place - 1 :: -1]) / column[0]
-        return inverse
+        return np.asarray(inverse)
 
     def weights(self, month: int, running: bool) -> tuple[int, ...]:
         """Integers (month,), in units of 2^-shift: the rows' part in the sum of a month, or of all."""
