@@ -413,8 +413,8 @@ class TestUnits:
         assert unit_codes(["", "a", ""], 3).tolist() == [0, 1, 0]
 
     def test_labels_must_fit_the_records(self) -> None:
-        for labels in (["a"] * 11, np.array([["a"]] * 12), "a"):
-            with pytest.raises(DataError, match=r"groups must hold one label a record.*; found shape"):
+        for labels, found in ((["a"] * 11, "shape"), (np.array([["a"]] * 12), "shape"), ("a", "a word")):
+            with pytest.raises(DataError, match=f"groups must hold one label a record.*; found {found}"):
                 mean().fit(CURVES, groups=labels)
 
 
