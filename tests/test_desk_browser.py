@@ -402,6 +402,8 @@ def test_a_desk_that_was_killed_while_it_published_is_said_and_charged_once(fold
                 page = browser.new_page()
                 to_the_button(page, link[1] + link[2])
                 page.click("button.cost")
+                # The page that says so is there before the desk is not.
+                page.wait_for_url("**/published/**")
                 while not (folder / "charged").exists():
                     page.wait_for_timeout(50)
             finally:
