@@ -380,7 +380,7 @@ class TestFit:
 
     @pytest.mark.parametrize("other", [1.0, "none"])
     def test_what_becomes_of_a_point_does_not_depend_on_others(self, other: object) -> None:
-        times = [np.timedelta64(3, "D"), np.datetime64("1970-01-04"), np.timedelta64("NaT")]
+        times = [np.timedelta64(3, "D"), np.datetime64("1970-01-04"), np.timedelta64("NaT", "D")]
         _, usable = points_from_array([*times, 2.0, other], 1, "repair")
         assert usable.tolist() == [False, False, False, True, other == 1.0]
 

@@ -371,7 +371,12 @@ class TestUnits:
     @pytest.mark.parametrize("other", [1.0, "none"])
     @pytest.mark.parametrize("kind", [list, lambda rows: np.array(rows, dtype=object), pd.DataFrame])
     def test_what_becomes_of_a_row_does_not_depend_on_others(self, other: Any, kind: Any) -> None:
-        rows = [[np.timedelta64(3, "D"), 1.0], [np.datetime64("NaT"), 1.0], [0.5, 1.0], [other, 1.0]]
+        rows = [
+            [np.timedelta64(3, "D"), 1.0],
+            [np.datetime64("NaT", "D"), 1.0],
+            [0.5, 1.0],
+            [other, 1.0],
+        ]
         curves = curves_from_array(kind(rows), np.array([0.0, 1.0]), invalid="repair")
         assert curves.usable.tolist() == [False, False, True, other == 1.0]
 
@@ -388,7 +393,7 @@ class TestUnits:
         np.testing.assert_allclose(averaged.values, 1.7e308, rtol=1e-15)
 
     @pytest.mark.parametrize(
-        "lost", [None, math.nan, np.float32("nan"), pd.NA, pd.NaT, np.datetime64("NaT")], ids=repr
+        "lost", [None, math.nan, np.float32("nan"), pd.NA, pd.NaT, np.datetime64("NaT", "D")], ids=repr
     )
     def test_missing_labels_are_refused(self, lost: Any) -> None:
         labels: list[Any] = ["a"] * 12
