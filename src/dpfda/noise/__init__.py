@@ -34,6 +34,5 @@ __all__ = [
     "achieved_guarantee", "block_lengths", "block_ratio", "body_noise", "cost_of", "elliptical_noise",
     "gaussian_noise", "gaussian_on_body", "gaussian_ratio", "knorm_loss", "knorm_noise", "knorm_targets",
     "laplace_on_body", "law_from_json", "laws_of", "mixture_delta", "moved_counts", "parts_of",
-    "pure_budget",
-    "repeated_width", "t_loss",
+    "pure_budget", "repeated_width", "t_loss",
 ]  # fmt: skip

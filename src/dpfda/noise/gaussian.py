@@ -21,7 +21,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfda.bounds import BodyNorm
+from dpfda.bounds import BodyNorm, Norm
 from dpfda.noise.differences import (
     checked_shape,
     exact_shape,
@@ -193,7 +193,7 @@ def repeated_width(width: int, times: int) -> int:
     return math.isqrt(square - 1) + 1
 
 
-def moved_counts(moved: int, each: int, normal: bool) -> tuple[AnyNorm, int]:
+def moved_counts(moved: int, each: int, normal: bool) -> tuple[Norm, int]:
     """In what norm, and how far, counts move that one unit moves by `moved` in l1, each by `each`.
 
     Normal noise needs the l2 norm, which is rounded up: |d|_2^2 <= |d|_1 max_j |d_j|, attained where a

@@ -14,28 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from dpfda.bounds import IntegerBall
+from dpfda.bounds import IntegerBall, Norm
 from dpfda.mechanisms.design.radii import candidate_radii, choose_radius
-from dpfda.noise import (
-    NoiseLaw,
-    cost_of,
-    gaussian_noise,
-    knorm_noise,
-    moved_counts,
-)
+from dpfda.noise import NoiseLaw, cost_of, gaussian_noise, knorm_noise, moved_counts
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, quietest_symmetric
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.embedding import Rows, project, sum_columns
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import (
-    Guarantee,
-    Neighbours,
-    PureDP,
-    ZeroConcentratedDP,
-    added,
-    split,
-)
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, ZeroConcentratedDP, added, split
 from dpfda.publication import COUNT_SCALE, recomputed
 from dpfda.records.second_moments import OuterSum, outer_ball
 from dpfda.releases.moments import Moments, Step
@@ -61,16 +48,20 @@ def parted(guarantee: Guarantee, share: Fraction, joint: bool) -> tuple[Part, Gu
     return ZeroConcentratedDP(part), ZeroConcentratedDP(guarantee.rho - part)
 
 
-def count_noise(bins: int, moved: int, each: int, part: Part) -> NoiseLaw:
-    """Laplace noise for a pure part, normal noise for a part of rho; checked."""
-    norm, width = moved_counts(moved, each, not isinstance(part, PureDP))
+def part_noise(blocks: tuple[int, ...], norm: Norm, width: int, part: Part) -> NoiseLaw:
+    """K-norm noise of blocks for a pure part, normal noise for a part of rho; checked."""
     made: NoiseLaw
     if isinstance(part, PureDP):
-        made = knorm_noise((1,) * bins, np.ones(bins), "l1", width, part)
+        made = knorm_noise(blocks, np.ones(len(blocks)), norm, width, part)
     else:
-        made = gaussian_noise(np.ones(bins), width, part)
+        made = gaussian_noise(np.ones(sum(blocks)), width, part)
     recomputed(made, norm, width, part)
     return made
+
+
+def count_noise(bins: int, moved: int, each: int, part: Part) -> NoiseLaw:
+    """Laplace noise for a pure part, normal noise for a part of rho; checked."""
+    return part_noise((1,) * bins, *moved_counts(moved, each, not isinstance(part, PureDP)), part)
 
 
 @dataclass(frozen=True)
@@ -206,7 +197,7 @@ class MomentsDesign:
 
     @cached_property
     def parts(self) -> dict[str, Guarantee]:
-        """The budget of each stage; all but the last are pure."""
+        """The budget of each stage; all but the last are pure, or in a joint design all are of rho."""
         found: dict[str, Guarantee] = {}
         found["mean"], rest = parted(self.guarantee, self.mean_share, self.joint)
         for left, name in zip(range(len(self.names), 0, -1), self.names, strict=True):
@@ -242,13 +233,8 @@ class MomentsDesign:
     def mean_noise(self) -> NoiseLaw:
         """Law of the noise on the sum of vectors."""
         part, width = self.parts["mean"], self.neighbours.differences(self.ball.radius)
-        noise: NoiseLaw
-        if isinstance(part, PureDP):
-            noise = knorm_noise((self.size,), (1.0,), "l2", width, part)
-        else:
-            noise = gaussian_noise(np.ones(self.size), width, part)
-        recomputed(noise, "l2", width, part)
-        return noise
+        assert isinstance(part, Part)  # noqa: S101
+        return part_noise((self.size,), "l2", width, part)
 
     @cached_property
     def choices(self) -> list[RadiusChoice]:

@@ -25,13 +25,7 @@ from dpfda.numerics.embedding import coefficients
 from dpfda.numerics.errors import DpfdaError
 from dpfda.privacy.composition import Cost, gaussian_delta
 from dpfda.privacy.composition.rounding import root_at_least
-from dpfda.privacy.guarantees import (
-    ApproximateDP,
-    Guarantee,
-    PureDP,
-    ZeroConcentratedDP,
-    within,
-)
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, within
 from dpfda.publication import NAMED, Paying, charge, planner, recomputed, stamp
 from dpfda.publication.moments import LENGTHS_SHARE, MomentsDesign, count_noise, lengths, parted
 from dpfda.releases.moments import Moments
