@@ -186,7 +186,8 @@ class PrivateMean(InBlocks):
             pooled = prepare_pooled(self, X, groups)
             made = pooled.plan.publish(pooled.total, self._paying())
         else:
-            prepared = self.prepare(X, groups)
+            summed = self._summed(X, groups)
+            prepared = summed.prepared(summed.summation.plan.measuring)
             made = publish(prepared.total, prepared.plan, self._paying())
         self.release_ = made
         points = made.grid_points if isinstance(made, ReleasedPooledMean) else made.basis.weights
@@ -292,7 +293,7 @@ class PrivateMean(InBlocks):
         if self.variance is not None:
             # Of the mean, with what the variance leaves.
             return both_plans(plan, self.variance)[0]
-        return plan if (strategy := self._staged) is None else staged_plan(plan, strategy)
+        return plan.measuring if (strategy := self._staged) is None else staged_plan(plan, strategy)
 
     def _refuse_with_stages(self) -> None:
         """Refuse what there is not between bounds that are looked for, nor in two looks."""
@@ -378,7 +379,8 @@ class PrivateMean(InBlocks):
             return pooled_table(self, plan)
         if isinstance(plan, StagedPlans):
             raise plan.strategy.refusal("one sum of several holders")
-        return PooledMean(self.settings, Summation.of(plan))
+        # Noise in shares is drawn before anyone has the line.
+        return PooledMean(self.settings, Summation.of(replace(plan, measures_distance=False)))
 
     def pooled_on(self, X: Records, groups: Labels = None) -> PooledMean:
         """The same on the columns of X, where the number of records is not known yet."""
@@ -395,7 +397,7 @@ class PrivateMean(InBlocks):
         refuse_irregular(X)
         values, basis, _ = read_curves(self.settings, self.basis, X, boxes=True)
         refuse_irregular(values)
-        return self._plan(basis, 2, groups, self._settings_for(X, groups))
+        return self._plan(basis, 2, groups, self._settings_for(X, groups)).measuring
 
     def _prepare(self, X: object, groups: object) -> Summed:
         settings = self._settings_for(X, groups)

@@ -19,6 +19,7 @@ from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.publication.charging import charge
 from dpfda.publication.mean_designs import FUNCTION
+from dpfda.publication.distances import with_distance
 from dpfda.publication.means import MeanPlan, ReleasedMean, released_mean
 from dpfda.publication.paying import NAMED, Paying
 from dpfda.releases.counts import NoisyCount
@@ -65,6 +66,8 @@ def publish(
     sums = plan.measure(total, design)
     noise = design.noise.draw()
     noisy = sums.with_noise(noise[: design.components], design.thresholds)
+    if plan.distance_share is not None:
+        return with_distance(paid.release(noisy), total, plan)
     if not design.counts:
         return paid.release(noisy)
     return paid.release(noisy, sums.count_with_noise(noise[-1], design.counts))

@@ -21,26 +21,30 @@ from dpfda.mechanisms.design import (
     adapted,
     cells_of_detail,
     choose,
+    distance_share,
     public_curves,
     public_images,
     public_mixture,
     with_count,
 )
-from dpfda.noise import KNormNoise, cost_of, knorm_noise
+from dpfda.noise import KNormNoise, cost_of, knorm_noise, pure_budget
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost, LaplaceLoss
-from dpfda.privacy.guarantees import Guarantee, Neighbours, split
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, split, without_delta
 from dpfda.publication.charging import recomputed
 from dpfda.publication.plan import Plan
+from dpfda.releases.distance import moved
 
 # Under add/remove neighbours without a public size, a tenth of the budget goes to the count: its
 # relative error at n = 500, epsilon = 1 is then about 3 per cent, below that of the curve.
 COUNT_SHARE = Fraction(1, 10)
-# Stages of a release whose number of units is released too.
-COUNT, FUNCTION = "count", "function"
+# Stages of a release whose number of units is released too, or the largest distance of its line.
+COUNT, FUNCTION, DISTANCE = "count", "function", "largest distance"
+# What a plan for another number of units or budget takes over.
+KEPT = ("line", "centers", "reading", "finest", "periods", "measures_distance")
 
 
 class ReadingRule(Protocol):
@@ -74,6 +78,8 @@ class MeanDesign(Plan):
     expected_size: Number of units to expect, where it is private.
     finest, periods: The finest detail that matters and known cycles, in units of the domain; for the
         line alone.
+    measures_distance: Whether a share of the budget may go to the largest distance of the line from the
+        mean: `distance_share` says whether it does.
     drawn: Where one draw of noise hides several sums: the design, with what this one sees of that noise.
     """
 
@@ -93,6 +99,7 @@ class MeanDesign(Plan):
     drawn: Design | None = None
     finest: float | None = None
     periods: tuple[float, ...] = ()
+    measures_distance: bool = False
 
     @classmethod
     def of(
@@ -118,9 +125,7 @@ class MeanDesign(Plan):
             words, remedy = "be that of all functions whose noise is drawn at once", "Ask that one."
             raise ParameterError("plan", words, "the plan of one of them", remedy)
         basis, bound = self.stated or (self.basis, self.bound)
-        more = {
-            name: getattr(self, name) for name in ("line", "centers", "reading", "finest", "periods")
-        }
+        more = {name: getattr(self, name) for name in KEPT}
         size, asked = None if self.size is None else n, (self.neighbours, self.mechanism)
         return self.of(
             basis, bound, guarantee, *asked, size, self.unit, self.about, expected_size=n, **more
@@ -145,7 +150,11 @@ class MeanDesign(Plan):
         """What each stage costs, and what is known of its law before the count is."""
         design, size = self.public_design, self.size
         if design is not None and size is not None:
-            return {WHOLE: self.cost(design, size)}
+            cost, first = self.cost(design, size), self.distance_part
+            if first is None:
+                return {WHOLE: cost}
+            # That of the line is last: where there is a delta, it has it.
+            return {DISTANCE: Cost(first, LaplaceLoss(first.epsilon)), FUNCTION: cost}
         part, rest = split(self.guarantee, COUNT_SHARE)
         trial = self.cost(self.trial, 1)
         function = Cost.awaited(rest, [trial.loss]) if self.awaits_count else trial
@@ -185,8 +194,52 @@ class MeanDesign(Plan):
 
     @property
     def function_guarantee(self) -> Guarantee:
-        """What is left for the function after the count's share."""
+        """What is left for the function after the count's share, or that of its largest distance."""
+        share = self.distance_share
+        if share is not None:
+            return split(self.guarantee, share)[1]
         return _for_function(self.guarantee, self.size)
+
+    @property
+    def measuring(self) -> Self:
+        """The same, with the largest distance of the line where that pays."""
+        return replace(self, measures_distance=True)
+
+    @cached_property
+    def distance_share(self) -> Fraction | None:
+        """Share of the budget for the largest distance of the line from the mean; None for nothing.
+
+        Where a point is no cell of its own, what the mean does between cells is not measured otherwise.
+        """
+        if not (self.measures_distance and self.answers_with_line) or self.size is None:
+            return None
+        if self.drawn is not None or self.on_grid is None or self.on_grid.cube is None:
+            return None
+        epsilon = float(pure_budget(without_delta(self.guarantee)))
+        strength = 2 * self.size * epsilon / self.neighbours.differences(1)
+        return distance_share(flat_grid(self.basis).size, strength)
+
+    @property
+    def distance_part(self) -> PureDP | None:
+        """The same as a budget."""
+        share = self.distance_share
+        return None if share is None else split(self.guarantee, share)[0]
+
+    @cached_property
+    def distance_noise(self) -> KNormNoise:
+        """Laplace noise on it, checked."""
+        part = self.distance_part
+        assert part is not None  # noqa: S101
+        width = moved(self.largest_half, self.neighbours)
+        noise = knorm_noise((1,), (1.0,), "l1", width, part)
+        recomputed(noise, "l1", width, part)
+        return noise
+
+    @property
+    def largest_half(self) -> int:
+        """Half of the distance between the bounds where it is largest, in units of sums on the grid."""
+        assert self.on_grid is not None  # noqa: S101
+        return int(self.on_grid.rule.half_widths.max())
 
     @property
     def joins_count(self) -> bool:
@@ -198,6 +251,11 @@ class MeanDesign(Plan):
         if self.size is not None or not self.answers_with_line:
             return False
         return self.on_grid is not None and self.on_grid.cube is not None
+
+    @property
+    def keeps_grid(self) -> bool:
+        """Whether sums are kept for every grid point until the line is released."""
+        return self.joins_count or self.distance_share is not None
 
     @property
     def count_noise(self) -> KNormNoise:
@@ -299,8 +357,8 @@ class MeanDesign(Plan):
         return placed.matrix[: self.components()] if self.measured is None else self.measured
 
     def measure(self, total: IntegerSum, design: Design) -> IntegerSum:
-        """The sums that a design adds noise to; they are made by now but where the count joins them."""
-        if not self.joins_count or self.on_grid is None:
+        """The sums that a design adds noise to; they are made by now but where those on the grid are kept."""
+        if not self.keeps_grid or self.on_grid is None:
             return total
         measured = design.measurement
         if measured is None:

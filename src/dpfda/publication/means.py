@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.image_priors import ImagePrior
-from dpfda.bases.ordinary import Outlook
+from dpfda.bases.ordinary import Outlook, ordinary_curves
 from dpfda.bases.protocol import BoxFunctions, flat_grid, volume
 from dpfda.bounds import ValueBounds
 from dpfda.estimates import CountNoise
@@ -37,6 +37,7 @@ from dpfda.publication.charging import recomputed, stamp
 from dpfda.publication.mean_designs import COUNT_SHARE, MeanDesign
 from dpfda.publication.plan import Plan
 from dpfda.releases.counts import NoisyCount
+from dpfda.releases.distance import Distance, moved
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 
@@ -71,6 +72,9 @@ class MeanPlan(MeanDesign):
         if isinstance(divisor, NoisyCount):
             part, _ = split(self.guarantee, COUNT_SHARE)
             achieved = added([recomputed(divisor.noise, "l1", divisor.scale, part), achieved])
+        if (first := self.distance_part) is not None:
+            width = moved(self.largest_half, self.neighbours)
+            achieved = added([recomputed(self.distance_noise, "l1", width, first), achieved])
         tuning = {"name": design.mechanism, **design.parameters}
         return {
             "basis": self.basis.truncate(design.functions),
@@ -160,7 +164,22 @@ class MeanPlan(MeanDesign):
         noise = design.noise.simulate(np.random.Generator(np.random.Philox(key=2)), count)
         rows = np.rint(sums + noise[:, : design.components]).astype(object)
         counted = size * design.counts if design.counts else None
-        return [released_mean(public, design, tuple(int(x) for x in row), counted) for row in rows]
+        made = [released_mean(public, design, tuple(int(x) for x in row), counted) for row in rows]
+        return made if self.distance_share is None else self._with_distances(made)
+
+    def _with_distances(self, made: list[ReleasedMean]) -> list[ReleasedMean]:
+        """Examples with the largest distances of their lines, and simulated noise on these."""
+        generator, whole = np.random.Generator(np.random.Philox(key=3)), 2 * self.largest_half
+        noise, answers = self.distance_noise.simulate(generator, len(made))[:, 0], list[ReleasedMean]()
+        for place, release in enumerate(made):
+            assert isinstance(release, ReleasedFunction)  # noqa: S101
+            curve = ordinary_curves(release._curve_model.grid, len(made))[place]
+            lower, upper = self.bound.curves_on(release.grid_points)
+            apart = (np.asarray(release(release.grid_points)) - lower) / (upper - lower) - curve
+            noisy = round(whole * release.count * float(np.max(np.abs(apart))) + float(noise[place]))
+            distance = Distance(noisy, self.largest_half, self.distance_noise)
+            answers.append(replace(release, distance=distance))
+        return answers
 
     @property
     def scale(self) -> tuple[float, str]:

@@ -21,7 +21,7 @@ from dpfda.bases.reading import prior_from_json
 from dpfda.bounds import Bound, LatticeBounds, ValueBounds
 from dpfda.bounds.stated import bound_from_json
 from dpfda.estimates import CurveModel, Posterior, Widths
-from dpfda.noise import AnyNorm, BoxNoise, NoiseLaw, Width
+from dpfda.noise import AnyLaw, AnyNorm, BoxNoise, NoiseLaw, Width
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
@@ -206,8 +206,12 @@ class Expansion(Banded):
 
     @classmethod
     def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
-        noise, divisor = held["noise"], held["divisor"]
-        return certified(written, partial(sum_costs, noise, divisor), laws=drawn_laws(noise, divisor))
+        costs = partial(sum_costs, held["noise"], held["divisor"])
+        return certified(written, costs, laws=cls._laws(held))
+
+    @classmethod
+    def _laws(cls, held: file.Held) -> list[AnyLaw]:
+        return drawn_laws(held["noise"], held["divisor"])
 
     def _checked(self) -> None:
         measured, functions = self.noise.components, len(self.basis.eigenvalues)

@@ -15,6 +15,7 @@ from dpfda.bases import Basis
 from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import check_point, check_points, frozen, gauss, piecewise
 from dpfda.estimates.widths import around_lines, around_slopes
+from dpfda.noise import AnyLaw
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
@@ -22,8 +23,10 @@ from dpfda.numerics.parameters import values_at
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, Limits, settled
 from dpfda.releases.base import OnBasis, Valued
+from dpfda.releases.distance import Distance
 from dpfda.releases.expansion import Expansion
 from dpfda.releases.facts import Claim
+from dpfda.releases.promise import AddedNoise
 from dpfda.releases.words import resolution_words
 
 # Halvings of the distance between two points that find a crossing to the last digits.
@@ -65,10 +68,13 @@ class MeanLine(Expansion, Valued, OnBasis):
     ----------
     order : int
         Order of the derivative that this function is of the release. The others: see `Expansion`.
+    distance : Distance, optional
+        How far the line lies from the mean at most, with noise.
     """
 
     basis: Basis = field(metadata=file.ANY_BASIS.kept)
     order: int = field(default=0, metadata=file.whole_number(0, 2).kept)
+    distance: Distance | None = field(default=None, metadata=file.itself(Distance.from_json).or_absent.kept)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -82,6 +88,24 @@ class MeanLine(Expansion, Valued, OnBasis):
         points = self.grid_points.shape
         found = limits_of(self.bound, points[0])
         return None if found is None else (np.full(points, found[0]), np.full(points, found[1]))
+
+    # Its file.
+
+    @classmethod
+    def _laws(cls, held: file.Held) -> list[AnyLaw]:
+        distance = held["distance"]
+        return [*super()._laws(held), *([] if distance is None else [distance.noise])]
+
+    def _added_noise(self) -> list[AddedNoise]:
+        own = super()._added_noise()
+        return own if self.distance is None else [self.distance.added(self.neighbours), *own]
+
+    def _checked(self) -> None:
+        super()._checked()
+        if self.distance is not None:
+            if not self._is_line:
+                raise ValueError("the largest distance is that of a line between bounds")
+            self.distance.check(self._scale)
 
     @property
     def _is_line(self) -> bool:
@@ -143,6 +167,8 @@ class MeanLine(Expansion, Valued, OnBasis):
 
     def _mean_band(self, asked: Asked, at: Floats) -> Band:
         """The band for the mean itself; see `dpfda.estimates.widths`."""
+        if self.distance is not None and asked.simultaneous and not self.order:
+            return self._band_measured(self.distance, asked, at)
         half, line = _half_widths((self,), asked, at), self._uncut(at)
         ends = line - half, line + half
         measured = None if self.order else self.widths.measured(asked.level, asked.simultaneous)
@@ -151,6 +177,12 @@ class MeanLine(Expansion, Valued, OnBasis):
             low, high = (piecewise(self.grid_points, end, at) for end in (low, high))
             ends = np.maximum(ends[0], low), np.minimum(ends[1], high)
         return self._held(Band(at, *ends, asked.level, asked.simultaneous))
+
+    def _band_measured(self, distance: Distance, asked: Asked, at: Floats) -> Band:
+        """The band by the largest distance that was measured: no narrower than typical errors."""
+        share = max(distance.at_most(asked.level, self.count), self._typical_error)
+        half, line = piecewise(self.grid_points, share * self._scale, at), self._uncut(at)
+        return self._held(Band(at, line - half, line + half, asked.level, True))
 
     @cached_property
     def _left_out(self) -> Floats:

@@ -253,7 +253,7 @@ class Summation:
 
     def finish(self, total: IntegerSum, plan: MeanPlan) -> IntegerSum:
         """The integers that get noise, under the plan that is published; see `MeanPlan.measure`."""
-        if plan.on_grid is None or plan.joins_count:
+        if plan.on_grid is None or plan.keeps_grid:
             return total
         return total.through(plan.grid_matrix(plan.on_grid))
 

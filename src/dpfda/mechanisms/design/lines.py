@@ -28,6 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -51,6 +52,9 @@ MOST_CELLS = LARGEST_GRID // 2
 FUNCTIONS = 128
 # By these factors must be better what spends a delta, and other noise on points than a box.
 WORTH_A_DELTA, WORTH_A_TAIL = 1.01, 1.36
+# From this n epsilon on the largest distance of the line is measured, with a tenth of the budget up to the
+# second.
+LEAST_OF_DISTANCE, EVEN = 200.0, 300.0
 
 
 def number_of_cells(points: int, strength: float, grown: bool = True) -> int:
@@ -75,6 +79,22 @@ def number_of_cells(points: int, strength: float, grown: bool = True) -> int:
         return points
     more = TIMES ** growth(strength) if grown else 1.0
     return max(count, min(int(more * count), (points - 1) // 2 if short else MOST_CELLS))
+
+
+def distance_share(points: int, strength: float) -> Fraction | None:
+    """Share of the budget that goes to the largest distance of the line from the mean; None for none.
+
+    A tenth where n epsilon is 300, and less by its fifth root beyond: then the noise on it and the line's
+    own error are about alike. None where it would say too little, and where every point is a cell.
+
+    Examples
+    --------
+    >>> [distance_share(200, strength) for strength in (100, 300, 5000)]
+    [None, Fraction(1, 10), Fraction(57, 1000)]
+    """
+    if strength < LEAST_OF_DISTANCE or number_of_cells(points, strength) == points:
+        return None
+    return Fraction(round(100 * min(1.0, (EVEN / strength) ** 0.2)), 1000)
 
 
 def growth(strength: float) -> float:
