@@ -748,10 +748,10 @@ def test_missing_command_extra(package, monkeypatch, capsys):
 
 
 def test_unexpected_errors_show_nothing(days, monkeypatch):
-    def broken(self, X, groups=None):
+    def broken(*_):
         raise ValueError(f"a value of the data: {PRIVATE}")
 
-    monkeypatch.setattr(PrivateMean, "prepare", broken)
+    monkeypatch.setattr("dpfda.mean.estimator.publish", broken)
     result = mean_of(days, epsilon="1")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("error: unexpected ValueError.")

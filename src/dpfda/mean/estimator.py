@@ -186,8 +186,7 @@ class PrivateMean(InBlocks):
             pooled = prepare_pooled(self, X, groups)
             made = pooled.plan.publish(pooled.total, self._paying())
         else:
-            summed = self._summed(X, groups)
-            prepared = summed.prepared(summed.summation.plan.measuring)
+            prepared = self._prepare_fit(X, groups)
             made = publish(prepared.total, prepared.plan, self._paying())
         self.release_ = made
         points = made.grid_points if isinstance(made, ReleasedPooledMean) else made.basis.weights
@@ -322,12 +321,19 @@ class PrivateMean(InBlocks):
     def prepare(self, X: Records, groups: Labels = None) -> Prepared[MeanPlan, IntegerSum]:
         """Everything before the noise: check, embed, clip, round, add up. The result is private.
 
+        Of the line alone, with all of the budget: what `fit` measures beside it is not in it.
+
         Parameters
         ----------
         X, groups
             As in `fit`.
         """
         return self._summed(X, groups).prepared()
+
+    def _prepare_fit(self, X: Records, groups: Labels = None) -> Prepared[MeanPlan, IntegerSum]:
+        """The same as `fit` publishes it."""
+        summed = self._summed(X, groups)
+        return summed.prepared(summed.summation.plan.measuring)
 
     def _summed(self, X: Records, groups: Labels = None) -> Summed:
         """The same before it is said what of the sum gets noise; parameters as of `prepare`."""

@@ -357,7 +357,7 @@ class MeanDesign(Plan):
         return placed.matrix[: self.components()] if self.measured is None else self.measured
 
     def measure(self, total: IntegerSum, design: Design) -> IntegerSum:
-        """The sums that a design adds noise to; they are made by now but where those on the grid are kept."""
+        """The sums that a design adds noise to: made by now, but where those on the grid are kept."""
         if not self.keeps_grid or self.on_grid is None:
             return total
         measured = design.measurement

@@ -174,9 +174,11 @@ class MeanPlan(MeanDesign):
         for place, release in enumerate(made):
             assert isinstance(release, ReleasedFunction)  # noqa: S101
             curve = ordinary_curves(release._curve_model.grid, len(made))[place]
-            lower, upper = self.bound.curves_on(release.grid_points)
-            apart = (np.asarray(release(release.grid_points)) - lower) / (upper - lower) - curve
-            noisy = round(whole * release.count * float(np.max(np.abs(apart))) + float(noise[place]))
+            assert release.limits is not None  # noqa: S101
+            lower, width = release.limits[0], np.subtract(*release.limits[::-1])
+            apart = np.asarray(release(release.grid_points)) - lower - width * curve
+            shares = np.abs(apart[width > 0] / width[width > 0])
+            noisy = round(whole * release.count * float(np.max(shares)) + float(noise[place]))
             distance = Distance(noisy, self.largest_half, self.distance_noise)
             answers.append(replace(release, distance=distance))
         return answers

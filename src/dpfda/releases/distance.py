@@ -1,4 +1,4 @@
-"""How far a released line lies from the mean at most, with noise: one number, and what follows for a band."""
+"""How far a released line lies from the mean at most, with noise; and what follows for its band."""
 
 from __future__ import annotations
 

@@ -99,10 +99,14 @@ class BandFact:
         if not said.among:
             text = (
                 f"with a probability of about {100 * self.level:.4g}% {said.holds} lies, everywhere at "
-                f"once, within {largest} of the published values, and typically within {typical} "
-                f"({said.unit}). At a single point chosen in advance it lies within {alone} with that "
-                "probability."
+                f"once, within {largest} of the published values"
             )
+            text += f", and typically within {typical}" if self._uneven else ""
+            text += f" ({said.unit})."
+            if alone != largest:
+                text += (
+                    f" At a single point chosen in advance it lies within {alone} with that probability."
+                )
         else:
             text = (
                 f"the band reaches typically {typical}, and at most {largest}, from the published "

@@ -24,7 +24,15 @@ from dpfda.releases.bands import (
 )
 from dpfda.releases.base import LEVEL, Release
 from dpfda.releases.facts import Claim, Stated
-from dpfda.releases.lines import WIGGLES, MeanLine, line_claim, misfit, posterior_claim, verdict
+from dpfda.releases.lines import (
+    MEASURED,
+    WIGGLES,
+    MeanLine,
+    line_claim,
+    misfit,
+    posterior_claim,
+    verdict,
+)
 from dpfda.releases.words import per_axis
 from dpfda.views import Curve
 
@@ -163,7 +171,8 @@ class ReleasedFunction(MeanLine):
         noise = Claim("noise", self._hidden(cut), units)
         people = f"the mean of the population of which these {several(self.unit)} are a sample"
         population = Claim("population", people, units, legend="the population's mean", among="samples")
-        prior = line_claim(self.order, units) if self._is_line else posterior_claim(units)
+        measured = self.distance is not None
+        prior = line_claim(self.order, units, measured) if self._is_line else posterior_claim(units)
         known = (prior,) if self._is_line or self._has_posterior else ()
         more = () if self.order else (population,)
         return (*known, noise, *more) if self._is_line else (noise, *known, *more)
@@ -179,10 +188,15 @@ class ReleasedFunction(MeanLine):
             f"{derivative}a {super()._subject}",
             places,
             first=[f"{first_up(text).rstrip('.')}." for text in known.values()],
-            remarks=[WIGGLES] if self._is_line else [],
+            remarks=self._remarks(),
             findings=known,
             numbers={"verdict": said["accuracy"], "misfit": said["misfit"]},
         )
+
+    def _remarks(self) -> list[str]:
+        if not self._is_line:
+            return []
+        return [WIGGLES if self.distance is None or self.order else MEASURED]
 
     def warnings(self) -> list[str]:
         kernel = getattr(self.basis, "kernel", None)

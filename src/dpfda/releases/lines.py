@@ -22,7 +22,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import values_at
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, Limits, settled
-from dpfda.releases.base import OnBasis, Valued
+from dpfda.releases.base import LEVEL, OnBasis, Valued
 from dpfda.releases.distance import Distance
 from dpfda.releases.expansion import Expansion
 from dpfda.releases.facts import Claim
@@ -38,6 +38,11 @@ WIGGLES = (
     "The noise is known exactly. How the mean wiggles between the places that were measured is "
     "assumed: spikes, steps and cycles narrower than a cell can be missed altogether. What the "
     "bound cut off, and how far these data are from a wider population, is not included."
+)
+MEASURED = (
+    "How far the line is from the mean was measured once it was made, with noise of its own: at the "
+    "grid points this holds whatever the curves are. What the bound cut off, and how far these data are "
+    "from a wider population, is not included."
 )
 
 
@@ -74,7 +79,9 @@ class MeanLine(Expansion, Valued, OnBasis):
 
     basis: Basis = field(metadata=file.ANY_BASIS.kept)
     order: int = field(default=0, metadata=file.whole_number(0, 2).kept)
-    distance: Distance | None = field(default=None, metadata=file.itself(Distance.from_json).or_absent.kept)
+    distance: Distance | None = field(
+        default=None, metadata=file.itself(Distance.from_json).or_absent.kept
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -167,7 +174,7 @@ class MeanLine(Expansion, Valued, OnBasis):
 
     def _mean_band(self, asked: Asked, at: Floats) -> Band:
         """The band for the mean itself; see `dpfda.estimates.widths`."""
-        if self.distance is not None and asked.simultaneous and not self.order:
+        if self.distance is not None and not self.order:
             return self._band_measured(self.distance, asked, at)
         half, line = _half_widths((self,), asked, at), self._uncut(at)
         ends = line - half, line + half
@@ -182,7 +189,7 @@ class MeanLine(Expansion, Valued, OnBasis):
         """The band by the largest distance that was measured: no narrower than typical errors."""
         share = max(distance.at_most(asked.level, self.count), self._typical_error)
         half, line = piecewise(self.grid_points, share * self._scale, at), self._uncut(at)
-        return self._held(Band(at, line - half, line + half, asked.level, True))
+        return self._held(Band(at, line - half, line + half, asked.level, asked.simultaneous))
 
     @cached_property
     def _left_out(self) -> Floats:
@@ -327,6 +334,14 @@ def misfit(release: MeanLine) -> str | None:
     """A warning where what was measured is rougher than its cells or functions; None elsewhere."""
     if not release._is_line:
         return None
+    if release.distance is not None and not release.order:
+        beyond = release.distance.at_least(LEVEL, release.count)
+        if beyond > np.max(release.widths.around_line(LEVEL)):
+            return (
+                "Somewhere the mean is farther from the line than curves like ordinary ones are: at a "
+                "spike, a step or a cycle narrower than a cell. The band covers it; the line does not "
+                "show it."
+            )
     if release._size_left_out > release.widths.typical_error:
         return (
             "What was measured is rougher than the released functions can follow: the band was made "
@@ -341,8 +356,10 @@ def misfit(release: MeanLine) -> str | None:
     )
 
 
-def line_claim(order: int, units: str) -> Claim:
-    """What the default band of a line, or of its derivative, is meant to hold."""
+def line_claim(order: int, units: str, measured: bool = False) -> Claim:
+    """What the default band of a line, or of its derivative, holds or is meant to hold."""
+    if measured and not order:
+        return Claim("sample", "the mean of these bounded curves", units, legend="the mean")
     what = "the derivative of the mean" if order else "the mean"
     seen = (
         "held it in 80 to 90 of 100 releases: less often than meant"

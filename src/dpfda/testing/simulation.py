@@ -65,7 +65,7 @@ def simulate_releases(
         Simulated released curves on the grid.
     """
     generator, draws = seeded(seed, "seed"), parameters.draws(draws)
-    prepared = _checked(estimator).prepare(X, groups)
+    prepared = _checked(estimator)._prepare_fit(X, groups)
     basis = prepared.plan.basis
     functions = _functions(basis)
     coefficients = simulated_coefficients(prepared, generator, draws)
@@ -86,7 +86,7 @@ def simulated_coefficients(
         design = plan.design(plan.size)
         noise = design.noise.simulate(generator, draws)
         step = math.ldexp(1.0, -design.exponent(plan.problem(plan.size)))
-        means = (_thresholded(total, design) + noise) * step / plan.size
+        means = (_thresholded(plan.measure(total, design), design) + noise) * step / plan.size
         return released_coefficients(design, means, step / plan.size, plan.basis)
     rows = np.zeros((draws, plan.basis.eigenvalues.size))
     for row, count in zip(rows, _simulated_counts(prepared, generator, draws), strict=True):

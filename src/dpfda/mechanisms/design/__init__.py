@@ -8,7 +8,7 @@ from dpfda.mechanisms.design.lines import cells_of_detail, distance_share
 from dpfda.mechanisms.design.problems import adapted, public_curves, public_mixture
 
 __all__ = [
-    "ExpectedError", "adapted", "cells_of_detail", "choose", "counted_power", "distance_share", "expected_error",
-    "least_error", "least_error_of_any", "least_share_of_box", "public_curves",
+    "ExpectedError", "adapted", "cells_of_detail", "choose", "counted_power", "distance_share",
+    "expected_error", "least_error", "least_error_of_any", "least_share_of_box", "public_curves",
     "public_images", "public_mixture", "with_count",
 ]  # fmt: skip

@@ -52,8 +52,8 @@ MOST_CELLS = LARGEST_GRID // 2
 FUNCTIONS = 128
 # By these factors must be better what spends a delta, and other noise on points than a box.
 WORTH_A_DELTA, WORTH_A_TAIL = 1.01, 1.36
-# From this n epsilon on the largest distance of the line is measured, with a tenth of the budget up to the
-# second.
+# From the first n epsilon on the largest distance of the line is measured, up to the second with a tenth
+# of the budget.
 LEAST_OF_DISTANCE, EVEN = 200.0, 300.0
 
 
@@ -84,8 +84,8 @@ def number_of_cells(points: int, strength: float, grown: bool = True) -> int:
 def distance_share(points: int, strength: float) -> Fraction | None:
     """Share of the budget that goes to the largest distance of the line from the mean; None for none.
 
-    A tenth where n epsilon is 300, and less by its fifth root beyond: then the noise on it and the line's
-    own error are about alike. None where it would say too little, and where every point is a cell.
+    A tenth up to n epsilon of 300, and less by its fifth root beyond: noise on it and the line's own
+    error are then about alike. None where it would say too little, and where every point is a cell.
 
     Examples
     --------
