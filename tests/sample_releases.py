@@ -97,6 +97,16 @@ RELEASES: dict[str, Callable[[], ReleasedFunction]] = {
     "bernstein": lambda: _fit(mechanism="bernstein", basis=None),
     "fourier": lambda: _fit(basis=FourierBasis.on_grid(7, GRID, (0.0, 2.1))),
     "derivative": lambda: _fit().derivative(),
+    "measured": lambda: _fit(epsilon=5.0, basis=None),
+    "measured, approximate": lambda: _fit(epsilon=5.0, delta=1e-6, basis=None),
+    "measured, rho": lambda: _fit(epsilon=None, rho=12.5, basis=None),
+    "measured, add-remove": lambda: _fit(
+        epsilon=5.0,
+        basis=None,
+        neighbours="add-remove",
+        public_size=61,
+        bounds=ValueBounds(np.sin(GRID) - 2, 2 + GRID**2),
+    ),
 }
 
 LABELS = {"domain": "hour of the day", "value": "load (MW)"}
