@@ -143,14 +143,21 @@ class MeanLine(Expansion, Valued, OnBasis):
 
     def _mean_band(self, asked: Asked, at: Floats) -> Band:
         """The band for the mean itself; see `dpfda.estimates.widths`."""
-        half, line = _half_widths((self,), asked, at), self._uncut(at)
-        ends = line - half, line + half
-        measured = None if self.order else self.widths.measured(asked.level, asked.simultaneous)
-        if measured is not None and self.limits is not None:
-            low, high = (self.limits[0] + self._scale * end for end in measured)
-            low, high = (piecewise(self.grid_points, end, at) for end in (low, high))
-            ends = np.maximum(ends[0], low), np.minimum(ends[1], high)
+        ends = None if self.order else self._measured_ends(asked, at)
+        if ends is None or self.widths.posterior.borrows:
+            half, line = _half_widths((self,), asked, at), self._uncut(at)
+            low, high = ends or (-np.inf, np.inf)
+            ends = np.maximum(line - half, low), np.minimum(line + half, high)
         return self._held(Band(at, *ends, asked.level, asked.simultaneous))
+
+    def _measured_ends(self, asked: Asked, at: Floats) -> Limits | None:
+        """Ends (k,) of what was measured at every point, whatever the mean is; None if not at every one."""
+        measured = self.widths.measured(asked.level, asked.simultaneous)
+        if measured is None or self.limits is None:
+            return None
+        on_grid = (self.limits[0] + self._scale * end for end in measured)
+        low, high = (piecewise(self.grid_points, end, at) for end in on_grid)
+        return low, high
 
     @cached_property
     def _left_out(self) -> Floats:
