@@ -589,7 +589,12 @@ class TestRelease:
         [
             (np.sin(6 * GRID), (-2, 2), 5000, "resolves the course: typical error"),
             # A peak narrower than a cell: what is released is flat.
-            (0.1 + 0.8 * (np.abs(GRID - 0.4) < 0.006), (0, 1), 100, "shape not resolved: a flat line"),
+            (
+                0.1 + 0.8 * (np.abs(GRID - 0.4) < 0.006),
+                (0, 1),
+                100,
+                "shape not resolved: a flat line would serve as well; typical error of its level",
+            ),
             (np.full(100, 0.5), (0, 1), 50_000, "shape not resolved: a flat line would serve as well"),
             # Millimetres for metres, and metres for millimetres.
             (np.full(100, 1700.0), (0, 3), 2000, "at the bound: most values lie on 3 or beyond"),
