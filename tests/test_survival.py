@@ -579,6 +579,19 @@ def test_the_default_band_holds_the_curve_of_these_persons_at_all_times(step, re
     assert step is not None or noise < least
 
 
+@pytest.mark.parametrize("of", ["sample", "population"])
+def test_events_at_the_first_time_are_in_the_band(of):
+    # Completed years: a third dies in the first, at time 0, which the curve shows at time 1.
+    times, held = np.minimum(np.floor(np.random.default_rng(3).exponential(2.5, 2000)), 24), 0
+    dead = np.mean(times == 0)
+    for _ in range(5):
+        release = PrivateSurvival(2.0, domain=(0, 24), step=1).fit(times).release_
+        band = release.band(of=of)
+        assert release(0.5) == 1.0
+        held += bool(band.lower[0] <= 1 - dead <= band.upper[0])
+    assert held >= 4
+
+
 def test_whole_units_make_a_step_function_whose_cells_end_at_them():
     cells = LifeCells.of((0, 10), 60, step=1)
     np.testing.assert_array_equal(cells.edges, np.arange(11.0))

@@ -109,9 +109,13 @@ class CloserMean(ReleasedFunction):
         shares = np.array([float(count) for count in chosen.noisy_counts]) / chosen.scale / self.count
         return float(moved_at_most(radii, shares, noise)[chosen.radii.index(self._radius)])
 
+    @property
+    def _is_proved(self) -> bool:
+        return self.distance is not None and super()._is_proved
+
     def _mean_band(self, asked: Asked, at: Floats) -> Band:
         band = super()._mean_band(asked, at)
-        if self.order:
+        if self.order or self.distance is not None:
             return band
         lower, upper = self._limits_at(at) or (0.0, 0.0)
         beside = self.clipped * (np.asarray(upper) - lower)

@@ -25,7 +25,7 @@ from dpfda.releases.bands import (
 from dpfda.releases.base import LEVEL, Release
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.lines import (
-    MEASURED,
+    PROVED,
     WIGGLES,
     MeanLine,
     line_claim,
@@ -171,8 +171,8 @@ class ReleasedFunction(MeanLine):
         noise = Claim("noise", self._hidden(cut), units)
         people = f"the mean of the population of which these {several(self.unit)} are a sample"
         population = Claim("population", people, units, legend="the population's mean", among="samples")
-        measured = self.distance is not None
-        prior = line_claim(self.order, units, measured) if self._is_line else posterior_claim(units)
+        proved = self._is_proved
+        prior = line_claim(self.order, units, proved) if self._is_line else posterior_claim(units)
         known = (prior,) if self._is_line or self._has_posterior else ()
         more = () if self.order else (population,)
         return (*known, noise, *more) if self._is_line else (noise, *known, *more)
@@ -196,7 +196,7 @@ class ReleasedFunction(MeanLine):
     def _remarks(self) -> list[str]:
         if not self._is_line:
             return []
-        return [WIGGLES if self.distance is None or self.order else MEASURED]
+        return [PROVED if self._is_proved else WIGGLES]
 
     def warnings(self) -> list[str]:
         kernel = getattr(self.basis, "kernel", None)

@@ -39,10 +39,10 @@ WIGGLES = (
     "assumed: spikes, steps and cycles narrower than a cell can be missed altogether. What the "
     "bound cut off, and how far these data are from a wider population, is not included."
 )
-MEASURED = (
-    "How far the line is from the mean was measured once it was made, with noise of its own: at the "
-    "grid points this holds whatever the curves are. What the bound cut off, and how far these data are "
-    "from a wider population, is not included."
+PROVED = (
+    "It holds at the grid points whatever the curves are: the noise is known exactly, and nothing else "
+    "is assumed. What the bound cut off, and how far these data are from a wider population, is not "
+    "included."
 )
 
 
@@ -174,22 +174,38 @@ class MeanLine(Expansion, Valued, OnBasis):
 
     def _mean_band(self, asked: Asked, at: Floats) -> Band:
         """The band for the mean itself; see `dpfda.estimates.widths`."""
-        if self.distance is not None and not self.order:
-            return self._band_measured(self.distance, asked, at)
-        half, line = _half_widths((self,), asked, at), self._uncut(at)
-        ends = line - half, line + half
-        measured = None if self.order else self.widths.measured(asked.level, asked.simultaneous)
-        if measured is not None and self.limits is not None:
-            low, high = (self.limits[0] + self._scale * end for end in measured)
-            low, high = (piecewise(self.grid_points, end, at) for end in (low, high))
-            ends = np.maximum(ends[0], low), np.minimum(ends[1], high)
+        ends = None if self.order else self._measured_ends(asked, at)
+        if ends is None or (self.widths.posterior.borrows and self.distance is None):
+            half, line = _half_widths((self,), asked, at), self._uncut(at)
+            low, high = ends or (-np.inf, np.inf)
+            ends = np.maximum(line - half, low), np.minimum(line + half, high)
         return self._held(Band(at, *ends, asked.level, asked.simultaneous))
 
-    def _band_measured(self, distance: Distance, asked: Asked, at: Floats) -> Band:
-        """The band by the largest distance that was measured: no narrower than typical errors."""
-        share = max(distance.at_most(asked.level, self.count), self._typical_error)
-        half, line = piecewise(self.grid_points, share * self._scale, at), self._uncut(at)
-        return self._held(Band(at, line - half, line + half, asked.level, asked.simultaneous))
+    def _measured_ends(self, asked: Asked, at: Floats) -> Limits | None:
+        """Ends (k,) of a band that holds the mean on the grid, whatever it is; None for no such band.
+
+        By the largest distance of the line, but no closer than its typical error; or by what was
+        measured where every point was.
+        """
+        if self.distance is not None:
+            share = max(self.distance.at_most(asked.level, self.count), self._typical_error)
+            half, line = piecewise(self.grid_points, share * self._scale, at), self._uncut(at)
+            return line - half, line + half
+        measured = self.widths.measured(asked.level, asked.simultaneous)
+        if measured is None or self.limits is None:
+            return None
+        on_grid = (self.limits[0] + self._scale * end for end in measured)
+        low, high = (piecewise(self.grid_points, end, at) for end in on_grid)
+        return low, high
+
+    @property
+    def _is_proved(self) -> bool:
+        """Whether its band holds the mean whatever it is."""
+        if self.order or not self._is_line:
+            return False
+        widths = self.widths
+        whole = widths.whole and widths.count is None and not widths.posterior.borrows
+        return self.distance is not None or whole
 
     @cached_property
     def _left_out(self) -> Floats:
@@ -356,9 +372,9 @@ def misfit(release: MeanLine) -> str | None:
     )
 
 
-def line_claim(order: int, units: str, measured: bool = False) -> Claim:
+def line_claim(order: int, units: str, proved: bool = False) -> Claim:
     """What the default band of a line, or of its derivative, holds or is meant to hold."""
-    if measured and not order:
+    if proved:
         return Claim("sample", "the mean of these bounded curves", units, legend="the mean")
     what = "the derivative of the mean" if order else "the mean"
     seen = (

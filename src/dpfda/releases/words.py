@@ -36,7 +36,7 @@ def resolution_words(curve: Floats, error: float, ends: tuple[Floats, Floats] | 
     >>> resolution_words(np.linspace(0.2, 0.6, 5), 0.02)
     'resolves the course: typical error 5 % of its height, 2 % of your bounds'
     >>> resolution_words(np.full(5, 0.4), 0.02)
-    'shape not resolved: a flat line would serve as well; typical error 2 % of your bounds'
+    'shape not resolved: a flat line would serve as well; typical error of its level 2 % of your bounds'
     """
     size = "1 % of your bounds or less" if error < 0.01 else f"{100 * error:.0f} % of your bounds"
     for distance, end in ((curve, 0), (1 - curve, 1)):
@@ -46,7 +46,7 @@ def resolution_words(curve: Floats, error: float, ends: tuple[Floats, Floats] | 
                 place = f"{ends[end][0]:g}"
             return f"at the bound: most values lie on {place} or beyond; check units and bounds"
     if error >= curve.std():
-        return f"shape not resolved: a flat line would serve as well; typical error {size}"
+        return f"shape not resolved: a flat line would serve as well; typical error of its level {size}"
     share = error / np.ptp(curve)
     height = "1 % of its height or less" if share < 0.01 else f"{100 * share:.0f} % of its height"
     roughly = error > ROUGHLY * curve.std()

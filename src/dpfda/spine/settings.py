@@ -123,7 +123,8 @@ class Domain(Gathered):
     step : float, optional
         What values are apart, from one end of the domain to the other: 1 for ages in whole years or
         times in whole days, say. Public; for densities, quantiles and survival, whose cells and points
-        then lie as the values do. A density is then of probabilities of values.
+        then lie as the values do. A density is then of probabilities of values. Events of follow-ups
+        at the first time count at the next: for times from 0 on, begin a step before.
     atoms : list of float, optional
         Values that many units have exactly, such as [0] for none or a filled-in 99: public, for the
         density on an interval, which counts each by itself. The density is of the others then.

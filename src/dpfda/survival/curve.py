@@ -247,8 +247,8 @@ class LifeCurve(Valued):
         # What lies in a band and does not increase lies in this one too.
         lower = np.maximum.accumulate(np.clip(band.lower - below, 0, 1)[::-1])[::-1]
         upper = np.minimum.accumulate(np.clip(band.upper + above, 0, 1))
-        # Whatever does not increase.
-        least = lower[np.searchsorted(edges, changed)]
+        # Whatever does not increase; events at the first time itself are counted in the first cell.
+        least = lower[np.maximum(np.searchsorted(edges, changed), 1)]
         most = upper[np.searchsorted(edges, changed, "right") - 1]
         if asked.of == "population":
             lower, upper = least, most
