@@ -55,6 +55,8 @@ WORTH_A_DELTA, WORTH_A_TAIL = 1.01, 1.36
 # From the first n epsilon on the largest distance of the line is measured, up to the second with a tenth
 # of the budget.
 LEAST_OF_DISTANCE, EVEN = 200.0, 300.0
+# Where every point is a cell the band must be so many times as wide without it, as is to be expected.
+WORTH_A_DISTANCE = 1.25
 
 
 def number_of_cells(points: int, strength: float, grown: bool = True) -> int:
@@ -85,16 +87,23 @@ def distance_share(points: int, strength: float) -> Fraction | None:
     """Share of the budget that goes to the largest distance of the line from the mean; None for none.
 
     A tenth up to n epsilon of 300, and less by its fifth root beyond: noise on it and the line's own
-    error are then about alike. None where it would say too little, and where every point is a cell.
+    error are then about alike. None where it would say too little. Where every point is a cell these
+    say as much by themselves, but where points are many.
 
     Examples
     --------
     >>> [distance_share(200, strength) for strength in (100, 300, 5000)]
     [None, Fraction(1, 10), Fraction(57, 1000)]
     """
-    if strength < LEAST_OF_DISTANCE or number_of_cells(points, strength) == points:
+    if strength < LEAST_OF_DISTANCE:
         return None
-    return Fraction(round(100 * min(1.0, (EVEN / strength) ** 0.2)), 1000)
+    share = 0.1 * min(1.0, (EVEN / strength) ** 0.2)
+    if number_of_cells(points, strength) == points:
+        by_cells = (points + 1.65 * math.sqrt(points)) / strength
+        by_distance = 2.9 * strength**-0.66 + math.log(10) / (share * strength)
+        if by_cells < WORTH_A_DISTANCE * by_distance:
+            return None
+    return Fraction(round(1000 * share), 1000)
 
 
 def growth(strength: float) -> float:
