@@ -99,9 +99,8 @@ RELEASES: dict[str, Callable[[], ReleasedFunction]] = {
     "derivative": lambda: _fit().derivative(),
     "measured": lambda: _fit(epsilon=5.0, basis=None),
     "measured, approximate": lambda: _fit(epsilon=5.0, delta=1e-6, basis=None),
-    "measured, rho": lambda: _fit(epsilon=None, rho=12.5, basis=None),
     "measured, add-remove": lambda: _fit(
-        epsilon=5.0,
+        epsilon=2.5,
         basis=None,
         neighbours="add-remove",
         public_size=61,
@@ -212,6 +211,7 @@ KINDS: dict[str, Callable[[], Any]] = {
     ),
     "pooled mean": lambda: _fit(basis=None, missing="pooled", unit="person", labels=LABELS),
     "mean and variance": lambda: _fit(basis=None, variance=0.2, unit="home", labels=LABELS),
+    "mean with a measured band, under rho": lambda: _fit(epsilon=None, rho=3.0, basis=None),
     "two looks": lambda: _fit(basis=None, epsilon=100.0, mechanism=TwoLooks()),
     "bounds looked for": lambda: _fit(basis=None, epsilon=100.0, bounds=Search(-300, 500)),
     "two stages": lambda: load(GOLDEN / "two_stages_private_spread.json"),

@@ -40,9 +40,9 @@ WIGGLES = (
     "bound cut off, and how far these data are from a wider population, is not included."
 )
 PROVED = (
-    "It holds at the grid points whatever the curves are: the noise is known exactly, and nothing else "
-    "is assumed. What the bound cut off, and how far these data are from a wider population, is not "
-    "included."
+    "This holds at the grid points whatever the curves are: the noise is known exactly, and nothing "
+    "else is assumed. What the bound cut off, and how far these data are from a wider population, is "
+    "not included."
 )
 
 
