@@ -126,7 +126,7 @@ def test_line_and_distance_are_the_budget(asked: Any, neighbours: str) -> None:
     whole, asked_for = (vars(each).get("rho") or each.epsilon for each in (together, budget))
     assert whole > asked_for * (1 - Fraction(1, 1000))
     assert within(release.achieved, budget)
-    assert max(ledger.remaining("homes").values) < Fraction(1, 10**4)
+    assert max(ledger.remaining("homes").values) < Fraction(1, 100)
     with pytest.raises(BudgetError):
         made.fit(CURVES)
 
