@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -36,6 +37,7 @@ from dpfda.publication import (
     NAMED,
     MeanPlan,
     Paying,
+    Plan,
     PlanOfMeans,
     Prepared,
     charge,
@@ -49,11 +51,14 @@ from dpfda.releases.staged import Selection
 from dpfda.spine.settings import Gathered
 from dpfda.spine.sums import Readable
 
+Planned = TypeVar("Planned", bound=MeanPlan)
 # Shares of the budget for the rough line and for the histogram; and n epsilon from which on there are
 # two looks: below it the histogram says too little.
 ROUGH, COUNTING, LEAST = Fraction(2, 100), Fraction(2, 100), 5000.0
-# What says so in the place of an object: on the command line, in a study.
-NAME = "two-looks"
+# Units up to which the default has two: beyond, noise is below what sampling leaves at ordinary budgets.
+MOST = 500_000
+# What says so in the place of an object, on the command line or in a study; and that there is one alone.
+NAME, ONE = "two-looks", "one-look"
 # The largest residual that is told apart, in shares of the distance between the bounds.
 HALF = 0.5
 
@@ -62,8 +67,9 @@ HALF = 0.5
 class TwoLooks(Gathered):
     """Strategy of a mean between bounds: a rough line first, then the records held close to it.
 
-    Given as ``PrivateMean(..., mechanism=TwoLooks())``, or by its name, "two-looks". There is nothing to
-    say: where the number of units times epsilon is below 5,000 there is one look as without it;
+    The default, ``mechanism="auto"``, where `may_look` says so. Given as ``mechanism=TwoLooks()``, or by
+    its name, "two-looks", it is refused where there cannot be two looks; "one-look" is one alone. There
+    is nothing to say: where the number of units times epsilon is below 5,000 there is one look;
     elsewhere 4 % of the budget find out how far records lie from the mean, and where that is as far as
     the bounds allow the other 96 % make what one look would.
 
@@ -93,6 +99,12 @@ def two_looks_of(mechanism: object) -> TwoLooks | None:
     if isinstance(mechanism, TwoLooks):
         return mechanism
     return TwoLooks() if isinstance(mechanism, str) and mechanism == NAME else None
+
+
+def mechanism_of_look(mechanism: object) -> object:
+    """What a look of its own draws with, for what was said of looks: the default."""
+    said = two_looks_of(mechanism) is not None or (isinstance(mechanism, str) and mechanism == ONE)
+    return "auto" if said else mechanism
 
 
 def refuse_two_looks(mechanism: object, what: str) -> None:
@@ -125,6 +137,38 @@ class StagedPlan(PlanOfMeans):
         return 2 * self.size * epsilon / self.whole.neighbours.differences(1)
 
 
+class DefaultPlan(MeanPlan):
+    """Plan of a default mean in one look, which has two at other public numbers."""
+
+    def remade(self, guarantee: Guarantee, n: int) -> Any:
+        return default_plan(super().remade(guarantee, n))
+
+
+def default_plan(whole: MeanPlan) -> MeanPlan | LooksPlan:
+    """What the default publishes where records can be read again: in two looks where they pay."""
+    if not may_look(whole):
+        return whole
+    made = LooksPlan(_as_kind(MeanPlan, whole), None)
+    return made if made.two_looks else _as_kind(DefaultPlan, whole)
+
+
+def may_look(whole: MeanPlan) -> bool:
+    """Whether there can be two looks: the default mean between bounds on values, of a public size."""
+    between = whole.answers_with_line and whole.on_grid is not None and whole.on_grid.cube is not None
+    return between and whole.size is not None
+
+
+def single(plan: Plan) -> Plan:
+    """The plan of one look whatever the public numbers, for that of a default which may have two."""
+    if isinstance(plan, LooksPlan) and plan.strategy is None:
+        return plan.whole
+    return _as_kind(MeanPlan, plan) if isinstance(plan, DefaultPlan) else plan
+
+
+def _as_kind(kind: type[Planned], plan: MeanPlan) -> Planned:
+    return kind(**{field.name: getattr(plan, field.name) for field in fields(plan)})
+
+
 def check_staged(whole: MeanPlan, strategy: TwoLooks | Search) -> None:
     """Refuse what has no stages. Raises ParameterError."""
     if whole.size is None:
@@ -132,7 +176,7 @@ def check_staged(whole: MeanPlan, strategy: TwoLooks | Search) -> None:
             "public_size", "be given under add-remove neighbours: what is planned needs it", "None",
             "Pass a public number to divide by, or have one look, which releases the count.",
         )  # fmt: skip
-    if not whole.answers_with_line or whole.on_grid is None or whole.on_grid.cube is None:
+    if not may_look(whole):
         raise strategy.refusal("anything but the default mean of curves between bounds on values")
 
 
@@ -141,11 +185,11 @@ class LooksPlan(StagedPlan):
     """Plan of a mean in two looks, or in one where n epsilon is small.
 
     whole: Of one look with the whole budget.
-    strategy: As it was given.
+    strategy: As it was given; None where it is the default, which has one look for more than `MOST`.
     """
 
     whole: MeanPlan
-    strategy: TwoLooks
+    strategy: TwoLooks | None
 
     @classmethod
     def of(cls, whole: MeanPlan, strategy: TwoLooks) -> LooksPlan:
@@ -156,7 +200,8 @@ class LooksPlan(StagedPlan):
     @property
     def two_looks(self) -> bool:
         """Whether there are two: a public rule."""
-        return self.strength(self.whole.guarantee) >= LEAST
+        few = self.strategy is not None or self.size <= MOST
+        return few and self.strength(self.whole.guarantee) >= LEAST
 
     @cached_property
     def shares(self) -> tuple[PureDP, PureDP, Guarantee]:
@@ -215,7 +260,7 @@ class LooksPlan(StagedPlan):
     # What to expect.
 
     def remade(self, guarantee: Guarantee, n: int) -> LooksPlan:
-        return LooksPlan.of(self.whole.remade(guarantee, n), self.strategy)
+        return LooksPlan(self.whole.remade(guarantee, n), self.strategy)
 
     @property
     def expected_of(self) -> MeanPlan:
