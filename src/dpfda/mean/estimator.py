@@ -213,20 +213,26 @@ class PrivateMean(InBlocks):
             return publish(prepared.total, prepared.plan, self._paying())
 
     def _fit_default(self, X: object, groups: object) -> ReleasedMean:
-        """The mean of what nothing more was said: in two looks where these are to be had and pay."""
-        summed = self._summed(X, groups, again=True) if self._looks else self.prepare(X, groups)
-        if isinstance(summed, Summed):
-            summed = summed.prepared()
-        if isinstance(summed.plan, LooksPlan):
+        """The mean of what nothing more was said."""
+        prepared = self._to_publish(X, groups)
+        if isinstance(prepared.plan, LooksPlan):
             with np.errstate(all="ignore"):
-                return fit_staged(summed, self._paying())
-        return publish(summed.total, summed.plan, self._paying())
+                return fit_staged(prepared, self._paying())
+        return publish(prepared.total, prepared.plan, self._paying())
+
+    def _to_publish(self, X: Any, groups: Any) -> Prepared[Any, Any]:
+        """A sum, or records to be read again where two looks are to be had and pay."""
+        if not self._looks:
+            return self.prepare(X, groups)
+        made = self._summed(X, groups, again=True)
+        return made.prepared() if isinstance(made, Summed) else made
 
     @property
     def _looks(self) -> bool:
         """Whether the default may have two looks: not where a class has its own way to one sum."""
         own = any(
-            getattr(type(self), road) is not getattr(PrivateMean, road) for road in ("prepare", "_summed")
+            getattr(type(self), road) is not getattr(PrivateMean, road)
+            for road in ("prepare", "_summed")
         )
         return isinstance(self.mechanism, str) and self.mechanism == "auto" and not own
 
@@ -351,7 +357,8 @@ class PrivateMean(InBlocks):
         X, groups
             As in `fit`.
         """
-        return self._summed(X, groups).prepared()
+        made: Summed = self._summed(X, groups)
+        return made.prepared()
 
     def _summed(self, X: Records, groups: Labels = None, again: bool = False) -> Any:
         """A `Summed`, of which it is not said yet what gets noise; parameters as of `prepare`.
@@ -401,12 +408,14 @@ class PrivateMean(InBlocks):
         """The sum as several holders make it, for n units of all of them; see `PooledSum`."""
         self._check_road("pooled")
         self._refuse_more("for one sum of several holders")
-        plan = single(self.plan(n, columns))
+        plan = self.plan(n, columns)
         if isinstance(plan, PooledPlan):
             return pooled_table(self, plan)
-        if isinstance(plan, StagedPlans):
-            raise plan.strategy.refusal("one sum of several holders")
-        return PooledMean(self.settings, Summation.of(plan))
+        if (strategy := self._staged) is not None:
+            raise strategy.refusal("one sum of several holders")
+        one = single(plan)
+        assert isinstance(one, MeanPlan)  # noqa: S101
+        return PooledMean(self.settings, Summation.of(one))
 
     def pooled_on(self, X: Records, groups: Labels = None) -> PooledMean:
         """The same on the columns of X, where the number of records is not known yet."""

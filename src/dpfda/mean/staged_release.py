@@ -33,7 +33,7 @@ FIRST, RADIUS, LAST = "rough line", "histogram of distances", "closer look"
 
 # A radius is kept where the excess that is found is at most so many scales of its noise; and the band
 # allows for so much of the excess and one scale.
-TOLERATED, ALLOWED = 1.3, 0.5
+TOLERATED, ALLOWED = 1.0, 0.75
 
 
 @dataclass(frozen=True)
@@ -116,9 +116,7 @@ class CloserMean(ReleasedFunction):
     first: ReleasedFunction = field(metadata=file.part(ReleasedFunction).kept)
     selection: Selection = field(metadata=file.itself(Selection.from_json).kept)
     closer: ValueBounds = field(metadata=file.itself(bound_from_json).kept)
-    excess: Excess | None = field(
-        default=None, metadata=file.itself(Excess.from_json).or_absent.kept
-    )
+    excess: Excess | None = field(default=None, metadata=file.itself(Excess.from_json).or_absent.kept)
 
     def __post_init__(self) -> None:
         super().__post_init__()

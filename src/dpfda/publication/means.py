@@ -87,6 +87,11 @@ class MeanPlan(MeanDesign):
 
     # What to expect.
 
+    @property
+    def one(self) -> MeanPlan:
+        """Itself; of plans that are made of several, the first."""
+        return self
+
     @cached_property
     def planned(self) -> Design | None:
         """The design for the number of units that is public, or to be expected; None without one."""
