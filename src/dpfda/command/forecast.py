@@ -6,16 +6,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dpfda.command.declared import Given
 from dpfda.command.running import print_json, say
 
 if TYPE_CHECKING:
+    from dpfda.mechanisms.design import ExpectedError
     from dpfda.publication import MeanPlan
     from dpfda.views import Curve
     from dpfda.views.shapes import Stroke
 
+# Of one mean, or of one whose records are read again.
+ForecastPlan: TypeAlias = "MeanPlan | Any"
 # Of a picture, from E/8 to 8 E.
 CURVE_STEPS = 13
 ONE = Fraction(1)
@@ -31,7 +34,7 @@ LINES: dict[str, tuple[str, Stroke]] = {
 }
 
 
-def show_forecast(plan: MeanPlan, given: Given, warnings: list[str]) -> None:
+def show_forecast(plan: ForecastPlan, given: Given, warnings: list[str]) -> None:
     """Print the forecast of a mean, and draw it where that is wanted."""
     from dpfda.command.files import save_picture
     from dpfda.publication.plan import ROWS, factors
@@ -51,7 +54,7 @@ def show_forecast(plan: MeanPlan, given: Given, warnings: list[str]) -> None:
 class Forecast:
     """Plans for one setting over a range of epsilon."""
 
-    plan: MeanPlan
+    plan: ForecastPlan
     given: Given
 
     @property
@@ -63,7 +66,7 @@ class Forecast:
         """The whole epsilon, or rho, times a factor."""
         return float(getattr(self.plan.guarantee, self.term) * factor)
 
-    def at(self, factor: Fraction, larger: Fraction = ONE) -> MeanPlan:
+    def at(self, factor: Fraction, larger: Fraction = ONE) -> ForecastPlan:
         """The plan at E times a factor, for N times another."""
         from dpfda.publication.needed import times
 
@@ -76,6 +79,18 @@ class Forecast:
         return {self.term: self.budget(factor), **parts(self.at(factor))}
 
     @property
+    def looks(self) -> str:
+        """What else is believed where records are read again."""
+        return (
+            "" if self.plan.one is self.plan else "; with two looks, less what these gain on real ones"
+        )
+
+    @property
+    def limit_of_box(self) -> float | None:
+        """As of `MeanPlan`; None where records are read again, and more is believed of them."""
+        return self.plan.one.limit_of_box() if self.plan.one is self.plan else None
+
+    @property
     def counting(self) -> str:
         """What is said of releasing a private number of units; nothing where it is public."""
         from dpfda.publication import COUNT_SHARE
@@ -83,7 +98,7 @@ class Forecast:
         if self.plan.size is not None:
             return ""
         words = f"A tenth of {self.term} goes to counting the units, whose number is private.\n"
-        if self.plan.joins_count:
+        if self.plan.one.joins_count:
             return words + "They are counted again in one with the sum, and that error is included."
         if self.term == "rho":
             return words + "The count's own error is not included."
@@ -91,13 +106,13 @@ class Forecast:
         return words + f"Not included: the count's own error of about {share:.1%}."
 
 
-def parts(plan: MeanPlan) -> Row:
+def parts(plan: ForecastPlan) -> Row:
     """The expected error of a release, what it is made of, and the limit for it."""
-    error = plan.expected_error()
+    error: ExpectedError | None = plan.expected_error()
     assert error is not None  # noqa: S101
     names = {"typical": "total", "bias": "bias", "noise": "noise", "sampling": "sampling"}
-    found = {name: plan.typical(getattr(error, part)) for name, part in names.items()}
-    return {**found, "limit": plan.limit()}
+    found = {name: plan.one.typical(getattr(error, part)) for name, part in names.items()}
+    return {**found, "limit": plan.one.limit()}
 
 
 def _views(forecast: Forecast) -> tuple[Curve, Curve]:
@@ -125,7 +140,7 @@ def _views(forecast: Forecast) -> tuple[Curve, Curve]:
 
 
 def plan_view(
-    values: Sequence[float], plans: Sequence[MeanPlan], units: str, against: str, title: str
+    values: Sequence[float], plans: Sequence[ForecastPlan], units: str, against: str, title: str
 ) -> Curve:
     """The expected error of a release, its parts and the limit for it, on logarithmic axes.
 
@@ -133,7 +148,7 @@ def plan_view(
     ----------
     values : sequence of float
         Privacy losses, or numbers of units, increasing.
-    plans : sequence of MeanPlan
+    plans : sequence of ForecastPlan
         One for each.
     units, against, title : str
         Units of the error, what the values are, and what is shown.
@@ -159,7 +174,7 @@ def _facts(forecast: Forecast) -> dict[str, object]:
         "guarantee": str(forecast.plan.guarantee),
         "neighbours": forecast.given.neighbours,
         "bound": str(forecast.plan.bounded["description"]),
-        "kernel": forecast.plan.basis.describe(),
+        "kernel": forecast.plan.functions,
         "mechanism": forecast.plan.noise_words,
     }
 
@@ -172,8 +187,8 @@ def _as_json(forecast: Forecast, rows: list[Row], warnings: list[str]) -> dict[s
         "expected": middle,
         f"over_{forecast.term}": rows,
         "limit": middle["limit"],
-        "limit_of_any": forecast.plan.limit_of_any(),
-        "limit_of_box": forecast.plan.limit_of_box(),
+        "limit_of_any": forecast.plan.one.limit_of_any(),
+        "limit_of_box": forecast.limit_of_box,
         "error": "root mean square at a point, in the units of the data",
         "plot": None if plot is None else str(plot),
         "warnings": warnings,
@@ -182,7 +197,7 @@ def _as_json(forecast: Forecast, rows: list[Row], warnings: list[str]) -> dict[s
 
 def _words(forecast: Forecast, rows: list[Row]) -> str:
     middle, given = rows[len(rows) // 2], forecast.given
-    any_least, of_box = forecast.plan.limit_of_any(), forecast.plan.limit_of_box()
+    any_least, of_box = forecast.plan.one.limit_of_any(), forecast.limit_of_box
     units = "standardised" if given.standardize else "units of the data"
     limited, approximate = middle["limit"] is not None, forecast.plan.guarantee.kind != "pure"
     kind = "rho" if forecast.term == "rho" else "(epsilon, delta)"
@@ -198,7 +213,7 @@ def _words(forecast: Forecast, rows: list[Row]) -> str:
         "  noise     added for privacy",
         "  sampling  beside it, at most: these curves against a wider population",
         limited and "  limit     below which no noise that protects in proportion can expect to come",
-        f"Expected {forecast.plan.belief}.",
+        f"Expected {forecast.plan.one.belief}{forecast.looks}.",
         approximate and f"Under {kind} no limit for such noise is proved{best}.",
         limited
         and f"At {forecast.term} = {middle[forecast.term]:.4g} the error expected is "

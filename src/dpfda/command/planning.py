@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpfda.bases.kernels import short_range
 from dpfda.bases.ordinary import MOST_WORDS
@@ -35,7 +35,6 @@ def answer(publication: Publication, typed: Given) -> None:
     from dpfda.command.files import check_outputs, save_picture
     from dpfda.command.forecast import show_forecast
     from dpfda.privacy.words import cautions
-    from dpfda.publication.means import MeanPlan
     from dpfda.views import draw
 
     given = Given(**NOT_GIVEN | vars(typed))
@@ -47,9 +46,9 @@ def answer(publication: Publication, typed: Given) -> None:
     wanted = wanted_of(given, made) if wants else {}
     check_outputs({"--plot": given.plot}, {}, given.overwrite)
     warnings = [] if wants else [*cautions(made.guarantee, given.public_size or given.units)]
-    mean = made if isinstance(made, MeanPlan) and publication.name == "mean" else None
+    mean: Any = made if publication.name == "mean" and hasattr(made, "expected_error") else None
     if mean is not None:
-        grid, domain = mean.basis.grid_points, mean.basis.domain_range
+        grid, domain = mean.one.basis.grid_points, mean.one.basis.domain_range
         short = short_range(kernel_on(given.basis, domain), grid, domain)
         warnings += [] if short is None else [short]
     for text in warnings:

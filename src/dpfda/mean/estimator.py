@@ -16,7 +16,13 @@ from dpfda.mean.public_curves import read_public_curves
 from dpfda.mean.search import StagedPlans, fit_staged, staged_plan, strategy_of
 from dpfda.mean.sparse import plan_pooled, pooled_table, prepare_pooled
 from dpfda.mean.streams import InBlocks, counted, open_summation, refuse_irregular
-from dpfda.mean.two_looks import TwoLooks, two_looks_of
+from dpfda.mean.two_looks import (
+    LooksPlan,
+    TwoLooks,
+    default_plan,
+    mechanism_of_look,
+    single,
+)
 from dpfda.mean.variance import both_plans, check_share, publish_both
 from dpfda.mean.variance_release import MeanAndVariance
 from dpfda.mean.weighted import refuse_weights, weighted_plan, weighted_sum
@@ -81,8 +87,8 @@ class PrivateMean(InBlocks):
         Public covariance kernel (of scikit-learn, or a callable k(s, t), in units of the domain): how
         rough the mean may be; by default a mixture. Or a basis made beforehand, with grid and ends.
     mechanism : "auto", name, mechanism object or TwoLooks
-        "auto" is that of least expected error. "two-looks", or `dpfda.mean.two_looks.TwoLooks()`,
-        finds out first how near the records are to a rough line.
+        "auto" is that of least expected error. Between bounds on values, n epsilon being 5,000 or more
+        and records at hand, it has two looks (`dpfda.mean.two_looks`); "one-look" has one.
     prior : array (m,) or (C, m), callable, release, or a list of them
         Public curves that the mean may be near to, never made from these data; with bounds on values.
     variance : float, optional
@@ -186,8 +192,7 @@ class PrivateMean(InBlocks):
             pooled = prepare_pooled(self, X, groups)
             made = pooled.plan.publish(pooled.total, self._paying())
         else:
-            prepared = self._prepare_fit(X, groups)
-            made = publish(prepared.total, prepared.plan, self._paying())
+            made = self._fit_default(X, groups)
         self.release_ = made
         points = made.grid_points if isinstance(made, ReleasedPooledMean) else made.basis.weights
         self.n_features_in_ = points.size
@@ -206,6 +211,35 @@ class PrivateMean(InBlocks):
             summation, matrix, _ = self._opened(settings, values, basis, None)
             prepared = weighted_sum(summation.plan, matrix, given)
             return publish(prepared.total, prepared.plan, self._paying())
+
+    def _fit_default(self, X: object, groups: object) -> ReleasedMean:
+        """The mean of what nothing more was said."""
+        prepared = self._to_publish(X, groups)
+        if isinstance(prepared.plan, LooksPlan):
+            with np.errstate(all="ignore"):
+                return fit_staged(prepared, self._paying())
+        return publish(prepared.total, prepared.plan, self._paying())
+
+    def _to_publish(self, X: Any, groups: Any) -> Prepared[Any, Any]:
+        """A sum, or records to be read again where two looks are to be had and pay."""
+        if not self._measures:
+            return self.prepare(X, groups)
+        made = self._summed(X, groups, again=True) if self._looks else self._summed(X, groups)
+        return made.prepared(made.summation.plan.measuring) if isinstance(made, Summed) else made
+
+    @property
+    def _measures(self) -> bool:
+        """Whether `fit` may publish more than is prepared: not where a class says what that is."""
+        return type(self).prepare is PrivateMean.prepare
+
+    @property
+    def _looks(self) -> bool:
+        """Whether the default may have two looks: not where a class has its own way to one sum."""
+        own = any(
+            getattr(type(self), road) is not getattr(PrivateMean, road)
+            for road in ("prepare", "_summed")
+        )
+        return isinstance(self.mechanism, str) and self.mechanism == "auto" and not own
 
     @property
     def _staged(self) -> TwoLooks | Search | None:
@@ -292,7 +326,10 @@ class PrivateMean(InBlocks):
         if self.variance is not None:
             # Of the mean, with what the variance leaves.
             return both_plans(plan, self.variance)[0]
-        return plan.measuring if (strategy := self._staged) is None else staged_plan(plan, strategy)
+        if (strategy := self._staged) is not None:
+            return staged_plan(plan, strategy)
+        plan = plan.measuring if self._measures else plan
+        return default_plan(plan) if self._looks else plan
 
     def _refuse_with_stages(self) -> None:
         """Refuse what there is not between bounds that are looked for, nor in two looks."""
@@ -328,15 +365,14 @@ class PrivateMean(InBlocks):
         X, groups
             As in `fit`.
         """
-        return self._summed(X, groups).prepared()
+        made: Summed = self._summed(X, groups)
+        return made.prepared()
 
-    def _prepare_fit(self, X: Records, groups: Labels = None) -> Prepared[MeanPlan, IntegerSum]:
-        """The same as `fit` publishes it."""
-        summed = self._summed(X, groups)
-        return summed.prepared(summed.summation.plan.measuring)
+    def _summed(self, X: Records, groups: Labels = None, again: bool = False) -> Any:
+        """A `Summed`, of which it is not said yet what gets noise; parameters as of `prepare`.
 
-    def _summed(self, X: Records, groups: Labels = None) -> Summed:
-        """The same before it is said what of the sum gets noise; parameters as of `prepare`."""
+        again: Whether records are kept to be read again instead, prepared, where two looks pay.
+        """
         self._refuse_looks()
         # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
         check_choices(self)
@@ -346,7 +382,7 @@ class PrivateMean(InBlocks):
                 X, groups = units_apart(X, groups)
                 pool = self._pool_on(sample(X), groups)
                 return counted(pool.summation, total_on_cluster(pool, X, groups))
-            return self._queried(X, groups) or self._prepare(X, groups)
+            return self._queried(X, groups) or self._prepare(X, groups, again)
 
     def _queried(self, X: object, groups: Any) -> Summed | None:
         """The sum as a query, where X is in a data base that can be asked for it; else None."""
@@ -383,10 +419,12 @@ class PrivateMean(InBlocks):
         plan = self.plan(n, columns)
         if isinstance(plan, PooledPlan):
             return pooled_table(self, plan)
-        if isinstance(plan, StagedPlans):
-            raise plan.strategy.refusal("one sum of several holders")
+        if (strategy := self._staged) is not None:
+            raise strategy.refusal("one sum of several holders")
+        one = single(plan)
+        assert isinstance(one, MeanPlan)  # noqa: S101
         # Noise in shares is drawn before anyone has the line.
-        return PooledMean(self.settings, Summation.of(replace(plan, measures_distance=False)))
+        return PooledMean(self.settings, Summation.of(replace(one, measures_distance=False)))
 
     def pooled_on(self, X: Records, groups: Labels = None) -> PooledMean:
         """The same on the columns of X, where the number of records is not known yet."""
@@ -405,12 +443,17 @@ class PrivateMean(InBlocks):
         refuse_irregular(values)
         return self._plan(basis, 2, groups, self._settings_for(X, groups)).measuring
 
-    def _prepare(self, X: object, groups: object) -> Summed:
+    def _prepare(
+        self, X: object, groups: object, again: bool = False
+    ) -> Summed | Prepared[LooksPlan, Readable]:
         settings = self._settings_for(X, groups)
         read_bounds(self.bounds, settings.reading.standardize)
         values, basis, groups = read_curves(settings, self.basis, X, groups, boxes=True)
         if not isinstance(values, LongCurves):
             summation, matrix, codes = self._opened(settings, values, basis, groups)
+            plan = default_plan(summation.plan.measuring) if again else summation.plan
+            if isinstance(plan, LooksPlan):
+                return Prepared(plan, Readable(matrix, codes))
             return Summed(summation, summation.of_records(matrix, codes))
         curves, groups = unit_curves(settings, basis, values, groups)
         summation = Summation.of(self._plan(basis, curves.usable.size, groups, settings))
@@ -454,7 +497,7 @@ class PrivateMean(InBlocks):
             read_bounds(bounds, settings.reading.standardize),
             public_size(settings.unit, count, settings.reading.invalid),
             settings.unit.called(groups),
-            self.mechanism if two_looks_of(self.mechanism) is None else "auto",
+            mechanism_of_look(self.mechanism),
             None if self.prior is None else read_public_curves(self.prior, flat_grid(basis)),
             expected_size,
         )

@@ -19,15 +19,73 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import real, reals
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import loss_of
+from dpfda.privacy.guarantees import Guarantee
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band
 from dpfda.releases.facts import Stated
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.promise import AddedNoise, certified
-from dpfda.releases.staged import Selection
+from dpfda.releases.staged import GUARANTEE, Selection
 
 # Stages that are paid for.
 FIRST, RADIUS, LAST = "rough line", "histogram of distances", "closer look"
+
+
+# A radius is kept where the excess that is found is at most so many scales of its noise; and the band
+# allows for so much of the excess and one scale.
+TOLERATED, ALLOWED = 1.0, 0.75
+
+
+@dataclass(frozen=True)
+class Excess(file.Written):
+    """How far records lie beyond a radius around a line, on average and with noise. Public.
+
+    radius: The radius that was tried.
+    reach: Farther from the line is no record.
+    noisy: The sum over units, each at its farthest point, in units of 2^-20, with noise.
+    noise: Its law.
+    achieved: What that gives.
+    """
+
+    radius: float = field(metadata=file.NUMBER.kept)
+    reach: float = field(metadata=file.NUMBER.kept)
+    noisy: int = field(metadata=file.whole_number().kept)
+    noise: NoiseLaw = field(metadata=file.LAW.kept)
+    achieved: Guarantee = field(metadata=GUARANTEE.named("guarantee_recomputed").kept)
+
+    def __post_init__(self) -> None:
+        if self.noise.components != 1 or not 0 < self.radius <= 0.5 <= self.reach <= 1:
+            raise ParameterError("excess", "be one number, beyond a radius within reach", "others")
+
+    @property
+    def width(self) -> int:
+        """How much one unit adds at most."""
+        return width_beyond(self.radius, self.reach)
+
+    def average(self, count: float) -> float:
+        """Over so many units, in shares of the distance between the bounds."""
+        return self.noisy / UNIT / count
+
+    def scale(self, count: float) -> float:
+        """Of the Laplace noise on it."""
+        return float(np.sqrt(self.noise.variances()[0] / 2)) / UNIT / count
+
+    def small(self, count: float) -> bool:
+        """Whether the radius is kept: a public rule."""
+        return self.average(count) <= TOLERATED * self.scale(count)
+
+    def moved(self, count: float) -> float:
+        """What clipping at the radius may move a mean by, as the band allows for."""
+        return ALLOWED * (max(self.average(count), 0.0) + self.scale(count))
+
+    def added(self) -> AddedNoise:
+        """Its noise, which the last stage paid for. What a unit adds lies between 0 and the width."""
+        return AddedNoise(self.noise, "l1", self.width)
+
+
+def width_beyond(radius: float, reach: float) -> int:
+    """The farthest that a record lies beyond a radius, in units of 2^-20."""
+    return max(1, int(np.floor((reach - radius) * UNIT)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +104,8 @@ class CloserMean(ReleasedFunction):
         How many units are how far from it, with noise: as shares of the distance between the bounds.
     closer : ValueBounds
         Curves between which records were held; the stated bounds where nothing was to be gained.
+    excess : Excess, optional
+        What a radius would have cut off; None where none was tried, and in files of earlier versions.
         The others: see `ReleasedFunction`.
     """
 
@@ -56,6 +116,7 @@ class CloserMean(ReleasedFunction):
     first: ReleasedFunction = field(metadata=file.part(ReleasedFunction).kept)
     selection: Selection = field(metadata=file.itself(Selection.from_json).kept)
     closer: ValueBounds = field(metadata=file.itself(bound_from_json).kept)
+    excess: Excess | None = field(default=None, metadata=file.itself(Excess.from_json).or_absent.kept)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -78,7 +139,8 @@ class CloserMean(ReleasedFunction):
         # The best of several runs has no stages.
         own = own.part(LAST) if LAST in own.stages else own
         parts["certificate"] = own.fulfilled(own.achieved, bound=self.closer.to_json())
-        return ReleasedFunction(**{**parts, "center": self.closer.center_on(self.grid_points)})
+        parts |= {"center": self.closer.center_on(self.grid_points), "distance": None}
+        return ReleasedFunction(**parts)
 
     @property
     def unshrunk(self) -> ReleasedFunction:  # type: ignore[override]
@@ -100,10 +162,12 @@ class CloserMean(ReleasedFunction):
     def clipped(self) -> float:
         """How far holding records in the closer bounds may have moved the mean, as the band allows for.
 
-        In shares of the distance between the bounds, from the histogram: a quarter of the average excess
-        over the radius and of what noise hides of it, as clipped parts lie at different points.
+        In shares of the distance between the bounds. In files of earlier versions from the histogram: a
+        quarter of the average excess over the radius and of what noise hides of it.
         """
-        chosen = self.selection
+        chosen, tried = self.selection, self.excess
+        if tried is not None:
+            return tried.moved(self.count) if tried.small(self.count) else 0.0
         radii = np.array(chosen.radii)
         noise = float(np.sqrt(chosen.noise.variances()[0])) / chosen.scale / self.count
         shares = np.array([float(count) for count in chosen.noisy_counts]) / chosen.scale / self.count
@@ -127,16 +191,21 @@ class CloserMean(ReleasedFunction):
         return self.look._moved()
 
     def _added_noise(self) -> list[AddedNoise]:
-        return [self.selection.added(self.neighbours), *super()._added_noise()]
+        tried = [] if self.excess is None else [self.excess.added()]
+        return [self.selection.added(self.neighbours), *tried, *super()._added_noise()]
 
     def _checked(self) -> None:
         super()._checked()
         if self.bound != self.first.bound or self.mechanism.get("radius") not in self.selection.radii:
             raise ValueError("the looks differ in their bound, or the radius is no candidate")
+        if self.excess is not None:
+            kept = self.excess.radius if self.excess.small(self.count) else self.selection.radii[0]
+            if self.excess.radius not in self.selection.radii or self._radius != kept:
+                raise ValueError("the radius is not the one that its excess allows")
 
     @classmethod
     def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
-        laws = [held["first"].noise, held["selection"].noise, held["noise"]]
+        laws = [held["first"].noise, held["selection"].noise, *cls._laws(held)]
         return certified(written, laws=laws)
 
     # Words.
@@ -148,10 +217,18 @@ class CloserMean(ReleasedFunction):
             f"from it, then the mean of the records held within {share:.3g} of the distance between "
             "the bounds from that line. The promise is for all of it together."
         )
+        if share == self.selection.radii[0]:
+            two = (
+                "It was released in two looks: a rough line and a histogram of the records' distances "
+                "from it, then the mean of the records between the stated bounds, as nothing nearer was "
+                "safe and worth it. The promise is for all of it together."
+            )
         return replace(own, what=f"{own.what} {two}")
 
     def _lines(self) -> dict[str, str]:
         held = f", on records held within {self._radius:.3g} of the range from a rough line"
+        if self._radius == self.selection.radii[0]:
+            held = ", on records between the stated bounds"
         own = super()._lines()
         return own | {"mechanism": own["mechanism"] + held, "first look": f"{self.first.guarantee}"}
 

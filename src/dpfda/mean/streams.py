@@ -8,6 +8,7 @@ from typing import NoReturn, Self
 
 import numpy as np
 
+from dpfda.mean.two_looks import single
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, DpfdaError, ParameterError
 from dpfda.numerics.parameters import shown
@@ -63,6 +64,7 @@ class MeanStream:
     """
 
     def __init__(self, plan: Plan, ledger: object = None) -> None:
+        plan = single(plan)
         if not isinstance(plan, MeanPlan):
             words = "be the plan of a mean, such as PrivateMean(...).plan(n=1000, columns=48)"
             raise ParameterError("plan", words, shown(plan))

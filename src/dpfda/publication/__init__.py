@@ -3,7 +3,15 @@
 from dpfda.mechanisms import COUNT_SCALE
 from dpfda.privacy.callers import already_charged
 from dpfda.publication.again import PlanAgain, planner
-from dpfda.publication.averages import check, pay, publish, publish_curve, publish_parallel
+from dpfda.publication.averages import (
+    EXACT,
+    Draw,
+    check,
+    pay,
+    publish,
+    publish_curve,
+    publish_parallel,
+)
 from dpfda.publication.charging import certified_entry, charge, recomputed, stamp
 from dpfda.publication.integers import publish_integers
 from dpfda.publication.mean_designs import COUNT_SHARE
@@ -15,6 +23,8 @@ from dpfda.publication.trials import Trial, TriedPlan
 __all__ = [
     "COUNT_SCALE",
     "COUNT_SHARE",
+    "Draw",
+    "EXACT",
     "MeanPlan",
     "NAMED",
     "Paying",

@@ -6,9 +6,10 @@ charged; only then is noise drawn. What fails afterwards stays charged.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from operator import methodcaller
+from typing import Any, TypeAlias, cast
 
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.mechanisms import COUNT_SCALE, Design
@@ -25,6 +26,9 @@ from dpfda.publication.paying import NAMED, Paying
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.function import ReleasedFunction
 
+# How a law is drawn from: as it says itself; simulations of public data have their own way.
+Draw: TypeAlias = Callable[[Any], Sequence[int]]
+EXACT: Draw = methodcaller("draw")
 # Numbers of units for which a caller's own mechanism is tried before the charge, where it is private.
 TRIED_SIZES = (100, 10_000)
 
@@ -50,7 +54,11 @@ class Paid:
 
 
 def publish(
-    total: IntegerSum, plan: MeanPlan, paying: Paying = NAMED, certificate: Certificate | None = None
+    total: IntegerSum,
+    plan: MeanPlan,
+    paying: Paying = NAMED,
+    certificate: Certificate | None = None,
+    draw: Draw = EXACT,
 ) -> ReleasedMean:
     """Charge, draw, add: turn a private sum into a released function.
 
@@ -59,26 +67,27 @@ def publish(
     paying: The ledger that is charged before any noise is drawn, and the data set in it.
     certificate: Where the caller has charged the release, as a stage of another or in parallel: what was
         charged. Nothing is charged then.
+    draw: Other than exactly for simulations alone.
     Raises BudgetError if the ledger refuses; no noise was drawn.
     """
     paid = pay(total, plan, paying, certificate)
     design = paid.design
     sums = plan.measure(total, design)
-    noise = design.noise.draw()
+    noise = draw(design.noise)
     noisy = sums.with_noise(noise[: design.components], design.thresholds)
     if plan.distance_share is not None:
-        return with_distance(paid.release(noisy), total, plan)
+        return with_distance(cast("ReleasedFunction", paid.release(noisy)), total, plan, draw)
     if not design.counts:
         return paid.release(noisy)
     return paid.release(noisy, sums.count_with_noise(noise[-1], design.counts))
 
 
 def publish_curve(
-    total: IntegerSum, plan: MeanPlan, certificate: Certificate | None = None
+    total: IntegerSum, plan: MeanPlan, certificate: Certificate | None = None, draw: Draw = EXACT
 ) -> ReleasedFunction:
     """As `publish`, of a plan for functions on an interval."""
     # Nothing may fail after the charge, so this is no check: what was charged kept to intervals.
-    return cast("ReleasedFunction", publish(total, plan, certificate=certificate))
+    return cast("ReleasedFunction", publish(total, plan, certificate=certificate, draw=draw))
 
 
 def pay(

@@ -13,23 +13,30 @@ this share for every line that may have come out; both together compose to the w
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
+from dpfda.noise import NoiseLaw
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.publication.means import MeanPlan, ReleasedMean
+from dpfda.publication.means import MeanPlan
 from dpfda.releases.distance import Distance
 from dpfda.releases.function import ReleasedFunction
 
+Line = TypeVar("Line", bound=ReleasedFunction)
 
-def with_distance(release: ReleasedMean, total: IntegerSum, plan: MeanPlan) -> ReleasedFunction:
+
+def with_distance(
+    release: Line, total: IntegerSum, plan: MeanPlan, draw: Callable[[NoiseLaw], Sequence[int]]
+) -> Line:
     """A released line with its largest distance from the mean; the ledger has been charged for it.
 
     total: The exact sums on the grid. Private.
+    draw: As of `dpfda.publication.publish`.
     """
-    assert isinstance(release, ReleasedFunction)  # noqa: S101
     assert plan.on_grid is not None and plan.size is not None  # noqa: S101, PT018
     rule = plan.on_grid.rule
     line = np.asarray(release(release.grid_points)) - rule.center
@@ -37,7 +44,7 @@ def with_distance(release: ReleasedMean, total: IntegerSum, plan: MeanPlan) -> R
     line = np.clip(np.nan_to_num(np.rint(line * rule.scale)), -rule.half_widths, rule.half_widths)
     public = list(map(int, line)), list(map(int, rule.half_widths)), plan.size
     exact = IntegerSum.one_number([total], partial(largest_distance, public=public))
-    (noisy,) = exact.with_noise(plan.distance_noise.draw())
+    (noisy,) = exact.with_noise(draw(plan.distance_noise))
     return replace(release, distance=Distance(noisy, plan.largest_half, plan.distance_noise))
 
 

@@ -150,11 +150,9 @@ class MeanDesign(Plan):
         """What each stage costs, and what is known of its law before the count is."""
         design, size = self.public_design, self.size
         if design is not None and size is not None:
-            cost, first = self.cost(design, size), self.distance_part
-            if first is None:
-                return {WHOLE: cost}
+            cost, measured = self.cost(design, size), self.distance_costs()
             # That of the line is last: where there is a delta, it has it.
-            return {DISTANCE: Cost(first, LaplaceLoss(first.epsilon)), FUNCTION: cost}
+            return measured | {FUNCTION: cost} if measured else {WHOLE: cost}
         part, rest = split(self.guarantee, COUNT_SHARE)
         trial = self.cost(self.trial, 1)
         function = Cost.awaited(rest, [trial.loss]) if self.awaits_count else trial
@@ -234,6 +232,18 @@ class MeanDesign(Plan):
         noise = knorm_noise((1,), (1.0,), "l1", width, part)
         recomputed(noise, "l1", width, part)
         return noise
+
+    def distance_costs(self) -> dict[str, Cost]:
+        """What the largest distance costs, if it is measured."""
+        part = self.distance_part
+        return {} if part is None else {DISTANCE: Cost(part, LaplaceLoss(part.epsilon))}
+
+    def distance_achieved(self) -> list[Guarantee]:
+        """What its noise gives."""
+        part = self.distance_part
+        if part is None:
+            return []
+        return [recomputed(self.distance_noise, "l1", moved(self.largest_half, self.neighbours), part)]
 
     @property
     def largest_half(self) -> int:

@@ -37,7 +37,7 @@ from dpfda.publication.charging import recomputed, stamp
 from dpfda.publication.mean_designs import COUNT_SHARE, MeanDesign
 from dpfda.publication.plan import Plan
 from dpfda.releases.counts import NoisyCount
-from dpfda.releases.distance import Distance, moved
+from dpfda.releases.distance import Distance
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 
@@ -72,9 +72,7 @@ class MeanPlan(MeanDesign):
         if isinstance(divisor, NoisyCount):
             part, _ = split(self.guarantee, COUNT_SHARE)
             achieved = added([recomputed(divisor.noise, "l1", divisor.scale, part), achieved])
-        if (first := self.distance_part) is not None:
-            width = moved(self.largest_half, self.neighbours)
-            achieved = added([recomputed(self.distance_noise, "l1", width, first), achieved])
+        achieved = added([*self.distance_achieved(), achieved])
         tuning = {"name": design.mechanism, **design.parameters}
         return {
             "basis": self.basis.truncate(design.functions),
@@ -90,6 +88,11 @@ class MeanPlan(MeanDesign):
         }
 
     # What to expect.
+
+    @property
+    def one(self) -> MeanPlan:
+        """Itself; of plans that are made of several, the first."""
+        return self
 
     @cached_property
     def planned(self) -> Design | None:

@@ -19,6 +19,7 @@ from dpfda.density.release import ReleasedDensity
 from dpfda.density.selections import zoomed
 from dpfda.estimates import CurveModel, ImageModel, Posterior
 from dpfda.mean.estimator import PrivateMean
+from dpfda.mean.two_looks import LooksPlan, looked
 from dpfda.mechanisms import Design
 from dpfda.noise import NoiseLaw
 from dpfda.numerics import parameters
@@ -28,7 +29,9 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import seeded, shown
 from dpfda.publication import COUNT_SCALE, MeanPlan, Prepared
 from dpfda.releases.counts import NoisyCount
+from dpfda.releases.function import ReleasedFunction
 from dpfda.spine.arguments import Labels, Records
+from dpfda.spine.sums import Readable
 
 
 class NotPrivate(np.ndarray[Any, np.dtype[np.float64]]):
@@ -65,7 +68,12 @@ def simulate_releases(
         Simulated released curves on the grid.
     """
     generator, draws = seeded(seed, "seed"), parameters.draws(draws)
-    prepared = _checked(estimator)._prepare_fit(X, groups)
+    prepared = _checked(estimator)._to_publish(X, groups)
+    curves: Floats
+    if isinstance(prepared.plan, LooksPlan):
+        made = [simulated_looks(prepared, generator) for _ in range(draws)]
+        curves = np.array([each(each.grid_points) for each in made])
+        return curves.view(NotPrivate)
     basis = prepared.plan.basis
     functions = _functions(basis)
     coefficients = simulated_coefficients(prepared, generator, draws)
@@ -153,6 +161,20 @@ def prepared_looks(estimator: PrivateMean, X: Records, groups: Labels = None) ->
         As in `PrivateMean.fit`.
     """
     return estimator._prepare_looks(X, groups)
+
+
+def simulated_looks(
+    prepared: Prepared[LooksPlan, Readable], generator: np.random.Generator
+) -> ReleasedFunction:
+    """One simulated release of a mean in two looks, with floating-point noise. NOT PRIVATE."""
+    plan, records = prepared.plan, prepared.total
+    marked = {**plan.about, "simulated": "NOT PRIVATE (simulated noise)"}
+    plan = replace(plan, whole=replace(plan.whole, about=marked))
+
+    def draw(law: NoiseLaw) -> list[int]:
+        return [int(z) for z in np.rint(law.simulate(generator, 1)[0])]
+
+    return looked(plan, records, records.total(plan.rough), plan.certified(), draw)
 
 
 def _thresholded(total: IntegerSum, design: Design) -> Floats:

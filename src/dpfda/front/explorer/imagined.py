@@ -123,6 +123,7 @@ class Setting:
             If the estimator refuses the choices.
         """
         from dpfda.mean.estimator import PrivateMean
+        from dpfda.mean.two_looks import single
         from dpfda.publication import already_charged
         from dpfda.publication.averages import publish_curve
         from dpfda.spine.settings import Domain, PrivacyUnit
@@ -137,7 +138,7 @@ class Setting:
             domain=Domain(domain_range=shape.domain_range, labels=shape.labels),
             unit=PrivacyUnit(name=shape.unit, neighbours=self.neighbours),
         )
-        plan: Any = mean.plan(self.curves, self.points)
+        plan: Any = single(mean.plan(self.curves, self.points))
         curves = shape.curves(self.points)
         summation = Summation.of(plan)
         everyone, rest = summation.empty(), summation.empty()

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from dpfda.mean.estimator import PrivateMean
-from dpfda.mean.two_looks import refuse_two_looks
+from dpfda.mean.two_looks import refuse_two_looks, single
 from dpfda.mean.vector.plan import PooledVector, VectorPlan, publish_vector
 from dpfda.mean.vector.release import ReleasedVector
 from dpfda.mean.vector.together import equal_share
@@ -172,7 +172,7 @@ class PrivateVectorMean(Estimator):
         True
         """
         names = self._planned_channels(channels)
-        made: Any = [mean.plan(n, columns) for mean in self._means(len(names))]
+        made: Any = [single(mean.plan(n, columns)) for mean in self._means(len(names))]
         shares = dict(zip(names, made, strict=True))
         _check_domain(shares)
         return VectorPlan(shares, self.asked())

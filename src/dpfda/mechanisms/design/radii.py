@@ -20,8 +20,14 @@ QUANTILES = 64
 # About what the default line between bounds misses, in shares of their distance: so many times n epsilon
 # to minus this power.
 MISSED, POWER = 0.9, 0.72
-# What clipping may move at a point, of the average excess of residuals over the radius.
+# What clipping may move at a point, of the average excess of residuals over the radius: in releases of
+# earlier versions; and as it is expected before that excess is measured, with so much of the doubt.
 MOVED = 0.25
+TRIED, HIDDEN = 0.5, 0.25
+# A try is worth its price where the error that it promises is so much of the one without.
+WORTH = 0.93
+# Share of the budget for it at n epsilon of 20,000.
+TRY = 0.05
 
 
 def candidate_radii(radius: float) -> Floats:
@@ -78,24 +84,38 @@ def moved_at_most(radii: Floats, shares: Floats, deviation: float) -> Floats:
         the first.
     deviation: Of the noise in a share.
     """
+    return np.asarray(MOVED * np.hypot(*excesses(radii, shares, deviation)))
+
+
+def excesses(radii: Floats, shares: Floats, deviation: float) -> tuple[Floats, Floats]:
+    """Average excess of residuals over each radius (C,), and what noise may hide of it, as above."""
     middles = (radii + np.append(radii[1:], 0.0)) / 2
-    excess = np.tril(np.maximum(middles - radii[:, None], 0.0), -1)
-    doubt = deviation * np.sqrt(np.sum(excess**2, axis=1))
-    return np.asarray(MOVED * np.hypot(np.maximum(excess @ shares, 0.0), doubt))
+    above = np.tril(np.maximum(middles - radii[:, None], 0.0), -1)
+    return np.maximum(above @ shares, 0.0), deviation * np.sqrt(np.sum(above**2, axis=1))
 
 
 def residual_radius(
-    radii: Floats, shares: Floats, deviation: float, strength: float, rough: float
+    radii: Floats, shares: Floats, deviation: float, strengths: tuple[float, float], rough: float
 ) -> int:
-    """At which candidate residuals from a rough line are clipped: that of least expected error.
+    """At which candidate it is worth a try to clip residuals from a rough line; 0 where at none.
+
+    That of least expected error. Clipping is taken to move a mean by half of the average excess, which
+    the try will measure, and a quarter of what noise hides of it is added in the square.
 
     radii, shares, deviation: As of `moved_at_most`; radii in shares of the distance between the bounds,
         the first one half.
-    strength, rough: n epsilon of the second look and of the rough line, which residuals cannot be
-        shorter than what it misses.
-    Returns the index of the candidate; 0 where nothing is gained.
+    strengths: n epsilon of the second look, without a try and after it.
+    rough: That of the rough line: residuals cannot be shorter than what it misses.
     """
-    noise = np.array([line_error(strength, 2 * radius) for radius in radii])
-    errors = np.hypot(noise, moved_at_most(radii, shares, deviation))
-    allowed = radii >= line_error(rough)
-    return int(np.argmin(np.where(allowed | (np.arange(radii.size) == 0), errors, np.inf)))
+    whole, tried = strengths
+    excess, doubt = excesses(radii, shares, deviation)
+    noise = np.array([line_error(tried, 2 * radius) for radius in radii])
+    errors = np.hypot(noise, TRIED * np.hypot(excess, HIDDEN * doubt))
+    errors[radii < line_error(rough)] = np.inf
+    errors[0] = WORTH * line_error(whole)
+    return int(np.argmin(errors))
+
+
+def share_of_try(strength: float) -> float:
+    """Of the second look's budget, for a try of a radius: less for a larger n epsilon."""
+    return float(min(max(TRY * (20_000 / strength) ** 0.2, TRY / 3), 2 * TRY))
