@@ -15,7 +15,6 @@ from dpfda import Domain, PrivacyUnit, PrivateMean, load
 from dpfda.bounds import L2Ball, ValueBounds
 from dpfda.errors import BudgetError
 from dpfda.mean.streams import MeanStream
-from dpfda.mean.two_looks import TwoLooks
 from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import Neighbours, PureDP, within
 from dpfda.privacy.ledger import MemoryLedger
@@ -217,7 +216,6 @@ def test_roads_on_which_it_is_measured() -> None:
         {"bounds": L2Ball(1.0)},
         {"basis": "matern:30%:2.5"},
         {"mechanism": "laplace"},
-        {"mechanism": TwoLooks()},
         {"variance": 0.1},
         {"unit": PrivacyUnit("home", neighbours="add-remove")},
     ],

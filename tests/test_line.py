@@ -572,16 +572,19 @@ class TestRelease:
                 load(tmp_path / "b.json")
 
     def test_what_is_said(self) -> None:
-        release = release_of(100, 5000.0, 6)
-        words = " ".join(release.describe().split())
-        assert (
-            "is meant to hold the mean of these bounded curves, everywhere at once, in 95 of 100"
-            in words
-        )
-        assert "narrower than a cell can be missed altogether" in words
+        assumed, release = release_of(100, 100.0, 6), release_of(100, 5000.0, 6)
+        words, own = (" ".join(each.describe().split()) for each in (release, assumed))
+        meant = "is meant to hold the mean of these bounded curves, everywhere at once, in 95 of 100"
+        missed = "narrower than a cell can be missed altogether"
+        assert meant in own
+        assert missed in own
+        assert "probability of about 95%" not in own
+        holds = "With a probability of about 95% the mean of these bounded curves lies, everywhere at once"
+        assert holds in words
+        assert "whatever the curves are" in words
+        assert missed not in words
         said = verdict(release)
         assert f"{said[:1].upper()}{said[1:]}." in words
-        assert "probability of 95%" not in words
         assert misfit(release) is None
 
     @pytest.mark.parametrize(
