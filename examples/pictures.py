@@ -411,7 +411,7 @@ def tuning(random: np.random.Generator) -> None:
 
 
 def limits(random: np.random.Generator) -> None:
-    """A spike that is narrower than what was measured is missed, and its band with it."""
+    """A spike that is narrower than what was measured: the line misses it, and the band holds it."""
     grid = np.linspace(0, 24, 241)
     course = 5 + 2 * np.sin(grid / 24 * 2 * np.pi) + 4 * np.exp(-(((grid - 15) / 0.15) ** 2) / 2)
     curves = course + random.normal(size=(600, 1)) * 0.5
