@@ -352,7 +352,7 @@ def misfit(release: MeanLine) -> str | None:
         return None
     if release.distance is not None and not release.order:
         beyond = release.distance.at_least(LEVEL, release.count)
-        if beyond > np.max(release.widths.around_line(LEVEL)):
+        if beyond > np.mean(release.widths.around_line(LEVEL)):
             return (
                 "Somewhere the mean is farther from the line than curves like ordinary ones are: at a "
                 "spike, a step or a cycle narrower than a cell. The band covers it; the line does not "
