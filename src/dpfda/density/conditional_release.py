@@ -77,11 +77,11 @@ class ReleasedConditionalDensity(ReleasedDensity):
     place: float = 0.0
 
     FORMAT: ClassVar[str] = "dpfda-conditional-density"
-    CALLED: ClassVar[str] = "released conditional density"
+    _CALLED: ClassVar[str] = "released conditional density"
     _DRAWN: ClassVar[tuple[str, ...]] = ("domain",)
     _has_exact: ClassVar[bool] = False
     _of_sample: ClassVar[bool] = False
-    ENTRIES: ClassVar[file.Table] = {
+    _ENTRIES: ClassVar[file.Table] = {
         "raw": file.part(ReleasedHistogram),
         "proper": file.entry(lambda _: "nearest"),
         "axis": file.whole_number(),

@@ -96,7 +96,7 @@ class ReleasedHistogram(Valued):
     about: Mapping[str, object] = field(default_factory=dict)
 
     FORMAT: ClassVar[str] = "dpfda-histogram"
-    CALLED: ClassVar[str] = "released histogram"
+    _CALLED: ClassVar[str] = "released histogram"
     _DRAWN: ClassVar[tuple[str, ...]] = ("domain", "domain_2")
     _axis_units: ClassVar[str] = "units of the data"
     _subject = "histogram"
@@ -332,7 +332,7 @@ class ReleasedHistogram(Valued):
         return None if self.neighbours is Neighbours.ADD_REMOVE else self.public_size
 
     @property
-    def value_label(self) -> str:
+    def _value_label(self) -> str:
         return density_label(self.about, self.dimensions)
 
     def _claims(self) -> tuple[Claim, ...]:

@@ -92,11 +92,11 @@ class ReleasedDensity(LinearDensity):
     """
 
     FORMAT: ClassVar[str] = "dpfda-density"
-    CALLED: ClassVar[str] = "released density"
+    _CALLED: ClassVar[str] = "released density"
     _DRAWN: ClassVar[tuple[str, ...]] = ("domain", "domain_2")
     _axis_units: ClassVar[str] = "units of the data"
     # What the mechanism gave, from which the density is made again.
-    ENTRIES: ClassVar[file.Table] = {
+    _ENTRIES: ClassVar[file.Table] = {
         "raw": file.part(ReleasedHistogram, ReleasedFunction, ReleasedField),
         "proper": file.entry(lambda proper: choice(proper, "proper", PROPER)),
         "scale": file.itself(Scale.from_json).or_absent,
@@ -349,7 +349,7 @@ class ReleasedDensity(LinearDensity):
         return self.raw.public_units
 
     @property
-    def value_label(self) -> str:
+    def _value_label(self) -> str:
         if self.step is not None:
             return "probability of a value"
         return density_label(self.about, self.dimensions)

@@ -213,7 +213,7 @@ class Predictor(Banded):
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         banded = not self._bandless
         if not self._several:
-            value = {"value": (self(at), self.value_label)}
+            value = {"value": (self(at), self._value_label)}
             return value | (self._band_columns(at, asked) if banded else {})
         ends = self._band_columns(at, asked) if banded else {}
         found = {}
@@ -246,7 +246,7 @@ class Predictor(Banded):
         return f"{self.task} function"
 
     @property
-    def value_label(self) -> str:
+    def _value_label(self) -> str:
         if self.task != "classification":
             return str(self.about.get("value", "target"))
         # A picture over two inputs shows the classes that are predicted.

@@ -227,11 +227,6 @@ class Certified:
         return self.certificate.unit
 
     @property
-    def caveats(self: HasCertificate) -> tuple[Caveat, ...]:
-        """What the guarantee does not cover, as far as it was known when the release was charged."""
-        return self.certificate.caveats
-
-    @property
     def bound(self: HasCertificate) -> Mapping[str, object]:
         """The public bound: its description and its numbers."""
         return self.certificate.bound

@@ -62,12 +62,12 @@ Held = Json
 
 
 def table_of(kind: type) -> Table:
-    """What a file holds of a dataclass: the fields that say so, and what its ``ENTRIES`` add.
+    """What a file holds of a dataclass: the fields that say so, and what its ``_ENTRIES`` add.
 
     Those are parts of what a field holds ("law.levels"), and what the field cannot say: another type.
     """
     kept = [each for each in fields(kind) if "entry" in each.metadata]
-    return {each.name: each.metadata["entry"] for each in kept} | dict(getattr(kind, "ENTRIES", {}))
+    return {each.name: each.metadata["entry"] for each in kept} | dict(getattr(kind, "_ENTRIES", {}))
 
 
 class Written:

@@ -72,10 +72,10 @@ class MeanLine(Expansion, Valued, OnBasis):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self.limits  # Bounds from a damaged file are refused when it is read.
+        _ = self._limits  # Bounds from a damaged file are refused when it is read.
 
     @cached_property
-    def limits(self) -> Limits | None:
+    def _limits(self) -> Limits | None:
         """Public bounds (m,) of its values on the grid; None where no values were bounded."""
         if isinstance(self.hierarchy, CurvePrior):
             return self.hierarchy.lower, self.hierarchy.upper
@@ -98,9 +98,9 @@ class MeanLine(Expansion, Valued, OnBasis):
 
     def _limits_at(self, at: Floats, order: int = 0) -> Limits | None:
         """Public bounds (k,) at points, or their derivatives; linear between grid points."""
-        if self.limits is None:
+        if self._limits is None:
             return None
-        lower, upper = (piecewise(self.grid_points, end, at, order) for end in self.limits)
+        lower, upper = (piecewise(self.grid_points, end, at, order) for end in self._limits)
         return lower, upper
 
     def _values(self, at: Floats) -> Floats:
@@ -117,7 +117,7 @@ class MeanLine(Expansion, Valued, OnBasis):
     def _cuts(self, points: Floats) -> Floats:
         """Where the line meets its public bounds, once at most between neighbouring points (k,)."""
         found = [np.empty(0)]
-        for end in () if self.limits is None else self.limits:
+        for end in () if self._limits is None else self._limits:
 
             def above(at: Floats, end: Floats = end) -> Floats:
                 return self.unclipped(at) - piecewise(self.grid_points, end, at)
@@ -146,8 +146,8 @@ class MeanLine(Expansion, Valued, OnBasis):
         half, line = _half_widths((self,), asked, at), self._uncut(at)
         ends = line - half, line + half
         measured = None if self.order else self.widths.measured(asked.level, asked.simultaneous)
-        if measured is not None and self.limits is not None:
-            low, high = (self.limits[0] + self._scale * end for end in measured)
+        if measured is not None and self._limits is not None:
+            low, high = (self._limits[0] + self._scale * end for end in measured)
             low, high = (piecewise(self.grid_points, end, at) for end in (low, high))
             ends = np.maximum(ends[0], low), np.minimum(ends[1], high)
         return self._held(Band(at, *ends, asked.level, asked.simultaneous))
@@ -160,10 +160,10 @@ class MeanLine(Expansion, Valued, OnBasis):
         the length of the domain, that a smooth kernel cannot tell them apart, and where fewer were
         stated.
         """
-        assert self.limits is not None  # noqa: S101 - of a line only
+        assert self._limits is not None  # noqa: S101 - of a line only
         posterior = self.widths.posterior
-        whole = self.limits[0] + self._scale * posterior.model.on_grid(posterior.line)
-        left = whole - np.clip(self.unclipped(self.grid_points), *self.limits)
+        whole = self._limits[0] + self._scale * posterior.model.on_grid(posterior.line)
+        left = whole - np.clip(self.unclipped(self.grid_points), *self._limits)
         return frozen(np.where(np.abs(left) > ROUNDING * self._scale, left, 0.0))
 
     @property
@@ -288,7 +288,7 @@ def verdict(release: MeanLine) -> str | None:
     """
     if not release._is_line or release.order > 0:
         return None
-    return resolution_words(release.widths.posterior.line, release._typical_error, release.limits)
+    return resolution_words(release.widths.posterior.line, release._typical_error, release._limits)
 
 
 def misfit(release: MeanLine) -> str | None:

@@ -73,7 +73,7 @@ class ReleasedSurvival(LifeCurve):
     level: str | None = field(default=None, metadata=file.TEXT.or_null.kept)
 
     FORMAT: ClassVar[str] = "dpfda-survival"
-    CALLED: ClassVar[str] = "released survival curve"
+    _CALLED: ClassVar[str] = "released survival curve"
     _has_exact: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -177,7 +177,7 @@ class ReleasedSurvival(LifeCurve):
         for cause in self.cells.causes if len(self.cells.causes) > 1 else ():
             columns[f"incidence {cause}"] = self.incidence(where, cause), f"share with {cause} so far"
         for name, arm in self._arms.items():
-            columns[f"survival {name}"] = arm(where), f"{self.value_label}, {name}"
+            columns[f"survival {name}"] = arm(where), f"{self._value_label}, {name}"
         for name, gap in self._gaps.items():
             band = gap.band(where, asked.level, asked.of or "sample")
             columns[f"risk {name}"] = gap(where), f"difference of the shares with an event, {name}"
@@ -242,7 +242,7 @@ class ReleasedSurvival(LifeCurve):
         return None if self.neighbours is Neighbours.ADD_REMOVE else self.shares.public_size
 
     @property
-    def value_label(self) -> str:
+    def _value_label(self) -> str:
         return str(self.about.get("value", "share without event"))
 
     def _axis_label(self, axis: int) -> str:

@@ -126,7 +126,7 @@ def _check_band(release: Release, band: str, of: str | None) -> None:
             release.band(of=of)
         return
     if of is not None and choice(of, "--of", OFS) not in stated:
-        words = f"be {' or '.join(each for each in OFS if each in stated)} for this {release.CALLED}"
+        words = f"be {' or '.join(each for each in OFS if each in stated)} for this {release._CALLED}"
         raise ParameterError("--of", words, of, UNKNOWN[of])
     if band == "exact" and (of not in (None, "noise") or not release._has_exact):
         words = "be simultaneous or pointwise here"

@@ -64,7 +64,7 @@ class ReleasedRunningMean(ReleasedFunction):
     """
 
     FORMAT: ClassVar[str] = "dpfda-running-mean"
-    CALLED: ClassVar[str] = "released running mean"
+    _CALLED: ClassVar[str] = "released running mean"
 
     _: KW_ONLY
     months: tuple[int, int] = field(metadata=file.entry(_two, list).kept)
@@ -205,4 +205,4 @@ class ReleasedRunningMean(ReleasedFunction):
         return super()._lines() | {"months": said}
 
 
-ReleasedRunningMean.ENTRIES = {"latest": file.part(ReleasedRunningMean).or_absent}
+ReleasedRunningMean._ENTRIES = {"latest": file.part(ReleasedRunningMean).or_absent}
