@@ -184,7 +184,7 @@ class Publication:
                 account.note_file(given.out)
             tell_files(release, files, given.as_json, warnings=warnings + new, notes=notes)
 
-    def hear(self, given: Given, estimator: Summary, table: Any) -> None:
+    def hear(self, given: Given, estimator: Summary, table: object) -> None:
         """Tell the estimator what the public part of the file says."""
         from_file = {**self.reader.found(given, table), **self.found(given, table)}
         estimator.set_params(**estimator._addressed(from_file))

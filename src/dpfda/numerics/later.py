@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 
-def later(package: str) -> Callable[[str], Any]:
+def later(package: str) -> Callable[[str], object]:
     """The ``__getattr__`` of a package, from what stands under ``if TYPE_CHECKING`` in its file."""
 
     @cache
@@ -23,7 +23,7 @@ def later(package: str) -> Callable[[str], Any]:
         imports = [each for each in checked if isinstance(each, ast.ImportFrom)]
         return {name.name: str(each.module) for each in imports for name in each.names}
 
-    def load(name: str) -> Any:
+    def load(name: str) -> object:
         if name not in homes():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         found = getattr(import_module(homes()[name]), name)

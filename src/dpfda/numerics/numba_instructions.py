@@ -15,7 +15,7 @@ from numba.extending import intrinsic
 
 Values = Sequence[Value]
 # The types of an instruction, and what writes it.
-Instruction = tuple[Signature, Callable[[Any, ir.IRBuilder, Signature, Values], Value]]
+Instruction = tuple[Signature, Callable[[object, ir.IRBuilder, Signature, Values], Value]]
 
 LANES = 32
 # Pointers had types before, and the name of the instruction that of its pointer.

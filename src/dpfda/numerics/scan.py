@@ -40,8 +40,8 @@ def classes_in(package: str, attribute: str) -> tuple[type[Any], ...]:
 
 
 @cache
-def _scanned(package: str, path: tuple[str, ...], attribute: str) -> tuple[type[Any], ...]:
-    found: list[type[Any]] = []
+def _scanned(package: str, path: tuple[str, ...], attribute: str) -> tuple[type[object], ...]:
+    found: list[type[object]] = []
     for name in (module.name for module in pkgutil.iter_modules(path) if not module.ispkg):
         loaded = importlib.import_module(f"{package}.{name}")
         items = (item for item in vars(loaded).values() if isinstance(item, type))

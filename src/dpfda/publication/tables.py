@@ -65,7 +65,7 @@ class Table(ABC):
     tuning: Mapping[str, object]
 
     @abstractmethod
-    def publish(self, total: IntegerSum, paying: Paying = NAMED) -> tuple[Any, Certificate]:
+    def publish(self, total: IntegerSum, paying: Paying = NAMED) -> tuple[object, Certificate]:
         """Charge the ledger, draw the noise, add it to the private sum of all units.
 
         Raises BudgetError if the ledger refuses; no noise was drawn.

@@ -67,7 +67,7 @@ def _same(one: object, other: object) -> bool:
 
 
 def _written(value: Any, name: str) -> Any:
-    made: Any = value
+    made: object = value
     if isinstance(value, Fraction):
         made = {"fraction": f"{value.numerator}/{value.denominator}"}
     elif isinstance(value, np.ndarray | np.generic):
@@ -85,7 +85,7 @@ def _written(value: Any, name: str) -> Any:
     return made
 
 
-def _read(value: object) -> Any:
+def _read(value: object) -> object:
     if isinstance(value, list):
         return [_read(each) for each in value]
     if not isinstance(value, dict):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -62,7 +62,7 @@ class SurvivalPlan(TriedPlan, TablePlan[ReleasedSurvival]):
     def noise_words(self) -> str:
         return f"life table: {self.table.described}"
 
-    def weighted(self, largest: float, **changed: Any) -> Self:
+    def weighted(self, largest: float, **changed: object) -> Self:
         table = replace(self.table, public_size=None)
         return super().weighted(largest, table=table, **changed)
 

@@ -139,7 +139,7 @@ def _heads(release: Release, axis: int) -> tuple[str, str, str, str]:
     return label, label.partition(" (")[0], name, str(cell(f"{name}: {label}"))
 
 
-def _read(path: Path, release: Release) -> Any:
+def _read(path: Path, release: Release) -> object:
     """Points (q, c) of a file, whose columns are named as the axes of a release."""
     from dpfda.records.csv_tables import Stated
     from dpfda.records.files import opened as opened_table

@@ -170,7 +170,7 @@ def _within(mechanism: Mechanism, problem: Problem) -> Problem:
     return problem if getattr(mechanism, "takes_bodies", False) else problem.enclosed
 
 
-def _genuine(design: Any) -> Design:
+def _genuine(design: object) -> Design:
     """A design made again from its parts, so that what is checked is what is drawn.
 
     It guards against mistakes of a mechanism. One that means harm runs in the same process and cannot

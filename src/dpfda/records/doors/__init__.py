@@ -6,7 +6,6 @@ import importlib
 import pkgutil
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -28,7 +27,7 @@ class Door:
         """Whether these data are of this kind, by their type alone."""
         raise NotImplementedError
 
-    def cells(self, data: object) -> Any:
+    def cells(self, data: object) -> object:
         """What the container holds, as what is read already: an array, rows, a table or a column."""
         return data
 
@@ -53,7 +52,7 @@ class Door:
         """Whether each record has times of its own, so that a mean pools observations."""
         return False
 
-    def channels(self, data: object) -> Sequence[tuple[str, Any]] | None:
+    def channels(self, data: object) -> Sequence[tuple[str, object]] | None:
         """The public name of each channel and a container of its curves; None where there are none."""
         return None
 

@@ -90,7 +90,7 @@ def _beside(data: Any, place: int) -> str | None:
     return None
 
 
-def _grid_along(X: Any, names: Sequence[str], along: Sequence[Any], stated: bool) -> Floats | None:
+def _grid_along(X: object, names: Sequence[str], along: Sequence[Any], stated: bool) -> Floats | None:
     """The grid that the second dimension has as coordinate, None where it has none."""
     if len(names) != 2:
         return None
