@@ -502,7 +502,7 @@ MUTATIONS = [
     ),
     (
         "rows of descent in the program that are kept though they are too long",
-        "src/dpfda/bounds/clipped.py",
+        "src/dpfda/bounds/balls.py",
         "return np.asarray(np.where(inside, integers, 0))",
         "return np.asarray(integers)",
         TIE,

@@ -18,8 +18,7 @@ import pytest
 
 import gallina
 from dpfda.bounds import IntegerBall
-from dpfda.bounds.balls import repaired
-from dpfda.bounds.clipped import clipped
+from dpfda.bounds.balls import clipped, repaired
 from dpfda.bounds.l1sums import L1Rule, l1_sum
 from dpfda.covariance import deviations
 from dpfda.covariance.deviations import Deviations

@@ -13,8 +13,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from dpfda.bases.kernels import kernel_function
-from dpfda.bases.matern import POLYNOMIALS, MaternSum, MaternTerm, is_scikit_learn_kernel, matern_terms
+from dpfda.bases.kernels import (
+    POLYNOMIALS,
+    MaternSum,
+    MaternTerm,
+    is_scikit_learn_kernel,
+    kernel_function,
+    matern_terms,
+)
 from dpfda.numerics.arrays import Floats
 
 Product = Callable[[Floats], Floats]

@@ -43,13 +43,13 @@ from dpfda.privacy.words import number as number_words
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, band_from_errors, check_level, settled
 from dpfda.releases.base import LEVEL, Valued
-from dpfda.releases.boxes import BAND_POINTS, FINE, check_drawn
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.promise import AddedNoise, certified, sum_costs
 from dpfda.releases.published import as_given
 from dpfda.releases.shares import domain_words, noise_on_shares, used_units
 from dpfda.releases.words import density_label
 from dpfda.views import View
+from dpfda.views.shapes import BAND_POINTS, FINE, check_drawn
 
 # What holds every unit in bounds.
 BOUND = "one cell a unit"

@@ -26,7 +26,6 @@ from dpfda.numerics.words import several
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, settled
 from dpfda.releases.base import LEVEL, Column
-from dpfda.releases.boxes import check_drawn
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
@@ -35,6 +34,7 @@ from dpfda.releases.published import as_given
 from dpfda.releases.shares import domain_words, used_units
 from dpfda.releases.words import density_label
 from dpfda.views import Line, View
+from dpfda.views.shapes import check_drawn
 
 # The kind, derived from this one, of one variable of a plane given the other.
 CONDITIONAL = "dpfda-conditional-density"

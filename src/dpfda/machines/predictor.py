@@ -18,8 +18,8 @@ from dpfda.privacy.guarantees import Neighbours
 from dpfda.records.features import InputBox
 from dpfda.releases.bands import Asked, Band
 from dpfda.releases.base import LEVEL, Banded, Column
-from dpfda.releases.boxes import check_drawn
 from dpfda.views import Line, View
+from dpfda.views.shapes import check_drawn
 
 # Cells of a picture along each of two inputs.
 CELLS = 121

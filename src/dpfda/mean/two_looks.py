@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpfda.bases.curve_priors import CurvePrior
+from dpfda.bases.priors import CurvePrior
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Search, ValueBounds
 from dpfda.mean.staged_release import FIRST, LAST, RADIUS, CloserMean

@@ -27,7 +27,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, within
 from dpfda.privacy.ledger import Reservation, named_ledger
-from dpfda.publication.paying import Paying
+from dpfda.privacy.ledger.named import Paying
 
 # Once a process: Python's own register of warnings is emptied wherever filters are changed.
 WARNED: set[type[Warning]] = set()

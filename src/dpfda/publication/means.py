@@ -10,9 +10,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dpfda.bases.curve_priors import CurvePrior
-from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.ordinary import Outlook
+from dpfda.bases.priors import CurvePrior, ImagePrior
 from dpfda.bases.protocol import BoxFunctions, flat_grid, volume
 from dpfda.bounds import ValueBounds
 from dpfda.estimates import CountNoise

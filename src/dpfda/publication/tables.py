@@ -39,10 +39,10 @@ from dpfda.numerics.arrays import Floats
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, without_delta
+from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication.again import PlanAgain
 from dpfda.publication.charging import certified_entry, charge, recomputed
 from dpfda.publication.integers import publish_integers
-from dpfda.publication.paying import NAMED, Paying
 from dpfda.records.observations import CORNERS
 from dpfda.releases.shares import NoisyShares, corner_noise_words
 

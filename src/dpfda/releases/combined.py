@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpfda.bases.curve_priors import CurvePrior
+from dpfda.bases.priors import CurvePrior
 from dpfda.estimates.joint import Measured, joined
 from dpfda.estimates.widths import Widths
 from dpfda.numerics import parameters

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dpfda.bases import BernsteinBasis
-from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import frozen
-from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.kernels import kernel_to_json
-from dpfda.bases.priors import Hierarchy
+from dpfda.bases.priors import CurvePrior, Hierarchy, ImagePrior
 from dpfda.bases.protocol import flat_grid
 from dpfda.bases.reading import prior_from_json
 from dpfda.bounds import Bound, LatticeBounds, ValueBounds

@@ -25,10 +25,10 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, make_band
 from dpfda.releases.base import LEVEL, Banded
-from dpfda.releases.boxes import BAND_POINTS, FINE, check_drawn
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.promise import AddedNoise, certified, sum_costs
 from dpfda.views import View
+from dpfda.views.shapes import BAND_POINTS, FINE, check_drawn
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases import Basis
-from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import check_point, check_points, frozen, gauss, piecewise
+from dpfda.bases.priors import CurvePrior
 from dpfda.estimates.widths import around_lines, around_slopes
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from dpfda.bases import Basis
-from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import product_points
-from dpfda.bases.image_priors import ImagePrior
+from dpfda.bases.priors import CurvePrior, ImagePrior
 from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.density.plan import DensityPlan
 from dpfda.density.release import ReleasedDensity

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpfda.bases.curve_priors import CurvePrior
+from dpfda.bases.priors import CurvePrior
 from dpfda.mean.running.plan import MOST_STEPS, Factorisation, Rows
 from dpfda.noise import AnyNorm, BoxNoise, GaussianNoise, NoiseLaw, Width
 from dpfda.noise.summed import SummedNoise

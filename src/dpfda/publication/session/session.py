@@ -39,8 +39,8 @@ from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError, SessionError
 from dpfda.numerics.parameters import flag, reals, shown, whole
 from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.ledger.named import Paying
 from dpfda.publication import MeanPlan, Prepared, pay
-from dpfda.publication.paying import Paying
 from dpfda.publication.session.conditional import ConditionalValues, Draw
 from dpfda.publication.session.journal import Journal, Record
 from dpfda.publication.session.queries import Posed, Query, inner_with, integral_over, pose, value_at
