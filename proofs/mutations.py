@@ -495,7 +495,7 @@ MUTATIONS = [
     ),
     (
         "the room for averages in the program, by one",
-        "src/dpfda/machines/solvers/means.py",
+        "src/dpfda/machines/solvers/sums.py",
         "rounding = self.terms.functions * ceil_root(self.terms.components)",
         "rounding = self.terms.functions * ceil_root(self.terms.components) - 1",
         TIE,

@@ -25,7 +25,7 @@ from dpfda.covariance.deviations import Deviations
 from dpfda.covariance.strategies import Center
 from dpfda.density.quantiles_design import QuantileLaw
 from dpfda.machines.solvers import gradient
-from dpfda.machines.solvers.means import MeansSolver
+from dpfda.machines.solvers.sums import MeansSolver
 from dpfda.machines.solvers.terms import Labelled
 from dpfda.mechanisms.design.choice import with_count
 from dpfda.mechanisms.protocol import COUNT_SCALE, Design

@@ -1,4 +1,4 @@
-"""Public priors for a mean: of its coefficients, each shape and scale with a weight; of curves; of images.
+"""Public priors for a mean: of its coefficients, each shape and scale weighted; of curves; of images.
 
 A prior is made from public numbers alone. It decides how much noise goes where and how a noisy release
 is shrunk; it has no part in any guarantee.

@@ -15,11 +15,11 @@ from dpfda.bases.ordinary import Outlook, ordinary_densities
 from dpfda.bases.scales import Scale, read_scale
 from dpfda.bounds import Norm
 from dpfda.density.atoms_release import ReleasedDensityWithAtoms
-from dpfda.density.cells import choose_cells, lattice_cells
+from dpfda.density.cell_errors import choose_cells, lattice_cells
 from dpfda.density.histogram_release import ReleasedHistogram, noise_words
 from dpfda.density.kernel import DensityKernel, Elements
+from dpfda.density.quantiles_design import zoomed
 from dpfda.density.release import ReleasedDensity
-from dpfda.density.selections import zoomed
 from dpfda.estimates.histospline import LARGEST_CELLS, check_smoothing, expected_error
 from dpfda.noise import NoiseLaw, cost_of
 from dpfda.noise.shares import EXPONENT, share_noise

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import frozen
-from dpfda.bases.places import PublicPoints
 from dpfda.bases.scales import Scale
 from dpfda.density.quantiles_design import (
     DENOMINATOR,
     MOST_LEVELS,
     MOST_POINTS,
+    PublicPoints,
     QuantileLaw,
     dense_bound,
     ends_are_far,

@@ -42,8 +42,7 @@ from dpfda.bases.corners import Corners
 from dpfda.bases.priors import CurvePrior
 from dpfda.estimates.box_law import as_normal, scale_of
 from dpfda.estimates.curves import LARGEST_GRID, CurveModel, CurvePosterior
-from dpfda.estimates.draws import spread
-from dpfda.estimates.forms import Forms
+from dpfda.estimates.draws import Forms, spread
 from dpfda.estimates.histospline import nearest_shares
 from dpfda.estimates.widths import Widths, check_offered, differences
 from dpfda.noise import NoiseLaw

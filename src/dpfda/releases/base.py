@@ -28,13 +28,13 @@ from dpfda.numerics.parameters import flag, shown
 from dpfda.privacy.certificates import Certificate, certificate_to_json
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, Of, Variance, check_level, check_of
+from dpfda.releases.facts import report
 from dpfda.releases.files import free_name, write_json
 from dpfda.releases.functional import to_basis, to_fdatagrid
 from dpfda.releases.kinds import KINDS, SCHEMA_VERSION, read
 from dpfda.releases.plain import ON_LINE, plain, thinned
 from dpfda.releases.promise import AddedNoise, certified, checked_promise, given
 from dpfda.releases.published import LEVEL, Column, Published, as_given
-from dpfda.releases.report import report
 from dpfda.views.languages import ENGLISH, Language
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from dpfda.bases.grids import product_points
 from dpfda.bases.priors import CurvePrior, ImagePrior
 from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.density.plan import DensityPlan
+from dpfda.density.quantiles_design import zoomed
 from dpfda.density.release import ReleasedDensity
-from dpfda.density.selections import zoomed
 from dpfda.estimates import CurveModel, ImageModel, Posterior
 from dpfda.mean.estimator import PrivateMean
 from dpfda.mechanisms import Design

@@ -71,7 +71,7 @@ def evaluate(
         Write the table.
     """
     from dpfda.command.files import check_outputs, opened
-    from dpfda.density.given import conditional
+    from dpfda.density.conditional_release import conditional
     from dpfda.numerics.parameters import choice
     from dpfda.releases.bands import check_of
     from dpfda.releases.files import write_text

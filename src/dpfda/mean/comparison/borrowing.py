@@ -20,7 +20,7 @@ import numpy as np
 
 from dpfda.bases.priors import BORROWING, CurvePrior
 from dpfda.estimates import CurveModel, CurvePosterior
-from dpfda.estimates.forms import Forms
+from dpfda.estimates.draws import Forms
 from dpfda.numerics.arrays import Floats
 from dpfda.releases.function import ReleasedFunction
 

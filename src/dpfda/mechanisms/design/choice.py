@@ -1,4 +1,4 @@
-"""The public problem of a mean, and the choice of a mechanism: the least expected typical error under what is believed of the mean.
+"""The public problem of a mean, and the mechanism of the least expected typical error in it.
 
 A private number of units in one cylinder with the sums over cells: one coordinate of noise more.
 
