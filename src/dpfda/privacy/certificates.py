@@ -17,8 +17,7 @@ from typing import Protocol
 from dpfda.numerics.encoding import mapping, name, sequence, text
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import plain_words, rational
-from dpfda.privacy.callers import caveats_of_callers
-from dpfda.privacy.caveats import Caveat, caveats_from_json, checked_caveats
+from dpfda.privacy.caveats import Caveat, caveats_from_json, caveats_of_callers, checked_caveats
 from dpfda.privacy.composition import (
     ApproximateLoss,
     AttackRisk,
@@ -101,7 +100,7 @@ class Certificate:
     ) -> Certificate:
         """A new certificate, for a release that is about to be charged.
 
-        It says what the callers tell of what is not covered; see `dpfda.privacy.callers`.
+        It says what the callers tell of what is not covered; see `dpfda.privacy.caveats`.
 
         costs: By stage. Their sum, by basic composition, is the guarantee.
         neighbours, unit, bound, mechanism: As in the class.

@@ -1,7 +1,7 @@
 """The crossings from private to public: charge the ledger, draw the noise, add it to the sum."""
 
 from dpfda.mechanisms import COUNT_SCALE
-from dpfda.privacy.callers import already_charged
+from dpfda.privacy.caveats import already_charged
 from dpfda.privacy.ledger.named import NAMED, Paying, read_ledger
 from dpfda.publication.again import PlanAgain, planner
 from dpfda.publication.averages import check, pay, publish, publish_curve, publish_parallel

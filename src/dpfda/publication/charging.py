@@ -21,8 +21,7 @@ from dpfda.numerics.errors import (
     ParameterError,
     RepeatedReleaseWarning,
 )
-from dpfda.privacy.callers import fitted_steps, is_charged
-from dpfda.privacy.caveats import STEPS
+from dpfda.privacy.caveats import STEPS, fitted_steps, is_charged
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, within

@@ -26,7 +26,7 @@ from dpfda.mean.vector.together import (
 )
 from dpfda.mechanisms import Design
 from dpfda.noise import GaussianNoise
-from dpfda.noise.differences import sizes_of
+from dpfda.noise.charges import sizes_of
 from dpfda.noise.knorm_shares import along_one, in_blocks
 from dpfda.noise.shared import SharedGaussianNoise
 from dpfda.numerics.aggregate import IntegerSum
