@@ -10,7 +10,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfda.bases.fast_products import Product, cross_product, gram_product
 from dpfda.bases.grids import (
     check_points,
     first_signs,
@@ -29,7 +28,7 @@ from dpfda.bases.kernels import (
     kernel_to_json,
     matern_terms,
 )
-from dpfda.bases.lanczos import EigenPairs, leading_eigenpairs
+from dpfda.bases.lanczos import EigenPairs, Product, cross_product, gram_product, leading_eigenpairs
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import array_from_json, array_to_json, floats, number

@@ -13,8 +13,7 @@ import numpy as np
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import DataError, OrientationError, ParameterError
 from dpfda.records.cells import moments
-from dpfda.records.doors import Door
-from dpfda.records.handed import Handed
+from dpfda.records.doors import Door, Handed
 from dpfda.records.headers import ARGUMENTS
 
 
