@@ -40,7 +40,7 @@ from dpfda.publication.needed import LEVEL
 from dpfda.publication.shares import SharedLaw, Sharing, counted, designed
 from dpfda.records.labels import read_keys
 from dpfda.spine.arguments import Labels, Records
-from dpfda.spine.pooled import PooledSum
+from dpfda.spine.pooled import PooledSum, Size
 from dpfda.spine.settings import Settings
 from dpfda.spine.sums import Summation
 
@@ -302,7 +302,7 @@ class PooledVector(PooledSum):
         return IntegerSum(len(numbers)).add_totals(numbers, total.count_with_noise(0, 1))
 
     def publish_shared(
-        self, total: IntegerSum, law: SharedLaw, size: Any, ledger: object
+        self, total: IntegerSum, law: SharedLaw, size: Size, ledger: object
     ) -> ReleasedVector:
         noisy, certificate = self.sharing.opened(total, law, read_ledger(ledger))
         units = size or self.plan.size or 0
