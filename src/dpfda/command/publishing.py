@@ -173,7 +173,7 @@ class Publication:
             release = self.reader.fit(estimator, table, given).release_
         files = write_release(release, given.out, outputs, account)
         with after_publication(given.out):
-            new = [text for text in release.facts.warnings if text not in warnings]
+            new = [text for text in release._warnings() if text not in warnings]
             notes = self.reader.notes(given, table)
             for text in new:
                 warn(text)

@@ -215,7 +215,7 @@ class ReleasedDensity(LinearDensity):
             width = sample_widths(self.raw, self.node_values, self._in_nodes(own), asked) * slopes
             lower = np.maximum(line - width, 0.0)
             return Band(where, lower, line + width, asked.level, asked.simultaneous)
-        band = self.raw.band(asked.level, asked.simultaneous, own, "noise", exact=True)
+        band = self.raw.band(asked.level, asked.simultaneous, as_given(own), "noise", exact=True)
         if asked.exact:
             return replace(band, points=where, lower=band.lower * slopes, upper=band.upper * slopes)
         taken = self._nearest[1] or 0.0
