@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases.cells import CellGrid, Domain
 from dpfda.density.many_cells import averaging, block_response, blocks_for, errors_on_nodes, within_nodes
-from dpfda.estimates.histospline import LARGEST_UNEQUAL, Smoother, expected_error
+from dpfda.estimates.histospline import LARGEST_UNEQUAL, expected_error
 from dpfda.noise import NoiseLaw
 from dpfda.noise.shares import EXPONENT, share_noise
 from dpfda.numerics.arrays import Floats
@@ -23,6 +23,10 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import length, shown
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.releases.bands import DRAWS
+
+if TYPE_CHECKING:
+    from dpfda.density.histogram_release import ReleasedHistogram
+
 
 # Numbers of cells along an axis among which the design chooses, by dimension.
 CANDIDATES = {
@@ -103,36 +107,17 @@ TABLE = 4 * 10**6
 LARGEST = 64 * 10**6
 
 
-class NoisyCells(Protocol):
-    """What is asked of noisy counts."""
-
-    @property
-    def cells(self) -> CellGrid: ...
-
-    @property
-    def noise(self) -> NoiseLaw: ...
-
-    @property
-    def smoother(self) -> Smoother: ...
-
-    @property
-    def size(self) -> float: ...
-
-    @property
-    def exponent(self) -> int: ...
-
-
 def is_fine(cells: CellGrid) -> bool:
     """Whether cells are so many that no matrix of them is made."""
     return cells.size > FEW and cells.is_regular
 
 
-def errors_at(made: NoisyCells, at: Floats, averaged: bool = False) -> Floats:
+def errors_at(made: ReleasedHistogram, at: Floats, averaged: bool = False) -> Floats:
     """Simulated errors (draws, q) of the smooth function at points (q, d), per unit of volume.
 
     Parameters
     ----------
-    made : NoisyCells
+    made : ReleasedHistogram
     at : array (q, d)
     averaged : bool
         Whether they are those of averages over the cells, of an interval, that the points lie in.
@@ -162,7 +147,7 @@ def noise_errors(noise: NoiseLaw, response: Floats) -> Floats:
     return np.concatenate(parts)
 
 
-def _block_errors(made: NoisyCells, at: Floats, averaged: bool) -> Floats:
+def _block_errors(made: ReleasedHistogram, at: Floats, averaged: bool) -> Floats:
     """The same by sums over blocks, in shares of the units over those of the volume."""
     cells, smoother = made.cells, made.smoother
     position, damping = unit_box(cells, at), None
@@ -194,7 +179,7 @@ def block_noise(
     return np.asarray(block.simulate_sums(generator, draws * count, together).reshape(draws, count))
 
 
-def node_errors(made: NoisyCells, draws: int, nodes: int) -> NDArray[np.float32]:
+def node_errors(made: ReleasedHistogram, draws: int, nodes: int) -> NDArray[np.float32]:
     """Simulated errors (draws, nodes) of the smooth function of an interval at midpoints of equal parts.
 
     In single precision. There are no more nodes than cells.
@@ -236,7 +221,7 @@ def _law(law: Any, scale: int) -> NoiseLaw:
     return made
 
 
-def share_step(made: NoisyCells) -> float:
+def share_step(made: ReleasedHistogram) -> float:
     """One unit of the noise, in shares of the units."""
     return math.ldexp(1.0, -made.exponent) / made.size
 

@@ -15,7 +15,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals
 from dpfda.numerics.words import several
-from dpfda.privacy.certificates import Certificate, Certified
+from dpfda.privacy.certificates import Certified
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import cautions, caveats, claim, first_up, in_short, number
 from dpfda.releases.bands import Asked, Band, Of, check_of
@@ -57,8 +57,6 @@ class Published(Certified):
 
     if TYPE_CHECKING:
         # No attributes here: dataclasses would take them for defaults.
-        @property
-        def certificate(self) -> Certificate: ...
         @property
         def about(self) -> Mapping[str, object]: ...
         @property
