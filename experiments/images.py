@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from dpfda import PrivateMean, datasets
 from dpfda.bases import BoxBasis
-from dpfda.bases.image_priors import ImagePrior
+from dpfda.bases.priors import ImagePrior
 from dpfda.testing import simulate_releases
 from experiments.common import Options, read_options, say
 

@@ -495,14 +495,14 @@ MUTATIONS = [
     ),
     (
         "the room for averages in the program, by one",
-        "src/dpfda/machines/solvers/means.py",
+        "src/dpfda/machines/solvers/sums.py",
         "rounding = self.terms.functions * ceil_root(self.terms.components)",
         "rounding = self.terms.functions * ceil_root(self.terms.components) - 1",
         TIE,
     ),
     (
         "rows of descent in the program that are kept though they are too long",
-        "src/dpfda/bounds/clipped.py",
+        "src/dpfda/bounds/balls.py",
         "return np.asarray(np.where(inside, integers, 0))",
         "return np.asarray(integers)",
         TIE,

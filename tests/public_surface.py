@@ -393,10 +393,8 @@ OWN: dict[str, dict[str, Any]] = {
         "estimator": PrivateMean(1.0, 1e-6, bounds=(-1, 1), mechanism="gaussian"), "X": CURVES,
     },
 }  # fmt: skip
-# What a kind refuses whatever is asked: no prior, no probabilities, its own stream, a second session.
+# What a kind refuses whatever is asked: no probabilities, its own stream, a second session.
 NEVER = {
-    "function.posterior_draws", "derivative.posterior_draws", "field.posterior_draws",
-    "gaussian.posterior_draws", "two looks.posterior_draws", "found.posterior_draws",
     # What has bands of its parts, or none at all.
     "components.band", "comparison.band", "test of equality.band", "several values.band",
     "quantiles.band",

@@ -26,7 +26,7 @@ from dpfda.front.custodians import agree, part, statements
 from dpfda.mean.search import extreme_shares, interval_of
 from dpfda.mean.two_looks import TwoLooks
 from dpfda.mean.weighted import weighted_sum
-from dpfda.mechanisms.design.found import search_edges
+from dpfda.mechanisms.design.radii import search_edges
 from dpfda.noise.shares import UNIT
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger

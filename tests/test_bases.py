@@ -16,6 +16,8 @@ from dpfda.bases import CosineBasis, FourierBasis, KernelBasis, LegendreBasis, S
 from dpfda.bases.grids import quadrature_weights
 from dpfda.bases.kernel import fix_signs
 from dpfda.bases.kernels import (
+    MaternSum,
+    MaternTerm,
     as_scikit_learn,
     default_kernel,
     kernel_decay,
@@ -24,7 +26,6 @@ from dpfda.bases.kernels import (
     kernel_to_json,
     parse_kernel,
 )
-from dpfda.bases.matern import MaternSum, MaternTerm
 from dpfda.errors import ParameterError
 
 RNG = np.random.default_rng(20)

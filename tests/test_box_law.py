@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import gammaincc
 
-from dpfda.bases.curve_priors import CurvePrior
+from dpfda.bases.priors import CurvePrior
 from dpfda.estimates import CurveModel
 from dpfda.estimates.box_law import Prior, as_normal, standard_mean
 from dpfda.noise import BoxNoise

@@ -117,7 +117,7 @@ def test_a_refit_says_so_in_the_first_lines_of_all_that_is_made_of_it(refitted, 
         f"{MISSING}. "
     )
     assert SEARCHED in repr(refitted).splitlines()[1]
-    for text in (refitted.cite(), refitted.subtitle, refitted.warnings()[0]):
+    for text in (refitted.cite(), refitted.subtitle, refitted.facts.warnings[0]):
         assert SEARCHED in text or MISSING in text
     assert refitted.summary()["caveats"] == [
         {"kind": "search", "count": 17, "words": str(refitted.certificate.caveats[0])}

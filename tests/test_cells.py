@@ -28,6 +28,7 @@ from dpfda.numerics.aggregate import exact_product
 from dpfda.privacy.guarantees import Neighbours, PureDP, ZeroConcentratedDP, guarantee_for, within
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import MeanPlan
+from dpfda.releases.expansion import noise_draws
 from dpfda.releases.function import ReleasedFunction
 from dpfda.testing import non_private_mean, simulate_releases
 from dpfda.testing.contracts import make_problem
@@ -251,7 +252,7 @@ def test_a_release_reads_back_the_same_and_simulates_its_own_noise(tmp_path):
     # By hand: noisy averages, then the public matrix.
     raw = np.array([float(v) for v in release.noisy_sum]) * 2.0**-release.exponent / 200
     np.testing.assert_allclose(release.coefficients, release.synthesis @ raw, rtol=1e-12, atol=1e-15)
-    errors = release.noise_draws(np.random.default_rng(2), 60_000)
+    errors = noise_draws(release, np.random.default_rng(2), 60_000)
     power = release.noise.variances() * 4.0**-release.exponent / 200**2
     wanted = release.synthesis * power @ release.synthesis.T
     np.testing.assert_allclose(np.cov(errors.T), wanted, atol=0.03 * np.diag(wanted).max())

@@ -202,7 +202,7 @@ def test_long_layout(visits):
     assert result.exit_code == 0, result.stderr
     release = load("out.json")
     assert release.unit == "patient"
-    assert release.CALLED == "released pooled mean"
+    assert release.FORMAT == "dpfda-pooled-mean"
     assert flat(result.stdout).count("estimate: pooled over all observations") == 1
     assert flat(result.stdout).count("estimate:") == 1
     np.testing.assert_allclose(release(POINTS[:-1]), shapes().mean(axis=0)[:-1], atol=0.8)

@@ -208,7 +208,7 @@ def test_a_legend_says_what_the_groups_are():
 )
 def test_a_density_says_per_what_it_is(labels, words):
     made = PrivateDensity(1.0, domain=Domain(domain_range=(0, 1), labels=labels)).fit(CLOUD[:, 0])
-    assert made.release_.value_label == words
+    assert made.release_.view().y_label == words
 
 
 def test_a_report_is_made_of_what_is_piped_in(run, tmp_path):

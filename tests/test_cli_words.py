@@ -75,7 +75,7 @@ def test_a_label_that_looks_like_mathematics_costs_no_picture(
 ) -> None:
     answer = mean(run, curves, "--y-label", label, "--x-label", label, "--plot", "a.png")
     assert (answer.exit_code, "not written" in answer.stderr) == (0, False)
-    assert load("a.json").value_label == label
+    assert load("a.json").view().y_label == label
     assert Path("a.png").stat().st_size > 1000
     assert run("plot", "a.json", "--plot", "b.svg").exit_code == 0
     assert run("report", "a.json", "--out", "a.html").exit_code == 0

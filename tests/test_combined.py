@@ -159,13 +159,13 @@ def test_parts_of_different_units_cost_what_the_dearest_costs(tmp_path: Path) ->
     first, second, third = released(epsilon="1/2"), released(epsilon=2), released(epsilon=1)
     apart = first.combined(second, apart=True)
     assert apart.guarantee == PureDP(2)
-    assert apart.caveats == (Caveat("overlap", 2),)
+    assert apart.certificate.caveats == (Caveat("overlap", 2),)
     told = " ".join(apart.describe().split())
     assert "a unit with records in more than one of them is not covered" in told
     assert apart.combined(third, apart=True).guarantee == PureDP(2)
     # A third one of the same homes adds to whichever of the two a home was in.
     again = apart.combined(third)
-    assert (again.guarantee, again.caveats) == (PureDP(3), (Caveat("overlap", 3),))
+    assert (again.guarantee, again.certificate.caveats) == (PureDP(3), (Caveat("overlap", 3),))
     with pytest.raises(NotCoveredError, match="name them, not this"):
         account([again])
     loaded = load(again.save(tmp_path / "again.json"))
@@ -257,7 +257,7 @@ def test_a_file_that_names_a_caveat_for_each_part_is_read(tmp_path: Path) -> Non
         caveats = (Caveat("search", count),)
         parts.append(replace(release, certificate=replace(release.certificate, caveats=caveats)))
     both = parts[0].combined(parts[1])
-    assert both.caveats == (Caveat("search", 3),)
+    assert both.certificate.caveats == (Caveat("search", 3),)
     written = json.loads(both.save(tmp_path / "both.json").read_text())
     written["caveats"] = [Caveat("search", count).to_json() for count in (2, 3)]
     (tmp_path / "both.json").write_text(json.dumps(written))

@@ -950,7 +950,7 @@ def test_moments_around_the_middle_of_the_bound_are_not_called_a_covariance():
     curves = 0.7 + 0.05 * np.sin(np.linspace(0, 3, 12)) * np.linspace(-1, 1, 60)[:, None]
     moment = PrivateCovariance(50.0, bounds=(0, 1), center="bound").fit(curves).release_
     assert moment.title.startswith("Second moment function around the middle of the bound")
-    assert moment.value_label.startswith("second moment of")
+    assert moment.view().value_label.startswith("second moment of")
     assert "larger than the covariance" in " ".join(moment.describe().split())
     around = PrivateCovariance(50.0, bounds=(0, 1)).fit(curves)
     assert around.release_.title.startswith("Covariance function")

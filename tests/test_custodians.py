@@ -35,9 +35,9 @@ pytest.importorskip("cryptography")
 
 from dpfda.covariance.deviations import outer_sum
 from dpfda.covariance.publish import Stage
+from dpfda.front.agreed import estimator_from, written_parameters
 from dpfda.front.custodians import agree, estimator_of, merge, part, pooled, words
 from dpfda.publication.custody import Agreement, Keys, Part, joined, masked
-from dpfda.spine.written import estimator_from, written_parameters
 
 POINTS = 12
 RECORDS = np.random.default_rng(0).normal(size=(60, POINTS))

@@ -603,6 +603,9 @@ MADE = {
 def test_files_pickles_and_copies(name: str, tmp_path: Path, few_draws: None) -> None:
     release = MADE[name]().release_
     path = release.save(tmp_path / "density.json")
+    assert release.describe()
+    band = release.band(of="noise")
+    assert np.all(band.lower <= band.upper)
     for again in (
         ReleasedDensity.load(path),
         load(path),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import dpfda
 from dpfda import Domain, PrivateDensity, load
 from dpfda.bases.cells import CellGrid
-from dpfda.density.cells import lattice_cells
+from dpfda.density.cell_errors import lattice_cells
 from dpfda.density.kernel import DensityKernel
 from dpfda.numerics.errors import ParameterError
 

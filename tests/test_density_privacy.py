@@ -16,7 +16,7 @@ from sklearn.gaussian_process.kernels import Matern
 
 from dpfda import PrivacyUnit, PrivateDensity
 from dpfda.bases.cells import CellGrid
-from dpfda.density.cells import choose_cells
+from dpfda.density.cell_errors import choose_cells
 from dpfda.density.kernel import DensityKernel
 from dpfda.errors import BudgetError, RefusedMechanismError
 from dpfda.noise import GaussianNoise, KNormNoise

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import optimize, special
 
 from dpfda import PrivateKernelClassifier, PrivateKernelRegressor, load
-from dpfda.bounds.clipped import clipped, exponentials
+from dpfda.bounds.balls import clipped, exponentials
 from dpfda.errors import BudgetError, DpfdaError, ParameterError, RefusedMechanismError
 from dpfda.machines.minimiser import Loss
 from dpfda.machines.solvers import GradientSolver, Labelled, Terms

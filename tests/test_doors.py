@@ -14,7 +14,7 @@ from dpfda.testing import exact_totals
 RNG = np.random.default_rng(3)
 FILE = """
     from dpfda.records.doors import Door
-    from dpfda.records.handed import Handed
+    from dpfda.records.doors import Handed
 
     class Tape(Door):
         def recognises(self, data):

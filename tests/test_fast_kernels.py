@@ -23,7 +23,8 @@ from sklearn.gaussian_process.kernels import (
 
 from dpfda.bases import KernelBasis, KroneckerBasis, lanczos
 from dpfda.bases import kernel as kernel_module
-from dpfda.bases.fast_products import (
+from dpfda.bases.grids import product_points
+from dpfda.bases.lanczos import (
     cross_product,
     gram_product,
     is_uniform,
@@ -31,7 +32,6 @@ from dpfda.bases.fast_products import (
     semiseparable_product,
     toeplitz_product,
 )
-from dpfda.bases.grids import product_points
 from dpfda.bases.products import fixed_product, in_two_parts
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.bases.reading import basis_from_json
@@ -76,7 +76,7 @@ class TestProducts:
 
     def test_many_columns_are_taken_in_parts(self, monkeypatch):
         vectors = np.random.default_rng(0).normal(size=(50, 7))
-        monkeypatch.setattr("dpfda.bases.fast_products.LARGEST_STATE", 300)
+        monkeypatch.setattr("dpfda.bases.lanczos.LARGEST_STATE", 300)
         points = UNEVEN[:50]
         found = semiseparable_product(matern_terms(MATERNS[1]), points)(vectors)
         np.testing.assert_allclose(found, gram(MATERNS[1], points) @ vectors, rtol=0, atol=1e-12)

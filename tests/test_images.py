@@ -10,7 +10,7 @@ from scipy.special import expit, logsumexp
 
 from dpfda import PrivacyUnit, PrivateComparison, PrivateMean, load
 from dpfda.bases import BoxBasis
-from dpfda.bases.image_priors import ImagePrior
+from dpfda.bases.priors import ImagePrior
 from dpfda.errors import DataError, ParameterError, StorageError
 from dpfda.estimates import ImageModel
 from dpfda.estimates.box_law import constant_evidence

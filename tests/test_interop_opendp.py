@@ -283,7 +283,7 @@ def test_an_output_of_opendp_is_a_release_with_its_law_and_band(noise: str, tmp_
     rate = float(made.map(2))
     assert rate == pytest.approx((8 / scale) ** 2 / 2 if noise == "gaussian" else 8 / scale)
     np.testing.assert_allclose(release(GRID), output, atol=1e-9)
-    assert (release.unit, release.public_units, release.value_label) == ("home", ROWS, "kW")
+    assert (release.unit, release.public_units, release.view().y_label) == ("home", ROWS, "kW")
     # The band at a point is the known quantile of the law.
     band = release.band(0.95, simultaneous=False, points=GRID)
     half = 1.959964 if noise == "gaussian" else -math.log(0.05)

@@ -14,8 +14,8 @@ from dpfda import PrivateMean
 from dpfda.front.app import app
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.words import several
+from dpfda.releases.facts import sections
 from dpfda.releases.pages import report_page
-from dpfda.releases.report import sections
 from dpfda.views.drawing import draw
 from dpfda.views.languages import LANGUAGES, Language
 from dpfda.views.page import to_html

@@ -17,8 +17,8 @@ from scipy.stats import binom
 
 from dpfda import Domain, PrivacyUnit, PrivateComparison, PrivateMean, load
 from dpfda.bases import KernelBasis
-from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.kernels import default_kernel
+from dpfda.bases.priors import CurvePrior
 from dpfda.bounds import L2Ball, ValueBounds
 from dpfda.errors import ParameterError
 from dpfda.estimates import CurveModel, Widths

@@ -12,11 +12,11 @@ from sklearn.utils.estimator_checks import check_estimator
 import dpfda
 from dpfda import PrivateKernelClassifier, PrivateMean, release_function
 from dpfda.errors import ParameterError
+from dpfda.front.agreed import estimator_from, written_parameters
 from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, guarantee_for
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.spine.estimator import Estimator
-from dpfda.spine.written import estimator_from, written_parameters
 from dpfda.tuning import private_selection
 from dpfda.tuning.rules import plug_in
 

@@ -18,15 +18,14 @@ import pytest
 
 import gallina
 from dpfda.bounds import IntegerBall
-from dpfda.bounds.balls import repaired
-from dpfda.bounds.clipped import clipped
+from dpfda.bounds.balls import clipped, repaired
 from dpfda.bounds.l1sums import L1Rule, l1_sum
 from dpfda.covariance import deviations
 from dpfda.covariance.deviations import Deviations
 from dpfda.covariance.strategies import Center
 from dpfda.density.quantiles_design import QuantileLaw
 from dpfda.machines.solvers import gradient
-from dpfda.machines.solvers.means import MeansSolver
+from dpfda.machines.solvers.sums import MeansSolver
 from dpfda.machines.solvers.terms import Labelled
 from dpfda.mechanisms.design.choice import with_count
 from dpfda.mechanisms.protocol import COUNT_SCALE, Design

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpfda import Domain, PrivacyUnit, PrivateQuantiles, load
-from dpfda.bases.places import PublicPoints
 from dpfda.density.quantiles_design import (
     DENOMINATOR,
     PART_BITS,
+    PublicPoints,
     QuantileLaw,
     dense_bound,
     rank_bound,
@@ -360,7 +360,7 @@ def test_the_ledger_is_charged_before_the_draw(monkeypatch: pytest.MonkeyPatch) 
     def refuse(size: int) -> bytes:
         raise AssertionError("drawn before the charge")
 
-    monkeypatch.setattr("dpfda.density.selections.system_bytes", refuse)
+    monkeypatch.setattr("dpfda.density.quantiles_design.system_bytes", refuse)
     monkeypatch.setattr("dpfda.numerics.exactness.system_bytes", refuse)
     with pytest.raises(BudgetError):
         made.fit([1.0, 2.0, 3.0])

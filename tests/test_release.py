@@ -26,7 +26,9 @@ from dpfda.numerics.encoding import array_from_json
 from dpfda.privacy.guarantees import within
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.records import Curves, LongCurves
+from dpfda.releases.counts import NoisyCount
 from dpfda.releases.function import ReleasedFunction
+from dpfda.releases.lines import limits_of
 from dpfda.testing import exact_totals, non_private_mean
 from sample_releases import CURVES, GRID, RELEASES
 
@@ -35,6 +37,12 @@ from sample_releases import CURVES, GRID, RELEASES
 def release(request: Any) -> ReleasedFunction:
     made: ReleasedFunction = request.param()
     return made
+
+
+def joined_count(release: ReleasedFunction) -> NoisyCount | None:
+    """The count whose noise is part of that of the sum."""
+    divisor = release.divisor
+    return divisor if isinstance(divisor, NoisyCount) and divisor.before is not None else None
 
 
 class TestValues:
@@ -75,8 +83,8 @@ class TestValues:
         expected = release.center + release.basis.evaluate(release.grid_points) @ release.coefficients
         found = release.unclipped(release.grid_points)
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
-        if release.limits is not None:
-            found = np.clip(found, *release.limits)
+        if (limits := limits_of(release.bound, release.grid_points.size)) is not None:
+            found = np.clip(found, *limits)
         np.testing.assert_array_equal(release(release.grid_points), found)
 
     def test_without_noise_to_speak_of_it_is_the_mean(self) -> None:
@@ -379,7 +387,7 @@ class Case:
         self.estimator = PrivateMean(**made).fit(data, groups=groups)
         self.release = self.estimator.release_
         self.measured = prepared.total
-        if (counted := self.release.counted) is not None:
+        if (counted := joined_count(self.release)) is not None:
             # Cells follow the rough count that was released with this function.
             design = prepared.plan.design(max(1, round(counted.before.value)))
             self.measured = prepared.plan.measure(prepared.total, design)
@@ -409,8 +417,8 @@ class Case:
             private.append(self.release.shrinkage * means[:kept])
         noisy = np.array([float(v) for v in self.release.noisy_sum])
         private.append(noisy - np.array(exact_totals(self.measured)[:kept], dtype=float))
-        if self.release.counted is not None:
-            private.append(np.array([self.release.counted.noisy - count * 2.0**20]))
+        if (counted := joined_count(self.release)) is not None:
+            private.append(np.array([counted.noisy - count * 2.0**20]))
         return {float(v) for values in private for v in values if v not in (0.0, 1.0)}
 
 

@@ -46,8 +46,8 @@ class Slope(Release):
     about: Mapping[str, Any] = field(default_factory=dict)
 
     FORMAT: ClassVar[str] = "toy-slope"
-    CALLED: ClassVar[str] = "slope"
-    ENTRIES: ClassVar[entries.Table] = {"slope": entries.NUMBER}
+    _CALLED: ClassVar[str] = "slope"
+    _ENTRIES: ClassVar[entries.Table] = {"slope": entries.NUMBER}
 
     def __call__(self, points: Any) -> Any:
         return self.slope * np.asarray(points)

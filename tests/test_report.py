@@ -160,7 +160,7 @@ def test_derivative_is_named():
     assert "the derivative (of order 1) of a mean curve" in words
     assert "per unit of the axis" in words
     named = released(labels={"domain": "age (years)"})
-    assert named.derivative().value_label == "derivative of value, per year"
+    assert named.derivative().view().y_label == "derivative of value, per year"
     assert "per year^2" in named.derivative().derivative().facts.bands[0].claim.unit
 
 

@@ -22,7 +22,7 @@ from dpfda.mean import search
 from dpfda.mean.search import extreme_shares, interval_of, searched
 from dpfda.mean.staged_release import BETWEEN, SEARCH, FoundMean
 from dpfda.mean.two_looks import TwoLooks
-from dpfda.mechanisms.design.found import FINER, found_bounds, search_edges
+from dpfda.mechanisms.design.radii import FINER, found_bounds, search_edges
 from dpfda.noise import BoxNoise, KNormNoise
 from dpfda.noise.shares import UNIT
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added

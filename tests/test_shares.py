@@ -9,7 +9,7 @@ from dpfda.errors import BudgetError
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import Neighbours, PureDP, guarantee_for
-from dpfda.publication.paying import Paying
+from dpfda.privacy.ledger.named import Paying
 from dpfda.publication.tables import ShareTable
 from dpfda.releases.shares import NoisyShares
 

@@ -9,7 +9,7 @@ import pytest
 from dpfda import PrivateSurvival, Reading, load
 from dpfda.bases.lifetimes import LifeCells
 from dpfda.errors import DataError, ParameterError
-from dpfda.releases.report import report
+from dpfda.releases.facts import report
 from dpfda.survival.lifetables import equality, life_table
 from dpfda.survival.lifetimes import (
     SPARE,

@@ -9,7 +9,7 @@ import pytest
 
 from dpfda import PrivateSurvival
 from dpfda.noise.shares import EXPONENT
-from dpfda.survival.ordinary import ordinary_follow_ups
+from dpfda.survival.plan import ordinary_follow_ups
 
 
 def plan(epsilon, n=300, **more):

@@ -324,7 +324,7 @@ def test_the_line_is_the_posterior_of_the_measured_mean_between_the_stated_bound
     assert isinstance(exact, CloserMean)
     assert exact(GRID) == pytest.approx(curves_of().mean(axis=0), abs=1e-3)
     assert exact.unshrunk(GRID) == pytest.approx(exact(GRID), abs=2e-2)
-    assert np.array_equal(exact.limits[0], np.full(12, -5.0))
+    assert np.array_equal(exact.hierarchy.lower, np.full(12, -5.0))
 
 
 def test_groups_and_blocks_on_disk_are_read_as_one_array(tmp_path):

@@ -484,8 +484,8 @@ class TestDoors:
         assert out.coordinate_names == ("x", "y", "z")
         assert out.argument_names == ("time",)
         # A picture of all does not bear the name of the first.
-        assert release.value_label == "value"
-        assert release["y"].value_label == "y"
+        assert release.view().y_label == "value"
+        assert release["y"].view().y_label == "y"
         np.testing.assert_allclose(out.data_matrix, data.mean().data_matrix, rtol=0, atol=1e-2)
 
     @pytest.mark.parametrize(

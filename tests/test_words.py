@@ -223,7 +223,7 @@ def test_a_file_of_an_earlier_version_with_a_line_break_in_a_label_is_read(tmp_p
     path.write_text(
         path.read_text(encoding="utf-8").replace("load (MW)", r"load\n(MW)"), encoding="utf-8"
     )
-    assert load(path).value_label == r"load\n(MW)"
+    assert load(path).view().y_label == r"load\n(MW)"
 
 
 # --- where words are given ---

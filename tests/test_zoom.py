@@ -14,7 +14,7 @@ from scipy import stats
 from dpfda import Ledger, PrivateDensity, load
 from dpfda.bases.cells import CellGrid
 from dpfda.bases.scales import Scale, read_scale
-from dpfda.density.selections import zoomed
+from dpfda.density.quantiles_design import zoomed
 from dpfda.errors import BudgetError, DpfdaError, ParameterError
 from dpfda.estimates.histospline import monotone_probabilities
 from dpfda.noise import KNormNoise

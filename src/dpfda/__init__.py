@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpfda.numerics.later import later
+from dpfda.numerics.scan import later
 
 if TYPE_CHECKING:
     from dpfda.clusters.estimator import PrivateCurveClusters

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from dpfda.numerics.later import later
+from dpfda.numerics.scan import later
 
 if TYPE_CHECKING:
     from dpfda.bases.bernstein import BernsteinBasis

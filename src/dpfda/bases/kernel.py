@@ -10,7 +10,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfda.bases.fast_products import Product, cross_product, gram_product
 from dpfda.bases.grids import (
     check_points,
     first_signs,
@@ -20,14 +19,16 @@ from dpfda.bases.grids import (
     public_grid,
 )
 from dpfda.bases.kernels import (
+    MaternSum,
     is_differentiable,
+    is_scikit_learn_kernel,
     kernel_decay,
     kernel_from_json,
     kernel_function,
     kernel_to_json,
+    matern_terms,
 )
-from dpfda.bases.lanczos import EigenPairs, leading_eigenpairs
-from dpfda.bases.matern import MaternSum, is_scikit_learn_kernel, matern_terms
+from dpfda.bases.lanczos import EigenPairs, Product, cross_product, gram_product, leading_eigenpairs
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import array_from_json, array_to_json, floats, number

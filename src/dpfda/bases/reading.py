@@ -11,9 +11,7 @@ from dpfda.numerics.encoding import mapping, text
 from dpfda.numerics.errors import StorageError
 
 if TYPE_CHECKING:
-    from dpfda.bases.curve_priors import CurvePrior
-    from dpfda.bases.image_priors import ImagePrior
-    from dpfda.bases.priors import Hierarchy
+    from dpfda.bases.priors import CurvePrior, Hierarchy, ImagePrior
 
 # Kinds of bases in files; each class is loaded when it is met.
 KINDS = {
@@ -63,9 +61,7 @@ def interval_basis(written: object, kernel: object = None) -> Basis:
 
 def prior_from_json(written: object) -> Hierarchy | CurvePrior | ImagePrior:
     """What a release is estimated from, of any kind."""
-    from dpfda.bases.curve_priors import CurvePrior
-    from dpfda.bases.image_priors import ImagePrior
-    from dpfda.bases.priors import Hierarchy
+    from dpfda.bases.priors import CurvePrior, Hierarchy, ImagePrior
 
     entries = mapping(written)
     kind = entries.get("kind")

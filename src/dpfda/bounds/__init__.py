@@ -5,7 +5,7 @@ Nothing else bounds a record, and no bound is ever read from the data.
 
 from typing import TYPE_CHECKING
 
-from dpfda.numerics.later import later
+from dpfda.numerics.scan import later
 
 if TYPE_CHECKING:
     from dpfda.bounds.balls import IntegerBall, Norm

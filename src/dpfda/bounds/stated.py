@@ -217,7 +217,7 @@ class Search:
     >>> from dpfda.bounds import Search
     >>> curves = 37 + np.linspace(-0.5, 0.5, 9000)[:, None] * np.ones(12)
     >>> release = PrivateMean(epsilon=10, bounds=Search(0, 1000)).fit(curves).release_
-    >>> low, high = release.limits[0][0], release.limits[1][0]
+    >>> low, high = (found[0] for found in (release.hierarchy.lower, release.hierarchy.upper))
     >>> bool(30 < low < 37 < high < 44)
     True
     """

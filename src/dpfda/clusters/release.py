@@ -75,7 +75,7 @@ class ReleasedCurveClusters(OnBasis):
     about: Mapping[str, object] = field(default_factory=dict)
 
     FORMAT: ClassVar[str] = "dpfda-curve-clusters"
-    CALLED: ClassVar[str] = "clusters of curves"
+    _CALLED: ClassVar[str] = "clusters of curves"
     _plural: ClassVar[bool] = True
     _subject = "clusters of curves"
 

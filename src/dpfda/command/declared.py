@@ -266,7 +266,7 @@ def _datasets(typed: Mapping[str, Any]) -> Sequence[str]:
         return ()
 
 
-def _mechanisms(_typed: Mapping[str, Any]) -> Sequence[str]:
+def _mechanisms(_typed: Mapping[str, object]) -> Sequence[str]:
     """Names of mechanisms."""
     from dpfda.mechanisms import mechanisms
 

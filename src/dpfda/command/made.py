@@ -31,7 +31,7 @@ class UnreadableError(typer.BadParameter):
         super().__init__(f"must {must}; found {found!r}.", **where)
 
 
-def plainly_read(parameters: Sequence[Any]) -> list[Any]:
+def plainly_read(parameters: Sequence[Any]) -> list[object]:
     """Parameters of a command, whose values are read as they are; flags are shown without a type.
 
     Typer's own reader is a fourth of the time of a small command, and its errors say no value.
@@ -46,7 +46,7 @@ def plainly_read(parameters: Sequence[Any]) -> list[Any]:
     return list(parameters)
 
 
-def _process(parameter: Any, kind: Any, context: Any, value: Any) -> Any:
+def _process(parameter: Any, kind: object, context: object, value: object) -> object:
     """A value of an option, in the place of typer's method, which is called where one is missing."""
     if parameter.required and parameter.value_is_missing(value):
         return type(parameter).process_value(parameter, context, value)
@@ -57,7 +57,7 @@ def _process(parameter: Any, kind: Any, context: Any, value: Any) -> Any:
     return value if parameter.callback is None else parameter.callback(context, parameter, value)
 
 
-def _read(kind: Any, value: Any, **where: Any) -> Any:
+def _read(kind: Any, value: Any, **where: object) -> object:
     if get_origin(kind) is list:
         return [_read(get_args(kind)[0], each, **where) for each in value]
     if get_origin(kind) is tuple:
@@ -138,7 +138,7 @@ def _nothing() -> None:
     """Stands for a verb in the list of them."""
 
 
-def listed(verb: Declared, run: Callable[..., None] = _nothing) -> Any:
+def listed(verb: Declared, run: Callable[..., None] = _nothing) -> object:
     """A verb as a command."""
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
     alone.command(

@@ -142,8 +142,8 @@ class Publication:
 
     def run(self, given: Given) -> None:
         """Publish: nothing is read before the public arguments are checked, or drawn before a charge."""
-        from dpfda.command.checks import check_size
         from dpfda.command.files import check_outputs
+        from dpfda.command.planning import check_size
         from dpfda.privacy.words import cautions
 
         check_size(given)
@@ -173,7 +173,7 @@ class Publication:
             release = self.reader.fit(estimator, table, given).release_
         files = write_release(release, given.out, outputs, account)
         with after_publication(given.out):
-            new = [text for text in release.warnings() if text not in warnings]
+            new = [text for text in release._warnings() if text not in warnings]
             notes = self.reader.notes(given, table)
             for text in new:
                 warn(text)
@@ -184,7 +184,7 @@ class Publication:
                 account.note_file(given.out)
             tell_files(release, files, given.as_json, warnings=warnings + new, notes=notes)
 
-    def hear(self, given: Given, estimator: Summary, table: Any) -> None:
+    def hear(self, given: Given, estimator: Summary, table: object) -> None:
         """Tell the estimator what the public part of the file says."""
         from_file = {**self.reader.found(given, table), **self.found(given, table)}
         estimator.set_params(**estimator._addressed(from_file))
@@ -225,7 +225,7 @@ class Publication:
 
     def estimator(self, given: Given) -> Summary:
         """The estimator with the public parameters that were given."""
-        from dpfda.command.checks import bound_from, budget_of
+        from dpfda.command.planning import bound_from, budget_of
 
         # The ledger is opened after all checks.
         names = [name for name in self.parameters if name != "ledger"]
@@ -252,7 +252,7 @@ def try_plan(estimator: Summary, **further: object) -> Certificate | None:
     if not hasattr(estimator, "basis"):
         # The edges of a table of counts are its domain.
         return None if known.domain_range is None else estimator.plan(TRIED_UNITS, **further).certified()
-    from dpfda.command.checks import kernel_on
+    from dpfda.command.planning import kernel_on
 
     center, domain = getattr(estimator, "center", None), known.domain_range
     center = getattr(center, "curve", center)

@@ -148,14 +148,14 @@ class ReleasedComponents(OnBasis):
     )
 
     FORMAT: ClassVar[str] = "dpfda-components"
-    CALLED: ClassVar[str] = "dpfda release of components"
+    _CALLED: ClassVar[str] = "dpfda release of components"
     _plural: ClassVar[bool] = True
     _bandless = (
         "how far noise turned a component depends on how far apart the exact variances are; "
         "a covariance has a band, and intervals for its variances"
     )
     _subject = "principal components"
-    value_label = "eigenfunction (unit norm)"
+    _value_label = "eigenfunction (unit norm)"
 
     @property
     def count(self) -> int:
@@ -229,7 +229,7 @@ class ReleasedComponents(OnBasis):
         return {f"component {k + 1}": values for k, values in enumerate(self(at[:, 0]))}
 
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
-        return {name: (values, self.value_label) for name, values in self._functions(at).items()}
+        return {name: (values, self._value_label) for name, values in self._functions(at).items()}
 
     def view(self, level: float | None = LEVEL) -> Curve:
         points = np.linspace(*self.domain_range, 401)

@@ -27,7 +27,7 @@ from dpfda.releases.counts import NoisyCount
 from dpfda.spine.arguments import Labels, Records
 from dpfda.spine.curves import read_curves, unit_curves
 from dpfda.spine.estimator import read_ledger
-from dpfda.spine.pooled import PooledSum, Rows
+from dpfda.spine.pooled import PooledSum, Rows, Size
 from dpfda.spine.settings import Settings
 
 
@@ -121,7 +121,7 @@ class PooledCovariance(PooledSum):
         noise = plan.noise(plan.size)
         return Sharing(plan, noise, "l2", plan.difference(noise), plan.shares.rest)
 
-    def publish_shared(self, total: IntegerSum, law: SharedLaw, size: Any, ledger: object) -> Release:
+    def publish_shared(self, total: IntegerSum, law: SharedLaw, size: Size, ledger: object) -> Release:
         _, certificate = self.sharing.opened(total, law, read_ledger(ledger))
         plan = replace(self.plan, about=counted(self.plan.about, size))
         stage = self._stage(float(size or plan.size or 1), plan)

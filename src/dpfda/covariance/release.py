@@ -102,7 +102,7 @@ class ReleasedCovariance(CovarianceSurface):
     shrunk: bool = field(default=True, metadata=file.entry(lambda shrunk: shrunk is True).kept)
 
     FORMAT: ClassVar[str] = "dpfda-covariance"
-    CALLED: ClassVar[str] = "released dpfda covariance"
+    _CALLED: ClassVar[str] = "released dpfda covariance"
 
     @property
     def count(self) -> float:
@@ -317,9 +317,9 @@ class ReleasedCovariance(CovarianceSurface):
         return None if unknown else round(self.count)
 
     @property
-    def value_label(self) -> str:
+    def _value_label(self) -> str:
         what = "second moment" if self.is_moment else "covariance"
-        return f"{what} of {super().value_label}, squared units"
+        return f"{what} of {super()._value_label}, squared units"
 
     def _claims(self) -> tuple[Claim, ...]:
         units = f"squared {self.about.get('value', 'units of the data')}"

@@ -72,7 +72,7 @@ class ReleasedSparseCovariance(CovarianceSurface):
     )
 
     FORMAT: ClassVar[str] = "dpfda-sparse-covariance"
-    CALLED: ClassVar[str] = "released covariance of sparse curves"
+    _CALLED: ClassVar[str] = "released covariance of sparse curves"
     _bandless = "sampling and smoothing are in it besides noise, and no width was found that holds both"
     _subject = "covariance function"
 
@@ -197,8 +197,8 @@ class ReleasedSparseCovariance(CovarianceSurface):
         return self.shares.public_size
 
     @property
-    def value_label(self) -> str:
-        return f"covariance of {super().value_label}, squared units"
+    def _value_label(self) -> str:
+        return f"covariance of {super()._value_label}, squared units"
 
     def _stated(self) -> Stated:
         own = second_order(self, "A covariance function of pairs of points", self.components())

@@ -143,7 +143,7 @@ class CovarianceSurface(OnBasis):
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         first, second = at.T
         return {
-            "covariance": (np.asarray(self(first, second)), self.value_label),
+            "covariance": (np.asarray(self(first, second)), self._value_label),
             "correlation": (np.asarray(self.correlation(first, second)), "no unit"),
         }
 

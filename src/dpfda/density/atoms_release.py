@@ -68,9 +68,9 @@ class ReleasedDensityWithAtoms(ReleasedDensity):
     stated: tuple[float, ...] = ()
 
     FORMAT: ClassVar[str] = "dpfda-density-with-atoms"
-    CALLED: ClassVar[str] = "released density with atoms"
-    ENTRIES: ClassVar[file.Table] = {
-        **{name: ReleasedDensity.ENTRIES[name] for name in ("proper", "scale")},
+    _CALLED: ClassVar[str] = "released density with atoms"
+    _ENTRIES: ClassVar[file.Table] = {
+        **{name: ReleasedDensity._ENTRIES[name] for name in ("proper", "scale")},
         "raw": file.part(ReleasedHistogram),
         "stated": file.NUMBERS.named("atoms"),
     }

@@ -23,6 +23,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band
+from dpfda.releases.base import Release
 
 # What is taken off the difference from the marginal, in variances of what noise and sampling do to it.
 TAKEN = 0.5
@@ -77,11 +78,11 @@ class ReleasedConditionalDensity(ReleasedDensity):
     place: float = 0.0
 
     FORMAT: ClassVar[str] = "dpfda-conditional-density"
-    CALLED: ClassVar[str] = "released conditional density"
+    _CALLED: ClassVar[str] = "released conditional density"
     _DRAWN: ClassVar[tuple[str, ...]] = ("domain",)
     _has_exact: ClassVar[bool] = False
     _of_sample: ClassVar[bool] = False
-    ENTRIES: ClassVar[file.Table] = {
+    _ENTRIES: ClassVar[file.Table] = {
         "raw": file.part(ReleasedHistogram),
         "proper": file.entry(lambda _: "nearest"),
         "axis": file.whole_number(),
@@ -245,3 +246,25 @@ class ReleasedConditionalDensity(ReleasedDensity):
 
 def _middles(count: int) -> Floats:
     return (np.arange(count) + 0.5) / count
+
+
+def conditional(release: Release, given: str) -> Release:
+    """The density of one variable of two where the other has a value: "40", "age=40".
+
+    Raises
+    ------
+    ParameterError
+        If the release is no density of two variables, or it is none of these.
+    """
+    if not isinstance(release, ReleasedDensity) or release.dimensions != 2:
+        raise ParameterError("--given", "be of a density of two variables", type(release).__name__)
+    name, _, value = given.rpartition("=")
+    labels = [release._axis_label(axis).partition(" (")[0] for axis in range(2)]
+    if name.strip() not in ("", *labels):
+        raise ParameterError("--given", f"name one of {labels}", repr(name))
+    try:
+        place = float(value)
+    except ValueError:
+        words = "be a value of the first variable, or NAME=VALUE"
+        raise ParameterError("--given", words, repr(given), "Example: --given age=40") from None
+    return release.conditional(place, labels.index(name.strip()) if name else 0)

@@ -43,13 +43,13 @@ from dpfda.privacy.words import number as number_words
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, band_from_errors, check_level, settled
 from dpfda.releases.base import LEVEL, Valued
-from dpfda.releases.boxes import BAND_POINTS, FINE, check_drawn
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.promise import AddedNoise, certified, sum_costs
 from dpfda.releases.published import as_given
 from dpfda.releases.shares import domain_words, noise_on_shares, used_units
 from dpfda.releases.words import density_label
 from dpfda.views import View
+from dpfda.views.shapes import BAND_POINTS, FINE, check_drawn
 
 # What holds every unit in bounds.
 BOUND = "one cell a unit"
@@ -96,7 +96,7 @@ class ReleasedHistogram(Valued):
     about: Mapping[str, object] = field(default_factory=dict)
 
     FORMAT: ClassVar[str] = "dpfda-histogram"
-    CALLED: ClassVar[str] = "released histogram"
+    _CALLED: ClassVar[str] = "released histogram"
     _DRAWN: ClassVar[tuple[str, ...]] = ("domain", "domain_2")
     _axis_units: ClassVar[str] = "units of the data"
     _subject = "histogram"
@@ -332,7 +332,7 @@ class ReleasedHistogram(Valued):
         return None if self.neighbours is Neighbours.ADD_REMOVE else self.public_size
 
     @property
-    def value_label(self) -> str:
+    def _value_label(self) -> str:
         return density_label(self.about, self.dimensions)
 
     def _claims(self) -> tuple[Claim, ...]:

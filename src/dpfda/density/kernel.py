@@ -247,7 +247,7 @@ class Elements:
         return float(coefficients @ _integrals(self.basis))
 
 
-def _integrals(basis: Any) -> Floats:
+def _integrals(basis: KernelBasis | BoxBasis) -> Floats:
     """Integrals of the functions over the domain, by the rule of the basis's grid."""
     if isinstance(basis, KernelBasis):
         return np.asarray(basis.weights @ basis.values)

@@ -15,11 +15,11 @@ from dpfda.bases.ordinary import Outlook, ordinary_densities
 from dpfda.bases.scales import Scale, read_scale
 from dpfda.bounds import Norm
 from dpfda.density.atoms_release import ReleasedDensityWithAtoms
-from dpfda.density.cells import choose_cells, lattice_cells
+from dpfda.density.cell_errors import choose_cells, lattice_cells
 from dpfda.density.histogram_release import ReleasedHistogram, noise_words
 from dpfda.density.kernel import DensityKernel, Elements
+from dpfda.density.quantiles_design import zoomed
 from dpfda.density.release import ReleasedDensity
-from dpfda.density.selections import zoomed
 from dpfda.estimates.histospline import LARGEST_CELLS, check_smoothing, expected_error
 from dpfda.noise import NoiseLaw, cost_of
 from dpfda.noise.shares import EXPONENT, share_noise
@@ -182,7 +182,7 @@ class DensityPlan(TriedPlan, PlanAgain):
         recomputed(self.unplaced, self.norm, self.width, rest)
         return {"width of an interval": width, "place and counts": Cost(rest)}
 
-    def weighted(self, largest: float, **changed: Any) -> Self:
+    def weighted(self, largest: float, **changed: object) -> Self:
         if self.kernel is not None:
             raise ParameterError("weights", "be None but for a histogram", shown(largest))
         zoom = None if self.zoom is None else replace(self.zoom, weighted=True)
@@ -307,13 +307,13 @@ def density_plan(
     count: int,
     *,
     settings: Settings,
-    cells: Any,
+    cells: object,
     noise: str,
     smoothing: Any,
     unit: str,
     kernel: DensityKernel | None = None,
     planned: bool = False,
-    scale: Any = "auto",
+    scale: object = "auto",
     step: Any = None,
 ) -> DensityPlan:
     """The plan of a density; parameters as of `planner` and `DensityPlan`.
@@ -373,7 +373,7 @@ def density_plan(
     )  # fmt: skip
 
 
-def _cells_on(domain: Any, count: Any, step: Any) -> CellGrid:
+def _cells_on(domain: Any, count: Any, step: object) -> CellGrid:
     """So many equal cells, or about so many of whole values."""
     if step is None:
         return CellGrid.regular(count, domain)
@@ -394,7 +394,7 @@ def _beside(
     return replace(cells, atoms=tuple(atoms))
 
 
-def _whole_steps(scale: Any, kernel: DensityKernel | None) -> str:
+def _whole_steps(scale: object, kernel: DensityKernel | None) -> str:
     """The scale of a lattice: its own axis, in cells of counts."""
     if not (isinstance(scale, str) and scale in ("auto", "linear")):
         raise ParameterError("scale", "be 'linear' with a step", shown(scale))

@@ -10,20 +10,20 @@ from numpy.typing import ArrayLike
 
 from dpfda.bases.cells import box_domain
 from dpfda.bases.ordinary import Outlook
-from dpfda.bases.places import PublicPoints
 from dpfda.density.plan import check_lengths
 from dpfda.density.quantiles_design import (
     DENOMINATOR,
     MOST_LEVELS,
     MOST_POINTS,
     PART_BITS,
+    PublicPoints,
     QuantileLaw,
     charged,
     range_of,
+    spread,
     spreads,
 )
 from dpfda.density.quantiles_release import ReleasedQuantiles, bound_words
-from dpfda.density.selections import spread
 from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import exact, shown, whole

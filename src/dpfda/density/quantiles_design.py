@@ -53,18 +53,101 @@ all are off at most, with a probability. Both hold where units lie densely, `ran
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from dpfda.bases.cells import CellGrid, box_domain
+from dpfda.bases.grids import frozen
+from dpfda.bases.scales import Scale, read_scale
+from dpfda.noise import NoiseLaw
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.chains import Chain, Window
-from dpfda.numerics.exactness import BitSource
-from dpfda.numerics.parameters import root_at_most
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.exactness import BitSource, system_bytes
+from dpfda.numerics.parameters import exact, root_at_most, shown
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, ZeroConcentratedDP
+from dpfda.publication.zoom import Zoom, noisy_largest
+from dpfda.records.points import PlacedPoints
+
+
+@dataclass(frozen=True, eq=False)
+class PublicPoints:
+    """Points equally far apart on a scale of an interval, from one end to the other.
+
+    Parameters
+    ----------
+    scale : Scale
+        What they are equal on; of two knots where that is the axis itself.
+    count : int
+        How many there are, two or more.
+
+    Examples
+    --------
+    >>> ages = PublicPoints.every(1, (0, 105))
+    >>> ages.count, ages.nearest(np.array([-3.0, 17.4, 200.0])), ages.values([17])
+    (106, array([  0,  17, 105]), array([17.]))
+    """
+
+    scale: Scale
+    count: int
+
+    @classmethod
+    def on(cls, scale: object, domain_range: object, count: int) -> PublicPoints:
+        """So many, equal on "linear", "log", a scale of public points or a function.
+
+        Raises ParameterError if the scale is unusable.
+        """
+        made = read_scale(scale, domain_range)
+        ((a, b),) = box_domain(domain_range)
+        return cls(Scale(frozen(np.array([a, b]))) if made is None else made, count)
+
+    @classmethod
+    def every(cls, step: object, domain_range: object, most: int = 2**28) -> PublicPoints:
+        """The multiples of a step from the lower end to the upper one.
+
+        Raises ParameterError if the length of the domain is no multiple of it, or there are too many.
+        """
+        ((a, b),) = box_domain(domain_range)
+        width, steps = exact(step, "step"), Fraction(0)
+        if width > 0:
+            steps = (exact(b, "domain") - exact(a, "domain")) / width
+        if not 1 <= steps < most or steps.denominator != 1:
+            words = f"be positive, and divide the domain ({a:g}, {b:g}) into whole steps, below {most}"
+            raise ParameterError("step", words, shown(step))
+        return cls(Scale(frozen(np.array([a, b]))), int(steps) + 1)
+
+    @property
+    def domain_range(self) -> tuple[float, float]:
+        """First and last point."""
+        return self.scale.domain_range
+
+    def nearest(self, points: ArrayLike) -> Integers:
+        """Number of the nearest public point, each from its own point alone; outside, of an end."""
+        return np.rint(self.scale.positions(points) * (self.count - 1)).astype(np.int64)
+
+    def values(self, numbers: ArrayLike) -> Floats:
+        """The points with these numbers, in the units of the data."""
+        at = np.asarray(numbers, dtype=np.int64)
+        if self.scale.knots.size > 2:
+            return self.scale.points(at / (self.count - 1))
+        # Multiples of a decimal step are the decimals that a person would write.
+        a, b = (Fraction(repr(end)) for end in self.domain_range)
+        width = (b - a) / (self.count - 1)
+        return np.array([float(a + int(number) * width) for number in at.ravel()]).reshape(at.shape)
+
+    def describe(self) -> str:
+        """The points in words."""
+        a, b = self.domain_range
+        if self.scale.knots.size > 2:
+            return f"{self.count} points, equal on a public scale of [{a:g}, {b:g}]"
+        return f"{self.count} points, {(b - a) / (self.count - 1):.3g} apart, on [{a:g}, {b:g}]"
+
 
 # Levels are multiples of one over this.
 DENOMINATOR = 10**9
@@ -262,3 +345,34 @@ def rank_bound(law: QuantileLaw, level: float) -> Fraction:
     count = len(law.levels)
     logarithm = math.log(math.comb(law.places + count - 1, count)) - math.log1p(-level)
     return Fraction(math.ceil(logarithm / float(law.rate)) + 2, 2 * DENOMINATOR * UNIT)
+
+
+# On counts at a chosen place, and on counts where none is chosen.
+Noises = tuple[NoiseLaw, NoiseLaw]
+Draw = Callable[[NoiseLaw], Sequence[int]]
+
+
+def zoomed(
+    units: PlacedPoints, zoom: Zoom, noises: Noises, draw: Draw
+) -> tuple[Scale | None, tuple[int, ...]]:
+    """The scale, where a place was chosen, and the noisy counts; the caller has charged for all."""
+    # What lies at atoms lies in none of the intervals.
+    fine = units.shares(zoom.fine)[: zoom.fine.size]
+    width = noisy_largest(zoom.width_scores(fine), draw(zoom.width_noise()))
+    placed, unplaced = noises
+    if zoom.narrow(width):
+        place = noisy_largest(zoom.place_scores(fine, width), draw(zoom.place_noise(width)))
+        scale = zoom.scale(width, place)
+        cells = CellGrid.regular(placed.components - len(zoom.atoms), (0.0, 1.0)).along(scale)
+        return scale, _added(units, cells.with_atoms(zoom.atoms), draw(placed))
+    cells = CellGrid.regular(unplaced.components - len(zoom.atoms), zoom.domain_range)
+    return None, _added(units, cells.with_atoms(zoom.atoms), draw(unplaced))
+
+
+def _added(units: PlacedPoints, cells: CellGrid, noise: Sequence[int]) -> tuple[int, ...]:
+    return tuple(int(a) + int(b) for a, b in zip(units.shares(cells), noise, strict=True))
+
+
+def spread(count: int) -> Integers:
+    """The parts of their public points in which so many points lie: uniform bits of the system."""
+    return (np.frombuffer(system_bytes(4 * count), dtype="<u4") >> (32 - PART_BITS)).astype(np.int64)

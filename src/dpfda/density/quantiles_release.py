@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import frozen
-from dpfda.bases.places import PublicPoints
 from dpfda.bases.scales import Scale
 from dpfda.density.quantiles_design import (
     DENOMINATOR,
     MOST_LEVELS,
     MOST_POINTS,
+    PublicPoints,
     QuantileLaw,
     dense_bound,
     ends_are_far,
@@ -93,11 +93,11 @@ class ReleasedQuantiles(Release):
     about: Mapping[str, object] = field(default_factory=dict)
 
     FORMAT: ClassVar[str] = "dpfda-quantiles"
-    CALLED: ClassVar[str] = "released quantiles"
+    _CALLED: ClassVar[str] = "released quantiles"
     _DRAWN: ClassVar[tuple[str, ...]] = ("domain",)
     _plural: ClassVar[bool] = True
     _discrete: ClassVar[bool] = True
-    ENTRIES: ClassVar[file.Table] = {
+    _ENTRIES: ClassVar[file.Table] = {
         "law.levels": file.INTEGERS.named("levels"),
         "law.epsilon": file.entry(rational, str).named("loss_range"),
     }
@@ -255,7 +255,7 @@ class ReleasedQuantiles(Release):
         return np.array(self.levels)[:, None]
 
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
-        return {"value": (np.asarray(self(at[:, 0])), self.value_label)}
+        return {"value": (np.asarray(self(at[:, 0])), self._value_label)}
 
     def view(self, level: float | None = LEVEL) -> Curve:
         shares, far = np.array(self.levels), None if level is None else self.dense_bound(level)
@@ -265,14 +265,14 @@ class ReleasedQuantiles(Release):
             dense = " where they lie densely," if far != self.rank_bound(level) else ""
             words = f"share of these {several(self.unit)} below,{dense} {100 * level:.4g}%"
             line = replace(line, lower=low, upper=high, band=words)
-        return Curve((line,), self.value_label, self._axis_label(0), self.title, self.subtitle)
+        return Curve((line,), self._value_label, self._axis_label(0), self.title, self.subtitle)
 
     @property
     def public_units(self) -> int | None:
         return self.public_size
 
     @property
-    def value_label(self) -> str:
+    def _value_label(self) -> str:
         return str(self.about.get("domain", "value (units of the data)"))
 
     def _spoken(self) -> str:

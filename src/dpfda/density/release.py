@@ -26,7 +26,6 @@ from dpfda.numerics.words import several
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, settled
 from dpfda.releases.base import LEVEL, Column
-from dpfda.releases.boxes import check_drawn
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
@@ -35,6 +34,7 @@ from dpfda.releases.published import as_given
 from dpfda.releases.shares import domain_words, used_units
 from dpfda.releases.words import density_label
 from dpfda.views import Line, View
+from dpfda.views.shapes import check_drawn
 
 # The kind, derived from this one, of one variable of a plane given the other.
 CONDITIONAL = "dpfda-conditional-density"
@@ -92,11 +92,11 @@ class ReleasedDensity(LinearDensity):
     """
 
     FORMAT: ClassVar[str] = "dpfda-density"
-    CALLED: ClassVar[str] = "released density"
+    _CALLED: ClassVar[str] = "released density"
     _DRAWN: ClassVar[tuple[str, ...]] = ("domain", "domain_2")
     _axis_units: ClassVar[str] = "units of the data"
     # What the mechanism gave, from which the density is made again.
-    ENTRIES: ClassVar[file.Table] = {
+    _ENTRIES: ClassVar[file.Table] = {
         "raw": file.part(ReleasedHistogram, ReleasedFunction, ReleasedField),
         "proper": file.entry(lambda proper: choice(proper, "proper", PROPER)),
         "scale": file.itself(Scale.from_json).or_absent,
@@ -215,7 +215,7 @@ class ReleasedDensity(LinearDensity):
             width = sample_widths(self.raw, self.node_values, self._in_nodes(own), asked) * slopes
             lower = np.maximum(line - width, 0.0)
             return Band(where, lower, line + width, asked.level, asked.simultaneous)
-        band = self.raw.band(asked.level, asked.simultaneous, own, "noise", exact=True)
+        band = self.raw.band(asked.level, asked.simultaneous, as_given(own), "noise", exact=True)
         if asked.exact:
             return replace(band, points=where, lower=band.lower * slopes, upper=band.upper * slopes)
         taken = self._nearest[1] or 0.0
@@ -349,7 +349,7 @@ class ReleasedDensity(LinearDensity):
         return self.raw.public_units
 
     @property
-    def value_label(self) -> str:
+    def _value_label(self) -> str:
         if self.step is not None:
             return "probability of a value"
         return density_label(self.about, self.dimensions)

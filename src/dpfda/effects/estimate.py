@@ -39,11 +39,10 @@ from functools import cached_property
 import numpy as np
 
 from dpfda.bases.corners import Corners
-from dpfda.bases.curve_priors import CurvePrior
+from dpfda.bases.priors import CurvePrior
 from dpfda.estimates.box_law import as_normal, scale_of
 from dpfda.estimates.curves import LARGEST_GRID, CurveModel, CurvePosterior
-from dpfda.estimates.draws import spread
-from dpfda.estimates.forms import Forms
+from dpfda.estimates.draws import Forms, spread
 from dpfda.estimates.histospline import nearest_shares
 from dpfda.estimates.widths import Widths, check_offered, differences
 from dpfda.noise import NoiseLaw

@@ -124,7 +124,7 @@ class ReleasedFunctionalRegression(Valued):
     )
 
     FORMAT: ClassVar[str] = "dpfda-functional-regression"
-    CALLED: ClassVar[str] = "regression of curves"
+    _CALLED: ClassVar[str] = "regression of curves"
     _has_exact: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -298,7 +298,7 @@ class ReleasedFunctionalRegression(Valued):
         return held | {"domain_range": check_domain(held["domain_range"], held["grid_points"])}
 
     @property
-    def noise_words(self) -> str:
+    def _noise_words(self) -> str:
         """The law of the noise."""
         return corner_noise_words(self.noise, self.corners.size)
 
@@ -356,19 +356,19 @@ class ReleasedFunctionalRegression(Valued):
         return self.public_size
 
     @property
-    def value_label(self) -> str:
+    def _value_label(self) -> str:
         if not self.is_effect:
-            return super().value_label
+            return super()._value_label
         each = next(c for c in self.corners.covariates if self.term in c.terms)
         change = f"from {each.levels[0]}" if each.bounds is None else f"a unit of {each.name}"
-        return f"change of {super().value_label}, {change}"
+        return f"change of {super()._value_label}, {change}"
 
     def _claims(self) -> tuple[Claim, ...]:
         same, people = "least squares on the same bounded records", "least squares of the population"
-        noise = Claim("noise", f"the average over each cell of {same}", self.value_label)
-        among = Claim("population", people, self.value_label, people, among="samples")
+        noise = Claim("noise", f"the average over each cell of {same}", self._value_label)
+        among = Claim("population", people, self._value_label, people, among="samples")
         often, seen = "releases of curves like ordinary ones", HELD
-        return Claim("sample", same, self.value_label, same, among=often, seen=seen), noise, among
+        return Claim("sample", same, self._value_label, same, among=often, seen=seen), noise, among
 
     def _band_facts(self) -> Iterable[BandFact]:
         (own,) = super()._band_facts()
@@ -384,7 +384,7 @@ class ReleasedFunctionalRegression(Valued):
             f"coefficient function for each, from sums over all {several(self.unit)} at the "
             f"{self.corners.size} corners of the covariates.{shown}",
             public=[f"the grid and the domain: {self._spoken_domain}"],
-            noise=self.noise_words,
+            noise=self._noise_words,
             bounded=[
                 "Values of curves and of covariates outside their bounds count as the nearest end. The "
                 "coefficients are those of the values so cut."

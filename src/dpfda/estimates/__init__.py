@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from dpfda.numerics.later import later
+from dpfda.numerics.scan import later
 
 if TYPE_CHECKING:
-    from dpfda.estimates.counts import CountNoise
     from dpfda.estimates.curves import CurveModel, CurvePosterior
+    from dpfda.estimates.draws import CountNoise
     from dpfda.estimates.images import ImageModel
     from dpfda.estimates.posterior import Posterior
     from dpfda.estimates.widths import Widths

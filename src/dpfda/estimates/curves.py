@@ -39,7 +39,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from dpfda.bases.curve_priors import CurvePrior
+from dpfda.bases.priors import CurvePrior
 from dpfda.estimates.box_law import Prior, as_normal, constant_evidence, scale_of
 from dpfda.estimates.components import (
     KEPT,

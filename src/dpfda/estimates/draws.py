@@ -1,4 +1,4 @@
-"""Draws of curves that the mean may be, given a release, and how far draws reach.
+"""Draws of curves that the mean may be, given a release; noise of its count, and of its rows.
 
 A component comes as often as its weight says; a curve and noise are drawn freely from it, and corrected
 by what they miss of the release (Matheron's rule). Draws repeat: their keys are fixed.
@@ -7,6 +7,7 @@ by what they miss of the release (Matheron's rule). Draws repeat: their keys are
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ import numpy as np
 from dpfda.bases.grids import frozen
 from dpfda.estimates.components import Fit
 from dpfda.estimates.curves import CurveModel, CurvePosterior
+from dpfda.noise import NoiseLaw
 from dpfda.numerics.arrays import Floats, Integers
 
 # So many normals at most are kept.
@@ -109,3 +111,73 @@ def spread(deviations: Sequence[Floats], level: float, simultaneous: bool) -> Fl
     deviation = np.sqrt(np.mean(apart**2, axis=0))
     safe = np.where(deviation > 0, deviation, 1.0)
     return np.asarray(deviation * np.quantile((apart / safe).max(axis=1), level))
+
+
+@dataclass(frozen=True)
+class CountNoise:
+    """Noise of a count: of its own, or of its own and once more in one law with the sum.
+
+    noise: On one component; with a rough count before, that of the sum, with the count as its last.
+    scale: Grid units per unit counted.
+    before: Of the rough count that the sum was designed for. The two are averaged by their precision.
+    """
+
+    noise: NoiseLaw
+    scale: int
+    before: CountNoise | None = None
+
+    @property
+    def variance(self) -> float:
+        """Of this count, without the one before."""
+        return float(self.noise.variances()[-1]) / self.scale**2
+
+    @property
+    def share(self) -> float:
+        """Weight of the count before in the average."""
+        return 0.0 if self.before is None else self.variance / (self.variance + self.before.variance)
+
+    def errors(self, generator: np.random.Generator, draws: int, beside: Floats) -> Floats:
+        """Simulated errors (draws,) of the average.
+
+        beside: array (draws, 0 or 1). Simulated last coordinate of the noise of the sum, where that is
+            the count's.
+        """
+        if self.before is None:
+            return np.asarray(self.noise.simulate(generator, draws)[:, 0] / self.scale)
+        own = beside[:, 0] / self.scale
+        return np.asarray(own + self.share * (self.before.errors(generator, draws, beside) - own))
+
+
+@dataclass(frozen=True, eq=False)
+class Forms:
+    """Noise of one linear form of rows of numbers, such as the sums of groups over cells.
+
+    Parameters
+    ----------
+    law : NoiseLaw
+        Of one row.
+    weights : array (R,)
+        Of the rows, in the units of what is estimated.
+    start : int
+        Coordinates of the law before this one are not looked at.
+    """
+
+    law: NoiseLaw
+    weights: Floats
+    start: int = 0
+
+    @property
+    def components(self) -> int:
+        """How many numbers a row has."""
+        return self.law.components - self.start
+
+    def variances(self) -> Floats:
+        """Of each number."""
+        return np.asarray(self.law.variances()[self.start :] * np.sum(self.weights**2))
+
+    def simulate(self, generator: np.random.Generator, draws: int) -> Floats:
+        """Errors (draws, M)."""
+        total = np.zeros((draws, self.components))
+        for weight in self.weights[self.weights != 0]:
+            total += weight * self.law.simulate(generator, draws)[:, self.start :]
+        return total

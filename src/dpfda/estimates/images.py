@@ -33,7 +33,7 @@ import scipy
 
 from dpfda.bases.boxes import BoxBasis
 from dpfda.bases.cells import aliases
-from dpfda.bases.image_priors import ImagePrior
+from dpfda.bases.priors import ImagePrior
 from dpfda.estimates.box_law import constant_evidence
 from dpfda.estimates.components import KEPT, LINE, RANGES, SCALES, SMOOTH, scaled, with_levels
 from dpfda.estimates.curves import CONSTANT

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpfda.bases.curve_priors import CurvePrior
+from dpfda.bases.priors import CurvePrior
 from dpfda.estimates.curves import LARGEST_GRID, CurveModel, interpolation
 from dpfda.estimates.widths import Widths
 from dpfda.numerics.arrays import Floats

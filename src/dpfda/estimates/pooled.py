@@ -46,8 +46,8 @@ from typing import ClassVar
 import numpy as np
 
 from dpfda.bases.cells import CellGrid, cosines
-from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import product_points
+from dpfda.bases.priors import CurvePrior
 from dpfda.estimates.components import MEAN_SQUARE, Part, scaled, with_levels
 from dpfda.estimates.curves import CurveModel, CurvePosterior
 from dpfda.estimates.histospline import adaptive_smoother, nearest_probabilities

@@ -48,9 +48,8 @@ import numpy as np
 from dpfda.bases.grids import frozen
 from dpfda.estimates.box_law import scale_of
 from dpfda.estimates.components import LINE, PUBLIC, weights_of
-from dpfda.estimates.counts import CountNoise
 from dpfda.estimates.curves import CurvePosterior
-from dpfda.estimates.draws import deviations, spread
+from dpfda.estimates.draws import CountNoise, deviations, spread
 from dpfda.noise.bodies import InBox
 from dpfda.numerics.arrays import Flags, Floats, Integers
 from dpfda.numerics.errors import ParameterError

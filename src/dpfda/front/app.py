@@ -98,7 +98,7 @@ class Verbs(TyperGroup):
         with _usage():
             return super().parse_args(ctx, args)
 
-    def invoke(self, ctx: Any) -> Any:
+    def invoke(self, ctx: Any) -> object:
         """Run the verb that was named."""
         with _usage():
             return super().invoke(ctx)

@@ -18,6 +18,7 @@ from dpfda.front.agreed import (
     agreed_sum,
     by_variance,
     check_weighed,
+    estimator_from,
     estimator_of,
     in_shares,
     planned_size,
@@ -26,6 +27,7 @@ from dpfda.front.agreed import (
     signed_rule,
     statements,
     words,
+    written_parameters,
 )
 from dpfda.mean.estimator import PrivateMean
 from dpfda.numerics.errors import CustodyError, DataError, ParameterError, StorageError
@@ -38,7 +40,6 @@ from dpfda.releases.base import Release
 from dpfda.spine.arguments import Columns, Labels, Records
 from dpfda.spine.estimator import Estimator, read_ledger
 from dpfda.spine.pooled import PooledSum
-from dpfda.spine.written import estimator_from, written_parameters
 
 __all__ = [
     "agree", "answer", "estimator_of", "merge", "part", "pooled", "roll", "statements", "words",

@@ -246,7 +246,7 @@ def _records(X: object, inputs: int, invalid: str) -> Curves:
     return curves_from_array(X, np.arange(float(inputs)), "refuse", invalid, fills=False)
 
 
-def column(y: object, count: int) -> Any:
+def column(y: object, count: int) -> object:
     """The column of targets (count,), an array or a list of cells.
 
     Raises

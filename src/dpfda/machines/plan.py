@@ -287,7 +287,7 @@ def machine_plan(
     settings: Settings,
     loss: Loss,
     inputs: InputBox,
-    features: Any,
+    features: object,
     solving: Solving,
     grouped: bool,
     classes: tuple[object, ...],

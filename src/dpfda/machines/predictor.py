@@ -18,8 +18,8 @@ from dpfda.privacy.guarantees import Neighbours
 from dpfda.records.features import InputBox
 from dpfda.releases.bands import Asked, Band
 from dpfda.releases.base import LEVEL, Banded, Column
-from dpfda.releases.boxes import check_drawn
 from dpfda.views import Line, View
+from dpfda.views.shapes import check_drawn
 
 # Cells of a picture along each of two inputs.
 CELLS = 121
@@ -213,7 +213,7 @@ class Predictor(Banded):
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         banded = not self._bandless
         if not self._several:
-            value = {"value": (self(at), self.value_label)}
+            value = {"value": (self(at), self._value_label)}
             return value | (self._band_columns(at, asked) if banded else {})
         ends = self._band_columns(at, asked) if banded else {}
         found = {}
@@ -246,7 +246,7 @@ class Predictor(Banded):
         return f"{self.task} function"
 
     @property
-    def value_label(self) -> str:
+    def _value_label(self) -> str:
         if self.task != "classification":
             return str(self.about.get("value", "target"))
         # A picture over two inputs shows the classes that are predicted.

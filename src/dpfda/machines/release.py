@@ -97,8 +97,8 @@ class ReleasedPredictor(Predictor):
     spread: Floats | None = field(default=None, metadata=file.PACKED.or_absent.kept)
 
     FORMAT: ClassVar[str] = "dpfda-predictor"
-    CALLED: ClassVar[str] = "released predictor"
-    ENTRIES: ClassVar[file.Table] = {
+    _CALLED: ClassVar[str] = "released predictor"
+    _ENTRIES: ClassVar[file.Table] = {
         "inputs.lower": file.FLOATS.named("lower"),
         "inputs.upper": file.FLOATS.named("upper"),
     }
@@ -305,7 +305,7 @@ class ReleasedPredictor(Predictor):
         )
 
     def _claims(self) -> tuple[Claim, ...]:
-        return (Claim("noise", "the function without noise", self.value_label),)
+        return (Claim("noise", "the function without noise", self._value_label),)
 
     def _band_facts(self) -> Iterable[BandFact]:
         # Many inputs have no grid: `_accuracy` says how wide it is at a point.

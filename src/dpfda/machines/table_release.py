@@ -82,7 +82,7 @@ class TablePredictor(Predictor):
     about: Mapping[str, object] = field(default_factory=dict)
 
     FORMAT: ClassVar[str] = "dpfda-table-predictor"
-    CALLED: ClassVar[str] = "released predictor"
+    _CALLED: ClassVar[str] = "released predictor"
     _has_exact: ClassVar[bool] = False
     # Those that carry the function, which is linear between.
     _fine: ClassVar[tuple[int, int]] = (POINTS, SIDE_POINTS)
@@ -216,7 +216,7 @@ class TablePredictor(Predictor):
     def _claims(self) -> tuple[Claim, ...]:
         holds = f"the function of the population that these {several(self.unit)} were drawn from"
         told = {"legend": "the population's function", "among": "samples"}
-        return (Claim("population", holds, self.value_label, **told),)
+        return (Claim("population", holds, self._value_label, **told),)
 
     def _band_facts(self) -> Iterable[BandFact]:
         return () if self._several else super()._band_facts()

@@ -20,7 +20,7 @@ from dpfda.bases.cells import CellGrid
 from dpfda.bounds import Search, ValueBounds
 from dpfda.mean.staged_release import BETWEEN, SEARCH, Extremes, FoundMean, looked_for
 from dpfda.mean.two_looks import LooksPlan, StagedPlan, TwoLooks, check_staged, fit_looks, two_looks_of
-from dpfda.mechanisms.design.found import FINER, found_bounds, search_edges
+from dpfda.mechanisms.design.radii import FINER, found_bounds, search_edges
 from dpfda.noise import NoiseLaw
 from dpfda.noise.shares import EXPONENT, share_noise
 from dpfda.numerics.arrays import Integers

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpfda.bases.curve_priors import CurvePrior
+from dpfda.bases.priors import CurvePrior
 from dpfda.bounds import ValueBounds
 from dpfda.bounds.stated import bound_from_json
 from dpfda.mechanisms.design.radii import moved_at_most
@@ -110,7 +110,7 @@ class CloserMean(ReleasedFunction):
     """
 
     FORMAT: ClassVar[str] = "dpfda-two-looks"
-    CALLED: ClassVar[str] = "released mean in two looks"
+    _CALLED: ClassVar[str] = "released mean in two looks"
 
     _: KW_ONLY
     first: ReleasedFunction = field(metadata=file.part(ReleasedFunction).kept)
@@ -120,7 +120,7 @@ class CloserMean(ReleasedFunction):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        limits = self.limits
+        limits = self._limits
         if not isinstance(self.closer, ValueBounds) or limits is None:
             raise ParameterError("closer", "be bounds on values between others", "none")
         lower, upper = self.closer.curves_on(self.grid_points)
@@ -300,7 +300,7 @@ class FoundMean(ReleasedFunction):
     """
 
     FORMAT: ClassVar[str] = "dpfda-found-mean"
-    CALLED: ClassVar[str] = "released mean between bounds looked for"
+    _CALLED: ClassVar[str] = "released mean between bounds looked for"
 
     _: KW_ONLY
     extremes: Extremes = field(metadata=file.itself(Extremes.from_json).kept)
@@ -314,9 +314,9 @@ class FoundMean(ReleasedFunction):
     @property
     def found(self) -> tuple[float, float]:
         """The bounds that were found."""
-        if self.limits is None:
+        if self._limits is None:
             raise ParameterError("bounds", "be on values", "others")
-        return float(np.min(self.limits[0])), float(np.max(self.limits[1]))
+        return float(np.min(self._limits[0])), float(np.max(self._limits[1]))
 
     @property
     def beyond(self) -> float:

@@ -21,8 +21,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.ordinary import Outlook
+from dpfda.bases.priors import CurvePrior
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Search, ValueBounds
 from dpfda.mean.staged_release import FIRST, LAST, RADIUS, CloserMean, Excess, width_beyond

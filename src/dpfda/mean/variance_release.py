@@ -40,14 +40,14 @@ class MeanAndVariance(ReleasedFunction):
     """
 
     FORMAT: ClassVar[str] = "dpfda-mean-and-variance"
-    CALLED: ClassVar[str] = "released mean and variance"
+    _CALLED: ClassVar[str] = "released mean and variance"
 
     _: KW_ONLY
     squares: ReleasedFunction = field(metadata=file.part(ReleasedFunction).kept)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.limits is None:
+        if self._limits is None:
             raise ParameterError("release", "have bounds on values", "none")
 
     def variance(self, points: ArrayLike, level: float | None = None) -> Any:

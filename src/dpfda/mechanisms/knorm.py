@@ -8,8 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpfda.mechanisms.blocks import block_design
-from dpfda.mechanisms.bodies import knorm_on_body
+from dpfda.mechanisms.bodies import block_design, knorm_on_body
 from dpfda.mechanisms.protocol import Design, Problem, wiener
 from dpfda.noise import block_lengths
 from dpfda.numerics.arrays import Floats

@@ -8,8 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpfda.mechanisms.blocks import block_design
-from dpfda.mechanisms.bodies import laplace_design
+from dpfda.mechanisms.bodies import block_design, laplace_design
 from dpfda.mechanisms.protocol import Design, Problem
 from dpfda.noise import pure_budget
 from dpfda.privacy.guarantees import ApproximateDP

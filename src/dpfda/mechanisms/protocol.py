@@ -11,9 +11,7 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 import numpy as np
 
 from dpfda.bases import Basis
-from dpfda.bases.curve_priors import CurvePrior
-from dpfda.bases.image_priors import ImagePrior
-from dpfda.bases.priors import Hierarchy, Prior
+from dpfda.bases.priors import CurvePrior, Hierarchy, ImagePrior, Prior
 from dpfda.bounds import BodyNorm, Bound, Cube, IntegerBall, IntegerBody, Norm
 from dpfda.noise import NoiseLaw
 from dpfda.numerics.aggregate import exact_product

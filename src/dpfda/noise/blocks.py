@@ -34,7 +34,7 @@ from numpy.typing import ArrayLike
 
 from dpfda.bounds import BodyNorm, Norm
 from dpfda.noise.approximate import block_scale, estimated_ratios
-from dpfda.noise.differences import checked_shape, exact_shape, scaled_up, sizes_of, squares
+from dpfda.noise.charges import checked_shape, exact_shape, scaled_up, sizes_of, squares
 from dpfda.noise.mixtures import Block, NoiseMixture, drawn_mixture, factor
 from dpfda.noise.protocol import AnyNorm, VectorLaw, Width, check_positive
 from dpfda.numerics import drawing

@@ -40,7 +40,7 @@ from dpfda.noise.blocks import (
     pure_budget,
     symmetric_loss,
 )
-from dpfda.noise.differences import largest_ratio, root_sum, sizes_of
+from dpfda.noise.charges import largest_ratio, root_sum, sizes_of
 from dpfda.noise.mixtures import Block, NoiseMixture, factor, one_factor
 from dpfda.noise.protocol import AnyNorm, ScaledLaw, Width
 from dpfda.numerics import drawing

@@ -42,7 +42,7 @@ from typing import ClassVar, NoReturn
 import numpy as np
 from flint import arb
 
-from dpfda.noise.differences import enclosing_width
+from dpfda.noise.charges import enclosing_width
 from dpfda.noise.mixtures import Block, NoiseMixture, drawn_mixture, factor, one_factor
 from dpfda.noise.protocol import AnyNorm, VectorLaw, Width, check_positive, refuse_linf
 from dpfda.numerics import drawing

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bounds import BodyNorm, Norm
-from dpfda.noise.differences import (
+from dpfda.noise.charges import (
     checked_shape,
     exact_shape,
     largest_ratio,

@@ -19,7 +19,7 @@ from flint import arb
 
 from dpfda.noise.blocks import KNormNoise
 from dpfda.noise.bodies import BoxNoise, EllipsoidNoise
-from dpfda.noise.differences import largest_ratio, root_sum, sizes_of, squares
+from dpfda.noise.charges import largest_ratio, root_sum, sizes_of, squares
 from dpfda.noise.mixtures import NoiseMixture, factor
 from dpfda.noise.protocol import AnyNorm, Law, NoiseLaw, ScaledLaw, Width, check_positive, unsuited
 from dpfda.numerics.arrays import Floats

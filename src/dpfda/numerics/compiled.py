@@ -8,11 +8,18 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from dpfda.numerics.arrays import Flags, Floats, Integers, Numbers, doubles, is_direct
+
+if TYPE_CHECKING:
+    from dpfda.numerics.gridsums import GridRule, SideBySide
+
+    # The public numbers that the loops need.
+    Rule: TypeAlias = GridRule | SideBySide
+
 
 # Fewer numbers than this are not worth a second thread.
 NUMBERS_A_THREAD = 2**20
@@ -26,30 +33,6 @@ NUMBERS_AT_ONCE = 2**15
 MORE_AT_ONCE = 2**16
 # Where it does not matter which rows are usable.
 UNMARKED = np.empty(0, dtype=np.bool_)
-
-
-class Rule(Protocol):
-    """The public numbers that the loops need; see `dpfda.numerics.gridsums.GridRule`."""
-
-    @property
-    def center(self) -> Floats:
-        """Center (m,)."""
-
-    @property
-    def half_widths(self) -> Floats:
-        """Largest integers (m,)."""
-
-    @property
-    def weights(self) -> Floats:
-        """Quadrature weights (m,)."""
-
-    @property
-    def scale(self) -> float | Floats:
-        """Grid units per unit of the data; (m,) where they differ, for clipping alone."""
-
-    @property
-    def limit(self) -> float:
-        """Largest weighted length, or infinity."""
 
 
 def worthwhile(numbers: int) -> bool:

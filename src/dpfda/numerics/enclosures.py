@@ -31,7 +31,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, ClassVar, Final, Protocol, Self, TypeVar
+from typing import ClassVar, Final, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,7 +92,7 @@ class Enclosed(Protocol):
     def sum(self, axis: int) -> Self: ...
     def nearest(self) -> tuple[Integers, Flags]: ...
 
-    def __getitem__(self, places: Any, /) -> Self:
+    def __getitem__(self, places: object, /) -> Self:
         return type(self)(*(part[places] for part in vars(self).values()))
 
     def __sub__(self, other: object, /) -> Self:

@@ -10,13 +10,13 @@ import math
 import numpy as np
 
 from dpfda.numerics.arrays import Flags, Floats, Integers, Numbers
-from dpfda.numerics.numba_instructions import lane_sum
 from dpfda.numerics.numba_loops import (
     LARGEST,
     UNSIGNED,
     compiled,
     in_any_order,
     is_finite,
+    lane_sum,
     room_for_lanes,
 )
 

@@ -10,12 +10,14 @@ import math
 import numpy as np
 
 from dpfda.numerics.arrays import Flags, Floats, Integers, Numbers
-from dpfda.numerics.numba_instructions import fetch, lane_sum, lowest
 from dpfda.numerics.numba_loops import (
     LARGEST,
     UNSIGNED,
     compiled,
+    fetch,
     is_finite,
+    lane_sum,
+    lowest,
     room_for_lanes,
     square_lengths,
 )

@@ -1,11 +1,13 @@
-"""What is found by scan: a class in a file of a folder, and files of a name in all wings."""
+"""What is found by scan, or loaded when first used: classes, files of a name, names of a package."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,8 +42,8 @@ def classes_in(package: str, attribute: str) -> tuple[type[Any], ...]:
 
 
 @cache
-def _scanned(package: str, path: tuple[str, ...], attribute: str) -> tuple[type[Any], ...]:
-    found: list[type[Any]] = []
+def _scanned(package: str, path: tuple[str, ...], attribute: str) -> tuple[type[object], ...]:
+    found: list[type[object]] = []
     for name in (module.name for module in pkgutil.iter_modules(path) if not module.ispkg):
         loaded = importlib.import_module(f"{package}.{name}")
         items = (item for item in vars(loaded).values() if isinstance(item, type))
@@ -59,3 +61,27 @@ def files_named(name: str) -> tuple[str, ...]:
         for file in sorted(root.glob(f"*/**/*{name}.py"))
         if file.stem == name or file.stem.endswith(f"_{name}")
     )
+
+
+def later(package: str) -> Callable[[str], object]:
+    """The ``__getattr__`` of a package, from what stands under ``if TYPE_CHECKING`` in its file."""
+
+    @cache
+    def homes() -> dict[str, str]:
+        # Slow to load.
+        import ast
+
+        loader: Any = sys.modules[package].__loader__
+        parts = [part for part in ast.parse(loader.get_source(package)).body if isinstance(part, ast.If)]
+        checked = [each for part in parts for each in part.body]
+        imports = [each for each in checked if isinstance(each, ast.ImportFrom)]
+        return {name.name: str(each.module) for each in imports for name in each.names}
+
+    def load(name: str) -> object:
+        if name not in homes():
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        found = getattr(import_module(homes()[name]), name)
+        setattr(sys.modules[package], name, found)
+        return found
+
+    return load

@@ -87,7 +87,7 @@ def visible(text: str, kept: str = "") -> str:
 def legible(written: Read) -> Read:
     """What was read of JSON, with all texts and keys in it `visible`; changed in place, at any depth."""
     whole = [written]
-    waiting: list[dict[str, Any] | list[Any]] = [whole]
+    waiting: list[dict[str, object] | list[Any]] = [whole]
     while waiting:
         part: Any = waiting.pop()
         if isinstance(part, dict):

@@ -12,13 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from dpfda.numerics.encoding import mapping, name, sequence, text
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import plain_words, rational
-from dpfda.privacy.callers import caveats_of_callers
-from dpfda.privacy.caveats import Caveat, caveats_from_json, checked_caveats
+from dpfda.privacy.caveats import Caveat, caveats_from_json, caveats_of_callers, checked_caveats
 from dpfda.privacy.composition import (
     ApproximateLoss,
     AttackRisk,
@@ -101,7 +100,7 @@ class Certificate:
     ) -> Certificate:
         """A new certificate, for a release that is about to be charged.
 
-        It says what the callers tell of what is not covered; see `dpfda.privacy.callers`.
+        It says what the callers tell of what is not covered; see `dpfda.privacy.caveats`.
 
         costs: By stage. Their sum, by basic composition, is the guarantee.
         neighbours, unit, bound, mechanism: As in the class.
@@ -195,49 +194,41 @@ class Certificate:
         return self.charges == other.charges
 
 
-class HasCertificate(Protocol):
-    """Anything that was released."""
-
-    @property
-    def certificate(self) -> Certificate:
-        """What it promises and what it cost."""
-
-
 class Certified:
     """Reads the entries of an object's certificate as attributes of its own."""
 
+    if TYPE_CHECKING:
+        # No attribute here: dataclasses would take it for a default.
+        @property
+        def certificate(self) -> Certificate: ...
+
     @property
-    def guarantee(self: HasCertificate) -> Guarantee:
+    def guarantee(self) -> Guarantee:
         """What was asked for and charged."""
         return self.certificate.guarantee
 
     @property
-    def achieved(self: HasCertificate) -> Guarantee:
+    def achieved(self) -> Guarantee:
         """What the noise in force gives, recomputed from its integer scales and rounded outward."""
         return self.certificate.achieved
 
     @property
-    def neighbours(self: HasCertificate) -> Neighbours:
+    def neighbours(self) -> Neighbours:
         """Which data sets it makes hard to tell apart."""
         return self.certificate.neighbours
 
     @property
-    def unit(self: HasCertificate) -> str:
+    def unit(self) -> str:
         """Who is protected, in the singular."""
         return self.certificate.unit
 
     @property
-    def caveats(self: HasCertificate) -> tuple[Caveat, ...]:
-        """What the guarantee does not cover, as far as it was known when the release was charged."""
-        return self.certificate.caveats
-
-    @property
-    def bound(self: HasCertificate) -> Mapping[str, object]:
+    def bound(self) -> Mapping[str, object]:
         """The public bound: its description and its numbers."""
         return self.certificate.bound
 
     @property
-    def mechanism(self: HasCertificate) -> Mapping[str, object]:
+    def mechanism(self) -> Mapping[str, object]:
         """Name of the mechanism and its public tuning."""
         return self.certificate.mechanism
 

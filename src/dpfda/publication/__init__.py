@@ -1,7 +1,8 @@
 """The crossings from private to public: charge the ledger, draw the noise, add it to the sum."""
 
 from dpfda.mechanisms import COUNT_SCALE
-from dpfda.privacy.callers import already_charged
+from dpfda.privacy.caveats import already_charged
+from dpfda.privacy.ledger.named import NAMED, Paying, read_ledger
 from dpfda.publication.again import PlanAgain, planner
 from dpfda.publication.averages import (
     EXACT,
@@ -16,7 +17,6 @@ from dpfda.publication.charging import certified_entry, charge, recomputed, stam
 from dpfda.publication.integers import publish_integers
 from dpfda.publication.mean_designs import COUNT_SHARE
 from dpfda.publication.means import MeanPlan, PlanOfMeans
-from dpfda.publication.paying import NAMED, Paying, read_ledger
 from dpfda.publication.plan import Plan, Prepared
 from dpfda.publication.trials import Trial, TriedPlan
 

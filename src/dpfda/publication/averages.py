@@ -18,11 +18,11 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
+from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication.charging import charge
 from dpfda.publication.distances import with_distance
 from dpfda.publication.mean_designs import FUNCTION
 from dpfda.publication.means import MeanPlan, ReleasedMean, released_mean
-from dpfda.publication.paying import NAMED, Paying
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.function import ReleasedFunction
 

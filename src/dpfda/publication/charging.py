@@ -21,13 +21,12 @@ from dpfda.numerics.errors import (
     ParameterError,
     RepeatedReleaseWarning,
 )
-from dpfda.privacy.callers import fitted_steps, is_charged
-from dpfda.privacy.caveats import STEPS
+from dpfda.privacy.caveats import STEPS, fitted_steps, is_charged
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, within
 from dpfda.privacy.ledger import Reservation, named_ledger
-from dpfda.publication.paying import Paying
+from dpfda.privacy.ledger.named import Paying
 
 # Once a process: Python's own register of warnings is emptied wherever filters are changed.
 WARNED: set[type[Warning]] = set()

@@ -21,8 +21,8 @@ from dpfda.privacy.guarantees import (
     added,
     within,
 )
+from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication.charging import certified_entry, charge, recomputed
-from dpfda.publication.paying import NAMED, Paying
 
 # Stages of a release.
 OBJECTIVE, MINIMISER = "perturbed objective", "noise on the minimiser"

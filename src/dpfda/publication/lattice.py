@@ -20,9 +20,9 @@ from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import choice, exact, readable
 from dpfda.privacy.budgets import budget
 from dpfda.privacy.guarantees import Neighbours, PureDP
+from dpfda.privacy.ledger.named import read_ledger
 from dpfda.publication.charging import stamp
 from dpfda.publication.integers import publish_integers
-from dpfda.publication.paying import read_ledger
 from dpfda.releases.lattice import LatticeRelease, stated_by_caller
 
 Domain = tuple[tuple[float, float], ...]

@@ -12,8 +12,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from dpfda.bases import Basis
-from dpfda.bases.curve_priors import WITH_PERIODS, CurvePrior
-from dpfda.bases.image_priors import ImagePrior
+from dpfda.bases.priors import WITH_PERIODS, CurvePrior, ImagePrior
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Bound, IntegerBall, IntegerBody, L1Rule, OnGrid, ball_of, l1_rule, on_grid
 from dpfda.mechanisms import COUNT_SCALE, Design, Problem, mechanisms

@@ -10,9 +10,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dpfda.bases.curve_priors import CurvePrior
-from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.ordinary import Outlook, ordinary_curves
+from dpfda.bases.priors import CurvePrior, ImagePrior
 from dpfda.bases.protocol import BoxFunctions, flat_grid, volume
 from dpfda.bounds import ValueBounds
 from dpfda.estimates import CountNoise
@@ -177,8 +176,8 @@ class MeanPlan(MeanDesign):
         for place, release in enumerate(made):
             assert isinstance(release, ReleasedFunction)  # noqa: S101
             curve = ordinary_curves(release._curve_model.grid, len(made))[place]
-            assert release.limits is not None  # noqa: S101
-            lower, width = release.limits[0], np.subtract(*release.limits[::-1])
+            assert release._limits is not None  # noqa: S101
+            lower, width = release._limits[0], np.subtract(*release._limits[::-1])
             apart = np.asarray(release(release.grid_points)) - lower - width * curve
             shares = np.abs(apart[width > 0] / width[width > 0])
             noisy = round(whole * release.count * float(np.max(shares)) + float(noise[place]))

@@ -22,10 +22,10 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.privacy.ledger.named import Paying
 from dpfda.publication.charging import charge, recomputed
 from dpfda.publication.means import MeanPlan, ReleasedMean, released_mean
 from dpfda.publication.needed import times
-from dpfda.publication.paying import Paying
 from dpfda.publication.plan import Plan
 
 SharedLaw = SharedGaussianNoise | SharedLaplaceNoise | SharedKNormNoise

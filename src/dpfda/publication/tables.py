@@ -39,10 +39,10 @@ from dpfda.numerics.arrays import Floats
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, without_delta
+from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication.again import PlanAgain
 from dpfda.publication.charging import certified_entry, charge, recomputed
 from dpfda.publication.integers import publish_integers
-from dpfda.publication.paying import NAMED, Paying
 from dpfda.records.observations import CORNERS
 from dpfda.releases.shares import NoisyShares, corner_noise_words
 
@@ -65,7 +65,7 @@ class Table(ABC):
     tuning: Mapping[str, object]
 
     @abstractmethod
-    def publish(self, total: IntegerSum, paying: Paying = NAMED) -> tuple[Any, Certificate]:
+    def publish(self, total: IntegerSum, paying: Paying = NAMED) -> tuple[object, Certificate]:
         """Charge the ledger, draw the noise, add it to the private sum of all units.
 
         Raises BudgetError if the ledger refuses; no noise was drawn.

@@ -47,7 +47,7 @@ class Trial:
     """
 
     release: Any
-    points: Any
+    points: object
     truth: Floats
     places: Floats | None = None
 

@@ -193,7 +193,7 @@ def arrow_numbers(column: ChunkedArray) -> Cells | None:
     return np.ma.masked_array(whole.fill_null(0).to_numpy(**COPY), mask=lost)
 
 
-def arrow_cells(column: Any) -> list[Any]:
+def arrow_cells(column: Any) -> list[object]:
     """The cells of a column as objects of Python, each by itself, whatever the others are.
 
     What Python cannot hold (moments beyond the year 9999, among them the infinite ones of databases) is
@@ -213,14 +213,14 @@ def _decoded(column: object) -> Any:
     return column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
 
 
-def _cell(scalar: Any) -> Any:
+def _cell(scalar: Any) -> object:
     try:
         return scalar.as_py()
     except Exception:
         return _without_python(scalar)
 
 
-def _without_python(scalar: Any) -> Any:
+def _without_python(scalar: Any) -> object:
     from pyarrow import types
 
     kind = scalar.type
@@ -262,7 +262,7 @@ def arrow_table(values: object) -> Any:
     return table
 
 
-def _table(values: Any) -> Any:
+def _table(values: Any) -> object:
     if not is_tabular(values):
         return values
     _check_parquet(values)
@@ -283,7 +283,7 @@ def _check_parquet(values: object) -> None:
         check_footer(values.metadata)
 
 
-def arrow_array(values: object) -> Any:
+def arrow_array(values: object) -> object:
     """A column of another library that speaks Arrow, as an array of Arrow; other things as they are."""
     foreign = _root(values) not in ("pandas", "pyarrow", "numpy")
     if foreign and hasattr(values, "__arrow_c_stream__") and not hasattr(values, "columns"):

@@ -68,7 +68,7 @@ def column_labels(values: Any) -> Sequence[object] | None:
     return list(values.columns) if hasattr(values, "columns") else None
 
 
-def opened(values: object) -> Any:
+def opened(values: object) -> object:
     """What an object holds, where that is an array: what is in a labelled or another library's array.
 
     An object's own conversion, where it offers one (`__array__`), is taken for what was handed over
@@ -93,7 +93,7 @@ def opened(values: object) -> Any:
     return _converted(values) if hasattr(values, "__array__") else values
 
 
-def _converted(values: Any) -> Any:
+def _converted(values: Any) -> object:
     stated = getattr(values, "dtype", None)
     if isinstance(stated, np.dtype):
         found = values.__array__()
@@ -356,7 +356,7 @@ def column_of(values: object, name: str) -> tuple[Floats, Offence | None]:
     return _numbers(values, name)
 
 
-def _numbers(values: Any, name: str, as_it_lies: bool = False) -> tuple[Cells, Offence | None]:
+def _numbers(values: object, name: str, as_it_lies: bool = False) -> tuple[Cells, Offence | None]:
     """A column that is opened, and of no refused type; uncopied, where it may stay `as_it_lies`."""
     native = _native_column(values)
     cells: Any = cells_in(values, name) if native is None else native
@@ -370,7 +370,7 @@ def _numbers(values: Any, name: str, as_it_lies: bool = False) -> tuple[Cells, O
     return numbers_in(cells)
 
 
-def _native_column(values: Any) -> Cells | None:
+def _native_column(values: object) -> Cells | None:
     """A column whose type says bools, integers or floats, as an array, nulls masked; else None."""
     if is_arrow_array(values):
         return arrow_numbers(values)
@@ -419,7 +419,7 @@ def _columns(values: Any, invalid: str, name: str) -> Cells:
     return matrix
 
 
-def first_rows(values: Any, count: int) -> Any:
+def first_rows(values: Any, count: int) -> object:
     """The first records, in the same kind of container, whatever types its columns have."""
     if is_arrow_table(values):
         return values.slice(0, count)

@@ -25,7 +25,7 @@ FAN_IN = 8
 Part = TypeVar("Part")
 
 
-def partitions(data: Any) -> list[Any]:
+def partitions(data: Any) -> list[object]:
     """Delayed blocks of whole records: arrays (rows, ...) or data frames.
 
     The tasks of their graph stay as they are. Optimized one by one, columns of a table could be divided
@@ -66,15 +66,15 @@ class Tasks:
         self._name, self._graph = f"dpfda-{uuid4().hex}", dict[Any, Any]()
         self._blocks = [block for column in columns for block in column if block is not None]
 
-    def put(self, task: object) -> Any:
+    def put(self, task: object) -> object:
         """The key of a task: a function, and arguments that are keys, or lists of them."""
         key = self._name, len(self._graph)
         self._graph[key] = task
         return key
 
     def mapped(
-        self, columns: Sequence[Sequence[Any]], work: Callable[..., object], *beside: object
-    ) -> list[Any]:
+        self, columns: Sequence[Sequence[object]], work: Callable[..., object], *beside: object
+    ) -> list[object]:
         """Keys of `work` on their number, what is beside all blocks, and one block of each column."""
         common = list(map(self._value, beside))
         keys = (
@@ -83,8 +83,8 @@ class Tasks:
         return [self.put((partial(work, number), *common, *row)) for number, row in enumerate(keys)]
 
     def deal(
-        self, dealt: Sequence[Any], buckets: int, work: Callable[..., Part], beside: object
-    ) -> list[Any]:
+        self, dealt: Sequence[object], buckets: int, work: Callable[..., Part], beside: object
+    ) -> list[object]:
         """Keys of a task for each bucket: `work` on its number, what is beside it and its pieces.
 
         dealt: Keys of tasks whose results are sequences: pieces, one a bucket, come second.
@@ -95,14 +95,14 @@ class Tasks:
             made.append(self.put((partial(work, number), common, self.entries(dealt, place))))
         return made
 
-    def entries(self, keys: Sequence[Any], place: int) -> list[Any]:
+    def entries(self, keys: Sequence[object], place: int) -> list[object]:
         """Keys of one entry of each result."""
         return [self.put((itemgetter(place), key)) for key in keys]
 
-    def _value(self, value: object) -> Any:
+    def _value(self, value: object) -> object:
         return self.put((partial(_itself, value),))
 
-    def joined(self, level: list[Any], join: Callable[[Sequence[Part]], Part]) -> Part:
+    def joined(self, level: list[object], join: Callable[[Sequence[Part]], Part]) -> Part:
         """Run everything that the results under the keys take, and join these in a tree."""
         from dask.base import compute
         from dask.delayed import Delayed
@@ -118,7 +118,7 @@ class Tasks:
 
 
 def map_and_join(
-    columns: Sequence[Sequence[Any]],
+    columns: Sequence[Sequence[object]],
     work: Callable[..., Part],
     beside: object,
     join: Callable[[Sequence[Part]], Part],
@@ -135,7 +135,7 @@ def _itself(value: Part) -> Part:
     return value
 
 
-def along(data: Any, labels: Any, name: str) -> list[Any]:
+def along(data: Any, labels: Any, name: str) -> list[object]:
     """Delayed blocks of labels, one for each block of the data.
 
     Raises DataError if their partitions cannot be those of the data.

@@ -193,7 +193,7 @@ def _place(letters: bytes) -> int:
     return place
 
 
-def _label(cell: Any) -> str:
+def _label(cell: object) -> str:
     """A label of the header: a whole number without a point, a moment as in ISO 8601."""
     if isinstance(cell, float) and cell.is_integer():
         cell = int(cell)
@@ -214,7 +214,7 @@ def open_statistics(path: Path) -> CellFile:
 
     read = getattr(pyreadstat, STATISTICS[path.suffix.lower()])
 
-    def opened(**asked: Any) -> Any:
+    def opened(**asked: object) -> Any:
         try:
             # Moments stay numbers: one that is too far for a date would make all of the file unreadable.
             return read(str(path), output_format="dict", disable_datetime_conversion=True, **asked)

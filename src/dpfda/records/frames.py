@@ -26,8 +26,7 @@ from dpfda.records.containers import (
     shape_of,
     taken_out,
 )
-from dpfda.records.doors import door_of
-from dpfda.records.handed import Handed
+from dpfda.records.doors import Handed, door_of
 from dpfda.records.headers import (
     INSPECTED,
     check_labels,

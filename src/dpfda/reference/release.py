@@ -71,7 +71,7 @@ class ReleasedReferenceBand(Release):
     about: Mapping[str, object] = field(default_factory=dict)
 
     FORMAT: ClassVar[str] = "dpfda-reference-band"
-    CALLED: ClassVar[str] = "released reference band"
+    _CALLED: ClassVar[str] = "released reference band"
     _bands_are: ClassVar[str] = "It is one itself, for curves of new units: see lower(t) and upper(t)."
     _subject = "reference band"
 
@@ -163,7 +163,7 @@ class ReleasedReferenceBand(Release):
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         points, share = at[:, 0], f"{100 * self.coverage:.4g}% of new {several(self.unit)}"
         return {
-            "value": (np.asarray(self(points)), f"middle of the band, {self.value_label}"),
+            "value": (np.asarray(self(points)), f"middle of the band, {self._value_label}"),
             "lower": (np.asarray(self.lower(points)), f"lower end of the band for {share}"),
             "upper": (np.asarray(self.upper(points)), f"upper end of the band for {share}"),
         }

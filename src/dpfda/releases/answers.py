@@ -98,7 +98,7 @@ class ReleasedAnswers(Release):
     about: Mapping[str, object] = field(default_factory=dict)
 
     FORMAT: ClassVar[str] = "dpfda-answers"
-    CALLED: ClassVar[str] = "dpfda file of answers"
+    _CALLED: ClassVar[str] = "dpfda file of answers"
     _plural: ClassVar[bool] = True
     _discrete: ClassVar[bool] = True
     _bands_are: ClassVar[str] = "Each answer has an interval: release.answers[0].interval(level)."
@@ -145,7 +145,7 @@ class ReleasedAnswers(Release):
         ends = np.array([answer.interval(asked.level) for answer in chosen]).reshape(-1, 2)
         words = f"end of the {asked.level:.4g} interval for the privacy noise, each answer by itself"
         return {
-            "value": (values, self.value_label),
+            "value": (values, self._value_label),
             "standard_error": (errors, "standard deviation of the privacy noise"),
             "lower": (ends[:, 0], f"lower {words}"),
             "upper": (ends[:, 1], f"upper {words}"),
@@ -157,7 +157,7 @@ class ReleasedAnswers(Release):
         )
 
     def _claims(self) -> tuple[Claim, ...]:
-        return (Claim("noise", "the answer without noise", self.value_label),)
+        return (Claim("noise", "the answer without noise", self._value_label),)
 
     def _band_facts(self) -> Iterable[BandFact]:
         # Each answer has an interval of its own.

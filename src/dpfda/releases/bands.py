@@ -164,7 +164,7 @@ def band_from_errors(
     if simultaneous:
         deviation = np.sqrt(np.mean(errors**2, axis=0))
         safe = np.where(deviation > 0, deviation, 1.0)
-        width = np.quantile((errors / safe).max(axis=1), level, method="higher") * deviation
+        width = np.quantile((errors / safe).max(axis=1, initial=0.0), level, method="higher") * deviation
     else:
         width = np.quantile(errors, level, axis=0, method="higher")
     return Band(points, values - width, values + width, float(level), simultaneous)

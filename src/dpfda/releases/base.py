@@ -28,13 +28,13 @@ from dpfda.numerics.parameters import flag, shown
 from dpfda.privacy.certificates import Certificate, certificate_to_json
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, Of, Variance, check_level, check_of
+from dpfda.releases.facts import report
 from dpfda.releases.files import free_name, write_json
 from dpfda.releases.functional import to_basis, to_fdatagrid
 from dpfda.releases.kinds import KINDS, SCHEMA_VERSION, read
 from dpfda.releases.plain import ON_LINE, plain, thinned
 from dpfda.releases.promise import AddedNoise, certified, checked_promise, given
 from dpfda.releases.published import LEVEL, Column, Published, as_given
-from dpfda.releases.report import report
 from dpfda.views.languages import ENGLISH, Language
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ class Release(Published):
     versions, as JSON types), or properties of these names, and says:
 
     ==================  ===============================================================================
-    ``FORMAT``          name of its files; ``CALLED``, what people call one
+    ``FORMAT``          name of its files; ``_CALLED``, what people call one
     ``metadata``        of a field: how it stands in its file, ``dpfda.releases.entries.NUMBER.kept``;
-                        or ``ENTRIES``, a table of these; or ``_to_entries`` and ``from_json``
+                        or ``_ENTRIES``, a table of these; or ``_to_entries`` and ``from_json``
     ``domain_range``    ends of its domain, or of each variable; or ``axes``, which names them
     ``__call__``        values at points; or ``columns`` for several values
     ``_around``         its band, where it is a `dpfda.releases.base.Banded`
@@ -66,7 +66,7 @@ class Release(Published):
     `dpfda.testing.check_release` holds a kind to it.
     """
 
-    ENTRIES: ClassVar[file.Table] = {}
+    _ENTRIES: ClassVar[file.Table] = {}
 
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
@@ -313,7 +313,7 @@ def checked(release: Published, level: float, simultaneous: bool, of: Of | None,
     """
     level, stated = check_level(level, simultaneous), [claim.of for claim in release._claims()]
     if check_of(of) not in (None, *stated):
-        words = f"be {' or '.join(map(repr, stated))} for this {release.CALLED}"
+        words = f"be {' or '.join(map(repr, stated))} for this {release._CALLED}"
         raise ParameterError("of", words, repr(of), UNKNOWN[str(of)])
     if flag(exact, "exact") and (of not in (None, "noise") or not release._has_exact):
         words = "be left out here: it is for of='noise', where what was measured is drawn as well"

@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpfda.bases.curve_priors import CurvePrior
+from dpfda.bases.priors import CurvePrior
 from dpfda.estimates.joint import Measured, joined
 from dpfda.estimates.widths import Widths
 from dpfda.numerics import parameters
@@ -75,7 +75,7 @@ class CombinedMean(Valued):
     """
 
     FORMAT: ClassVar[str] = "dpfda-combined-mean"
-    CALLED: ClassVar[str] = "combined mean"
+    _CALLED: ClassVar[str] = "combined mean"
 
     first: Averaged
     second: Averaged
@@ -100,7 +100,10 @@ class CombinedMean(Valued):
         super().__post_init__()
         whole = self._parts()[0]
         # Files of earlier versions may name a caveat once for each part.
-        if (self.guarantee, joined_caveats(self.caveats)) != (whole.guarantee, whole.caveats):
+        if (self.guarantee, joined_caveats(self.certificate.caveats)) != (
+            whole.guarantee,
+            whole.caveats,
+        ):
             raise ParameterError("certificate", f"be {claim(whole)}", claim(self.certificate))
         if (self.jointly or self._has_sparse) and not _joinable(self):
             words = "be default lines of means between bounds, of public numbers of units"
@@ -266,7 +269,7 @@ def measured(release: Leaf) -> Measured:
 
 
 def _limits_of(leaf: Leaf) -> tuple[Any, Any] | None:
-    return leaf.bounds if isinstance(leaf, PooledLine) else leaf.limits
+    return leaf.bounds if isinstance(leaf, PooledLine) else leaf._limits
 
 
 def _order(release: Averaged) -> int:
@@ -347,7 +350,7 @@ def _bound(first: Averaged, second: Averaged) -> dict[str, object]:
 Leaf = MeanLine | PooledLine
 Averaged = Leaf | CombinedMean
 PARTS = file.part(MeanLine, PooledLine, CombinedMean)
-CombinedMean.ENTRIES = {
+CombinedMean._ENTRIES = {
     "first": PARTS,
     "second": PARTS,
 }

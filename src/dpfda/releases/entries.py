@@ -31,7 +31,7 @@ class Entry:
     nothing: {"refused", "null", "absent"}. How None is written, where it may be the value.
     """
 
-    read: Callable[[object, Mapping[str, object], object], Any]
+    read: Callable[[object, Mapping[str, object], object], object]
     write: Callable[[Any], object]
     name: str = ""
     nothing: str = "refused"
@@ -62,12 +62,12 @@ Held = Json
 
 
 def table_of(kind: type) -> Table:
-    """What a file holds of a dataclass: the fields that say so, and what its ``ENTRIES`` add.
+    """What a file holds of a dataclass: the fields that say so, and what its ``_ENTRIES`` add.
 
     Those are parts of what a field holds ("law.levels"), and what the field cannot say: another type.
     """
     kept = [each for each in fields(kind) if "entry" in each.metadata]
-    return {each.name: each.metadata["entry"] for each in kept} | dict(getattr(kind, "ENTRIES", {}))
+    return {each.name: each.metadata["entry"] for each in kept} | dict(getattr(kind, "_ENTRIES", {}))
 
 
 class Written:
@@ -98,14 +98,16 @@ def from_file(written: Mapping[str, object], table: Table, kernel: object = None
     return {name: _read(written, entry, entry.name or name, kernel) for name, entry in table.items()}
 
 
-def _read(written: Mapping[str, object], entry: Entry, name: str, kernel: object) -> Any:
+def _read(written: Mapping[str, object], entry: Entry, name: str, kernel: object) -> object:
     if entry.nothing == "absent" and name not in written:
         return None
     value = written[name]
     return None if value is None and entry.nothing == "null" else entry.read(value, written, kernel)
 
 
-def entry(read: Callable[[Any], Any], write: Callable[[Any], object] = lambda value: value) -> Entry:
+def entry(
+    read: Callable[[object], object], write: Callable[[Any], object] = lambda value: value
+) -> Entry:
     """An entry that is read by itself; by default it is written as it is."""
     return Entry(lambda value, *_: read(value), write)
 
@@ -115,7 +117,7 @@ def whole_number(least: int | None = None, most: int | None = None) -> Entry:
     return entry(lambda value: encoding.integer(value, least, most))
 
 
-def itself(read: Callable[[Any], Any]) -> Entry:
+def itself(read: Callable[[Any], object]) -> Entry:
     """What writes itself by its `to_json`."""
     return entry(read, _TO_JSON)
 

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dpfda.bases import BernsteinBasis
-from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import frozen
-from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.kernels import kernel_to_json
-from dpfda.bases.priors import Hierarchy
+from dpfda.bases.priors import CurvePrior, Hierarchy, ImagePrior
 from dpfda.bases.protocol import flat_grid
 from dpfda.bases.reading import prior_from_json
 from dpfda.bounds import Bound, LatticeBounds, ValueBounds
@@ -121,7 +119,7 @@ class Expansion(Banded):
         step = math.ldexp(1.0, -self.exponent) / self.count
         basis = self.basis
         parts = (self.hierarchy, basis.grid_points, basis.analysis, self.noise, step)
-        return CurveModel.of(*parts, counted=self.counted is not None)
+        return CurveModel.of(*parts, counted=self._counted is not None)
 
     def _image_model(self, prior: ImagePrior) -> ImageModel:
         from dpfda.estimates.images import ImageModel
@@ -130,7 +128,7 @@ class Expansion(Banded):
         return ImageModel.of(prior, self.basis, self.noise, step)
 
     @property
-    def counted(self) -> NoisyCount | None:
+    def _counted(self) -> NoisyCount | None:
         """The number of units, where its noise is the last coordinate of that of the sum."""
         divisor = self.divisor
         return divisor if isinstance(divisor, NoisyCount) and divisor.before is not None else None
@@ -159,17 +157,6 @@ class Expansion(Banded):
         """Whether its coefficients can be drawn from a posterior under a public prior."""
         return isinstance(self.hierarchy, Hierarchy) and self.noise.mixture() is not None
 
-    def posterior_draws(self, generator: np.random.Generator, draws: int) -> Floats:
-        """Coefficients (draws, K) from their posterior given this release; for bands and studies.
-
-        Raises
-        ------
-        ParameterError
-            If the release has no public prior.
-        """
-        generator = randomness(generator, "generator")
-        return self._posterior.draws(self._measured, generator, parameters.draws(draws))
-
     @property
     def unshrunk(self) -> Self:
         """The same release without the prior: what was measured, as it was released.
@@ -189,19 +176,6 @@ class Expansion(Banded):
             return self._image_model(self.hierarchy).linear(shrunk)
         return shrunk if self.synthesis is None else np.asarray(shrunk @ self.synthesis.T)
 
-    def noise_draws(self, generator: np.random.Generator, draws: int) -> Floats:
-        """Simulated errors (draws, M) of the coefficients; only for bands and studies."""
-        generator, draws = randomness(generator, "generator"), parameters.draws(draws)
-        scale = self.shrinkage * math.ldexp(1.0, -self.exponent)
-        drawn = self.noise.simulate(generator, draws)
-        errors = self._synthesized(drawn[:, : scale.size] * scale)
-        if not isinstance(self.divisor, NoisyCount):
-            return np.asarray(errors / self.divisor)
-        # With a noisy count the error of S~ / n~ is S~ / n~ - (S~ - Z) / (n~ - Z').
-        count_noise = self.divisor.law.errors(generator, draws, drawn[:, scale.size :])
-        counts = np.maximum(self.count - count_noise[:, None], 1.0)
-        return np.asarray(self.coefficients - (self.coefficients * self.count - errors) / counts)
-
     # Its file.
 
     @classmethod
@@ -215,9 +189,9 @@ class Expansion(Banded):
 
     def _checked(self) -> None:
         measured, functions = self.noise.components, len(self.basis.eigenvalues)
-        if self.counted is not None:
+        if self._counted is not None:
             measured -= 1
-            if self.counted.noise != self.noise or not isinstance(self.hierarchy, CurvePrior):
+            if self._counted.noise != self.noise or not isinstance(self.hierarchy, CurvePrior):
                 raise ValueError("a count joins sums over cells of a line, and has their noise")
         synthesis = (measured, measured) if self.synthesis is None else self.synthesis.shape
         counts = {len(self.noisy_sum), len(self.shrinkage)}
@@ -257,8 +231,8 @@ class Expansion(Banded):
         if moved is None:
             return []
         norm, width = moved
-        if self.counted is not None and isinstance(width, tuple):
-            width += (self.counted.scale,)
+        if self._counted is not None and isinstance(width, tuple):
+            width += (self._counted.scale,)
         return [*noise_on_count(self.divisor), AddedNoise(self.noise, norm, width)]
 
     def _moved(self) -> tuple[AnyNorm, Width] | None:
@@ -320,17 +294,17 @@ class Expansion(Banded):
         return f"in the units of '{named}'" if named else "in the units of the data"
 
     @property
-    def noise_words(self) -> str:
+    def _noise_words(self) -> str:
         """The law of the noise."""
         joined = (
-            "" if self.counted is None else f", of which the number of {several(self.unit)} is the last"
+            "" if self._counted is None else f", of which the number of {several(self.unit)} is the last"
         )
         return self.noise.describe() + joined
 
     def _lines(self) -> dict[str, str]:
         return {
             "kernel": self.basis.describe(),
-            "mechanism": f"{self.mechanism['name']}: {self.noise_words}",
+            "mechanism": f"{self.mechanism['name']}: {self._noise_words}",
         }
 
     def _function(self, what: str, grid: str, **more: Any) -> Stated:
@@ -345,7 +319,7 @@ class Expansion(Banded):
                 f"the grid: {grid}",
                 f"how smooth the curve is expected to be: {self._kernel_words}",
             ],
-            noise=f"{self.mechanism['name']} mechanism, {self.noise_words}",
+            noise=f"{self.mechanism['name']} mechanism, {self._noise_words}",
             units=self._divided(),
             bounded=self._bounded(),
             numbers=numbers | more.pop("numbers", {}),
@@ -357,7 +331,7 @@ class Expansion(Banded):
         if self.public_units is not None:
             return ""
         if isinstance(self.divisor, NoisyCount):
-            noise = "noise of its own" if self.counted is None else "noise, alone and with the sum"
+            noise = "noise of its own" if self._counted is None else "noise, alone and with the sum"
             most = self.about.get("max_weight")
             weighed = f". Each counts as its weight over {most:g}, one at most" if most else ""
             return (
@@ -420,3 +394,17 @@ def _sums_over_cells(prior: CurvePrior | ImagePrior, exponent: int) -> list[int]
 
 def _sizes(hierarchy: Hierarchy) -> tuple[int, int]:
     return hierarchy.measured, hierarchy.prior.components
+
+
+def noise_draws(release: Expansion, generator: np.random.Generator, draws: int) -> Floats:
+    """Simulated errors (draws, M) of the coefficients; only for bands and studies."""
+    generator, draws = randomness(generator, "generator"), parameters.draws(draws)
+    scale = release.shrinkage * math.ldexp(1.0, -release.exponent)
+    drawn = release.noise.simulate(generator, draws)
+    errors = release._synthesized(drawn[:, : scale.size] * scale)
+    if not isinstance(release.divisor, NoisyCount):
+        return np.asarray(errors / release.divisor)
+    # With a noisy count the error of S~ / n~ is S~ / n~ - (S~ - Z) / (n~ - Z').
+    count_noise = release.divisor.law.errors(generator, draws, drawn[:, scale.size :])
+    counts = np.maximum(release.count - count_noise[:, None], 1.0)
+    return np.asarray(release.coefficients - (release.coefficients * release.count - errors) / counts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,11 +20,11 @@ from dpfda.numerics.parameters import wholes
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, Limits, make_band, settled
 from dpfda.releases.base import LEVEL
-from dpfda.releases.boxes import BAND_POINTS, FINE, PICTURE, TABLE_POINTS, check_drawn
-from dpfda.releases.expansion import Expansion
+from dpfda.releases.expansion import Expansion, noise_draws
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.lines import limits_of
 from dpfda.views import View
+from dpfda.views.shapes import BAND_POINTS, FINE, PICTURE, TABLE_POINTS, check_drawn
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class ReleasedField(Expansion):
     """
 
     FORMAT: ClassVar[str] = "dpfda-field"
-    CALLED: ClassVar[str] = "dpfda release on a box"
+    _CALLED: ClassVar[str] = "dpfda release on a box"
 
     basis: BoxFunctions = field(metadata=file.ANY_BASIS.kept)
 
@@ -64,10 +64,10 @@ class ReleasedField(Expansion):
             single = np.array(self.center.flat[0])
             single.setflags(write=False)
             object.__setattr__(self, "center", single)
-        _ = self.limits  # Bounds from a damaged file are refused when it is read.
+        _ = self._limits  # Bounds from a damaged file are refused when it is read.
 
     @cached_property
-    def limits(self) -> Limits | None:
+    def _limits(self) -> Limits | None:
         """Public bounds of its values, () or (m,) on the grid; None where no values were bounded."""
         return limits_of(self.bound, math.prod(axis.size for axis in self.grid_points))
 
@@ -133,9 +133,9 @@ class ReleasedField(Expansion):
         return np.asarray(values + self._between(self.center, at))
 
     def _limits_at(self, at: Floats) -> Limits | None:
-        if self.limits is None:
+        if self._limits is None:
             return None
-        lower, upper = (np.asarray(self._between(end, at)) for end in self.limits)
+        lower, upper = (np.asarray(self._between(end, at)) for end in self._limits)
         return lower, upper
 
     def _between(self, table: Floats, at: Floats) -> Any:
@@ -160,7 +160,7 @@ class ReleasedField(Expansion):
         own = tuple(axis.size for axis in self.grid_points)
         wanted = own if shape is None else wholes(shape, "shape", self.dimensions)
         values = self.basis.values_on_grid(self.coefficients, wanted)
-        center, *limits = (self._table(end, wanted) for end in (self.center, *(self.limits or ())))
+        center, *limits = (self._table(end, wanted) for end in (self.center, *(self._limits or ())))
         values = values + center
         return np.clip(values, *limits) if limits else np.asarray(values)
 
@@ -195,7 +195,7 @@ class ReleasedField(Expansion):
         The band is about the privacy noise alone; see `ReleasedFunction.band`.
         """
         functions, source = self.basis.evaluate(at, (0,) * self.dimensions), self.unshrunk
-        band = make_band(source.unclipped(at), functions, source.noise_draws, asked, at)
+        band = make_band(source.unclipped(at), functions, partial(noise_draws, source), asked, at)
         return band if asked.exact else settled(band, self(at), self._limits_at(at))
 
     # Its file.
@@ -228,7 +228,7 @@ class ReleasedField(Expansion):
         return super()._subject.replace("curve", "image" if self.dimensions == PICTURE else "function")
 
     def _claims(self) -> tuple[Claim, ...]:
-        return (Claim("noise", self._hidden(self.limits is not None), self._value_words),)
+        return (Claim("noise", self._hidden(self._limits is not None), self._value_words),)
 
     def _stated(self) -> Stated:
         cells = " x ".join(str(axis.size) for axis in self.grid_points)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -23,6 +24,7 @@ from dpfda.releases.bands import (
     make_band,
 )
 from dpfda.releases.base import LEVEL, Release
+from dpfda.releases.expansion import noise_draws
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.lines import (
     PROVED,
@@ -55,7 +57,7 @@ class ReleasedFunction(MeanLine):
     """
 
     FORMAT: ClassVar[str] = "dpfda-release"
-    CALLED: ClassVar[str] = "dpfda release"
+    _CALLED: ClassVar[str] = "dpfda release"
 
     def combined(self, other: Averaged, apart: bool = False) -> CombinedMean:
         """One mean from this release and another of it.
@@ -125,13 +127,14 @@ class ReleasedFunction(MeanLine):
         functions = self.basis.evaluate(at, self.order)
         if asked.of == "sample":
             line = self.unclipped(at, self.order)
-            drawn = self.posterior_draws(np.random.Generator(np.random.Philox(key=0)), DRAWS)
+            generator = np.random.Generator(np.random.Philox(key=0))
+            drawn = self._posterior.draws(self._measured, generator, DRAWS)
             sizes = np.abs((drawn - self.coefficients) @ functions.T)
             band = band_from_errors(line, sizes, asked.level, asked.simultaneous, at)
         else:
             source = self.unshrunk
             line = source.unclipped(at, self.order)
-            band = make_band(line, functions, source.noise_draws, asked, at)
+            band = make_band(line, functions, partial(noise_draws, source), asked, at)
         return band if asked.exact else self._held(band)
 
     def _around_population(self, at: Floats, asked: Asked, variance: Variance | None) -> Band:
@@ -157,8 +160,8 @@ class ReleasedFunction(MeanLine):
         return f"{which} of the {said}" if self.order else said
 
     @property
-    def value_label(self) -> str:
-        said = super().value_label
+    def _value_label(self) -> str:
+        said = super()._value_label
         return f"derivative of {said}, {per_axis(self.about, self.order)}" if self.order else said
 
     @property
@@ -167,7 +170,7 @@ class ReleasedFunction(MeanLine):
         return f"{said}, {per_axis(self.about, self.order)}" if self.order else said
 
     def _claims(self) -> tuple[Claim, ...]:
-        cut, units = self.limits is not None and not self.order, self._value_words
+        cut, units = self._limits is not None and not self.order, self._value_words
         noise = Claim("noise", self._hidden(cut), units)
         people = f"the mean of the population of which these {several(self.unit)} are a sample"
         population = Claim("population", people, units, legend="the population's mean", among="samples")
@@ -198,10 +201,10 @@ class ReleasedFunction(MeanLine):
             return []
         return [PROVED if self._is_proved else WIGGLES]
 
-    def warnings(self) -> list[str]:
+    def _warnings(self) -> list[str]:
         kernel = getattr(self.basis, "kernel", None)
         said = None if kernel is None else short_range(kernel, self.grid_points, self.domain_range)
-        return [*([] if said is None else [said]), *super().warnings()]
+        return [*([] if said is None else [said]), *super()._warnings()]
 
     @property
     def _headline(self) -> str:

@@ -28,7 +28,7 @@ def to_fdatagrid(release: Published, points: object = None) -> FDataGrid:
     axes = _axes(release, points)
     names, values = zip(*release._functions(product_points(axes)).items(), strict=True)
     matrix = np.stack(values).reshape(len(names), *(axis.size for axis in axes), 1)
-    coordinates: tuple[str, ...] = (release.value_label,)
+    coordinates: tuple[str, ...] = (release._value_label,)
     if release._vector_valued:
         # Values of one function, and not several functions.
         matrix, coordinates, names = (

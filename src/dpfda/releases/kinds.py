@@ -66,7 +66,7 @@ def read(path: str | Path, kind: type[Kind], kernel: object = None) -> Kind:
     found = written.get("format") if isinstance(written, dict) else None
     known = _kind(found) if isinstance(found, str) else None
     if known is None or not issubclass(known, kind):
-        wanted = getattr(kind, "CALLED", "dpfda release")
+        wanted = getattr(kind, "_CALLED", "dpfda release")
         what = "another kind of file" if known is None else f"{found}. Read it with dpfda.load"
         raise StorageError(f"{str(path)!r} must be a {wanted}; found {what}.")
     if not _readable(written.get("schema_version")):

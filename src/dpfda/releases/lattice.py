@@ -25,10 +25,10 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, make_band
 from dpfda.releases.base import LEVEL, Banded
-from dpfda.releases.boxes import BAND_POINTS, FINE, check_drawn
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.promise import AddedNoise, certified, sum_costs
 from dpfda.views import View
+from dpfda.views.shapes import BAND_POINTS, FINE, check_drawn
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class LatticeRelease(Banded):
     about: Mapping[str, object] = field(default_factory=dict)
 
     FORMAT: ClassVar[str] = "dpfda-lattice-release"
-    CALLED: ClassVar[str] = "dpfda release on a lattice"
+    _CALLED: ClassVar[str] = "dpfda release on a lattice"
     _axis_units: ClassVar[str] = "units of the domain"
 
     def __post_init__(self) -> None:
@@ -144,9 +144,9 @@ class LatticeRelease(Banded):
         functions = np.ones((at.shape[0], 1))
         for axis in self._axis_functions(at):
             functions = (functions[:, :, None] * axis[:, None, :]).reshape(at.shape[0], -1)
-        return make_band(np.atleast_1d(self(at)), functions, self.noise_draws, asked, at)
+        return make_band(np.atleast_1d(self(at)), functions, self._noise_draws, asked, at)
 
-    def noise_draws(self, generator: np.random.Generator, draws: int) -> Floats:
+    def _noise_draws(self, generator: np.random.Generator, draws: int) -> Floats:
         """Simulated errors (draws, (degree + 1)^d) of the lattice values; only for bands and studies."""
         generator, draws = randomness(generator, "generator"), parameters.draws(draws)
         return np.ldexp(self.noise.simulate(generator, draws), -self.exponent)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda.bases import Basis
-from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import check_point, check_points, frozen, gauss, piecewise
+from dpfda.bases.priors import CurvePrior
 from dpfda.estimates.widths import around_lines, around_slopes
 from dpfda.noise import AnyLaw
 from dpfda.numerics import parameters
@@ -85,10 +85,10 @@ class MeanLine(Expansion, Valued, OnBasis):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self.limits  # Bounds from a damaged file are refused when it is read.
+        _ = self._limits  # Bounds from a damaged file are refused when it is read.
 
     @cached_property
-    def limits(self) -> Limits | None:
+    def _limits(self) -> Limits | None:
         """Public bounds (m,) of its values on the grid; None where no values were bounded."""
         if isinstance(self.hierarchy, CurvePrior):
             return self.hierarchy.lower, self.hierarchy.upper
@@ -129,9 +129,9 @@ class MeanLine(Expansion, Valued, OnBasis):
 
     def _limits_at(self, at: Floats, order: int = 0) -> Limits | None:
         """Public bounds (k,) at points, or their derivatives; linear between grid points."""
-        if self.limits is None:
+        if self._limits is None:
             return None
-        lower, upper = (piecewise(self.grid_points, end, at, order) for end in self.limits)
+        lower, upper = (piecewise(self.grid_points, end, at, order) for end in self._limits)
         return lower, upper
 
     def _values(self, at: Floats) -> Floats:
@@ -148,7 +148,7 @@ class MeanLine(Expansion, Valued, OnBasis):
     def _cuts(self, points: Floats) -> Floats:
         """Where the line meets its public bounds, once at most between neighbouring points (k,)."""
         found = [np.empty(0)]
-        for end in () if self.limits is None else self.limits:
+        for end in () if self._limits is None else self._limits:
 
             def above(at: Floats, end: Floats = end) -> Floats:
                 return self.unclipped(at) - piecewise(self.grid_points, end, at)
@@ -192,9 +192,9 @@ class MeanLine(Expansion, Valued, OnBasis):
             half, line = piecewise(self.grid_points, share * self._scale, at), self._uncut(at)
             return line - half, line + half
         measured = self.widths.measured(asked.level, asked.simultaneous)
-        if measured is None or self.limits is None:
+        if measured is None or self._limits is None:
             return None
-        on_grid = (self.limits[0] + self._scale * end for end in measured)
+        on_grid = (self._limits[0] + self._scale * end for end in measured)
         low, high = (piecewise(self.grid_points, end, at) for end in on_grid)
         return low, high
 
@@ -215,10 +215,10 @@ class MeanLine(Expansion, Valued, OnBasis):
         the length of the domain, that a smooth kernel cannot tell them apart, and where fewer were
         stated.
         """
-        assert self.limits is not None  # noqa: S101 - of a line only
+        assert self._limits is not None  # noqa: S101 - of a line only
         posterior = self.widths.posterior
-        whole = self.limits[0] + self._scale * posterior.model.on_grid(posterior.line)
-        left = whole - np.clip(self.unclipped(self.grid_points), *self.limits)
+        whole = self._limits[0] + self._scale * posterior.model.on_grid(posterior.line)
+        left = whole - np.clip(self.unclipped(self.grid_points), *self._limits)
         return frozen(np.where(np.abs(left) > ROUNDING * self._scale, left, 0.0))
 
     @property
@@ -343,7 +343,7 @@ def verdict(release: MeanLine) -> str | None:
     """
     if not release._is_line or release.order > 0:
         return None
-    return resolution_words(release.widths.posterior.line, release._typical_error, release.limits)
+    return resolution_words(release.widths.posterior.line, release._typical_error, release._limits)
 
 
 def misfit(release: MeanLine) -> str | None:

@@ -9,8 +9,8 @@ from dpfda.numerics.errors import DpfdaError
 from dpfda.privacy.composition import Account, account
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
 from dpfda.privacy.words import claim, first_up, in_short, in_symbols
+from dpfda.releases.facts import COMMON, sections
 from dpfda.releases.published import Published
-from dpfda.releases.report import COMMON, sections
 from dpfda.views.page import Page, Picture, Section
 
 SIGNED_BY = ("For the custodian of the data", "Data protection officer", "Statistician")

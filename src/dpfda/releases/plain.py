@@ -43,7 +43,7 @@ def _words(release: Published) -> dict[str, object]:
         "promise": release.subtitle,
         "neighbours": first_up(release.neighbours.describe(release.unit)),
         "bound": str(release.bound.get("description", "")),
-        "warnings": release.warnings(),
+        "warnings": release._warnings(),
         "citation": release.cite(),
     }
 

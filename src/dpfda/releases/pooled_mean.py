@@ -31,7 +31,7 @@ class ReleasedPooledMean(PooledLine):
     """
 
     FORMAT: ClassVar[str] = "dpfda-pooled-mean"
-    CALLED: ClassVar[str] = "released pooled mean"
+    _CALLED: ClassVar[str] = "released pooled mean"
 
     def combined(self, other: Averaged, apart: bool = False) -> CombinedMean:
         """One mean from this release and another of it, of whole curves or again of a few times each.

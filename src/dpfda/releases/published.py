@@ -15,7 +15,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals
 from dpfda.numerics.words import several
-from dpfda.privacy.certificates import Certificate, Certified
+from dpfda.privacy.certificates import Certified
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import cautions, caveats, claim, first_up, in_short, number
 from dpfda.releases.bands import Asked, Band, Of, check_of
@@ -40,7 +40,7 @@ class Published(Certified):
     """What a kind of release says of itself, and what follows from it: values, tables, views, words."""
 
     FORMAT: ClassVar[str]
-    CALLED: ClassVar[str]
+    _CALLED: ClassVar[str]
     # Labels that say what is drawn: of the values, or of the axes.
     _DRAWN: ClassVar[tuple[str, ...]] = ("value",)
     # Whether its subject is of several things.
@@ -57,8 +57,6 @@ class Published(Certified):
 
     if TYPE_CHECKING:
         # No attributes here: dataclasses would take them for defaults.
-        @property
-        def certificate(self) -> Certificate: ...
         @property
         def about(self) -> Mapping[str, object]: ...
         @property
@@ -120,7 +118,7 @@ class Published(Certified):
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         """Values at points (q, c) by name, each with its meaning."""
         line = np.asarray(self(as_given(at)))  # type: ignore[operator]
-        value = {"value": (line, self.value_label)}
+        value = {"value": (line, self._value_label)}
         if type(self).band is Published.band:
             return value
         return value | self._band_columns(at, asked, line)
@@ -164,7 +162,7 @@ class Published(Certified):
             Here always, with the reason: this kind states none as a whole.
         """
         why = first_up(self._bandless) + "." if self._bandless else self._bands_are
-        raise ParameterError("band", "be asked of what states one", f"a {self.CALLED}", why)
+        raise ParameterError("band", "be asked of what states one", f"a {self._CALLED}", why)
 
     def table(
         self,
@@ -258,7 +256,7 @@ class Published(Certified):
         self, lines: Sequence[Line], baseline: float | None = None, foot: Line | None = None
     ) -> Curve:
         """Lines over the one variable of this release, with its words."""
-        labels = (self._axis_label(0), self.value_label)
+        labels = (self._axis_label(0), self._value_label)
         return Curve(tuple(lines), *labels, self.title, self.subtitle, baseline, foot=foot)
 
     def _image(self, values: Floats, level: float | None = None, **drawn: Any) -> Image:
@@ -267,7 +265,7 @@ class Published(Certified):
         A picture shows no band of a level: how far it reaches is said in words.
         """
         first, second = self.axes.values()
-        labels = (self._axis_label(0), self._axis_label(1), self.value_label)
+        labels = (self._axis_label(0), self._axis_label(1), self._value_label)
         subtitle = self.subtitle
         if level is not None:
             band = self.band(level)
@@ -320,7 +318,7 @@ class Published(Certified):
         return in_short(self.certificate)
 
     @property
-    def value_label(self) -> str:
+    def _value_label(self) -> str:
         """What values are, with their unit."""
         standard = self.about.get("standardized")
         return str(self.about.get("value", "standardised value" if standard else "value"))
@@ -363,7 +361,7 @@ class Published(Certified):
     @cached_property
     def facts(self) -> Facts:
         """All that is stated of it, once: texts, pages and summaries are made of these."""
-        stated, warnings = self._stated(), tuple(self.warnings())
+        stated, warnings = self._stated(), tuple(self._warnings())
         units = stated.units or self._units_words()
         bands = () if self._bandless else tuple(self._band_facts())
         sure = self._subject, self._of_whom, self.certificate, self.about
@@ -381,7 +379,7 @@ class Published(Certified):
             return f"nothing about the number of {several(self.unit)}"
         return f"the number of {several(self.unit)}" + ("" if known is None else f": {known}")
 
-    def warnings(self) -> list[str]:
+    def _warnings(self) -> list[str]:
         """What a careful data officer would object to."""
         return [*caveats(self.certificate), *cautions(self.guarantee, self.public_units)]
 

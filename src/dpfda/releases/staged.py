@@ -73,7 +73,7 @@ class TwoStageFunction(ReleasedFunction):
     """
 
     FORMAT: ClassVar[str] = "dpfda-two-stage"
-    CALLED: ClassVar[str] = "dpfda release in two stages"
+    _CALLED: ClassVar[str] = "dpfda release in two stages"
 
     _: KW_ONLY
     first: ReleasedFunction = field(metadata=file.part(ReleasedFunction).kept)

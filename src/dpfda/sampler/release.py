@@ -90,7 +90,7 @@ class ReleasedCurveSampler(OnBasis):
     about: Mapping[str, object] = field(default_factory=dict)
 
     FORMAT: ClassVar[str] = "dpfda-curve-sampler"
-    CALLED: ClassVar[str] = "sampler of curves"
+    _CALLED: ClassVar[str] = "sampler of curves"
     _plural: ClassVar[bool] = True
     _bandless = "how far synthetic curves are from real ones, on the whole, is not known"
     _subject = "synthetic curves"

@@ -95,7 +95,7 @@ class ReleasedScalarOnFunction(Valued, OnBasis):
     about: Mapping[str, object] = field(default_factory=dict)
 
     FORMAT: ClassVar[str] = "dpfda-scalar-on-function"
-    CALLED: ClassVar[str] = "regression on curves"
+    _CALLED: ClassVar[str] = "regression on curves"
     _has_exact: ClassVar[bool] = False
     _subject = "coefficient function"
 
@@ -248,8 +248,8 @@ class ReleasedScalarOnFunction(Valued, OnBasis):
         return self.moments.size if self.neighbours is Neighbours.REPLACE_ONE else None
 
     @property
-    def value_label(self) -> str:
-        return f"change of {super().value_label}, per unit of the curve and of the domain"
+    def _value_label(self) -> str:
+        return f"change of {super()._value_label}, per unit of the curve and of the domain"
 
     def view(self, level: float | None = LEVEL) -> Curve:
         return self._curve([self._line("coefficient function", level)], baseline=0.0)
@@ -260,7 +260,7 @@ class ReleasedScalarOnFunction(Valued, OnBasis):
             Claim(
                 "population",
                 what,
-                self.value_label,
+                self._value_label,
                 "that of the population",
                 among="samples",
                 seen=SEEN,

@@ -73,7 +73,7 @@ class ReleasedScoreCurves(Valued):
     about: Mapping[str, object] = field(default_factory=dict)
 
     FORMAT: ClassVar[str] = "dpfda-score-curves"
-    CALLED: ClassVar[str] = "released score curves"
+    _CALLED: ClassVar[str] = "released score curves"
     _plural: ClassVar[bool] = True
     _has_exact: ClassVar[bool] = False
     _subject: ClassVar[str] = "score curves"
@@ -371,7 +371,7 @@ class ReleasedScoreCurves(Valued):
         return None if self.neighbours is Neighbours.ADD_REMOVE else self.shares.public_size
 
     @property
-    def value_label(self) -> str:
+    def _value_label(self) -> str:
         return str(self.about.get("value", "true positive rate"))
 
     def _axis_label(self, axis: int) -> str:

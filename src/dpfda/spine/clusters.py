@@ -319,7 +319,7 @@ def _together(pieces: Sequence[Dealt]) -> Dealt | None:
         return pieces[0]
     rows: list[Any] = [piece.rows for piece in pieces]
     join: Any = np.concatenate
-    kinds: list[Any] = [each.dtype if is_plain(each) else id(each) for each in rows]
+    kinds: list[object] = [each.dtype if is_plain(each) else id(each) for each in rows]
     if is_frame(rows[0]):
         import pandas as pd
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from dpfda.releases.base import Release
 
 Rows = tuple[Cells, ...]
+# Of units that are in a sum with noise in shares; None where their number is private.
+Size = int | Fraction | None
 # Of a sum whose records are not read apart from the labels of their units.
 IN_ONE = "Records are added up in one step, with the labels of their units: see total."
 
@@ -96,7 +99,7 @@ class PooledSum(ABC):
         """The integers that get noise in shares, from the sum. Private like it."""
         return total
 
-    def publish_shared(self, total: IntegerSum, law: SharedLaw, size: Any, ledger: object) -> Any:
+    def publish_shared(self, total: IntegerSum, law: SharedLaw, size: Size, ledger: object) -> Release:
         """Charge for and release what is `measured` of `size` units (None: private) with all shares."""
         raise NotImplementedError
 

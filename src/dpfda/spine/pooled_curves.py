@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -43,7 +42,7 @@ from dpfda.spine.arguments import Labels, Records
 from dpfda.spine.choices import sizes_for, stated_size
 from dpfda.spine.curves import grid_of, handed_curves, is_pooled
 from dpfda.spine.estimator import Estimator
-from dpfda.spine.pooled import PooledSum
+from dpfda.spine.pooled import PooledSum, Size
 from dpfda.spine.settings import Settings, read_labels
 
 NOISES = ("auto", "laplace", "gaussian")
@@ -154,7 +153,6 @@ def interval_of(given: object) -> tuple[float, float]:
 
 
 Made = TypeVar("Made", bound=Release)
-Size = int | Fraction | None
 
 
 @dataclass(frozen=True, eq=False)

@@ -201,12 +201,12 @@ class Adder:
             return refused(f"In partition {number}: {error}")
         return sent(total, number)
 
-    def _persons(self, batches: Iterable[Any]) -> Iterator[Any]:
+    def _persons(self, batches: Iterable[object]) -> Iterator[Any]:
         """Tables of whole persons: the last one of a batch may go on in the next."""
         import pyarrow as pa
         from pyarrow import compute
 
-        kept: list[Any] = []
+        kept: list[object] = []
         for batch in batches:
             rows = pa.Table.from_batches([*kept, batch])
             begins = rows.num_rows

@@ -392,7 +392,7 @@ def matrix_on(values: object, basis: Basis | BoxFunctions, reading: ReadingRule)
     return matrix
 
 
-def _flattened(values: object, cells: tuple[int, ...], invalid: str) -> Any:
+def _flattened(values: object, cells: tuple[int, ...], invalid: str) -> object:
     """Images (n, m_1, ..., m_d) as rows (n, m_1 ... m_d); other records as they are."""
     values = opened(values)
     if len(cells) == 1:

@@ -134,7 +134,7 @@ class VectorPlan(PlanAgain):
         return added([self.design.whole(), *self.achieved.values()])
 
     @abstractmethod
-    def publish(self, vectors: Floats, paying: Paying = NAMED) -> Any:
+    def publish(self, vectors: Floats, paying: Paying = NAMED) -> object:
         """Charge, draw, add. The vectors (units, F) are private."""
 
 
@@ -144,7 +144,7 @@ Planned = TypeVar("Planned", bound=PlanAgain)
 class OfCurves(Estimator, Generic[Planned]):
     """Base of the estimators of summaries of curves between bounds; not for use by itself."""
 
-    release_: Any
+    release_: object
     bounds: object
     basis: Functions = None
     # What is published, in refusals.
@@ -177,7 +177,7 @@ class OfCurves(Estimator, Generic[Planned]):
             unit=settings.unit.called(groups), planned=planned,
         )  # fmt: skip
 
-    def _planned(self, guarantee: Guarantee, count: int, **choices: Any) -> Planned:
+    def _planned(self, guarantee: Guarantee, count: int, **choices: object) -> Planned:
         """The plan of this summary."""
         raise NotImplementedError
 

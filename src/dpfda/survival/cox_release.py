@@ -89,7 +89,7 @@ class ReleasedCox(Valued):
     place: Mapping[str, object] = field(default_factory=dict, metadata=file.MAPPING.kept)
 
     FORMAT: ClassVar[str] = "dpfda-cox"
-    CALLED: ClassVar[str] = "model of hazards"
+    _CALLED: ClassVar[str] = "model of hazards"
     _has_exact: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -327,7 +327,7 @@ class ReleasedCox(Valued):
         return f"survival curve at {place_words(self.place)}" if self.place else "survival by covariates"
 
     @property
-    def value_label(self) -> str:
+    def _value_label(self) -> str:
         return str(self.about.get("value", "share without event"))
 
     def _axis_label(self, axis: int) -> str:
@@ -353,7 +353,7 @@ class ReleasedCox(Valued):
             f"How the hazard of an event over {self._spoken_domain} depends on {told}{apart}: hazard "
             "ratios, and the survival curve at any values, from a model of proportional hazards.",
             public=[*coding, domain_words(self)],
-            noise=self.noise_words,
+            noise=self._noise_words,
             bounded=["Covariates outside their bounds count as the nearest end."],
             remarks=[
                 f"Hazard ratio of {self._change(term)}: {ratio}, with sampling."
@@ -373,7 +373,7 @@ class ReleasedCox(Valued):
         return f"{term} beside {each.levels[0]}" if each.levels else f"one unit of {term}"
 
     @property
-    def noise_words(self) -> str:
+    def _noise_words(self) -> str:
         """How the noise was made."""
         cells = self.cells.describe()
         if self.method == TABLE:

@@ -11,7 +11,7 @@ The parameters at which a round is taken follow from what was released before.
 **Guarantee.** (epsilon, delta), or rho, for all rounds together. A record's vector, given public
 parameters, is made of floats of this record alone, clipped and brought to integers of length at most
 L = floor(2^20 / m), m the number of records of its unit, which is verified in integers
-(`dpfda.bounds.clipped`). So a unit adds integers of length at most 2^20, and neighbouring sums differ by
+(`dpfda.bounds.balls`). So a unit adds integers of length at most 2^20, and neighbouring sums differ by
 at most 2^21 in every round (2^20 under add/remove), whatever was released before: no bound on hazards or
 effects is in it. Normal noise of one deviation in T such rounds has at most the profile of one round of
 T^(1/2) times the width (`dpfda.noise.repeated_width`); it is scaled to that, and all rounds are charged
@@ -28,7 +28,7 @@ from typing import Self
 
 import numpy as np
 
-from dpfda.bounds.clipped import clipped, exponentials, in_order
+from dpfda.bounds.balls import clipped, exponentials, in_order
 from dpfda.noise import NoiseLaw, gaussian_noise, repeated_width
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Flags, Floats, Integers

@@ -9,7 +9,9 @@ from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from dpfda.bases.grids import check_point, check_points, frozen
 from dpfda.bases.lifetimes import LifeCells
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.arrays import Floats
@@ -20,15 +22,89 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
-from dpfda.releases.bands import Asked
+from dpfda.releases.bands import Asked, Band, Of, band_from_errors, check_level, settled
 from dpfda.releases.base import LEVEL, Column
 from dpfda.releases.facts import Claim, EqualityTest, Estimate, Stated
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import NoisyShares, domain_words, used_units
-from dpfda.survival.curve import LifeCurve
-from dpfda.survival.differences import SurvivalDifference
+from dpfda.survival.curve import STATED, LifeCurve
 from dpfda.survival.lifetables import equality
 from dpfda.views import Line, View
+
+
+@dataclass(frozen=True, eq=False)
+class SurvivalDifference:
+    """The first arm minus the second; read off what was published, at no cost of privacy.
+
+    Parameters
+    ----------
+    first, second : LifeCurve
+        Arms of one release.
+
+    Examples
+    --------
+    >>> from dpfda import PrivateSurvival
+    >>> generator = np.random.default_rng(1)
+    >>> arm = np.repeat(["new", "old"], 900)
+    >>> times = generator.exponential(np.where(arm == "new", 900, 400))
+    >>> survival = PrivateSurvival(epsilon=1, domain=(0, 1000), levels=["new", "old"])
+    >>> difference = survival.fit(times, by=arm).release_.difference("new", "old")
+    >>> difference.risk(365).upper < 0 < difference.restricted_mean(365).lower
+    True
+    """
+
+    first: LifeCurve
+    second: LifeCurve
+
+    def __call__(self, points: ArrayLike) -> Floats:
+        """Differences (q,) of risk, the share with an event so far, at public times."""
+        at = check_points(points, self.first.domain_range)
+        return np.asarray(self.second(at) - self.first(at))
+
+    def risk(self, at: float, level: float = LEVEL, of: Of = "sample") -> Estimate:
+        """Difference of risk at a public time, with an interval: negative if the first has less.
+
+        Parameters
+        ----------
+        at : float
+        level : float
+            Probability of the interval.
+        of : {"sample", "noise", "population"}
+            What it is for: the difference of these persons' Kaplan-Meier curves, that of their life
+            tables without noise, or that of the populations of which they are samples.
+        """
+        band = self.band(check_point(at, self.first.domain_range), level, of)
+        return Estimate(float(self(at)[0]), float(band.lower[0]), float(band.upper[0]), band.level)
+
+    def band(self, points: ArrayLike, level: float = LEVEL, of: Of = "sample") -> Band:
+        """Intervals (q,) for differences of risk, at each time by itself; see `risk`."""
+        choice(of, "of", STATED)
+        at = check_points(points, self.first.domain_range)
+        values = self(at)
+        drawn = self.second._curves_drawn(at, of) - self.first._curves_drawn(at, of)
+        band = band_from_errors(values, np.abs(drawn.T - values), check_level(level), False, frozen(at))
+        far = band.upper - values
+        if of != "noise":
+            # Arms are of other people: what cells hide of one has nothing to do with the other's.
+            far = np.hypot(far, np.hypot(self.first._unseen(at), self.second._unseen(at)))
+        limits = np.full_like(values, -1.0), np.full_like(values, 1.0)
+        return settled(Band(band.points, values - far, values + far, level, False), values, limits)
+
+    def restricted_mean(
+        self, until: float | None = None, level: float = LEVEL, of: Of = "noise"
+    ) -> Estimate:
+        """Difference of mean times without an event up to a public time, by default the last.
+
+        Parameters
+        ----------
+        until : float, optional
+        level, of
+            As in `risk`; of="sample" leaves out what cells hide.
+        """
+        value = self.first.restricted_mean(until).value - self.second.restricted_mean(until).value
+        drawn = self.first._means_drawn(until, of) - self.second._means_drawn(until, of)
+        return Estimate.around(value, drawn, check_level(level))
+
 
 RISK_TIMES = 6
 # What holds every unit in bounds.
@@ -73,7 +149,7 @@ class ReleasedSurvival(LifeCurve):
     level: str | None = field(default=None, metadata=file.TEXT.or_null.kept)
 
     FORMAT: ClassVar[str] = "dpfda-survival"
-    CALLED: ClassVar[str] = "released survival curve"
+    _CALLED: ClassVar[str] = "released survival curve"
     _has_exact: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -177,7 +253,7 @@ class ReleasedSurvival(LifeCurve):
         for cause in self.cells.causes if len(self.cells.causes) > 1 else ():
             columns[f"incidence {cause}"] = self.incidence(where, cause), f"share with {cause} so far"
         for name, arm in self._arms.items():
-            columns[f"survival {name}"] = arm(where), f"{self.value_label}, {name}"
+            columns[f"survival {name}"] = arm(where), f"{self._value_label}, {name}"
         for name, gap in self._gaps.items():
             band = gap.band(where, asked.level, asked.of or "sample")
             columns[f"risk {name}"] = gap(where), f"difference of the shares with an event, {name}"
@@ -242,7 +318,7 @@ class ReleasedSurvival(LifeCurve):
         return None if self.neighbours is Neighbours.ADD_REMOVE else self.shares.public_size
 
     @property
-    def value_label(self) -> str:
+    def _value_label(self) -> str:
         return str(self.about.get("value", "share without event"))
 
     def _axis_label(self, axis: int) -> str:

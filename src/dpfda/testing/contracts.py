@@ -43,7 +43,7 @@ from dpfda.privacy.guarantees import (
 )
 from dpfda.publication import MeanPlan
 from dpfda.releases.base import Release, load
-from dpfda.releases.report import LINE
+from dpfda.releases.facts import LINE
 from dpfda.views import to_csv, to_frame
 
 FALSE_ALARM = 1e-6

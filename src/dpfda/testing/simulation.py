@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from dpfda.bases import Basis
-from dpfda.bases.curve_priors import CurvePrior
 from dpfda.bases.grids import product_points
-from dpfda.bases.image_priors import ImagePrior
+from dpfda.bases.priors import CurvePrior, ImagePrior
 from dpfda.bases.protocol import BoxFunctions, flat_grid
 from dpfda.density.plan import DensityPlan
+from dpfda.density.quantiles_design import zoomed
 from dpfda.density.release import ReleasedDensity
-from dpfda.density.selections import zoomed
 from dpfda.estimates import CurveModel, ImageModel, Posterior
 from dpfda.mean.estimator import PrivateMean
 from dpfda.mean.two_looks import LooksPlan, looked

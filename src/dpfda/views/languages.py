@@ -234,7 +234,7 @@ class Language:
 IN_ENGLISH = Language()
 
 
-def _each(part: Any, change: Callable[[str], str]) -> Any:
+def _each(part: object, change: Callable[[str], str]) -> Any:
     """A part with all texts in it changed, at any depth."""
     if isinstance(part, str):
         return change(part)

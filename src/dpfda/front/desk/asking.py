@@ -255,7 +255,7 @@ def _expected(asked: Stated) -> dict[str, Any]:
     }
 
 
-def outlook(verb: str, stated: Stated, folder: Path) -> tuple[Plan, Mapping[str, Any]]:
+def outlook(verb: str, stated: Stated, folder: Path) -> tuple[Plan, Mapping[str, object]]:
     """What to expect of a verb, of whose options its plan has some, and what a wanted error needs.
 
     Raises ParameterError if they cannot be used.
@@ -273,7 +273,7 @@ def outlook(verb: str, stated: Stated, folder: Path) -> tuple[Plan, Mapping[str,
     return plan, planning.needed(given, plan, planning.wanted_of(given, plan))
 
 
-def prospects(plan: Plan, needed: Mapping[str, Any]) -> dict[str, str]:
+def prospects(plan: Plan, needed: Mapping[str, object]) -> dict[str, str]:
     """What is to be expected, in words; it may take long."""
     facts = plan.prospects()
     if "least_epsilon" in needed:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from itertools import groupby, zip_longest
 from pathlib import Path
-from typing import Any, get_origin
+from typing import get_origin
 
 from werkzeug.datastructures import MultiDict
 
@@ -149,7 +149,7 @@ class Form:
     fields: Mapping[str, Sequence[Field]] = field(default_factory=dict)
     values: Stated = field(default_factory=dict)
     wrong: str | None = None
-    presets: Sequence[Mapping[str, Any]] = ()
+    presets: Sequence[Mapping[str, object]] = ()
     hidden: Mapping[str, str] = field(default_factory=dict)
     live: bool = False
     shows: bool = False
@@ -178,7 +178,7 @@ def field_of(option: Option) -> Field:
     return Field(option, kind, parts, choices)
 
 
-def own(name: str, default: object = None, **more: Any) -> Field:
+def own(name: str, default: object = None, **more: object) -> Field:
     """What is asked here and by no option of the command; further as of a `Field`."""
     told = {**KNOWN["fields"][name], **more}
     return Field(Option(name, name, help=told.pop("help"), default=default), **told)

@@ -17,7 +17,7 @@ from dpfda.command.publishing import Writer, save_plot, save_table
 from dpfda.front.desk.fields import WORDS, Field, Form, field_of, read_fields
 from dpfda.front.desk.session import Answer, calendar, desk, go, or_none, page, part, run
 from dpfda.front.desk.studies import Publication, alone, command_line
-from dpfda.front.explorer.pages import explored
+from dpfda.front.explorer.imagined import explored
 from dpfda.front.verbs import declared_verbs
 from dpfda.front.verbs.plot import together
 from dpfda.front.verbs.report import where_charged

@@ -69,7 +69,7 @@ def desk() -> Desk:
     return asked
 
 
-def page(name: str, /, refused: str = "", status: int = 422, **shown: Any) -> tuple[str, int]:
+def page(name: str, /, refused: str = "", status: int = 422, **shown: object) -> tuple[str, int]:
     """A page, whose title and first words are known by its name; with a status where it is refused.
 
     **shown: Of what `step.html` shows, what this page has; and what its first words say.
@@ -105,7 +105,7 @@ def calendar(charged: Iterable[Mapping[str, Any]]) -> str:
     return ", ".join(f"{month}: {count}" for month, count in months.items()) or "none yet"
 
 
-def or_none(made: Callable[[], Any]) -> Any:
+def or_none(made: Callable[[], object]) -> Any:
     """What can be made, or None: not all releases have a picture, a table and a study of their own."""
     with suppress(DpfdaError, OSError, ValueError):
         return made()

@@ -1,4 +1,4 @@
-"""An imaginary release: public choices, made-up curves, real noise; and how it is typed."""
+"""An imaginary release: public choices, made-up curves, real noise; how it is typed, and its page."""
 
 from __future__ import annotations
 
@@ -11,19 +11,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpfda.command.running import typed
+from dpfda.front.desk.fields import Field, Form, field_of, own
 from dpfda.front.explorer.shapes import SHAPES, Shape
+from dpfda.front.verbs import declared_verbs
+from dpfda.front.verbs.run import options_of
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import Json
-from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.errors import DpfdaError, ParameterError
 from dpfda.numerics.parameters import choice, exact, real, shown, whole
 from dpfda.numerics.words import several
 from dpfda.privacy.words import number
+from dpfda.views.page import Section
 
 if TYPE_CHECKING:
     from dpfda.publication import MeanPlan
     from dpfda.releases.function import ReleasedFunction
     from dpfda.views import Curve, Line
     from dpfda.views.page import Section
+
 
 KERNELS = {
     "": "smooth shapes of many scales",
@@ -238,7 +244,7 @@ class Imagined:
 
     def words(self) -> dict[str, Section]:
         """What the release says of itself, by the title of each part."""
-        from dpfda.releases.report import sections
+        from dpfda.releases.facts import sections
         from dpfda.views.page import Section
 
         told = sections(self.release.facts)
@@ -267,3 +273,50 @@ def _finite(text: str, name: str) -> float:
         return real(float(text), name, -FARTHEST, FARTHEST)
     except ValueError:
         raise ParameterError(name, "be a number", shown(text)) from None
+
+
+def explored(sent: Mapping[str, str], words: bool) -> tuple[Form, dict[str, Any]]:
+    """The form, and what `shown.html` is filled in with.
+
+    sent: What the form says; text.
+    words: Whether what the release says of itself is shown.
+    """
+    setting, values = Setting(), dict(sent)
+    try:
+        setting = Setting.read(sent)
+        made, values = setting.imagine(), setting.sent()
+        facts = dict(made.facts)
+        commands = {what: (what, command) for what, command in made.commands().items()}
+        found = {
+            "answer": f"Expected error: {facts.pop('Expected error')}.", "view": made.view(),
+            "told": [Section("", facts=facts)], "codes": commands,
+            "further": "What such a release would say of itself",
+            "parts": [*made.words().values()] if words else (),
+        }  # fmt: skip
+    except DpfdaError as error:
+        found = {"unusable": typed(error)}
+    asked = Form(
+        "/explore/", "Draw again", {"": _fields(setting.shape)}, setting.sent() | values,
+        hidden={"was": setting.shape}, live=True, method="get",
+    )  # fmt: skip
+    return asked, found
+
+
+def _fields(shape: str) -> list[Field]:
+    """What may be chosen; sliders reach as far as the curves need it."""
+    known, titles = options_of(declared_verbs()["plan mean"]), {x: y.title for x, y in SHAPES.items()}
+    epsilon, points, delta, neighbours = (
+        field_of(known[name]) for name in ("epsilon", "points", "delta", "neighbours")
+    )
+    reach = (*SHAPES[shape].reach, "")
+    return [
+        own("shape", choices=titles),
+        replace(epsilon, slider=(*EPSILON, "log")),
+        own("curves", slider=(20, 100_000, "log whole")),
+        own("low", slider=reach),
+        own("high", slider=reach),
+        replace(points, slider=(*POINTS, "whole")),
+        delta,
+        own("kernel", choices=KERNELS),
+        replace(neighbours, choices=NEIGHBOURS),
+    ]

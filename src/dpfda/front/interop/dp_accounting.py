@@ -94,7 +94,7 @@ def event(*releases: Released, relation: NeighboringRelation | None = None) -> D
 
 def _event(events: Any, cost: Cost, coins: bool) -> DpEvent:
     loss: Any = cost.loss
-    made: Any
+    made: object
     if isinstance(loss, GaussianLoss):
         made = events.GaussianDpEvent(1 / math.sqrt(2 * float(loss.rho)) / CAREFUL)
     elif isinstance(loss, ConcentratedLoss):

@@ -25,7 +25,7 @@ def scanned() -> Late[Any]:
     return _loaded(own | {_called(module): module for module in files_named("verb")})
 
 
-def _loaded(modules: dict[str, str]) -> Late[Any]:
+def _loaded(modules: dict[str, str]) -> Late[object]:
     return Late(sorted(modules), lambda name: import_module(modules[name]).VERB)
 
 

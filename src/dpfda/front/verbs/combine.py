@@ -46,7 +46,7 @@ def combine(
     for file in files:
         release = opened(file)
         if not isinstance(release, ReleasedFunction | ReleasedPooledMean | CombinedMean):
-            raise ParameterError("F.json", "be released mean curves", release.CALLED)
+            raise ParameterError("F.json", "be released mean curves", release._CALLED)
         releases.append(release)
     whole = releases[0]
     for file, other in zip(files[1:], releases[1:], strict=True):

@@ -71,7 +71,7 @@ def evaluate(
         Write the table.
     """
     from dpfda.command.files import check_outputs, opened
-    from dpfda.density.given import conditional
+    from dpfda.density.conditional_release import conditional
     from dpfda.numerics.parameters import choice
     from dpfda.releases.bands import check_of
     from dpfda.releases.files import write_text
@@ -126,7 +126,7 @@ def _check_band(release: Release, band: str, of: str | None) -> None:
             release.band(of=of)
         return
     if of is not None and choice(of, "--of", OFS) not in stated:
-        words = f"be {' or '.join(each for each in OFS if each in stated)} for this {release.CALLED}"
+        words = f"be {' or '.join(each for each in OFS if each in stated)} for this {release._CALLED}"
         raise ParameterError("--of", words, of, UNKNOWN[of])
     if band == "exact" and (of not in (None, "noise") or not release._has_exact):
         words = "be simultaneous or pointwise here"
@@ -139,7 +139,7 @@ def _heads(release: Release, axis: int) -> tuple[str, str, str, str]:
     return label, label.partition(" (")[0], name, str(cell(f"{name}: {label}"))
 
 
-def _read(path: Path, release: Release) -> Any:
+def _read(path: Path, release: Release) -> object:
     """Points (q, c) of a file, whose columns are named as the axes of a release."""
     from dpfda.records.csv_tables import Stated
     from dpfda.records.files import opened as opened_table

@@ -50,7 +50,7 @@ def plot(
         relabelled,
         save_picture,
     )
-    from dpfda.density.given import conditional
+    from dpfda.density.conditional_release import conditional
     from dpfda.views import draw
 
     pictures = [file for file in files if file.suffix.lower() in PICTURES]

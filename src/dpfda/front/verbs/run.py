@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args, get_origin
+from typing import TYPE_CHECKING, get_args, get_origin
 
 import typer
 
@@ -94,7 +94,7 @@ def read_study(path: Path) -> list[Planned]:
     return releases_of(_read(path), path.parent)
 
 
-def releases_of(written: dict[str, Any], folder: Path) -> list[Planned]:
+def releases_of(written: dict[str, object], folder: Path) -> list[Planned]:
     """As `read_study`, of a study that was read and whose paths are relative to a folder."""
     from dpfda.front.verbs import published
 
@@ -145,7 +145,7 @@ def options_of(verb: Declared) -> dict[str, Option]:
     return {name: option for option in verb.told() for name in _names(option)}
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> dict[str, object]:
     if not path.is_file() or path.stat().st_size > LARGEST:
         raise ParameterError(
             "STUDY.toml", "name an existing study, a small file in TOML", repr(str(path))

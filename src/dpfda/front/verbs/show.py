@@ -16,7 +16,7 @@ def show(file: Path, *, language: str = "en", as_json: bool = False) -> None:
 
     release = opened(file)
     if as_json:
-        warnings = Language(language).all(release.warnings())
+        warnings = Language(language).all(release._warnings())
         told = {"warnings": warnings, "report": release.describe(language)}
         print_json(release.summary() | told)
     else:

@@ -15,7 +15,7 @@ import numpy as np
 import scipy
 
 from dpfda.bounds import IntegerBall
-from dpfda.bounds.clipped import clipped, exponentials, in_order
+from dpfda.bounds.balls import clipped, exponentials, in_order
 from dpfda.machines.solvers.solver import Published, Solver
 from dpfda.machines.solvers.terms import Labelled
 from dpfda.noise import GaussianNoise, gaussian_noise, gaussian_ratio, repeated_width

@@ -1,7 +1,7 @@
 """Groups that borrow: the line of each may be near to what all others show. Post-processing.
 
 The noisy sums of all groups but one show a common line, the public curve of the group's prior
-(`dpfda.bases.curve_priors`). How far groups deviate from it all of them tell together: to the evidence
+(`dpfda.bases.priors`). How far groups deviate from it all of them tell together: to the evidence
 of a group for each component and scale that of the G - 1 others is added, which counts as if they were
 G - 2. Groups by several factors have a line of their own for each label, found in the same way. See
 docs/appendix/covariance.md.
@@ -18,9 +18,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from dpfda.bases.curve_priors import BORROWING, CurvePrior
+from dpfda.bases.priors import BORROWING, CurvePrior
 from dpfda.estimates import CurveModel, CurvePosterior
-from dpfda.estimates.forms import Forms
+from dpfda.estimates.draws import Forms
 from dpfda.numerics.arrays import Floats
 from dpfda.releases.function import ReleasedFunction
 

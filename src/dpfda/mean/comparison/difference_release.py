@@ -18,6 +18,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
 from dpfda.releases.bands import DRAWS, Asked, Band, Variance, band_from_errors
 from dpfda.releases.base import LEVEL, Column, Valued
+from dpfda.releases.expansion import noise_draws
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.lines import around_difference, difference_band
@@ -58,7 +59,7 @@ class ReleasedDifference(Valued):
     names: tuple[str, str] = field(metadata=file.entry(_two_names, list).kept)
 
     FORMAT: ClassVar[str] = "dpfda-difference"
-    CALLED: ClassVar[str] = "dpfda difference of groups"
+    _CALLED: ClassVar[str] = "dpfda difference of groups"
 
     @property
     def certificate(self) -> Certificate:
@@ -134,7 +135,7 @@ class ReleasedDifference(Valued):
         for release, sign in ((self.first, 1.0), (self.second, -1.0)):
             count = release.coefficients.size
             coefficients[:count] += sign * release.coefficients
-            noise[:count, :count] += np.cov(release.noise_draws(generator, DRAWS), rowvar=False)
+            noise[:count, :count] += np.cov(noise_draws(release, generator, DRAWS), rowvar=False)
         return frozen(most_likely_mean(coefficients, noise, eigenvalues))
 
     def _around_population(self, at: Floats, asked: Asked, variance: Variance | None) -> Band:
@@ -168,7 +169,7 @@ class ReleasedDifference(Valued):
         errors, values = np.zeros((DRAWS, at.size)), np.zeros(at.size)
         for release, sign in ((self.first.unshrunk, 1.0), (self.second.unshrunk, -1.0)):
             functions = release.basis.evaluate(at, release.order)
-            errors += sign * (release.noise_draws(generator, DRAWS) @ functions.T)
+            errors += sign * (noise_draws(release, generator, DRAWS) @ functions.T)
             values += sign * release.unclipped(at, release.order)
         band = band_from_errors(values, np.abs(errors), asked.level, asked.simultaneous, at)
         return band if asked.exact else around_difference(self.first, self.second, band)
@@ -189,7 +190,7 @@ class ReleasedDifference(Valued):
         columns = super()._columns(at, asked)
         if self._is_line:
             return columns
-        return {**columns, "smoothed": (self.smoothed(at[:, 0]), f"{self.value_label}, smoothed")}
+        return {**columns, "smoothed": (self.smoothed(at[:, 0]), f"{self._value_label}, smoothed")}
 
     def view(self, level: float | None = LEVEL) -> Curve:
         line = self._line(" minus ".join(self.names), level)
@@ -204,8 +205,8 @@ class ReleasedDifference(Valued):
         return together((self.first, self.second))
 
     @property
-    def value_label(self) -> str:
-        return f"difference in {self.first.value_label}"
+    def _value_label(self) -> str:
+        return f"difference in {self.first._value_label}"
 
     def outside_noise(self, level: float = LEVEL) -> bool:
         """Whether zero leaves the band somewhere: more than noise alone would do."""

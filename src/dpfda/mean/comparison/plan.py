@@ -43,7 +43,7 @@ from dpfda.records.labels import Key, read_keys
 from dpfda.releases.function import ReleasedFunction
 from dpfda.spine.arguments import Labels, Records
 from dpfda.spine.memberships import IN_TWO, by_value, crossed, none_of
-from dpfda.spine.pooled import PooledSum, Rows
+from dpfda.spine.pooled import PooledSum, Rows, Size
 from dpfda.spine.settings import Settings
 
 # Cells are for as many units as the smallest group has, times this power of the number of groups.
@@ -345,7 +345,7 @@ class PooledComparison(PooledSum):
         return IntegerSum.side_by_side(sums)
 
     def publish_shared(
-        self, total: IntegerSum, law: SharedLaw, size: Any, ledger: object
+        self, total: IntegerSum, law: SharedLaw, size: Size, ledger: object
     ) -> ReleasedComparison:
         sums, certificate = total.parted(len(self.keys)), self.sharing.certified()
         sizes: list[Any] = self._sizes(sums)

@@ -64,7 +64,7 @@ class ReleasedComparison(OfMeans):
     )
 
     FORMAT: ClassVar[str] = "dpfda-comparison"
-    CALLED: ClassVar[str] = "dpfda comparison of groups"
+    _CALLED: ClassVar[str] = "dpfda comparison of groups"
     _plural: ClassVar[bool] = True
     _bands_are: ClassVar[str] = "Ask one of them, release[name].band(), or release.difference(a, b)."
     _subject = "mean curves by group"

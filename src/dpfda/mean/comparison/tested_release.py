@@ -71,9 +71,9 @@ class ReleasedTest(Release):
     about: Mapping[str, object] = field(default_factory=dict)
 
     FORMAT: ClassVar[str] = "dpfda-test"
-    CALLED: ClassVar[str] = "released test of equality"
+    _CALLED: ClassVar[str] = "released test of equality"
     _bandless = "p-values follow from the noisy statistic, whose law under the hypothesis they state"
-    value_label = "p-value"
+    _value_label = "p-value"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -137,6 +137,8 @@ class Months(Resumable):
         What was promised and charged for all months together. Public.
     """
 
+    certificate: Certificate
+
     def __init__(
         self, estimator: Estimator, journal: Journal, certificate: Certificate, stated: object
     ) -> None:

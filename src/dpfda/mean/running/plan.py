@@ -28,7 +28,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpfda.bases.curve_priors import CurvePrior
+from dpfda.bases.priors import CurvePrior
 from dpfda.bases.protocol import flat_grid
 from dpfda.estimates.curves import LARGEST_GRID
 from dpfda.mechanisms import Design, Problem

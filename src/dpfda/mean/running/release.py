@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpfda.bases.curve_priors import CurvePrior
+from dpfda.bases.priors import CurvePrior
 from dpfda.mean.running.plan import MOST_STEPS, Factorisation, Rows
 from dpfda.noise import AnyNorm, BoxNoise, GaussianNoise, NoiseLaw, Width
 from dpfda.noise.summed import SummedNoise
@@ -64,7 +64,7 @@ class ReleasedRunningMean(ReleasedFunction):
     """
 
     FORMAT: ClassVar[str] = "dpfda-running-mean"
-    CALLED: ClassVar[str] = "released running mean"
+    _CALLED: ClassVar[str] = "released running mean"
 
     _: KW_ONLY
     months: tuple[int, int] = field(metadata=file.entry(_two, list).kept)
@@ -205,4 +205,4 @@ class ReleasedRunningMean(ReleasedFunction):
         return super()._lines() | {"months": said}
 
 
-ReleasedRunningMean.ENTRIES = {"latest": file.part(ReleasedRunningMean).or_absent}
+ReleasedRunningMean._ENTRIES = {"latest": file.part(ReleasedRunningMean).or_absent}

@@ -26,7 +26,7 @@ from dpfda.mean.vector.together import (
 )
 from dpfda.mechanisms import Design
 from dpfda.noise import GaussianNoise
-from dpfda.noise.differences import sizes_of
+from dpfda.noise.charges import sizes_of
 from dpfda.noise.knorm_shares import along_one, in_blocks
 from dpfda.noise.shared import SharedGaussianNoise
 from dpfda.numerics.aggregate import IntegerSum
@@ -40,7 +40,7 @@ from dpfda.publication.needed import LEVEL
 from dpfda.publication.shares import SharedLaw, Sharing, counted, designed
 from dpfda.records.labels import read_keys
 from dpfda.spine.arguments import Labels, Records
-from dpfda.spine.pooled import PooledSum
+from dpfda.spine.pooled import PooledSum, Size
 from dpfda.spine.settings import Settings
 from dpfda.spine.sums import Summation
 
@@ -302,7 +302,7 @@ class PooledVector(PooledSum):
         return IntegerSum(len(numbers)).add_totals(numbers, total.count_with_noise(0, 1))
 
     def publish_shared(
-        self, total: IntegerSum, law: SharedLaw, size: Any, ledger: object
+        self, total: IntegerSum, law: SharedLaw, size: Size, ledger: object
     ) -> ReleasedVector:
         noisy, certificate = self.sharing.opened(total, law, read_ledger(ledger))
         units = size or self.plan.size or 0

@@ -54,7 +54,7 @@ class ReleasedVector(OfMeans):
     certificate: Certificate
 
     FORMAT: ClassVar[str] = "dpfda-vector"
-    CALLED: ClassVar[str] = "dpfda release of several values"
+    _CALLED: ClassVar[str] = "dpfda release of several values"
     _vector_valued: ClassVar[bool] = True
     _bands_are: ClassVar[str] = "Ask one of them, release[name].band(), or for .bands() of all at once."
 

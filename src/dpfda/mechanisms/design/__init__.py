@@ -1,11 +1,17 @@
 """The choice of a mechanism from public numbers, its expected error, and what none can go below."""
 
-from dpfda.mechanisms.design.choice import choose, counted_power, with_count
+from dpfda.mechanisms.design.choice import (
+    adapted,
+    choose,
+    counted_power,
+    public_curves,
+    public_mixture,
+    with_count,
+)
 from dpfda.mechanisms.design.expectation import ExpectedError, expected_error
 from dpfda.mechanisms.design.images import public_images
 from dpfda.mechanisms.design.limits import least_error, least_error_of_any, least_share_of_box
 from dpfda.mechanisms.design.lines import cells_of_detail, distance_share
-from dpfda.mechanisms.design.problems import adapted, public_curves, public_mixture
 
 __all__ = [
     "ExpectedError", "adapted", "cells_of_detail", "choose", "counted_power", "distance_share",

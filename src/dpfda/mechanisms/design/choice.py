@@ -1,4 +1,4 @@
-"""The choice of a mechanism: the least expected typical error under what is believed of the mean.
+"""The public problem of a mean, and the mechanism of the least expected typical error in it.
 
 A private number of units in one cylinder with the sums over cells: one coordinate of noise more.
 
@@ -27,9 +27,14 @@ from typing import Any
 
 import numpy as np
 
-from dpfda.bases.priors import SCALES, Hierarchy, Prior, normalized, public_shapes
+from dpfda.bases import Basis, BernsteinBasis, KernelBasis
+from dpfda.bases.centred import CentredBasis
+from dpfda.bases.kernels import default_kernel, matern_terms
+from dpfda.bases.priors import SCALES, CurvePrior, Hierarchy, Prior, normalized, public_shapes
+from dpfda.bounds import Bound, BoxBound, Ellipsoid, ValueBounds
 from dpfda.mechanisms import (
     COUNT_SCALE,
+    AdaptingMechanism,
     CandidateMechanism,
     Design,
     Mechanism,
@@ -46,7 +51,78 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
 from dpfda.numerics.parameters import readable
 from dpfda.numerics.remembered import remembered
-from dpfda.privacy.guarantees import Guarantee, ZeroConcentratedDP
+from dpfda.privacy.guarantees import Guarantee, Neighbours, ZeroConcentratedDP
+
+# Shorter grids have no cells to speak of.
+FEWEST = 3
+
+
+@remembered(16)
+def public_curves(basis: Basis, bound: Bound) -> CurvePrior | None:
+    """What the default mean of curves between bounds is estimated from; None for anything else.
+
+    As for `public_mixture`, a kernel of one's own says how rough the mean may be. Centred functions say
+    that their level is not of interest.
+    """
+    if (
+        type(bound) is not ValueBounds
+        or not _of_default_kernel(basis)
+        or basis.grid_points.size < FEWEST
+    ):
+        return None
+    return CurvePrior(*bound.curves_on(basis.grid_points))
+
+
+@remembered(16)
+def public_mixture(basis: Basis, norm: str) -> Prior | None:
+    """The public mixture of shapes and scales, for a basis of the default kernel; None for others.
+
+    Whoever names a kernel says how rough the mean may be; whoever does not says nothing.
+
+    norm: Of the ball that records lie in; shapes fill a ball of radius one.
+    """
+    inner = basis.inner if isinstance(basis, CentredBasis) else basis
+    if norm not in ("l1", "l2") or not _of_default_kernel(inner):
+        return None
+    return Prior.of(normalized(public_shapes(basis.eigenvalues.size), norm), np.array(SCALES))
+
+
+def _of_default_kernel(basis: Basis) -> bool:
+    if not isinstance(basis, KernelBasis):
+        return False
+    return matern_terms(basis.kernel) == default_kernel(basis.domain_range).terms
+
+
+def adapted(
+    mechanism: object,
+    basis: Basis,
+    bound: Bound,
+    size: int | None,
+    guarantee: Guarantee,
+    neighbours: Neighbours,
+) -> tuple[Basis, Bound]:
+    """The basis and the bound that a mechanism works with: the given ones, unless it replaces them.
+
+    Raises ParameterError if the mechanism cannot use them: coefficients that are lattice values are for
+    those alone that ask for them.
+    """
+    if isinstance(bound, BoxBound | Ellipsoid):
+        bound = bound.on_basis(basis.eigenvalues)
+    if not (isinstance(mechanism, str) and mechanism == "auto"):
+        made = read_mechanism(mechanism)
+        if isinstance(made, AdaptingMechanism):
+            return made.adapt(basis, bound, size, guarantee, neighbours)
+    if isinstance(basis, BernsteinBasis) or bound.norm == "linf":
+        found = basis.describe() if isinstance(basis, BernsteinBasis) else type(bound).__name__
+        raise ParameterError(
+            "mechanism",
+            "be 'bernstein' for lattice values",
+            f"{mechanism!r} with {found}",
+            "Other mechanisms want orthonormal functions: use a kernel or a cosine basis with bounds"
+            " (lower, upper).",
+        )
+    return basis, bound
+
 
 WORKABLE = (Fraction(1, 10**30), Fraction(10**30))
 
@@ -170,7 +246,7 @@ def _within(mechanism: Mechanism, problem: Problem) -> Problem:
     return problem if getattr(mechanism, "takes_bodies", False) else problem.enclosed
 
 
-def _genuine(design: Any) -> Design:
+def _genuine(design: object) -> Design:
     """A design made again from its parts, so that what is checked is what is drawn.
 
     It guards against mistakes of a mechanism. One that means harm runs in the same process and cannot

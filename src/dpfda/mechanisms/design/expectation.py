@@ -10,10 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpfda.bases import Basis
-from dpfda.bases.curve_priors import CurvePrior
-from dpfda.bases.image_priors import ImagePrior
 from dpfda.bases.ordinary import Outlook, ordinary_curves
-from dpfda.bases.priors import Hierarchy
+from dpfda.bases.priors import CurvePrior, Hierarchy, ImagePrior
 from dpfda.bases.protocol import volume
 from dpfda.estimates import CountNoise, CurveModel, ImageModel, Posterior
 from dpfda.mechanisms import Design, Problem

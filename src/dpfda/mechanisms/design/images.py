@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from dpfda.bases.boxes import BoxBasis
-from dpfda.bases.image_priors import ImagePrior
+from dpfda.bases.priors import ImagePrior
 from dpfda.bounds import Bound, ValueBounds
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.design.lines import WORTH_A_DELTA, WORTH_A_TAIL

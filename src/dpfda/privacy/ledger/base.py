@@ -402,7 +402,7 @@ class AnyLedger(ABC):
         """
         audit(self.history())
 
-    def _title(self) -> str:
+    def title(self) -> str:
         return type(self).__name__
 
     def __repr__(self) -> str:
@@ -410,7 +410,7 @@ class AnyLedger(ABC):
             body = self.show()
         except LedgerError as error:
             body = str(error)
-        return self._title() + "\n" + "\n".join(f"  {line}" for line in body.splitlines())
+        return self.title() + "\n" + "\n".join(f"  {line}" for line in body.splitlines())
 
 
 def _shown(records: list[Record]) -> str:

@@ -80,7 +80,7 @@ class Ledger(AnyLedger):
         with self._reading() as rows:
             audit(rows.records(None))
 
-    def _title(self) -> str:
+    def title(self) -> str:
         return f"Ledger({str(self.path)!r})"
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""The ledger that is named once, by the environment or a file of the project: no release forgets it."""
+"""What a release is charged to: as its `ledger` argument says, or as was named once for all releases."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import path, shown
 from dpfda.privacy.ledger.accounts import checked_name
 from dpfda.privacy.ledger.file import Ledger
+from dpfda.privacy.ledger.reservation import DatasetLedger, Reservation
+
+if TYPE_CHECKING:
+    from dpfda.privacy.ledger.reservation import Chargeable
+
 
 LEDGER, DATASET = "DPFDA_LEDGER", "DPFDA_DATASET"
 # In each folder from the working directory upwards: a file of its own, or a table in the project's.
@@ -144,3 +150,48 @@ def _checked(table: object, file: Path) -> dict[str, str]:
         # As the file sees it, whatever the working directory.
         named["ledger"] = str(file.parent / os.path.expanduser(named["ledger"]))
     return named
+
+
+class Paying(NamedTuple):
+    """What a release is charged to.
+
+    ledger: By default the one that the environment names, if it does.
+    dataset: Name of the data set in it.
+    """
+
+    ledger: Chargeable | Reservation | None = None
+    dataset: str | None = None
+
+
+NAMED = Paying()
+
+
+def read_ledger(ledger: object) -> Paying:
+    """Read the `ledger` argument: None, ``ledger.of("name")``, a reservation, or a data set's name.
+
+    Raises
+    ------
+    ParameterError
+        If it is something else, or a name and no ledger is named in the environment.
+    """
+    if ledger is None:
+        return NAMED
+    if isinstance(ledger, DatasetLedger):
+        return Paying(ledger.ledger, ledger.dataset)
+    if isinstance(ledger, Reservation):
+        return Paying(ledger, ledger.dataset)
+    if isinstance(ledger, str) and ledger:
+        if named_ledger(ledger) is None:
+            raise ParameterError(
+                "ledger",
+                "say which ledger has the data set, where the environment names none",
+                repr(ledger),
+                "Pass Ledger(path).of(name), or set DPFDA_LEDGER.",
+            )
+        return Paying(None, ledger)
+    if callable(getattr(ledger, "charge", None)) and not isinstance(ledger, type):
+        words = "name the data set that the ledger charges"
+        raise ParameterError("dataset", words, "None", "Pass ledger.of('scans').")
+    raise ParameterError(
+        "ledger", "be that of a data set, such as Ledger(path).of('scans'), or None", shown(ledger)
+    )

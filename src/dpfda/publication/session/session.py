@@ -39,11 +39,22 @@ from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError, SessionError
 from dpfda.numerics.parameters import flag, reals, shown, whole
 from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.ledger.named import Paying
 from dpfda.publication import MeanPlan, Prepared, pay
-from dpfda.publication.paying import Paying
 from dpfda.publication.session.conditional import ConditionalValues, Draw
 from dpfda.publication.session.journal import Journal, Record
-from dpfda.publication.session.queries import Posed, Query, inner_with, integral_over, pose, value_at
+from dpfda.publication.session.queries import (
+    Posed,
+    Query,
+    check_plan,
+    checked_noise,
+    inner_with,
+    integral_over,
+    pose,
+    spread_of,
+    value_at,
+    with_questions,
+)
 from dpfda.publication.session.records import (
     Resumable,
     answer_to_json,
@@ -56,7 +67,6 @@ from dpfda.publication.session.records import (
     take_over,
     undamaged,
 )
-from dpfda.publication.session.refusals import check_plan, checked_noise, spread_of, with_questions
 from dpfda.releases.answers import Answer
 from dpfda.releases.function import ReleasedFunction
 

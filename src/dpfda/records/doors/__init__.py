@@ -6,14 +6,33 @@ import importlib
 import pkgutil
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpfda.records.handed import Handed
+from dpfda.numerics.arrays import Floats
 
 # What needs no door, by its exact type: most of what is asked about.
 PLAIN = (np.ndarray, list, tuple, type(None))
+
+
+class Handed(NamedTuple):
+    """Records as they were handed over, taken apart by their public side.
+
+    values: The records' cells alone. Private.
+    groups: Label of each record's privacy unit. Private.
+    grid: array (m,), tuple of d arrays, or None. The points that labels or coordinates spell; along each
+        variable for functions on a box.
+    domain_range: (float, float) or None. The domain, where the container says one.
+    """
+
+    values: Any
+    groups: Any
+    grid: Floats | tuple[Floats, ...] | None = None
+    domain_range: tuple[float, float] | None = None
+
+    def __repr__(self) -> str:
+        return "Handed(content private)"
 
 
 class Door:
@@ -28,7 +47,7 @@ class Door:
         """Whether these data are of this kind, by their type alone."""
         raise NotImplementedError
 
-    def cells(self, data: object) -> Any:
+    def cells(self, data: object) -> object:
         """What the container holds, as what is read already: an array, rows, a table or a column."""
         return data
 
@@ -53,7 +72,7 @@ class Door:
         """Whether each record has times of its own, so that a mean pools observations."""
         return False
 
-    def channels(self, data: object) -> Sequence[tuple[str, Any]] | None:
+    def channels(self, data: object) -> Sequence[tuple[str, object]] | None:
         """The public name of each channel and a container of its curves; None where there are none."""
         return None
 
@@ -74,4 +93,4 @@ def _load(path: tuple[str, ...]) -> None:
         importlib.import_module(f"{__name__}.{found.name}")
 
 
-__all__ = ["Door", "door_of"]
+__all__ = ["Door", "Handed", "door_of"]

@@ -13,8 +13,7 @@ import numpy as np
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import DataError, OrientationError, ParameterError
 from dpfda.records.cells import moments
-from dpfda.records.doors import Door
-from dpfda.records.handed import Handed
+from dpfda.records.doors import Door, Handed
 from dpfda.records.headers import ARGUMENTS
 
 
@@ -90,7 +89,7 @@ def _beside(data: Any, place: int) -> str | None:
     return None
 
 
-def _grid_along(X: Any, names: Sequence[str], along: Sequence[Any], stated: bool) -> Floats | None:
+def _grid_along(X: object, names: Sequence[str], along: Sequence[Any], stated: bool) -> Floats | None:
     """The grid that the second dimension has as coordinate, None where it has none."""
     if len(names) != 2:
         return None

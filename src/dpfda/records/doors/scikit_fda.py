@@ -18,8 +18,7 @@ from dpfda.bases.grids import equally_spaced
 from dpfda.numerics.arrays import doubles
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.records.containers import cells_in, matrix_of
-from dpfda.records.doors import Door
-from dpfda.records.handed import Handed
+from dpfda.records.doors import Door, Handed
 from dpfda.records.long import LongCurves
 
 # Points on which functions in a basis are evaluated where no grid is stated.

@@ -150,11 +150,11 @@ class ReleasedQuantileCurves(Valued):
     about: Mapping[str, object] = field(default_factory=dict)
 
     FORMAT: ClassVar[str] = "dpfda-quantile-curves"
-    CALLED: ClassVar[str] = "released quantile curves"
+    _CALLED: ClassVar[str] = "released quantile curves"
     _plural: ClassVar[bool] = True
     _axis_units: ClassVar[str] = "units of the data"
     _has_exact: ClassVar[bool] = False
-    ENTRIES: ClassVar[file.Table] = {
+    _ENTRIES: ClassVar[file.Table] = {
         "cells.domain_range": file.ENDS.named("domain_range"),
         "cells.grid_points": file.FLOATS.named("grid_points"),
         "cells.times": file.whole_number(1, MOST_CELLS).named("times"),
@@ -317,11 +317,11 @@ class ReleasedQuantileCurves(Valued):
         return self._band_points() if self.cells.visits else self.grid_points[:, None]
 
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
-        words = f"{self.value_label}, with a share of {self.chosen:g} below"
+        words = f"{self._value_label}, with a share of {self.chosen:g} below"
         found = {**super()._columns(at, asked)}
         found["value"] = (found["value"][0], words)
         for level in self.levels:
-            share = f"{self.value_label}, with a share of {level:g} below"
+            share = f"{self._value_label}, with a share of {level:g} below"
             found[f"q{100 * level:g}"] = (self._curve_at(at[:, 0], level), share)
         return found
 
