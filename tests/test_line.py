@@ -325,8 +325,8 @@ class TestBand:
         assert binom.ppf(1e-3, draws, 0.95) <= held <= binom.isf(1e-3, draws, 0.95)
 
     def test_a_spike_that_noise_hides_is_held_where_every_point_is_measured(self) -> None:
-        # Flat but for one point, by less than the noise: the line follows no such spike. A band that held
-        # 85 in 100 would pass less than one time in a hundred.
+        # Flat but for one point, by no more than the noise: the line follows no such spike. A band that
+        # held 85 in 100 would pass less than one time in a hundred.
         mean, held, draws = np.full(84, 0.3), 0, 120
         estimator = PrivateMean(4.0, bounds=(0, 1), domain=(0, 1))
         mean[36] += 0.006

@@ -151,7 +151,7 @@ class MeanLine(Expansion, Valued, OnBasis):
         return self._held(Band(at, *ends, asked.level, asked.simultaneous))
 
     def _measured_ends(self, asked: Asked, at: Floats) -> Limits | None:
-        """Ends (k,) of what was measured at every point, whatever the mean is; None if not at every one."""
+        """Ends (k,) of what was measured at every point, for any mean; None if not at every one."""
         measured = self.widths.measured(asked.level, asked.simultaneous)
         if measured is None or self.limits is None:
             return None
