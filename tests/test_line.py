@@ -363,6 +363,14 @@ class TestBand:
         slope = release.derivative().band(points=t)
         assert slope.upper.max() > band.upper.max()
 
+    def test_between_the_points_it_is_as_wide_as_on_them(self) -> None:
+        # Five points far apart, where the line bends: a band from point to point would leave it.
+        curves = np.tile([0.1, 0.9, 0.2, 0.8, 0.3], (5000, 1))
+        release = PrivateMean(4.0, bounds=(0, 1), domain=(0, 4)).fit(curves).release_
+        inside, on = (release.band(points=at) for at in (np.arange(4) + 0.5, np.arange(5.0)))
+        widths, known = inside.upper - inside.lower, on.upper - on.lower
+        assert widths == pytest.approx((known[1:] + known[:-1]) / 2, rel=1e-6)
+
     def test_no_cut_where_cells_hold_several_points_or_the_number_is_private(self) -> None:
         assert release_of(100, 300.0, 1).widths.measured(0.95, True) is None
         curves = np.full((5000, 30), 0.5)

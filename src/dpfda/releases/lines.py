@@ -151,12 +151,16 @@ class MeanLine(Expansion, Valued, OnBasis):
         return self._held(Band(at, *ends, asked.level, asked.simultaneous))
 
     def _measured_ends(self, asked: Asked, at: Floats) -> Limits | None:
-        """Ends (k,) of what was measured at every point, for any mean; None if not at every one."""
+        """Ends (k,) of what was measured at every point, for any mean; None if not at every one.
+
+        Between the points of the grid they run as the line does.
+        """
         measured = self.widths.measured(asked.level, asked.simultaneous)
         if measured is None or self.limits is None:
             return None
-        on_grid = (self.limits[0] + self._scale * end for end in measured)
-        low, high = (piecewise(self.grid_points, end, at) for end in on_grid)
+        line = self._values(self.grid_points)
+        beside = (self.limits[0] + self._scale * end - line for end in measured)
+        low, high = (self._values(at) + piecewise(self.grid_points, each, at) for each in beside)
         return low, high
 
     @cached_property
