@@ -605,12 +605,12 @@ class TestRelease:
             ),
             (np.full(100, 0.5), (0, 1), 50_000, "shape not resolved: a flat line would serve as well"),
             # Millimetres for metres, and metres for millimetres.
-            (np.full(100, 1700.0), (0, 3), 2000, "at the bound: most values lie on 3 or beyond"),
+            (np.full(100, 1700.0), (0, 3), 2000, "at the bound: most of the line lies on 3 or near it"),
             (
                 np.full(100, 1.7),
                 (0, 3000),
                 2000,
-                "at the bound: most values lie on 0 or beyond; check units",
+                "at the bound: most of the line lies on 0 or near it; check units",
             ),
         ],
     )
