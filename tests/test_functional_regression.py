@@ -281,6 +281,20 @@ def test_missing_cells_are_refused_completed_or_left_out() -> None:
     assert left_out.count == pytest.approx(59, abs=1e-3)
 
 
+def test_it_is_said_that_curves_are_those_of_least_squares_cut_at_the_bounds() -> None:
+    # Nothing below the age of 50, then more: least squares go below zero, and the band does not.
+    Z = pd.DataFrame({"age": np.random.default_rng(4).uniform(20, 80, 4000), "sex": "f"})
+    curves = np.clip((Z.age.to_numpy() - 50) / 40, 0, 1)[:, None] * np.ones(T.size)
+    young, known = fitted(20.0, curves, Z).at(age=20), least_squares(curves, Z)
+    there, band = known[0] - 30 * known[1], young.band(points=T)
+    assert np.all(there < -0.02)
+    assert band.contains(np.maximum(there, 0))
+    assert "least squares on the same bounded records, cut at the bounds" in " ".join(
+        young.describe().split()
+    )
+    assert "cut at the bounds" not in fitted(20.0, curves, Z)["age"].describe()
+
+
 def test_curves_stay_between_the_public_bounds_and_bands_are_cut_there() -> None:
     lower, upper = np.linspace(0, 0.4, 30), np.linspace(0.6, 1, 30)
     curves, Z = people(30)

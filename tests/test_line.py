@@ -325,8 +325,8 @@ class TestBand:
         assert binom.ppf(1e-3, draws, 0.95) <= held <= binom.isf(1e-3, draws, 0.95)
 
     def test_a_spike_that_noise_hides_is_held_where_every_point_is_measured(self) -> None:
-        # Flat but for one point, by less than the noise: the line follows no such spike. A band that held
-        # 85 in 100 would pass less than one time in a hundred.
+        # Flat but for one point, by no more than the noise: the line follows no such spike. A band that
+        # held 85 in 100 would pass less than one time in a hundred.
         mean, held, draws = np.full(84, 0.3), 0, 120
         estimator = PrivateMean(4.0, bounds=(0, 1), domain=(0, 1))
         mean[36] += 0.006
@@ -362,6 +362,14 @@ class TestBand:
         assert band.upper == pytest.approx(np.maximum(np.minimum(ends[1], 1), line), abs=1e-12)
         slope = release.derivative().band(points=t)
         assert slope.upper.max() > band.upper.max()
+
+    def test_between_the_points_it_is_as_wide_as_on_them(self) -> None:
+        # Five points far apart, where the line bends: a band from point to point would leave it.
+        curves = np.tile([0.1, 0.9, 0.2, 0.8, 0.3], (5000, 1))
+        release = PrivateMean(4.0, bounds=(0, 1), domain=(0, 4)).fit(curves).release_
+        inside, on = (release.band(points=at) for at in (np.arange(4) + 0.5, np.arange(5.0)))
+        widths, known = inside.upper - inside.lower, on.upper - on.lower
+        assert widths == pytest.approx((known[1:] + known[:-1]) / 2, rel=1e-6)
 
     def test_no_cut_where_cells_hold_several_points_or_the_number_is_private(self) -> None:
         assert release_of(100, 300.0, 1).widths.measured(0.95, True) is None
@@ -600,12 +608,12 @@ class TestRelease:
             ),
             (np.full(100, 0.5), (0, 1), 50_000, "shape not resolved: a flat line would serve as well"),
             # Millimetres for metres, and metres for millimetres.
-            (np.full(100, 1700.0), (0, 3), 2000, "at the bound: most values lie on 3 or beyond"),
+            (np.full(100, 1700.0), (0, 3), 2000, "at the bound: most of the line lies on 3 or near it"),
             (
                 np.full(100, 1.7),
                 (0, 3000),
                 2000,
-                "at the bound: most values lie on 0 or beyond; check units",
+                "at the bound: most of the line lies on 0 or near it; check units",
             ),
         ],
     )

@@ -244,7 +244,8 @@ class ReleasedFunctionalRegression(Valued):
         -----
         Of the sample it is meant to hold what least squares on the same bounded records would have
         given, with the noise in curves and in counts alike, and what cells leave out
-        (`dpfda.effects.estimate`). Of the noise it is about averages over the cells of that.
+        (`dpfda.effects.estimate`); of curves this is cut at their bounds, which least squares may leave.
+        Of the noise it is about averages over the cells of that.
 
         Of the population it is meant to hold that of the population of which the units are a sample,
         where its mean curves are linear in the covariates; the variance is that of a unit's residual,
@@ -364,7 +365,9 @@ class ReleasedFunctionalRegression(Valued):
         return f"change of {super()._value_label}, {change}"
 
     def _claims(self) -> tuple[Claim, ...]:
-        same, people = "least squares on the same bounded records", "least squares of the population"
+        cut = "" if self.is_effect else ", cut at the bounds"
+        same = f"least squares on the same bounded records{cut}"
+        people = f"least squares of the population{cut}"
         noise = Claim("noise", f"the average over each cell of {same}", self._value_label)
         among = Claim("population", people, self._value_label, people, among="samples")
         often, seen = "releases of curves like ordinary ones", HELD

@@ -18,14 +18,14 @@ counts for M from 40 to 80, beyond which it stays, but for q.
 
 **Where every point is a cell** the band is what was measured, y(t) -+ q, and holds whatever the mean is.
 Where the number of units is private, and of differences, it is 1.15 (1 + p) (R + B) / 2 around the
-line. Of other noise than a box's it is 1.05 (R + B + D2) / 2, with the largest second difference D2; of sparse
-observations 1.5 R + .3 D2, and where every unit is seen once, over one variable, (R + B) / 2 + .2 q; of
-both, what changes within cells as where a cell holds several points.
+line. Of other noise than a box's it is 1.05 (R + B + D2) / 2, with the largest second difference D2; of
+sparse observations 1.5 R + .3 D2, and where every unit is seen once, over one variable, (R + B) / 2
++ .2 q; of both, what changes within cells as where a cell holds several points.
 
 **A line of a group that borrows** is seen with less noise than its own cells have, and a difference of
 two with less again, as their common line is not in it. Where every point is a cell, what the group
-itself measured cuts the band, with two fifths of what the level leaves. How much it may change within a cell both lines
-tell, so that D is there the root of the sum of their squares:
+itself measured cuts the band, with two fifths of what the level leaves. How much it may change within a
+cell both lines tell, so that D is there the root of the sum of their squares:
 
     (1 + .15 p) (.8 R + .2 B + .2 q + .33 (D + D2))    and    (1 + .15 p) (1.1 R + .15 q + .2 D).
 
@@ -75,7 +75,7 @@ OF_SEEN, OF_BENDS = 1.5, 0.3
 OF_BORROWED, OF_APART, OF_ROUGHER = (0.8, 0.2, 0.2), (1.1, 0.15, 0.2), 0.15
 # Of the noise where every unit was seen once.
 ALONE = 0.2
-# Where each point is a cell: a factor; of groups that borrow, what a cut may take of what the level leaves.
+# Where each point is a cell: a factor; of what the level leaves, a cut's share in groups that borrow.
 OF_BOTH, CUT = 1.15, 0.4
 # What cells leave of the sums is beyond the noise at this level; then bands are so many times as wide.
 MISFIT, WIDENED = 0.95, 1.5

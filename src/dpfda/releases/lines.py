@@ -194,8 +194,9 @@ class MeanLine(Expansion, Valued, OnBasis):
         measured = self.widths.measured(asked.level, asked.simultaneous)
         if measured is None or self._limits is None:
             return None
-        on_grid = (self._limits[0] + self._scale * end for end in measured)
-        low, high = (piecewise(self.grid_points, end, at) for end in on_grid)
+        line = self._values(self.grid_points)
+        beside = (self._limits[0] + self._scale * end - line for end in measured)
+        low, high = (self._values(at) + piecewise(self.grid_points, each, at) for each in beside)
         return low, high
 
     @property

@@ -44,7 +44,7 @@ def resolution_words(curve: Floats, error: float, ends: tuple[Floats, Floats] | 
             place = f"the {'upper' if end else 'lower'} bound"
             if ends is not None and np.ptp(ends[end]) == 0:
                 place = f"{ends[end][0]:g}"
-            return f"at the bound: most values lie on {place} or beyond; check units and bounds"
+            return f"at the bound: most of the line lies on {place} or near it; check units and bounds"
     if error >= curve.std():
         return f"shape not resolved: a flat line would serve as well; typical error of its level {size}"
     share = error / np.ptp(curve)
