@@ -81,7 +81,9 @@ class Forecast:
     @property
     def looks(self) -> str:
         """What else is believed where records are read again."""
-        return "" if self.plan.one is self.plan else "; with two looks, less what these gain on real ones"
+        return (
+            "" if self.plan.one is self.plan else "; with two looks, less what these gain on real ones"
+        )
 
     @property
     def limit_of_box(self) -> float | None:
