@@ -34,7 +34,6 @@ from dpfda import (
 from dpfda.bases import BoxBasis
 from dpfda.datasets import load_temperatures
 from dpfda.errors import BudgetError
-from dpfda.mean.two_looks import TwoLooks
 from dpfda.mechanisms.iclp import ICLP
 from dpfda.privacy.composition import BlockLoss, Cost, compose
 from dpfda.privacy.guarantees import PureDP
@@ -128,8 +127,8 @@ def two_looks(random: np.random.Generator) -> None:
     drawn = days[random.integers(len(days), size=5000)]
     _, axes = pyplot.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
     for axis, looks in zip(axes, ("one look", "two looks"), strict=True):
-        mechanism = TwoLooks() if looks == "two looks" else "auto"
-        mean = PrivateMean(1, bounds=(-60, 140), domain=Domain(hours), mechanism=mechanism, unit="day")
+        mechanism = "auto" if looks == "two looks" else "one-look"
+        mean = PrivateMean(4, bounds=(-60, 140), domain=Domain(hours), mechanism=mechanism, unit="day")
         release = mean.fit(drawn).release_
         band, without = release.band(0.95, points=hours), drawn.mean(axis=0)
         axis.fill_between(hours, band.lower - without, band.upper - without, alpha=0.2, label="95% band")

@@ -190,7 +190,8 @@ class Cell:
     @property
     def estimator(self) -> PrivateMean:
         """The default: nothing is said but the guarantee and the bounds."""
-        return PrivateMean(epsilon=self.epsilon, bounds=(self.curves.low, self.curves.high))
+        bounds = (self.curves.low, self.curves.high)
+        return PrivateMean(epsilon=self.epsilon, bounds=bounds, mechanism="one-look")
 
     def default_error(self, draws: int) -> float:
         """Error of the library's default."""

@@ -141,7 +141,8 @@ def _methods(both: Comparison) -> str:
     lines = [
         [
             "**default**",
-            "`PrivateMean(epsilon, bounds=(lo, hi))`, nothing else said",
+            '`PrivateMean(epsilon, bounds=(lo, hi), mechanism="one-look")`: the default below n '
+            "epsilon of 5,000; from there on it has [two looks](two_looks.md), and less error than here",
             "a default. Constants set with these sets in view",
         ],
         [

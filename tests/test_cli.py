@@ -748,10 +748,10 @@ def test_missing_command_extra(package, monkeypatch, capsys):
 
 
 def test_unexpected_errors_show_nothing(days, monkeypatch):
-    def broken(*_):
+    def broken(self, X, **more):
         raise ValueError(f"a value of the data: {PRIVATE}")
 
-    monkeypatch.setattr("dpfda.mean.estimator.publish", broken)
+    monkeypatch.setattr(PrivateMean, "fit", broken)
     result = mean_of(days, epsilon="1")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("error: unexpected ValueError.")
@@ -761,13 +761,13 @@ def test_unexpected_errors_show_nothing(days, monkeypatch):
 def test_warnings_of_libraries_are_not_shown(days, monkeypatch):
     import warnings
 
-    original = PrivateMean.prepare
+    original = PrivateMean.fit
 
-    def noisy(self, X, groups=None):
+    def noisy(self, X, **more):
         warnings.warn(f"overflow at {PRIVATE}", RuntimeWarning, stacklevel=1)
-        return original(self, X, groups)
+        return original(self, X, **more)
 
-    monkeypatch.setattr(PrivateMean, "prepare", noisy)
+    monkeypatch.setattr(PrivateMean, "fit", noisy)
     result = mean_of(days, epsilon="1")
     assert (result.exit_code, result.stderr) == (0, AXIS)
 

@@ -320,15 +320,25 @@ def test_the_noise_of_a_machine_falls_with_epsilon_and_units():
         assert plan.at(epsilon=least).error <= wanted
 
 
-def test_two_looks_are_planned_as_if_they_gained_nothing():
-    estimator = PrivateMean(1.0, bounds=(-5, 5), mechanism=TwoLooks())
-    plan, one = estimator.plan(6000, POINTS), PrivateMean(1.0, bounds=(-5, 5)).plan(6000, POINTS)
+def test_two_looks_are_planned_with_what_they_gain_and_cost():
+    estimator = PrivateMean(1.0, bounds=(-5, 5))
+    single = PrivateMean(1.0, bounds=(-5, 5), mechanism="one-look")
+    plan, one = estimator.plan(6000, POINTS), single.plan(6000, POINTS)
     assert plan.two_looks
-    assert one.error < plan.error < 1.1 * one.error
-    assert plan.costs() == prepared_looks(estimator, np.zeros((6000, POINTS))).plan.costs()
+    assert 0.85 * one.error < plan.error < one.error
+    # Who fills the bounds has one look with what is left.
+    assert one.error_for_most < plan.error_for_most < 1.1 * one.error_for_most
+    assert (
+        plan.costs()
+        == prepared_looks(
+            PrivateMean(1.0, bounds=(-5, 5), mechanism=TwoLooks()), np.zeros((6000, POINTS))
+        ).plan.costs()
+    )
     # Where the histogram would say too little there is one look, by a public rule.
-    few, one = estimator.plan(4000, POINTS), PrivateMean(1.0, bounds=(-5, 5)).plan(4000, POINTS)
-    assert (few.two_looks, few.error, few.costs()) == (False, one.error, one.costs())
+    few, one = estimator.plan(4000, POINTS), single.plan(4000, POINTS)
+    assert (few.error, few.costs()) == (one.error, one.costs())
+    assert few.at(n=6000).error == plan.error
+    assert plan.at(n=4000).costs() == one.costs()
 
 
 @pytest.mark.parametrize("make", [PrivateComparison, PrivateEqualityTest])

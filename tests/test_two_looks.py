@@ -22,8 +22,9 @@ from dpfda.bounds import L2Ball, ValueBounds
 from dpfda.errors import BudgetError, DataError, ParameterError, StorageError
 from dpfda.front.app import app
 from dpfda.mean import two_looks
-from dpfda.mean.staged_release import FIRST, LAST, RADIUS, CloserMean
-from dpfda.mean.two_looks import TwoLooks, distances
+from dpfda.mean.staged_release import FIRST, LAST, RADIUS, TOLERATED, CloserMean, Excess
+from dpfda.mean.streams import MeanStream
+from dpfda.mean.two_looks import MOST, RadiusTry, TwoLooks, distances
 from dpfda.mechanisms.design.radii import candidate_radii, line_error, moved_at_most, residual_radius
 from dpfda.noise import BoxNoise
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added
@@ -31,6 +32,8 @@ from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import COUNT_SCALE
 from dpfda.publication.moments import bin_counts
 from dpfda.records import LongCurves
+from dpfda.records.weights import Weights
+from dpfda.releases.function import ReleasedFunction
 from dpfda.testing import check_release, exact_totals, prepared_looks
 from statistical import fits_only_at_its_scale
 
@@ -52,8 +55,10 @@ def mean(**parameters):
 
 @pytest.fixture(scope="module")
 def release():
-    # So many that noise does not hide that records are near their mean.
-    return mean(epsilon=10.0).fit(curves_of()).release_
+    # So many that noise does not hide that records are near their mean. A try finds too much in one of
+    # five releases: in all of twenty with a chance of 10^-14.
+    made = (mean(epsilon=10.0).fit(curves_of()).release_ for _ in range(20))
+    return next(each for each in made if each.mechanism["radius"] < 0.5)
 
 
 # The budget.
@@ -82,9 +87,9 @@ def test_stages_add_up_to_the_whole_which_is_charged_once_before_any_noise(budge
         seen.append(len(charges(ledger)))
         return draw(self, *args, **more)
 
-    def counted(self, lengths):
+    def counted(self, *args):
         seen.append(len(charges(ledger)))
-        return counting(self, lengths)
+        return counting(self, *args)
 
     monkeypatch.setattr(BoxNoise, "draw", drawn)
     monkeypatch.setattr(two_looks.RadiusChoice, "released", counted)
@@ -95,14 +100,14 @@ def test_stages_add_up_to_the_whole_which_is_charged_once_before_any_noise(budge
     assert made.certificate.stages == (FIRST, RADIUS, LAST)
     costs = [cost.guarantee for cost in made.certificate.costs]
     assert made.guarantee == added(costs) == whole
-    # Two hundredths each, of epsilon or of rho; all of delta is the last look's.
+    # Three of two hundred parts each, of epsilon or of rho; all of delta is the last look's.
     first, count, last = costs
     if isinstance(whole, ZeroConcentratedDP):
         for part in (first, count):
-            assert part.epsilon**2 / 2 == pytest.approx(float(whole.rho) / 50, rel=1e-9)
+            assert part.epsilon**2 / 2 == pytest.approx(float(whole.rho) * 0.015, rel=1e-9)
     else:
-        assert first == count == PureDP(whole.epsilon / 50)
-        assert last.epsilon == whole.epsilon * 48 / 50
+        assert first == count == PureDP(whole.epsilon * 3 / 200)
+        assert last.epsilon == whole.epsilon * 97 / 100
         assert getattr(last, "delta", 0) == getattr(whole, "delta", 0)
 
 
@@ -123,6 +128,12 @@ def test_scales_in_force_are_those_of_each_part_in_closed_form(moves):
     made = mean(epsilon=10.0, **relation).fit(curves_of()).release_
     first, last = made.first, made.noise
     epsilon = {name: cost.guarantee.epsilon for name, cost in _costs(made).items()}
+    # What is added beyond a radius lies between 0 and its width, whoever comes or goes.
+    tried, plan = made.excess, mean(epsilon=10.0, **relation).plan(9000)
+    assert tried.width == math.floor((tried.reach - tried.radius) * 2**20)
+    assert 0 <= tried.noise.scales[0] - Fraction(tried.width) / plan.tried[0].epsilon <= 1
+    epsilon[LAST] = plan.tried[1].epsilon
+    assert plan.tried[0].epsilon + plan.tried[1].epsilon == Fraction(97, 10)
     counts = made.selection.noise
     assert set(counts.scales) == {math.ceil(moves * COUNT_SCALE / epsilon[RADIUS])}
     lower, upper = made.closer.curves_on(GRID)
@@ -136,8 +147,8 @@ def test_scales_in_force_are_those_of_each_part_in_closed_form(moves):
         assert len(widths) == len(law.scales)
         for scale, width in zip(law.scales, widths, strict=True):
             assert 0 <= scale - Fraction(width) / epsilon[name] <= 1
-    # Far less than the stated bounds need at the same exponent: that is the gain.
-    assert np.all(upper - lower <= 10 / math.sqrt(2) + 1e-9)
+    # Less than the stated bounds need at the same exponent: that is the gain.
+    assert np.all(upper - lower <= 20 * made.mechanism["radius"] + 1e-9)
 
 
 def _costs(made):
@@ -152,8 +163,8 @@ def test_counts_get_laplace_noise_of_their_part():
     for _ in range(400):
         noisy = plan.choice.released(lengths).noisy_counts
         errors += [a - b for a, b in zip(noisy, exact, strict=True)]
-    # A replaced unit moves two counts by one, and they have a fiftieth of epsilon.
-    scale = 2 * COUNT_SCALE * 50
+    # A replaced unit moves two counts by one, and they have three of two hundred parts of epsilon.
+    scale = 2 * COUNT_SCALE * 200 / 3
     assert fits_only_at_its_scale(
         errors, lambda x: 0.5 + np.sign(x) * (1 - np.exp(-np.abs(x) / scale)) / 2
     )
@@ -162,7 +173,7 @@ def test_counts_get_laplace_noise_of_their_part():
 def test_the_closer_look_gets_the_box_noise_of_its_bounds():
     prepared = prepared_looks(mean(), curves_of(size=7000))
     plan, line = prepared.plan, 2 * np.sin(3 * GRID)
-    closer = plan.closer(line, 4)
+    closer = plan.closer(line, 4, plan.shares[2])
     exact = exact_totals(prepared.total.total(closer))
     errors = []
     for _ in range(400):
@@ -172,7 +183,7 @@ def test_the_closer_look_gets_the_box_noise_of_its_bounds():
     reach = float(plan.choice.radii[4]) * 10
     # Cut at the stated bounds where the line is near them, which it is not here.
     assert np.allclose((upper - lower) / 2, reach)
-    scale = 2 * (12 / len(exact)) * math.ldexp(reach, look.exponent) / (48 / 50)
+    scale = 2 * (12 / len(exact)) * math.ldexp(reach, look.exponent) / (97 / 100)
     # The largest coordinate of box noise on M cells is Gamma(M).
     assert fits_only_at_its_scale(errors, lambda x: gamma.cdf(x, len(exact), scale=scale))
 
@@ -195,7 +206,7 @@ def test_a_replaced_record_moves_one_count_and_sums_by_no_more_than_the_bounds(v
         bins = [np.array(exact_totals(bin_counts(each, plan.choice.radii))) for each in lengths]
         assert all(counts.sum() == 5 * COUNT_SCALE for counts in bins)
         assert np.abs(bins[0] - bins[1]).sum() in (0, 2 * COUNT_SCALE)
-        closer = plan.closer(line, place)
+        closer = plan.closer(line, place, plan.shares[2])
         lower, upper = closer.bound.curves_on(GRID)
         assert np.all((lower >= -5) & (upper <= 5))
         sums = [exact_totals(each.total.total(closer)) for each in pair]
@@ -215,7 +226,7 @@ def test_closer_bounds_lie_between_the_stated_ones_whatever_the_line(low, width,
     except ParameterError:
         return
     line = np.clip(np.full(12, low + level * width), low, low + width)
-    lower, upper = plan.closer(line, place).bound.curves_on(GRID)
+    lower, upper = plan.closer(line, place, plan.shares[2]).bound.curves_on(GRID)
     assert np.all((low <= lower) & (lower < upper) & (upper <= low + width))
     assert np.all((lower <= line) & (line <= upper))
 
@@ -223,7 +234,7 @@ def test_closer_bounds_lie_between_the_stated_ones_whatever_the_line(low, width,
 def test_an_exact_sum_is_that_of_clipped_records(release):
     records = np.array([[9.0] * 12, [-9.0] * 12, [0.25] * 12, [2.0] * 12, [np.inf] * 12])
     prepared = prepared_looks(mean(epsilon=2000.0, reading=Reading(invalid="repair")), records)
-    closer = prepared.plan.closer(np.full(12, 1.0), 4)
+    closer = prepared.plan.closer(np.full(12, 1.0), 4, prepared.plan.shares[2])
     lower, upper = closer.bound.curves_on(GRID)
     assert (lower[0], upper[0]) == (1 - 10 / 8, 1 + 10 / 8)
     expected = np.clip([9.0, -9.0, 0.25, 2.0, 1.0], lower[0], upper[0]) - 1.0
@@ -240,15 +251,17 @@ def test_an_exact_sum_is_that_of_clipped_records(release):
 def test_where_counts_are_exact_the_radius_is_the_least_that_clips_nothing(place):
     shares = np.zeros(RADII.size)
     shares[place:] = 1 / (RADII.size - place)
-    assert residual_radius(RADII, shares, 0.0, 1e5, 1e9) == place
+    assert residual_radius(RADII, shares, 0.0, (1e5, 1e5), 1e9) == place
 
 
 def test_counts_that_tell_nothing_leave_the_stated_bounds():
     shares = np.zeros(RADII.size)
     shares[-1] = 1.0
-    assert residual_radius(RADII, shares, 0.2, 1e5, 1e9) == 0
+    assert residual_radius(RADII, shares, 1.0, (1e5, 1e5), 1e9) == 0
+    # Nor is there a try where all that it may gain is its price.
+    assert residual_radius(RADII, shares, 0.0, (1e5, 1e2), 1e9) == 0
     # A line that is rough itself: no residual can be told to be shorter than what it misses.
-    assert RADII[residual_radius(RADII, shares, 0.0, 1e5, 100)] >= line_error(100)
+    assert RADII[residual_radius(RADII, shares, 0.0, (1e5, 1e5), 100)] >= line_error(100)
 
 
 def test_what_clipping_moves_in_closed_form():
@@ -269,11 +282,12 @@ def test_it_is_closer_than_one_look_where_records_stay_near_their_mean():
     truth = curves.mean(axis=0)
 
     def squares(mechanism):
-        fits = [mean(epsilon=10.0, mechanism=mechanism).fit(curves).release_ for _ in range(12)]
-        return float(np.mean([(each(GRID) - truth) ** 2 for each in fits]))
+        fits = [mean(epsilon=10.0, mechanism=mechanism).fit(curves).release_ for _ in range(41)]
+        return float(np.median([np.mean((each(GRID) - truth) ** 2) for each in fits]))
 
-    # Records lie within .04 of the range of their mean: noise is an eighth of what it was, or less.
-    assert squares(TwoLooks()) < squares("auto") / 2
+    # Records lie within .04 of the range of their mean: in four of five releases noise is a half of what
+    # it was, or less.
+    assert squares(TwoLooks()) < 0.7 * squares("one-look")
 
 
 def test_a_small_n_epsilon_has_one_look():
@@ -300,23 +314,92 @@ def test_a_file_whose_looks_do_not_fit_is_refused(release, tmp_path):
     other = {**written, "mechanism": {**written["mechanism"], "radius": 0.123}}
     # As if noise of these scales hid records between the stated bounds.
     loose = {**written, "closer": {"kind": "values", "lower": -5.0, "upper": 5.0}}
-    for entries in (wider, other, loose):
+    # As if much had been found beyond the radius; and noise that hides less than what was paid for.
+    much = {**written, "excess": {**written["excess"], "noisy": 2**40}}
+    law = {**written["excess"]["noise"], "scales": [1000]}
+    bare = {**written, "excess": {**written["excess"], "noise": law}}
+    for entries in (wider, other, loose, much, bare):
         path.write_text(json.dumps(entries))
         with pytest.raises(StorageError):
             load(path)
 
 
 def test_the_band_allows_for_what_clipping_may_move(release):
+    tried = release.excess
+    assert release.mechanism["radius"] == tried.radius < 0.5
+    scale = tried.noise.scales[0] / 2**20 / 9000
+    average = tried.noisy / 2**20 / 9000
+    assert release.clipped == pytest.approx(0.75 * (max(average, 0) + scale), rel=1e-6)
+    band, line = release.band(0.95), release(release.band(0.95).points)
+    assert np.all((band.lower <= line) & (line <= band.upper))
+    # As if nothing had been tried: the rule of earlier files, from the histogram.
+    old = replace(release, excess=None)
     counts = release.selection.noise.variances()[0] ** 0.5 / COUNT_SCALE / 9000
     shares = np.array(release.selection.noisy_counts, dtype=float) / COUNT_SCALE / 9000
-    place = release.selection.radii.index(release.mechanism["radius"])
-    assert place > 0
-    assert release.clipped == pytest.approx(moved_at_most(RADII, shares, counts)[place])
-    far = (1000 * COUNT_SCALE, *release.selection.noisy_counts[1:])
-    wider = replace(release, selection=replace(release.selection, noisy_counts=far)).band(0.95)
-    band = release.band(0.95)
-    assert np.mean(wider.upper - wider.lower) > np.mean(band.upper - band.lower)
-    assert np.all((band.lower <= release(band.points)) & (release(band.points) <= band.upper))
+    place = release.selection.radii.index(tried.radius)
+    assert old.clipped == pytest.approx(moved_at_most(RADII, shares, counts)[place])
+    # Beside what it is without.
+    more = float(np.max(band.upper - line)) - 10 * release.clipped
+    assert 0 < more < float(np.max(band.upper - line))
+
+
+# Far records.
+
+
+def test_what_is_measured_beyond_a_radius_is_the_sum_of_clipped_distances_with_laplace_noise():
+    tried = RadiusTry(0.25, 0.625, PureDP("1/10"))
+    lengths = np.array([0.0, 0.25, 0.375, 0.625, 5.0, 0.25 + 2.0**-21])
+    # 1/8, 3/8 and, of what cannot be so far, 3/8.
+    exact = (1 + 3 + 3) * 2**17
+    assert tried.released(lengths, lambda law: [0]).noisy == exact
+    errors = [tried.released(lengths).noisy - exact for _ in range(4000)]
+    scale = 3 * 2**17 * 10
+    assert fits_only_at_its_scale(
+        errors, lambda x: 0.5 + np.sign(x) * (1 - np.exp(-np.abs(x) / scale)) / 2
+    )
+
+
+@pytest.mark.parametrize("other", HOSTILE)
+def test_a_replaced_record_moves_what_is_beyond_a_radius_by_no_more_than_its_width(other):
+    rows = np.random.default_rng(1).normal(size=(5, GRID.size))
+    changed = rows.copy()
+    changed[2] = other
+    estimator = mean(epsilon=2000.0, reading=Reading(invalid="repair"))
+    pair = [prepared_looks(estimator, records) for records in (rows, changed)]
+    plan = pair[0].plan
+    for line in (np.sin(GRID), np.full(12, 4.99), np.full(12, -5.0)):
+        tried = plan.tries(line, 4)
+        sums = [
+            tried.released(distances(plan.whole, each.total, line), lambda law: [0]) for each in pair
+        ]
+        assert abs(sums[0].noisy - sums[1].noisy) <= sums[0].width
+        assert max(abs(line + 5).max(), abs(5 - line).max()) / 10 == pytest.approx(sums[0].reach)
+
+
+def test_far_records_that_the_histogram_overlooks_are_not_cut_off():
+    near = curves_of(size=4000)
+    far = np.where(np.arange(4000)[:, None] < 40, 5.0, near)
+    truth = far.mean(axis=0)
+
+    def made(mechanism):
+        fits = [mean(epsilon=5.0, mechanism=mechanism).fit(far).release_ for _ in range(40)]
+        return fits, float(np.mean([(each(GRID) - truth) ** 2 for each in fits]))
+
+    one, two = made("one-look"), made("auto")
+    # Cutting off one of a hundred units would move the mean by several deviations of one look's error.
+    assert two[1] < 2 * one[1]
+    assert np.mean([each.band(0.95, points=GRID).contains(truth) for each in two[0]]) > 0.75
+    assert np.mean([each.mechanism["radius"] < 0.5 for each in two[0]]) < 0.25
+
+
+def test_a_radius_is_kept_where_little_is_found_beyond_it(release):
+    tried = release.excess
+    scale = tried.noise.scales[0]
+    at, above = (replace(tried, noisy=int(scale * TOLERATED) + more) for more in (-2, 2))
+    assert at.small(9000)
+    assert not above.small(9000)
+    with pytest.raises(ParameterError):
+        Excess(0.25, 1.5, 0, tried.noise, tried.achieved)
 
 
 def test_the_line_is_the_posterior_of_the_measured_mean_between_the_stated_bounds(release):
@@ -336,7 +419,7 @@ def test_groups_and_blocks_on_disk_are_read_as_one_array(tmp_path):
     assert distances(grouped.plan.whole, grouped.total, line) == pytest.approx(
         distances(alone.plan.whole, alone.total, line)
     )
-    closer = alone.plan.closer(line, 2)
+    closer = alone.plan.closer(line, 2, alone.plan.shares[2])
     assert exact_totals(grouped.total.total(closer)) == exact_totals(alone.total.total(closer))
     stored = np.lib.format.open_memmap(tmp_path / "x.npy", "w+", float, curves_of(size=6000).shape)
     stored[:] = curves_of(size=6000)
@@ -352,6 +435,87 @@ def test_under_add_remove_the_number_of_records_shows_nowhere():
     assert plans[0].costs() == plans[1].costs()
     made = mean(**relation).fit(np.zeros((3, 12))).release_
     assert (made.count, made.first.count) == (9000, 9000)
+
+
+# The default.
+
+
+def test_the_default_has_two_looks_where_a_public_rule_says_so():
+    curves = curves_of(size=6000)
+    for mechanism, kind in {"auto": CloserMean, "one-look": ReleasedFunction}.items():
+        made = mean(mechanism=mechanism).fit(curves).release_
+        assert type(made) is kind
+        # As planned.
+        plan = mean(mechanism=mechanism).plan(6000)
+        assert plan.costs() == dict(zip(made.certificate.stages, made.certificate.costs, strict=True))
+    few = mean(mechanism="auto").fit(curves[:4900]).release_
+    assert type(few) is ReleasedFunction
+    plan = mean(mechanism="auto").plan(4900)
+    staged = [LAST in plan.at(n=n).costs() for n in (4999, 5000, MOST, MOST + 1)]
+    assert staged == [False, True, True, False]
+    assert plan.at(n=20_000).error < mean(mechanism="one-look").plan(20_000).error
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"neighbours": "add-remove"},
+        {"bounds": L2Ball(1.0)},
+        {"bounds": None, "standardize": True},
+        {"variance": 0.1},
+        {"basis": "matern:10%:1.5"},
+    ],
+    ids=str,
+)
+def test_the_default_has_one_look_where_there_cannot_be_two(parameters):
+    made = mean(**{"mechanism": "auto"} | parameters).fit(curves_of(size=5200)).release_
+    assert not isinstance(made, CloserMean)
+
+
+def test_the_default_has_one_look_where_there_is_one_sum(tmp_path):
+    curves = curves_of(size=6000)
+    estimator = mean(mechanism="auto")
+    assert type(estimator.partial_fit(curves).finish().release_) is ReleasedFunction
+    assert type(estimator.fit_blocks(iter([curves])).release_) is ReleasedFunction
+    assert type(MeanStream(estimator.plan(6000)).add(curves).release()) is ReleasedFunction
+    session = estimator.open_session(curves, tmp_path / "session", questions=1)
+    assert session.certificate.stages != (FIRST, RADIUS, LAST)
+    pool = estimator.pooled(6000, GRID)
+    assert pool.summation.plan.costs().keys() == {"release"}
+    weighted = estimator.fit(curves, weights=Weights(np.ones(6000), 1)).release_
+    assert type(weighted) is ReleasedFunction
+
+
+def test_a_class_with_its_own_sum_is_heard():
+    class Halved(PrivateMean):
+        def prepare(self, X, groups=None):
+            return super().prepare(np.asarray(X) / 2, groups)
+
+    curves = curves_of(size=6000)
+    made = Halved(10.0, bounds=(-5, 5)).fit(curves).release_
+    assert type(made) is ReleasedFunction
+    assert made(GRID) == pytest.approx(curves.mean(axis=0) / 2, abs=0.05)
+
+
+def test_a_class_that_embeds_has_two_looks_at_what_it_embeds():
+    class Exponential(PrivateMean):
+        def embed(self, values):
+            return np.exp(values)
+
+    curves = curves_of(size=9000) / 4
+    made = Exponential(10.0, bounds=(0, 20)).fit(curves).release_
+    assert isinstance(made, CloserMean)
+    assert made.mechanism["radius"] < 0.5
+    assert made(GRID) == pytest.approx(np.exp(curves).mean(axis=0), abs=0.05)
+
+
+def test_nothing_exact_is_left_in_a_release(release):
+    exact = prepared_looks(mean(epsilon=10.0), curves_of())
+    line = np.asarray(release.first(release.grid_points))
+    counts = exact_totals(bin_counts(distances(exact.plan.whole, exact.total, line), RADII))
+    assert not {count for count in counts if count} & set(release.selection.noisy_counts)
+    sizes = [np.size(value) for value in vars(release).values() if isinstance(value, np.ndarray)]
+    assert max(sizes) < 9000
 
 
 # What is refused, before anything is charged.

@@ -159,7 +159,8 @@ class DefaultPlan(MeanPlan):
 
 def default_plan(whole: MeanPlan) -> MeanPlan | LooksPlan:
     """What the default publishes where records can be read again: in two looks where they pay."""
-    if not may_look(whole):
+    # A record that is repaired counts as the middle of the bounds, which in a closer look is another.
+    if not may_look(whole) or (whole.reading is not None and whole.reading.invalid != "refuse"):
         return whole
     made = LooksPlan(_as_kind(MeanPlan, whole), None)
     return made if made.two_looks else _as_kind(DefaultPlan, whole)

@@ -23,7 +23,7 @@ PERIODS = Option(
     "periods", "--periods", "LENGTH",
     f"{DOCSTRING} May be repeated. Example: --periods 7", o.CURVE, list[float],
 )  # fmt: skip
-MECHANISM = replace(o.MECHANISM, help=f"{o.MECHANISM.help} From n epsilon of 5,000 on: two-looks.")
+MECHANISM = replace(o.MECHANISM, help=f"{o.MECHANISM.help} Without a second look: one-look.")
 SEARCH = Option(
     "search", "--search", "LO HI",
     "In the place of --bounds: ends of a wide range in which bounds are looked for, for a part of the "
@@ -81,7 +81,7 @@ VERB = Publication(
         "dpfda mean scans.csv --epsilon 1 --bounds 0 1 --columns 'cca_*' --missing complete "
         "--prior last-year.json --out fa.json",
         "dpfda mean riders.csv --epsilon 1 --search 0 10000 --out riders.json",
-        "dpfda mean riders.csv --epsilon 1 --bounds 0 1000 --mechanism two-looks --out riders.json",
+        "dpfda mean riders.csv --epsilon 1 --bounds 0 1000 --mechanism one-look --out riders.json",
         "dpfda mean riders.csv --epsilon 1 --bounds 0 30 --periods 7 --out riders.json",
         "dpfda mean visits.csv --epsilon 1 --bounds 40 200 --id patient --time week --value weight "
         "--domain 0 52 --out weight.json",
