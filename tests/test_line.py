@@ -476,7 +476,8 @@ class TestKnownDetail:
 
     def release(self, days: int = 28, size: int = 300, **known: Any) -> Any:
         grid, mean = weekly(days)
-        fitted = PrivateMean(1.0, bounds=(0, 1), domain=Domain(grid, **known))
+        domain = Domain(grid, **known)
+        fitted = PrivateMean(1.0, bounds=(0, 1), domain=domain, mechanism="one-look")
         return fitted.fit(np.tile(mean, (size, 1))).release_
 
     def error(self, days: int, **known: Any) -> float:
@@ -587,7 +588,9 @@ class TestRelease:
         assert meant in own
         assert missed in own
         assert "probability of about 95%" not in own
-        holds = "With a probability of about 95% the mean of these bounded curves lies, everywhere at once"
+        holds = (
+            "With a probability of about 95% the mean of these bounded curves lies, everywhere at once"
+        )
         assert holds in words
         assert "whatever the curves are" in words
         assert missed not in words
