@@ -13,21 +13,22 @@ from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import ValueBounds
 from dpfda.clusters.release import ReleasedCurveClusters
 from dpfda.clusters.stages import AXES, Lattice, Sums, ball_of, nearest, unit_rows
-from dpfda.noise import KNormNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
-from dpfda.privacy.guarantees import Guarantee, PureDP, pure_part, split
-from dpfda.publication import COUNT_SCALE, NAMED, Paying, charge, planner, recomputed, stamp
-from dpfda.publication.moments import MomentsDesign
+from dpfda.privacy.guarantees import Guarantee, PureDP
+from dpfda.publication import COUNT_SCALE, NAMED, Paying, charge, planner, stamp
+from dpfda.publication.moments import LENGTHS_SHARE, MomentsDesign, Part, part_noise, parted, shared
 from dpfda.releases.moments import Moments
 from dpfda.spine.choices import public_size, stated_size
 from dpfda.spine.settings import Settings, read_labels
 from dpfda.spine.vectors import VectorPlan
 
 CELLS, SUMS = "counts of cells", "sums of clusters"
-# Shares of the budget: of sums, where they are measured, of cells in what is left, of the mean in what
-# is left then; steps of second moments. Chosen on simulated curves.
-SUMS_SHARE, CELLS_SHARE, MEAN_SHARE, STEPS = Fraction(7, 20), Fraction(1, 2), Fraction(2, 5), 2
+# Shares of the budget, of pure and of normal noise: of sums, where they are measured, of cells in what
+# is left, of the mean in what is left then, and of lengths; steps of second moments. Chosen on simulated
+# curves.
+PURE = Fraction(7, 20), Fraction(1, 2), Fraction(2, 5), LENGTHS_SHARE
+NORMAL, STEPS = (Fraction(7, 20), Fraction(1, 2), Fraction(2, 5), LENGTHS_SHARE), 2
 # Sums cost more than they tell where units times epsilon are fewer.
 WORTH = 1500
 # Functions: of centers, and least, and how those that moments are measured of grow.
@@ -63,20 +64,23 @@ class ClustersPlan(VectorPlan):
         return {name: self.neighbours.differences(moved[name]) for name in self.parts}
 
     @property
+    def longest(self) -> dict[str, int]:
+        return self.widths | ({CELLS: COUNT_SCALE} if CELLS in self.parts else {})
+
+    @property
     def blocks(self) -> dict[str, tuple[int, ...]]:
         sizes = {CELLS: (1,) * self.most, SUMS: (self.basis.eigenvalues.size + 1,) * self.clusters}
         return {name: sizes[name] for name in self.parts}
 
     def publish(self, vectors: Floats, paying: Paying = NAMED) -> ReleasedCurveClusters:
         """Charge, draw, add. The vectors (units, F) are private."""
-        certificate = self.certified()
+        certificate, achieved = self.certified(), self.whole_achieved()
         charge(paying, certificate, self.entry())
         with np.errstate(all="ignore"):
             vectors = np.where(np.isfinite(vectors), vectors, 0.0)
             moments = self.design.published(vectors[:, : self.design.size], self.size)
             lattice = Lattice.of(moments, self.most)
-            noise = KNormNoise.equal(math.prod(lattice.bins), max(self.laws[CELLS].scales))
-            recomputed(noise, "l1", self.widths[CELLS], self.parts[CELLS])
+            noise = part_noise((1,) * math.prod(lattice.bins), *self.moved[CELLS], self.parts[CELLS])
             cells = self.cells(vectors, moments, lattice).with_noise(noise.draw())
             deviation = math.sqrt(noise.variances()[0]) / COUNT_SCALE
             counts = np.array(cells, dtype=np.float64) / COUNT_SCALE
@@ -88,7 +92,7 @@ class ClustersPlan(VectorPlan):
                 sums = Sums(radius, total.with_noise(self.laws[SUMS].draw()), self.laws[SUMS])
         return ReleasedCurveClusters(
             moments, lattice, cells, noise, anchors, sums, self.basis, np.stack(self.limits),
-            certificate.fulfilled(self.whole_achieved()), {**self.about, **stamp()},
+            certificate.fulfilled(achieved), {**self.about, **stamp()},
         )  # fmt: skip
 
     def cells(self, vectors: Floats, moments: Moments, lattice: Lattice) -> IntegerSum:
@@ -140,16 +144,17 @@ def clusters_plan(
     size = count if planned else size
     used = basis.truncate(min(FUNCTIONS, basis.eigenvalues.size))
     SymmetricTensorBasis(used)
-    persons = size * float(pure_part(guarantee).epsilon)
-    parts, rest = dict[str, PureDP](), guarantee
+    sums, counts, mean, length = PURE if isinstance(guarantee, PureDP) else NORMAL
+    parts, rest = dict[str, Part](), shared(guarantee)
+    persons = size * _epsilon(rest)
     if persons >= WORTH:
-        parts[SUMS], rest = split(rest, SUMS_SHARE)
-    parts[CELLS], rest = split(rest, CELLS_SHARE)
-    most = (size * float(parts[CELLS].epsilon) / PERSONS) ** (2 * AXES / (2 + AXES))
+        parts[SUMS], rest = parted(rest, sums)
+    parts[CELLS], rest = parted(rest, counts)
+    most = (size * _epsilon(parts[CELLS]) / PERSONS) ** (2 * AXES / (2 + AXES))
     first = min(max(FEWEST, round(GROWTH * persons ** (1 / 3))), used.eigenvalues.size)
     design = MomentsDesign(
         (first,), (bound.radius_on(used.grid_points, used.weights),), ("curves",), rest,
-        settings.unit.relation, STEPS, MEAN_SHARE,
+        settings.unit.relation, STEPS, mean, length,
     )  # fmt: skip
     about = {"summary": "clusters of curves", **read_labels(settings.domain.labels)}
     parts = {name: parts[name] for name in (CELLS, SUMS) if name in parts}
@@ -157,5 +162,10 @@ def clusters_plan(
     plan = ClustersPlan(
         design, parts, guarantee, used, bound, size, unit, about, clusters=clusters, most=cells
     )
-    plan.costs()
+    plan.whole_achieved()
     return plan
+
+
+def _epsilon(part: Part) -> float:
+    """The epsilon of Laplace noise on counts that is as large as the part's: as in all the constants."""
+    return float(part.epsilon) if isinstance(part, PureDP) else 2 * math.sqrt(2 * part.rho)

@@ -13,9 +13,11 @@ import numpy as np
 from dpfda.noise import GaussianNoise, Law, NoiseLaw, law_from_json, moved_counts
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise
 from dpfda.numerics.arrays import Floats
+from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.releases import entries as file
-from dpfda.releases.promise import AddedNoise
+from dpfda.releases.base import OnBasis
+from dpfda.releases.promise import ALL, AddedNoise, check_one_draw
 from dpfda.releases.staged import Selection
 
 # Vectors of second moments are shortened to such a multiple of the root of what is expected of their
@@ -136,7 +138,12 @@ class Moments(file.Written):
 
     @property
     def mean_power(self) -> Floats:
-        """Variances (d,) of the noise of the mean, about which deviations are taken."""
+        """Variances (d,) of the noise of the mean, about which `matrix` is, as far as they count there.
+
+        What measures the mean anew is as exact as the second moments: its square is less than theirs.
+        """
+        if self.decay is not None:
+            return np.zeros(sum(self.blocks))
         unit = math.sqrt(len(self.blocks)) / self.size * self.each(self.bounds)
         return np.asarray(np.ldexp(self.mean_noise.variances(), -2 * self.mean_exponent) * unit**2)
 
@@ -183,6 +190,16 @@ class Moments(file.Written):
         moved = self._whole[-1, :-1]
         return nearest_positive(self._whole[:-1, :-1] - np.outer(moved, moved))
 
+    @cached_property
+    def root(self) -> Floats:
+        """The lower triangular factor (d, d) that the noise in `matrix` was seen through."""
+        factor = self.factors[len(self.steps) - 1]
+        if self.decay is None:
+            return factor
+        # As seen from the new mean; noise is the same through all roots of one matrix.
+        rows = factor[:-1] - np.outer(self.centre - self.mean, factor[-1])
+        return np.asarray(np.linalg.qr(rows.T, mode="r").T)
+
     @property
     def laws(self) -> list[NoiseLaw | SymmetricNoise]:
         """All noise that was drawn, in its order."""
@@ -202,3 +219,36 @@ class Moments(file.Written):
         return found + [
             AddedNoise(each.noise, "l2", outer, first + i) for i, each in enumerate(self.steps)
         ]
+
+
+class OfMoments(OnBasis):
+    """A release of moments, and perhaps of more that was measured after them."""
+
+    moments: Moments
+    certificate: Certificate
+
+    @property
+    def _all_noise(self) -> list[AddedNoise]:
+        """All noise, with how far one unit moves what it was added to."""
+        return self.moments.added_noise(self.neighbours)
+
+    def _checked(self) -> None:
+        """Refuse normal noise that loses more together than is said, or is not charged together."""
+        normal = any(isinstance(each.noise, GaussianNoise) for each in self._all_noise)
+        if normal != (ALL in self.certificate.stages):
+            raise ValueError("normal noise, and no other, is charged together")
+        check_one_draw(self.certificate, self._all_noise)
+
+    def _added_noise(self) -> list[AddedNoise]:
+        # What was charged together is checked together, in `_checked`.
+        return [] if ALL in self.certificate.stages else self._all_noise
+
+    @property
+    def public_units(self) -> int | None:
+        return self.moments.size if self.neighbours is Neighbours.REPLACE_ONE else None
+
+    @property
+    def _divided(self) -> list[str]:
+        """What sums were divided by, where it is no number of units."""
+        stated = f"the number that sums were divided by: {self.moments.size}"
+        return [] if self.public_units else [stated]

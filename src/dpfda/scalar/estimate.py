@@ -72,7 +72,7 @@ class _Equations:
     def of(cls, moments: Moments, eigenvalues: Floats, careful: bool = False) -> _Equations:
         """From noisy moments; for bands with care: priors of large b, and the noise of means counts."""
         last = len(moments.steps) - 1
-        factor, matrix, moved = moments.factors[last], moments.matrix, moments.mean_power * careful
+        factor, matrix, moved = moments.root, moments.matrix, moments.mean_power * careful
         count, beside = eigenvalues.size, len(matrix) - 1 - eigenvalues.size
         variance = max(float(matrix[-1, -1]), ROUNDING * float(np.trace(matrix)), 1e-300)
         falls = np.array([(eigenvalues / eigenvalues[0]) ** each for each in EXPONENTS])
