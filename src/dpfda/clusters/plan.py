@@ -17,22 +17,21 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.privacy.guarantees import Guarantee, PureDP
 from dpfda.publication import COUNT_SCALE, NAMED, Paying, charge, planner, stamp
-from dpfda.publication.moments import LENGTHS_SHARE, MomentsDesign, Part, part_noise, parted, shared
+from dpfda.publication.moments import MomentsDesign, Part, part_noise, parted, shared
 from dpfda.releases.moments import Moments
 from dpfda.spine.choices import public_size, stated_size
 from dpfda.spine.settings import Settings, read_labels
 from dpfda.spine.vectors import VectorPlan
 
 CELLS, SUMS = "counts of cells", "sums of clusters"
-# Shares of the budget, of pure and of normal noise: of sums, where they are measured, of cells in what
-# is left, of the mean in what is left then, and of lengths; steps of second moments. Chosen on simulated
-# curves.
-PURE = Fraction(7, 20), Fraction(1, 2), Fraction(2, 5), LENGTHS_SHARE
-NORMAL, STEPS = (Fraction(7, 20), Fraction(1, 2), Fraction(2, 5), LENGTHS_SHARE), 2
-# Sums cost more than they tell where units times epsilon are fewer.
-WORTH = 1500
-# Functions: of centers, and least, and how those that moments are measured of grow.
-FUNCTIONS, FEWEST, GROWTH = 12, 3, 0.47
+# Shares of the budget: of sums, where they are measured, of cells in what is left, of the mean in what
+# is left then; steps of second moments. Chosen on simulated curves.
+SUMS_SHARE, CELLS_SHARE, MEAN_SHARE, STEPS = Fraction(7, 20), Fraction(1, 2), Fraction(2, 5), 2
+# Of pure and of normal noise: units times epsilon for which sums tell more than they cost, how functions
+# that moments are measured of grow with these, and decay, as in `Moments`.
+PURE, NORMAL = (1500, 0.47, None), (700, 0.6, 0.0)
+# Functions: of centers, and least that moments are measured of.
+FUNCTIONS, FEWEST = 12, 3
 # Cells: most, least for each cluster, and units times epsilon that they grow by.
 MOST, EACH, PERSONS = 4096, 8, 6
 # Deviations are shortened to such a multiple of the root of all variance.
@@ -84,7 +83,7 @@ class ClustersPlan(VectorPlan):
             cells = self.cells(vectors, moments, lattice).with_noise(noise.draw())
             deviation = math.sqrt(noise.variances()[0]) / COUNT_SCALE
             counts = np.array(cells, dtype=np.float64) / COUNT_SCALE
-            anchors = moments.mean + lattice.anchors(counts, deviation, self.clusters)
+            anchors = moments.centre + lattice.anchors(counts, deviation, self.clusters)
             sums = None
             if SUMS in self.parts:
                 radius = RADIUS * math.sqrt(max(float(np.trace(moments.matrix)), 1e-300))
@@ -97,7 +96,7 @@ class ClustersPlan(VectorPlan):
 
     def cells(self, vectors: Floats, moments: Moments, lattice: Lattice) -> IntegerSum:
         """Counts of cells; each unit is in one. Private."""
-        places = lattice.places(vectors[:, : self.design.size] - moments.mean)
+        places = lattice.places(vectors[:, : self.design.size] - moments.centre)
         counts = np.bincount(places, minlength=math.prod(lattice.bins))
         return IntegerSum(counts.size).add_totals((counts * COUNT_SCALE).tolist(), len(vectors))
 
@@ -144,17 +143,17 @@ def clusters_plan(
     size = count if planned else size
     used = basis.truncate(min(FUNCTIONS, basis.eigenvalues.size))
     SymmetricTensorBasis(used)
-    sums, counts, mean, length = PURE if isinstance(guarantee, PureDP) else NORMAL
+    worth, growth, decay = PURE if isinstance(guarantee, PureDP) else NORMAL
     parts, rest = dict[str, Part](), shared(guarantee)
     persons = size * _epsilon(rest)
-    if persons >= WORTH:
-        parts[SUMS], rest = parted(rest, sums)
-    parts[CELLS], rest = parted(rest, counts)
+    if persons >= worth:
+        parts[SUMS], rest = parted(rest, SUMS_SHARE)
+    parts[CELLS], rest = parted(rest, CELLS_SHARE)
     most = (size * _epsilon(parts[CELLS]) / PERSONS) ** (2 * AXES / (2 + AXES))
-    first = min(max(FEWEST, round(GROWTH * persons ** (1 / 3))), used.eigenvalues.size)
+    first = min(max(FEWEST, round(growth * persons ** (1 / 3))), used.eigenvalues.size)
     design = MomentsDesign(
         (first,), (bound.radius_on(used.grid_points, used.weights),), ("curves",), rest,
-        settings.unit.relation, STEPS, mean, length,
+        settings.unit.relation, STEPS, MEAN_SHARE, decay=decay,
     )  # fmt: skip
     about = {"summary": "clusters of curves", **read_labels(settings.domain.labels)}
     parts = {name: parts[name] for name in (CELLS, SUMS) if name in parts}
@@ -167,5 +166,5 @@ def clusters_plan(
 
 
 def _epsilon(part: Part) -> float:
-    """The epsilon of Laplace noise on counts that is as large as the part's: as in all the constants."""
+    """That of Laplace noise on counts as large as the part's noise, which constants are in terms of."""
     return float(part.epsilon) if isinstance(part, PureDP) else 2 * math.sqrt(2 * part.rho)

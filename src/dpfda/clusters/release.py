@@ -101,7 +101,7 @@ class ReleasedCurveClusters(OfMoments):
         """Centers (k, m) on the grid and shares (k,), the largest first."""
         rows = np.zeros((len(self.anchors), self.basis.eigenvalues.size))
         if self.sums is None:
-            own = nearest(self.moments.mean + self.lattice.offsets, self.anchors)
+            own = nearest(self.moments.centre + self.lattice.offsets, self.anchors)
             counts = np.array(self.cells, dtype=np.float64) / COUNT_SCALE
             units = np.bincount(own, counts, len(self.anchors)).astype(np.float64)
         else:

@@ -138,12 +138,7 @@ class Moments(file.Written):
 
     @property
     def mean_power(self) -> Floats:
-        """Variances (d,) of the noise of the mean, about which `matrix` is, as far as they count there.
-
-        What measures the mean anew is as exact as the second moments: its square is less than theirs.
-        """
-        if self.decay is not None:
-            return np.zeros(sum(self.blocks))
+        """Variances (d,) of the noise of the mean, about which deviations are taken."""
         unit = math.sqrt(len(self.blocks)) / self.size * self.each(self.bounds)
         return np.asarray(np.ldexp(self.mean_noise.variances(), -2 * self.mean_exponent) * unit**2)
 
@@ -198,7 +193,8 @@ class Moments(file.Written):
             return factor
         # As seen from the new mean; noise is the same through all roots of one matrix.
         rows = factor[:-1] - np.outer(self.centre - self.mean, factor[-1])
-        return np.asarray(np.linalg.qr(rows.T, mode="r").T)
+        _, root = np.linalg.qr(rows.T)
+        return np.asarray(root.T)
 
     @property
     def laws(self) -> list[NoiseLaw | SymmetricNoise]:

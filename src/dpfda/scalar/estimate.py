@@ -72,7 +72,9 @@ class _Equations:
     def of(cls, moments: Moments, eigenvalues: Floats, careful: bool = False) -> _Equations:
         """From noisy moments; for bands with care: priors of large b, and the noise of means counts."""
         last = len(moments.steps) - 1
-        factor, matrix, moved = moments.root, moments.matrix, moments.mean_power * careful
+        factor, matrix = moments.root, moments.matrix
+        # A mean that second moments measure anew is off by so little that its square counts for nothing.
+        moved = moments.mean_power * (careful and moments.decay is None)
         count, beside = eigenvalues.size, len(matrix) - 1 - eigenvalues.size
         variance = max(float(matrix[-1, -1]), ROUNDING * float(np.trace(matrix)), 1e-300)
         falls = np.array([(eigenvalues / eigenvalues[0]) ** each for each in EXPONENTS])

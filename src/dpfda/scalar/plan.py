@@ -17,7 +17,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee, PureDP
 from dpfda.publication import NAMED, Paying, Trial, TriedPlan, charge, planner, stamp
-from dpfda.publication.moments import LENGTHS_SHARE, MEAN_SHARE, MomentsDesign, shared
+from dpfda.publication.moments import MomentsDesign, shared
 from dpfda.publication.trials import ORDINARY
 from dpfda.releases.moments import Moments
 from dpfda.scalar.release import ReleasedScalarOnFunction, bound_words, describe
@@ -28,10 +28,8 @@ from dpfda.spine.vectors import VectorPlan
 SUMMARY = "regression of a number on curves"
 # Functions that curves are reduced to: of 8 to 16, chosen on half of the sets of real curves.
 FUNCTIONS = 10
-# Of pure and of normal noise: steps of second moments, shares of the budget for the mean and, of what is
-# left, for lengths; decay, as in `Moments`.
-PURE = 2, MEAN_SHARE, LENGTHS_SHARE, None
-NORMAL = 2, MEAN_SHARE, LENGTHS_SHARE, None
+# Of pure and of normal noise: steps of second moments, and decay, as in `Moments`.
+PURE, NORMAL = (2, None), (3, 0.0)
 # Of trials: deviation of curves in distances between the bounds; of the target, in such distances; what
 # curves explain of it; units at most, of whom the noise is then as of all.
 DEVIATION, SPREAD, EXPLAINED, MOST = 0.06, 0.15, 0.5, 4000
@@ -165,9 +163,9 @@ def scalar_plan(
     bounds = bound.radius_on(grid, used.weights), *([beside**0.5] if beside else []), 1.0
     blocks = used.eigenvalues.size, *([beside] if beside else []), 1
     names = "curves", *(["covariates"] if beside else []), "target"
-    steps, mean, length, decay = PURE if isinstance(guarantee, PureDP) else NORMAL
+    steps, decay = PURE if isinstance(guarantee, PureDP) else NORMAL
     design = MomentsDesign(
-        blocks, bounds, names, shared(guarantee), settings.unit.relation, steps, mean, length, decay
+        blocks, bounds, names, shared(guarantee), settings.unit.relation, steps, decay=decay
     )
     about = {"summary": SUMMARY, **read_labels(settings.domain.labels)}
     plan = ScalarPlan(
