@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 
+from dpfda.noise import GaussianNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.releases.moments import Moments, nearest_positive
 
@@ -54,6 +55,7 @@ class _Equations:
     inner, across, alone: Parts of the factor that the last step was seen through.
     moved, moved_alone: Variances of the noise in the means of x and y, about which moments were taken.
     priors: array (q, p). Variances of b that are weighed.
+    normal: Whether all noise is normal. Of pure noise it is left to chance how large it is as a whole.
     """
 
     second: Floats
@@ -67,6 +69,7 @@ class _Equations:
     power: float
     n: int
     priors: Floats
+    normal: bool
 
     @classmethod
     def of(cls, moments: Moments, eigenvalues: Floats, careful: bool = False) -> _Equations:
@@ -91,7 +94,7 @@ class _Equations:
         return cls(
             matrix[:-1, :-1], matrix[:-1, -1], variance, factor[:-1, :-1], factor[-1, :-1],
             float(factor[-1, -1]), moved[:-1], float(moved[-1]), moments.power(last), moments.size,
-            priors,
+            priors, isinstance(moments.mean_noise, GaussianNoise),
         )  # fmt: skip
 
     def aside(self, found: Floats) -> tuple[float, float]:
@@ -112,7 +115,11 @@ class _Equations:
         values, vectors = np.linalg.eigh((seen + seen.T) / 2)
         # About the largest eigenvalue of the noise alone.
         edge = 2 * np.sqrt(self.power / 2 * len(values))
-        root = self.inner @ (vectors * np.sqrt(np.maximum(values - edge, 0.0)))
+        left = np.maximum(values - edge, 0.0)
+        if self.normal:
+            # Beyond it noise adds edge^2 / 4 over the true eigenvalue (Benaych-Georges & Nadakuditi 2011, 3.1).
+            left = (values + np.sqrt(np.maximum(values**2 - edge**2, 0.0))) / 2 * (values > edge)
+        root = self.inner @ (vectors * np.sqrt(left))
         return np.asarray(root @ root.T)
 
 
