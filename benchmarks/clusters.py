@@ -1,6 +1,6 @@
 """Clusters of curves beside k-means without privacy, and beside five noisy rounds of k-means.
 
-    python -m benchmarks.clusters [--folder FOLDER] [--repeats 5] [--settings 2000:1,2000:.3] [--delta 1e-5]
+    python -m benchmarks.clusters [--folder FOLDER] [--repeats 5] [--settings 2000:1] [--delta 1e-5]
 
 Simulated: two to five kinds, equally often. On bumps at other places, other levels and sinusoids of
 other phases constants were chosen; steps at other times and sums of two waves were not looked at before.
