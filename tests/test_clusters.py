@@ -14,9 +14,9 @@ from dpfda import Domain, PrivacyUnit, PrivateCurveClusters, Reading, load
 from dpfda.clusters.plan import CELLS, SUMS, ClustersPlan
 from dpfda.clusters.stages import Lattice, ball_of, nearest
 from dpfda.errors import BudgetError, ParameterError, StorageError
-from dpfda.noise import KNormNoise
+from dpfda.noise import KNormNoise, gaussian_ratio
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.privacy.guarantees import Neighbours, PureDP
+from dpfda.privacy.guarantees import ApproximateDP, Neighbours, PureDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.releases.moments import filled
 from dpfda.testing import check_release, check_summary
@@ -133,19 +133,26 @@ def test_one_unit_moves_every_stage_by_its_width_and_no_more(
         assert max(each[name] for each in apart) > least * widths[name], name
 
 
-def test_noise_has_its_scale_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_noise_has_its_scale_and_no_other(delta: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was released less the totals; a scale that is wrong by sqrt(2) either way fails."""
     watched, curves, found = Watched(monkeypatch), kinds(40)[0], {CELLS: [], SUMS: []}
+    epsilon = 120 if delta else 60
     for _ in range(25):
-        totals = watched.fit(estimator(60.0), curves)
+        totals = watched.fit(estimator(epsilon, delta=delta), curves)
         for name in (CELLS, SUMS):
             place = STAGES.index(name)
             found[name] += [*(np.array(watched.released[place]) - totals[place].astype(float))]
     # Parts: 7/20 of 60 for sums, half of the rest for cells. A block of 13 numbers in the l2 norm has a
     # variance of 14 squares of its scale, a Laplace variable of two.
-    scales = {CELLS: 2 * 2**20 / (60 * 13 / 40), SUMS: 2 * ball_of(12).radius / 21}
-    for name, spread in ((CELLS, 2**0.5), (SUMS, 14**0.5)):
-        assert 2**-0.25 < np.std(found[name]) / spread / scales[name] < 2**0.25, name
+    spreads = {CELLS: 2 * 2**20 / (60 * 13 / 40) * 2**0.5, SUMS: 2 * ball_of(12).radius / 21 * 14**0.5}
+    if delta:
+        # Such parts of mu^2; a unit is in another cell, or moves the sum of one cluster.
+        mu = float(gaussian_ratio(ApproximateDP(Fraction(120), Fraction(1, 10**6))))
+        spreads = {CELLS: 2**0.5 * 2**20 / (mu * (13 / 40) ** 0.5)}
+        spreads[SUMS] = 2 * ball_of(12).radius / (mu * (7 / 20) ** 0.5)
+    for name, spread in spreads.items():
+        assert 2**-0.25 < np.std(found[name]) / spread < 2**0.25, name
 
 
 def test_scales_follow_from_widths_and_shares() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -288,6 +289,37 @@ def test_the_noise_of_the_mean_has_the_variance_that_bands_allow_for():
     # All is noise: 220 squares, whose mean is off by a tenth.
     found = np.mean([each.mean**2 / each.mean_power for each in made])
     assert 0.65 < found < 1.5
+
+
+def test_noise_is_seen_through_the_root_also_from_a_mean_that_is_measured_anew() -> None:
+    """Covariances of entries by their own law, far from the first mean."""
+    budget = ZeroConcentratedDP(Fraction(20))
+    design = MomentsDesign((2,), (4.0,), ("a",), budget, Neighbours.REPLACE_ONE, decay=0.0)
+    random = np.random.default_rng(3)
+    vectors = random.normal(size=(4000, 2)) @ [[0.1, 0.05], [0.0, 0.05]]
+    # As if the first mean were off by three deviations: .3 of 4.
+    off = int(0.3 / 4 * 4000 * design.ball.radius)
+    shifted = design.published(vectors, 4000, told([off, 0]))
+    assert shifted.mean[0] > 0.25
+    assert abs(shifted.centre[0]) < 0.02
+    last, found = shifted.steps[-1], []
+    exact, spread = np.array(last.noisy_sum, dtype=float), last.noise.simulate(random, 600)
+    for noise in spread:
+        noisy = exact + noise[np.tril_indices(3)]
+        step = replace(last, noisy_sum=tuple(int(value) for value in noisy))
+        found.append(replace(shifted, steps=(*shifted.steps[:-1], step)).matrix)
+    seen = np.linalg.solve(
+        shifted.root, np.linalg.solve(shifted.root, found - np.mean(found, axis=0)).mT
+    )
+    squares = np.mean(np.square(seen), axis=0) / shifted.power(1)
+    # Of 600 draws: 5.8 per cent either way is one deviation.
+    assert squares == pytest.approx(np.array([[1, 0.5], [0.5, 1]]), rel=0.25)
+
+
+def told(first: list[int]) -> Any:
+    """Draws of noise: the first as it is told, and then none."""
+    place = iter([first])
+    return lambda law: next(place, [0] * law.components)
 
 
 def test_bands_hold_functions_that_explain_no_more_than_the_number_varies():

@@ -24,6 +24,8 @@ from dpfda.releases.staged import Selection
 # squared length, which is their number of coordinates at most. What noise drowns is taken to be so large
 # a part of it.
 REACH, DROWNED = 1.3, 0.5
+# The constant's own second moment, one but for shortened vectors and noise, is taken to be no smaller.
+CONSTANT = 0.5
 MOST_DECAY = 4.0
 
 
@@ -173,17 +175,29 @@ class Moments(file.Written):
         return np.asarray(factor @ nearest_positive(self.measured(len(self.steps) - 1)) @ factor.T)
 
     @cached_property
+    def _moved(self) -> Floats:
+        """What the last step adds to the mean (d,): moments with the constant over its own.
+
+        With a positive decay its own is taken to be one.
+        """
+        own = 1.0 if self.decay else max(float(self._whole[-1, -1]), CONSTANT)
+        return np.asarray(self._whole[-1, :-1] / own)
+
+    @cached_property
     def centre(self) -> Floats:
         """The mean (d,), by the last step where that measured it anew."""
-        return self.mean if self.decay is None else self.mean + self._whole[-1, :-1]
+        return self.mean if self.decay is None else self.mean + self._moved
 
     @cached_property
     def matrix(self) -> Floats:
-        """Second moments (d, d) about `centre` by the last step, positive semidefinite."""
+        """Second moments (d, d) about `centre` by the last step, positive semidefinite.
+
+        Over the noisy moment of the constant, so that no noise in it counts where the first mean was
+        far off.
+        """
         if self.decay is None:
             return self._whole
-        moved = self._whole[-1, :-1]
-        return nearest_positive(self._whole[:-1, :-1] - np.outer(moved, moved))
+        return nearest_positive(self._whole[:-1, :-1] - np.outer(self._moved, self._whole[-1, :-1]))
 
     @cached_property
     def root(self) -> Floats:
@@ -192,7 +206,7 @@ class Moments(file.Written):
         if self.decay is None:
             return factor
         # As seen from the new mean; noise is the same through all roots of one matrix.
-        rows = factor[:-1] - np.outer(self.centre - self.mean, factor[-1])
+        rows = factor[:-1] - np.outer(self._moved, factor[-1])
         _, root = np.linalg.qr(rows.T)
         return np.asarray(root.T)
 

@@ -117,7 +117,7 @@ class _Equations:
         edge = 2 * np.sqrt(self.power / 2 * len(values))
         left = np.maximum(values - edge, 0.0)
         if self.normal:
-            # Beyond it noise adds edge^2 / 4 over the true eigenvalue (Benaych-Georges & Nadakuditi 2011, 3.1).
+            # To one beyond it noise adds edge^2 / 4 over that one (Benaych-Georges & Nadakuditi 2011).
             left = (values + np.sqrt(np.maximum(values**2 - edge**2, 0.0))) / 2 * (values > edge)
         root = self.inner @ (vectors * np.sqrt(left))
         return np.asarray(root @ root.T)
