@@ -322,14 +322,15 @@ def told(first: list[int]) -> Any:
     return lambda law: next(place, [0] * law.components)
 
 
-def test_bands_hold_functions_that_explain_no_more_than_the_number_varies():
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+def test_bands_hold_functions_that_explain_no_more_than_the_number_varies(delta: float) -> None:
     # Little is seen of 1,000 units: then the band is as wide as what the number varies lets it be.
     held, widths = 0, []
     for seed in range(9):
         curves, _, number, line = made_up(1000, seed)
-        band = estimator().fit(curves, number).release_.band(0.95, points=GRID)
+        band = estimator(delta=delta).fit(curves, number).release_.band(0.95, points=GRID)
         held += band.contains(line)
         widths.append(np.mean(band.upper - band.lower) / 2 / np.sqrt(np.mean(line**2)))
-    # One in twenty may miss: of nine three or more do so once in 120. Widths were 3.1 to 5.6.
+    # One in twenty may miss: of nine three or more do so once in 120. Widths were 3.1 to 5.6, with a delta 2.2 to 3.1.
     assert held >= 7
-    assert 2 < np.median(widths) < 9
+    assert 1.5 < np.median(widths) < 9
