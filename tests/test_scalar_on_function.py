@@ -331,6 +331,7 @@ def test_bands_hold_functions_that_explain_no_more_than_the_number_varies(delta:
         band = estimator(delta=delta).fit(curves, number).release_.band(0.95, points=GRID)
         held += band.contains(line)
         widths.append(np.mean(band.upper - band.lower) / 2 / np.sqrt(np.mean(line**2)))
-    # One in twenty may miss: of nine three or more do so once in 120. Widths were 3.1 to 5.6, with a delta 2.2 to 3.1.
+    # One in twenty may miss: of nine three or more do so once in 120.
+    # Widths were 3.1 to 5.6, with a delta 2.2 to 3.1.
     assert held >= 7
     assert 1.5 < np.median(widths) < 9
