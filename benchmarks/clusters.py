@@ -1,6 +1,6 @@
 """Clusters of curves beside k-means without privacy, and beside five noisy rounds of k-means.
 
-    python -m benchmarks.clusters [--folder FOLDER] [--repeats 5] [--settings 2000:1,2000:.3]
+    python -m benchmarks.clusters [--folder FOLDER] [--repeats 5] [--settings 2000:1] [--delta 1e-5]
 
 Simulated: two to five kinds, equally often. On bumps at other places, other levels and sinusoids of
 other phases constants were chosen; steps at other times and sums of two waves were not looked at before.
@@ -104,11 +104,12 @@ def compared(
 
 
 def cell(
-    curves: np.ndarray, kind: np.ndarray | None, bounds: tuple[float, float], many: int, epsilon: float
-) -> list[float]:
+    curves: np.ndarray, kind: np.ndarray | None, bounds: tuple[float, float], many: int, epsilon: float,
+    delta: float,
+) -> list[float]:  # fmt: skip
     """What is measured of one release, and of the rival."""
     alone = KMeans(many, n_init=5, random_state=0).fit(curves)
-    release = PrivateCurveClusters(epsilon, bounds=bounds, clusters=many).fit(curves).release_
+    release = PrivateCurveClusters(epsilon, delta, bounds=bounds, clusters=many).fit(curves).release_
     other = rival(np.random.default_rng(), curves, bounds, many, epsilon)
     own = release.centers(release.grid_points)
     return [*compared(curves, own, alone, kind), *compared(curves, other, alone, kind)]
@@ -119,6 +120,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--settings", default="500:1,2000:1,10000:1,500:.3,2000:.3,10000:.3")
+    parser.add_argument("--delta", type=float, default=0.0)
     chosen = parser.parse_args()
     print("n, epsilon, set: index, centers or explained; the same of the rival; index by clusters")
     for setting in chosen.settings.split(","):
@@ -128,7 +130,7 @@ def main() -> None:
             for many in (2, 3, 4, 5):
                 for _ in range(chosen.repeats):
                     curves, kind = simulated(np.random.default_rng(), name, n, many)
-                    rows.append(cell(curves, kind, bounds, many, epsilon))
+                    rows.append(cell(curves, kind, bounds, many, epsilon, chosen.delta))
             table = np.array(rows).reshape(4, chosen.repeats, 4)
             print(
                 n, epsilon, name, table.mean(axis=(0, 1)).round(2), table[:, :, 0].mean(axis=1).round(2)
@@ -140,7 +142,8 @@ def main() -> None:
                 table = np.loadtxt(chosen.folder / f"{row['name']}.csv", delimiter=",")[1:]
                 bounds = float(row["lo"]), float(row["hi"])
                 units = table if n == 0 else mixtures(np.random.default_rng(), table, n)
-                rows.append(cell(np.clip(units, *bounds), None, bounds, 3, epsilon))
+                clipped = np.clip(units, *bounds)
+                rows.append(cell(clipped, None, bounds, 3, epsilon, chosen.delta))
                 print(row["name"], len(units), np.round(rows[-1], 2), flush=True)
             print(n, epsilon, "middle over sets", np.median(rows, axis=0).round(2), flush=True)
 

@@ -236,6 +236,7 @@ def models(bounds: tuple[float, float], relation: str, missing: str = "refuse") 
     beside = {"age": bounds, "dose": (0, 1)}
     return [
         PrivateScalarOnFunction(1.0, target_bounds=bounds, covariates=beside, **given),
+        PrivateScalarOnFunction(1.0, 1e-6, target_bounds=bounds, covariates=beside, **given),
         PrivateCurveSampler(1.0, **given),
         PrivateCurveSampler(1.0, delta=1e-6, **given),
     ]

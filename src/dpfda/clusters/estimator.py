@@ -47,7 +47,8 @@ class PrivateCurveClusters(OfVectors[ClustersPlan]):
     **Guarantee.** Pure epsilon, (epsilon, delta) or rho, one unit being one record, or the average of
     all records of one label of `groups`; another in its place, or one more or less. Moments are those
     of `dpfda.PrivateScalarOnFunction`; a unit is in one cell of their leading scores, and then in one
-    cluster. Shares of the budget add up. Parameters are public; `X` and `groups` are private.
+    cluster. Shares of the budget add up; with a delta or a rho all noise is normal, and charged as one
+    law. Parameters are public; `X` and `groups` are private.
 
     References
     ----------

@@ -13,12 +13,11 @@ from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import ValueBounds
 from dpfda.clusters.release import ReleasedCurveClusters
 from dpfda.clusters.stages import AXES, Lattice, Sums, ball_of, nearest, unit_rows
-from dpfda.noise import KNormNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
-from dpfda.privacy.guarantees import Guarantee, PureDP, pure_part, split
-from dpfda.publication import COUNT_SCALE, NAMED, Paying, charge, planner, recomputed, stamp
-from dpfda.publication.moments import MomentsDesign
+from dpfda.privacy.guarantees import Guarantee, PureDP
+from dpfda.publication import COUNT_SCALE, NAMED, Paying, charge, planner, stamp
+from dpfda.publication.moments import MomentsDesign, Part, part_noise, parted, shared
 from dpfda.releases.moments import Moments
 from dpfda.spine.choices import public_size, stated_size
 from dpfda.spine.settings import Settings, read_labels
@@ -28,10 +27,11 @@ CELLS, SUMS = "counts of cells", "sums of clusters"
 # Shares of the budget: of sums, where they are measured, of cells in what is left, of the mean in what
 # is left then; steps of second moments. Chosen on simulated curves.
 SUMS_SHARE, CELLS_SHARE, MEAN_SHARE, STEPS = Fraction(7, 20), Fraction(1, 2), Fraction(2, 5), 2
-# Sums cost more than they tell where units times epsilon are fewer.
-WORTH = 1500
-# Functions: of centers, and least, and how those that moments are measured of grow.
-FUNCTIONS, FEWEST, GROWTH = 12, 3, 0.47
+# Of pure and of normal noise: units times epsilon for which sums tell more than they cost, how functions
+# that moments are measured of grow with these, and decay, as in `Moments`.
+PURE, NORMAL = (1500, 0.47, None), (700, 0.6, 0.0)
+# Functions: of centers, and least that moments are measured of.
+FUNCTIONS, FEWEST = 12, 3
 # Cells: most, least for each cluster, and units times epsilon that they grow by.
 MOST, EACH, PERSONS = 4096, 8, 6
 # Deviations are shortened to such a multiple of the root of all variance.
@@ -63,24 +63,27 @@ class ClustersPlan(VectorPlan):
         return {name: self.neighbours.differences(moved[name]) for name in self.parts}
 
     @property
+    def longest(self) -> dict[str, int]:
+        return self.widths | ({CELLS: COUNT_SCALE} if CELLS in self.parts else {})
+
+    @property
     def blocks(self) -> dict[str, tuple[int, ...]]:
         sizes = {CELLS: (1,) * self.most, SUMS: (self.basis.eigenvalues.size + 1,) * self.clusters}
         return {name: sizes[name] for name in self.parts}
 
     def publish(self, vectors: Floats, paying: Paying = NAMED) -> ReleasedCurveClusters:
         """Charge, draw, add. The vectors (units, F) are private."""
-        certificate = self.certified()
+        certificate, achieved = self.certified(), self.whole_achieved()
         charge(paying, certificate, self.entry())
         with np.errstate(all="ignore"):
             vectors = np.where(np.isfinite(vectors), vectors, 0.0)
             moments = self.design.published(vectors[:, : self.design.size], self.size)
             lattice = Lattice.of(moments, self.most)
-            noise = KNormNoise.equal(math.prod(lattice.bins), max(self.laws[CELLS].scales))
-            recomputed(noise, "l1", self.widths[CELLS], self.parts[CELLS])
+            noise = part_noise((1,) * math.prod(lattice.bins), *self.moved[CELLS], self.parts[CELLS])
             cells = self.cells(vectors, moments, lattice).with_noise(noise.draw())
             deviation = math.sqrt(noise.variances()[0]) / COUNT_SCALE
             counts = np.array(cells, dtype=np.float64) / COUNT_SCALE
-            anchors = moments.mean + lattice.anchors(counts, deviation, self.clusters)
+            anchors = moments.centre + lattice.anchors(counts, deviation, self.clusters)
             sums = None
             if SUMS in self.parts:
                 radius = RADIUS * math.sqrt(max(float(np.trace(moments.matrix)), 1e-300))
@@ -88,12 +91,12 @@ class ClustersPlan(VectorPlan):
                 sums = Sums(radius, total.with_noise(self.laws[SUMS].draw()), self.laws[SUMS])
         return ReleasedCurveClusters(
             moments, lattice, cells, noise, anchors, sums, self.basis, np.stack(self.limits),
-            certificate.fulfilled(self.whole_achieved()), {**self.about, **stamp()},
+            certificate.fulfilled(achieved), {**self.about, **stamp()},
         )  # fmt: skip
 
     def cells(self, vectors: Floats, moments: Moments, lattice: Lattice) -> IntegerSum:
         """Counts of cells; each unit is in one. Private."""
-        places = lattice.places(vectors[:, : self.design.size] - moments.mean)
+        places = lattice.places(vectors[:, : self.design.size] - moments.centre)
         counts = np.bincount(places, minlength=math.prod(lattice.bins))
         return IntegerSum(counts.size).add_totals((counts * COUNT_SCALE).tolist(), len(vectors))
 
@@ -140,16 +143,17 @@ def clusters_plan(
     size = count if planned else size
     used = basis.truncate(min(FUNCTIONS, basis.eigenvalues.size))
     SymmetricTensorBasis(used)
-    persons = size * float(pure_part(guarantee).epsilon)
-    parts, rest = dict[str, PureDP](), guarantee
-    if persons >= WORTH:
-        parts[SUMS], rest = split(rest, SUMS_SHARE)
-    parts[CELLS], rest = split(rest, CELLS_SHARE)
-    most = (size * float(parts[CELLS].epsilon) / PERSONS) ** (2 * AXES / (2 + AXES))
-    first = min(max(FEWEST, round(GROWTH * persons ** (1 / 3))), used.eigenvalues.size)
+    worth, growth, decay = PURE if isinstance(guarantee, PureDP) else NORMAL
+    parts, rest = dict[str, Part](), shared(guarantee)
+    persons = size * _epsilon(rest)
+    if persons >= worth:
+        parts[SUMS], rest = parted(rest, SUMS_SHARE)
+    parts[CELLS], rest = parted(rest, CELLS_SHARE)
+    most = (size * _epsilon(parts[CELLS]) / PERSONS) ** (2 * AXES / (2 + AXES))
+    first = min(max(FEWEST, round(growth * persons ** (1 / 3))), used.eigenvalues.size)
     design = MomentsDesign(
         (first,), (bound.radius_on(used.grid_points, used.weights),), ("curves",), rest,
-        settings.unit.relation, STEPS, MEAN_SHARE,
+        settings.unit.relation, STEPS, MEAN_SHARE, decay=decay,
     )  # fmt: skip
     about = {"summary": "clusters of curves", **read_labels(settings.domain.labels)}
     parts = {name: parts[name] for name in (CELLS, SUMS) if name in parts}
@@ -157,5 +161,10 @@ def clusters_plan(
     plan = ClustersPlan(
         design, parts, guarantee, used, bound, size, unit, about, clusters=clusters, most=cells
     )
-    plan.costs()
+    plan.whole_achieved()
     return plan
+
+
+def _epsilon(part: Part) -> float:
+    """That of Laplace noise on counts as large as the part's noise, which constants are in terms of."""
+    return float(part.epsilon) if isinstance(part, PureDP) else 2 * math.sqrt(2 * part.rho)

@@ -21,12 +21,11 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals
 from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.guarantees import Neighbours
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked
-from dpfda.releases.base import LEVEL, Column, OnBasis
+from dpfda.releases.base import LEVEL, Column
 from dpfda.releases.facts import Stated
-from dpfda.releases.moments import Moments
+from dpfda.releases.moments import Moments, OfMoments, noise_on_counts
 from dpfda.releases.promise import AddedNoise, certified
 from dpfda.spine.vectors import bound_words
 from dpfda.views import Curve, Line
@@ -38,7 +37,7 @@ ASKED_FOR = (
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedCurveClusters(OnBasis):
+class ReleasedCurveClusters(OfMoments):
     """Clusters of curves, the largest first; called at points it is their centers.
 
     Parameters
@@ -89,7 +88,7 @@ class ReleasedCurveClusters(OnBasis):
         if self.anchors.ndim != 2 or self.anchors.shape[1] != first or len(self.anchors) < 2:
             raise ParameterError("anchors", f"be rows of {first} numbers", f"{self.anchors.shape}")
         blocks = (size + 1,) * len(self.anchors)
-        if self.sums is not None and vars(self.sums.noise).get("block_sizes") != blocks:
+        if self.sums is not None and self.sums.blocks not in (blocks, sum(blocks)):
             raise ParameterError("sums", "have a block of noise a cluster", "others")
         ordered = self.bounds.shape == (2, self.grid_points.size) and self.bounds[0] < self.bounds[1]
         if not np.all(ordered):
@@ -102,7 +101,7 @@ class ReleasedCurveClusters(OnBasis):
         """Centers (k, m) on the grid and shares (k,), the largest first."""
         rows = np.zeros((len(self.anchors), self.basis.eigenvalues.size))
         if self.sums is None:
-            own = nearest(self.moments.mean + self.lattice.offsets, self.anchors)
+            own = nearest(self.moments.centre + self.lattice.offsets, self.anchors)
             counts = np.array(self.cells, dtype=np.float64) / COUNT_SCALE
             units = np.bincount(own, counts, len(self.anchors)).astype(np.float64)
         else:
@@ -181,14 +180,15 @@ class ReleasedCurveClusters(OnBasis):
         sums = [held["sums"].noise] if held["sums"] else []
         return certified(written, laws=[*held["moments"].laws, held["noise"], *sums])
 
-    def _added_noise(self) -> list[AddedNoise]:
-        *pure, last = self.moments.added_noise(self.neighbours)
+    @property
+    def _all_noise(self) -> list[AddedNoise]:
+        *pure, last = super()._all_noise
         moved = self.neighbours.differences(COUNT_SCALE)
-        found = [*pure, AddedNoise(self.noise, "l1", moved, len(pure) + 1)]
+        found = [*pure, noise_on_counts(self.noise, moved, COUNT_SCALE, len(pure) + 1)]
         if self.sums is not None:
             # A unit is in one block: the lengths by which blocks move take the place of the l1 norm.
             moved = self.neighbours.differences(ball_of(self.basis.eigenvalues.size).radius)
-            found.append(AddedNoise(self.sums.noise, "l1", moved, len(pure) + 2))
+            found.append(noise_on_counts(self.sums.noise, moved, moved, len(pure) + 2))
         # The last one is that which may need a delta or a rho.
         return [*found, last]
 
@@ -196,15 +196,12 @@ class ReleasedCurveClusters(OnBasis):
         return {"description": bound_words(*self.bounds)}
 
     def _checked(self) -> None:
+        super()._checked()
         with np.errstate(all="ignore"):
             if not all(np.isfinite(each).all() for each in self._found):
                 raise ValueError("centers are no numbers")
 
     # Words, tables and pictures.
-
-    @property
-    def public_units(self) -> int | None:
-        return self.moments.size if self.neighbours is Neighbours.REPLACE_ONE else None
 
     @property
     def _bandless(self) -> str:
@@ -233,7 +230,6 @@ class ReleasedCurveClusters(OnBasis):
         )
 
     def _stated(self) -> Stated:
-        divided = [f"the number that sums were divided by: {self.moments.size}"]
         laws = [self.moments.laws[-1], self.noise, *([self.sums.noise] if self.sums else [])]
         return Stated(
             f"The centers of {len(self.anchors)} clusters of curves over {self._spoken_domain}, and the "
@@ -241,7 +237,7 @@ class ReleasedCurveClusters(OnBasis):
             public=[
                 f"the grid and the domain: {self._spoken_domain}",
                 f"the number of clusters: {len(self.anchors)}",
-                *([] if self.public_units else divided),
+                *self._divided,
             ],
             noise="; ".join(law.describe() for law in laws),
             bounded=["Values outside their bounds count as the nearest end."],

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpfda.bases.grids import freeze
 from dpfda.bounds import IntegerBall
-from dpfda.noise import NoiseLaw
+from dpfda.noise import GaussianNoise, NoiseLaw
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.embedding import Rows, coefficients, sum_columns
 from dpfda.releases import entries as file
@@ -124,6 +124,13 @@ class Sums(file.Written):
     def __post_init__(self) -> None:
         if not self.radius > 0 or self.noise.components != len(self.noisy):
             raise ValueError("sums do not fit their noise")
+
+    @property
+    def blocks(self) -> tuple[int, ...] | int | None:
+        """Sizes of the blocks of pure noise, which is of one length in each; of normal noise, of all."""
+        if isinstance(self.noise, GaussianNoise):
+            return self.noise.components
+        return vars(self.noise).get("block_sizes")
 
     def moved(self, size: int, count: int, first: int) -> tuple[Floats, Floats]:
         """Numbers (count,) of units by the sums, and what is added to the anchors (count, F).

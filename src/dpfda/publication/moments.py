@@ -16,13 +16,13 @@ import numpy as np
 
 from dpfda.bounds import IntegerBall, Norm
 from dpfda.mechanisms.design.radii import candidate_radii, choose_radius
-from dpfda.noise import NoiseLaw, cost_of, gaussian_noise, knorm_noise, moved_counts
+from dpfda.noise import NoiseLaw, cost_of, gaussian_noise, gaussian_ratio, knorm_noise, moved_counts
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, quietest_symmetric
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.embedding import Rows, project, sum_columns
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, ZeroConcentratedDP, added, split
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, ZeroConcentratedDP, added
 from dpfda.publication import COUNT_SCALE, recomputed
 from dpfda.records.second_moments import OuterSum, outer_ball
 from dpfda.releases.moments import Moments, Step
@@ -39,13 +39,17 @@ SHORTER = 8
 Part = PureDP | ZeroConcentratedDP
 
 
-def parted(guarantee: Guarantee, share: Fraction, joint: bool) -> tuple[Part, Guarantee]:
-    """A share of a budget and what is left: pure, or where all is normal noise, of rho."""
-    if not joint:
-        return split(guarantee, share)
-    assert isinstance(guarantee, ZeroConcentratedDP)  # noqa: S101
-    part = guarantee.rho * share
-    return ZeroConcentratedDP(part), ZeroConcentratedDP(guarantee.rho - part)
+def shared(guarantee: Guarantee) -> Part:
+    """What stages share: all of a pure guarantee; else a rho, and all noise is normal."""
+    if isinstance(guarantee, PureDP):
+        return guarantee
+    return ZeroConcentratedDP(gaussian_ratio(guarantee) ** 2 / 2)
+
+
+def parted(budget: Part, share: Fraction) -> tuple[Part, Part]:
+    """A share of a budget, and what is left."""
+    kind, whole = type(budget), budget.rho if isinstance(budget, ZeroConcentratedDP) else budget.epsilon
+    return kind(whole * share), kind(whole - whole * share)
 
 
 def part_noise(blocks: tuple[int, ...], norm: Norm, width: int, part: Part) -> NoiseLaw:
@@ -57,11 +61,6 @@ def part_noise(blocks: tuple[int, ...], norm: Norm, width: int, part: Part) -> N
         made = gaussian_noise(np.ones(sum(blocks)), width, part)
     recomputed(made, norm, width, part)
     return made
-
-
-def count_noise(bins: int, moved: int, each: int, part: Part) -> NoiseLaw:
-    """Laplace noise for a pure part, normal noise for a part of rho; checked."""
-    return part_noise((1,) * bins, *moved_counts(moved, each, not isinstance(part, PureDP)), part)
 
 
 @dataclass(frozen=True)
@@ -96,13 +95,16 @@ class RadiusChoice:
     @cached_property
     def noise(self) -> NoiseLaw:
         """Law of the noise on the counts, checked."""
-        return count_noise(self.radii.size, self.width, COUNT_SCALE, self.part)
+        return part_noise((1,) * self.radii.size, *self._moved, self.part)
 
     @cached_property
     def achieved(self) -> Guarantee:
         """What it gives, by the integer scales in force."""
-        normal = not isinstance(self.part, PureDP)
-        return recomputed(self.noise, *moved_counts(self.width, COUNT_SCALE, normal), self.part)
+        return recomputed(self.noise, *self._moved, self.part)
+
+    @property
+    def _moved(self) -> tuple[Norm, int]:
+        return moved_counts(self.width, COUNT_SCALE, not isinstance(self.part, PureDP))
 
     def released(self, lengths: Floats, noise: Sequence[int] | None = None) -> Selection:
         """The noisy counts, from private lengths (n,). The ledger has been charged.
@@ -169,44 +171,46 @@ class MomentsDesign:
     Between neighbours the sum of vectors, in the l2 ball of an integer radius R that every row is
     verified against, moves by at most 2 R (replace-one) or R (add/remove); counts of lengths by 2 or
     1 in l1; the sum of outer products as `dpfda.noise.symmetric` says. Each stage has noise of its own,
-    given the public outputs before it, and the parts compose to the whole by basic composition. A joint
-    design has normal noise alone, and parts of rho that add up: all stages lose no more than one normal
-    law of that rho (Dong, Roth & Su 2022, Theorem 4; `dpfda.noise.gaussian.repeated_width`).
+    given the public outputs before it, and pure parts compose to the whole by basic composition. Of a
+    rho all noise is normal, and parts of rho add up: all stages lose no more than one normal law of
+    that rho (Dong, Roth & Su 2022, Theorem 4; `dpfda.noise.gaussian.repeated_width`).
 
     blocks, bounds: As in `Moments`.
     names: What each block holds, for the stages' names.
-    guarantee: Of all stages.
+    budget: Of all stages: `shared`.
     neighbours: Which data sets it makes hard to tell apart.
     count: Number of steps.
     mean_share, lengths_share: Shares of the budget for the mean, and of what is left for all lengths.
-    joint: Whether all noise is normal; the guarantee is a rho then, and steps have equal parts, but the
-        last two.
     decay: As in `Moments`.
     """
 
     blocks: tuple[int, ...]
     bounds: tuple[float, ...]
     names: tuple[str, ...]
-    guarantee: Guarantee
+    budget: Part
     neighbours: Neighbours
     count: int = 2
     mean_share: Fraction = MEAN_SHARE
     lengths_share: Fraction = LENGTHS_SHARE
-    joint: bool = False
     decay: float | None = None
 
+    @property
+    def joint(self) -> bool:
+        """Whether all noise is normal, and loses no more than one normal law."""
+        return isinstance(self.budget, ZeroConcentratedDP)
+
     @cached_property
-    def parts(self) -> dict[str, Guarantee]:
-        """The budget of each stage; all but the last are pure, or in a joint design all are of rho."""
-        found: dict[str, Guarantee] = {}
-        found["mean"], rest = parted(self.guarantee, self.mean_share, self.joint)
+    def parts(self) -> dict[str, Part]:
+        """The budget of each stage; of a rho steps have equal parts, but the last has two."""
+        found: dict[str, Part] = {}
+        found["mean"], rest = parted(self.budget, self.mean_share)
         for left, name in zip(range(len(self.names), 0, -1), self.names, strict=True):
             share = self.lengths_share / len(self.names)
             used = share * (len(self.names) - left)
-            found[f"length of {name}"], rest = parted(rest, share / (1 - used), self.joint)
+            found[f"length of {name}"], rest = parted(rest, share / (1 - used))
         for step in range(1, self.count):
             share = Fraction(1, self.count + 2 - step) if self.joint else STEP_SHARE
-            found[f"second moments, step {step}"], rest = parted(rest, share, self.joint)
+            found[f"second moments, step {step}"], rest = parted(rest, share)
         return found | {f"second moments, step {self.count}": rest}
 
     @property
@@ -232,22 +236,20 @@ class MomentsDesign:
     @cached_property
     def mean_noise(self) -> NoiseLaw:
         """Law of the noise on the sum of vectors."""
-        part, width = self.parts["mean"], self.neighbours.differences(self.ball.radius)
-        assert isinstance(part, Part)  # noqa: S101
-        return part_noise((self.size,), "l2", width, part)
+        width = self.neighbours.differences(self.ball.radius)
+        return part_noise((self.size,), "l2", width, self.parts["mean"])
 
     @cached_property
     def choices(self) -> list[RadiusChoice]:
         """How the length of each block of deviations is chosen."""
         return [
             RadiusChoice(2 * bound, part, self.neighbours, JOINT_CLIPPED if self.joint else CLIPPED)
-            for bound, (name, part) in zip(self.bounds, self._lengths, strict=True)
-            if isinstance(part, Part)
+            for bound, part in zip(self.bounds, self._lengths, strict=True)
         ]
 
     @property
-    def _lengths(self) -> list[tuple[str, Guarantee]]:
-        return [each for each in self.parts.items() if each[0].startswith("length")]
+    def _lengths(self) -> list[Part]:
+        return [part for name, part in self.parts.items() if name.startswith("length")]
 
     @cached_property
     def laws(self) -> dict[str, SymmetricNoise]:

@@ -13,15 +13,19 @@ import numpy as np
 from dpfda.noise import GaussianNoise, Law, NoiseLaw, law_from_json, moved_counts
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise
 from dpfda.numerics.arrays import Floats
+from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.releases import entries as file
-from dpfda.releases.promise import AddedNoise
+from dpfda.releases.base import OnBasis
+from dpfda.releases.promise import ALL, AddedNoise, check_one_draw
 from dpfda.releases.staged import Selection
 
 # Vectors of second moments are shortened to such a multiple of the root of what is expected of their
 # squared length, which is their number of coordinates at most. What noise drowns is taken to be so large
 # a part of it.
 REACH, DROWNED = 1.3, 0.5
+# The constant's own second moment, one but for shortened vectors and noise, is taken to be no smaller.
+CONSTANT = 0.5
 MOST_DECAY = 4.0
 
 
@@ -171,17 +175,40 @@ class Moments(file.Written):
         return np.asarray(factor @ nearest_positive(self.measured(len(self.steps) - 1)) @ factor.T)
 
     @cached_property
+    def _moved(self) -> Floats:
+        """What the last step adds to the mean (d,): moments with the constant over its own.
+
+        With a positive decay its own is taken to be one.
+        """
+        own = 1.0 if self.decay else max(float(self._whole[-1, -1]), CONSTANT)
+        return np.asarray(self._whole[-1, :-1] / own)
+
+    @cached_property
     def centre(self) -> Floats:
         """The mean (d,), by the last step where that measured it anew."""
-        return self.mean if self.decay is None else self.mean + self._whole[-1, :-1]
+        return self.mean if self.decay is None else self.mean + self._moved
 
     @cached_property
     def matrix(self) -> Floats:
-        """Second moments (d, d) about `centre` by the last step, positive semidefinite."""
+        """Second moments (d, d) about `centre` by the last step, positive semidefinite.
+
+        Over the noisy moment of the constant, so that no noise in it counts where the first mean was
+        far off.
+        """
         if self.decay is None:
             return self._whole
-        moved = self._whole[-1, :-1]
-        return nearest_positive(self._whole[:-1, :-1] - np.outer(moved, moved))
+        return nearest_positive(self._whole[:-1, :-1] - np.outer(self._moved, self._whole[-1, :-1]))
+
+    @cached_property
+    def root(self) -> Floats:
+        """The lower triangular factor (d, d) that the noise in `matrix` was seen through."""
+        factor = self.factors[len(self.steps) - 1]
+        if self.decay is None:
+            return factor
+        # As seen from the new mean; noise is the same through all roots of one matrix.
+        rows = factor[:-1] - np.outer(self._moved, factor[-1])
+        _, root = np.linalg.qr(rows.T)
+        return np.asarray(root.T)
 
     @property
     def laws(self) -> list[NoiseLaw | SymmetricNoise]:
@@ -202,3 +229,36 @@ class Moments(file.Written):
         return found + [
             AddedNoise(each.noise, "l2", outer, first + i) for i, each in enumerate(self.steps)
         ]
+
+
+class OfMoments(OnBasis):
+    """A release of moments, and perhaps of more that was measured after them."""
+
+    moments: Moments
+    certificate: Certificate
+
+    @property
+    def _all_noise(self) -> list[AddedNoise]:
+        """All noise, with how far one unit moves what it was added to."""
+        return self.moments.added_noise(self.neighbours)
+
+    def _checked(self) -> None:
+        """Refuse normal noise that loses more together than is said, or is not charged together."""
+        normal = any(isinstance(each.noise, GaussianNoise) for each in self._all_noise)
+        if normal != (ALL in self.certificate.stages):
+            raise ValueError("normal noise, and no other, is charged together")
+        check_one_draw(self.certificate, self._all_noise)
+
+    def _added_noise(self) -> list[AddedNoise]:
+        # What was charged together is checked together, in `_checked`.
+        return [] if ALL in self.certificate.stages else self._all_noise
+
+    @property
+    def public_units(self) -> int | None:
+        return self.moments.size if self.neighbours is Neighbours.REPLACE_ONE else None
+
+    @property
+    def _divided(self) -> list[str]:
+        """What sums were divided by, where it is no number of units."""
+        stated = f"the number that sums were divided by: {self.moments.size}"
+        return [] if self.public_units else [stated]

@@ -1,35 +1,23 @@
-"""The plan of a sampler of curves: moments, then counts of scores.
-
-With a delta or a rho all noise is normal. Each stage is, given those before, normal noise on a sum that
-one unit moves by at most w_k of its deviations in length; all together lose no more than one normal law
-with mu^2 = sum_k w_k^2 (Dong, Roth & Su 2022, Theorem 4; `dpfda.noise.gaussian.repeated_width` has the
-proof), and that keeps the guarantee. Stages get shares of rho = mu^2 / 2, and there is one charge.
-"""
+"""The plan of a sampler of curves: moments, then counts of scores."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 
 from dpfda.bases import Basis
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import ValueBounds
-from dpfda.noise import NoiseLaw, gaussian_ratio, moved_counts
-from dpfda.noise.gaussian import gaussian_loss
+from dpfda.noise import gaussian_ratio
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.embedding import coefficients
-from dpfda.numerics.errors import DpfdaError
-from dpfda.privacy.composition import Cost, gaussian_delta
-from dpfda.privacy.composition.rounding import root_at_least
-from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, within
-from dpfda.publication import NAMED, Paying, charge, planner, recomputed, stamp
-from dpfda.publication.moments import LENGTHS_SHARE, MomentsDesign, count_noise, lengths, parted
+from dpfda.privacy.guarantees import Guarantee, PureDP
+from dpfda.publication import NAMED, Paying, charge, planner, stamp
+from dpfda.publication.moments import LENGTHS_SHARE, MomentsDesign, lengths, parted, shared
 from dpfda.releases.moments import Moments
-from dpfda.releases.promise import ALL
 from dpfda.sampler.release import BINS, COUNT, COUNTED, EDGES, LEFT, ReleasedCurveSampler, score_axes
 from dpfda.spine.choices import public_size, stated_size
 from dpfda.spine.settings import Settings, read_labels
@@ -74,32 +62,12 @@ class SamplerPlan(VectorPlan):
         return {SCORES: self.tables * self.neighbours.differences(COUNT)}
 
     @property
+    def longest(self) -> dict[str, int]:
+        return {SCORES: COUNT}
+
+    @property
     def blocks(self) -> dict[str, tuple[int, ...]]:
         return {SCORES: (1,) * (self.tables * BINS)}
-
-    @cached_property
-    def laws(self) -> dict[str, NoiseLaw]:  # type: ignore[override]
-        bins = self.tables * BINS
-        return {SCORES: count_noise(bins, self.widths[SCORES], COUNT, self.parts[SCORES])}
-
-    @cached_property
-    def achieved(self) -> dict[str, Guarantee]:
-        moved = moved_counts(self.widths[SCORES], COUNT, self.design.joint)
-        return {SCORES: recomputed(self.laws[SCORES], *moved, self.parts[SCORES])}
-
-    def costs(self) -> dict[str, Cost]:
-        if not self.design.joint:
-            return super().costs()
-        return {ALL: Cost(self.whole, gaussian_loss(self.whole))}
-
-    def whole_achieved(self) -> Guarantee:
-        found = super().whole_achieved()
-        if isinstance(found, ZeroConcentratedDP) and isinstance(self.whole, ApproximateDP):
-            epsilon = self.whole.epsilon
-            found = ApproximateDP(epsilon, gaussian_delta(epsilon, root_at_least(2 * found.rho)))
-        if not within(found, self.whole):
-            raise DpfdaError(f"All noise together gives {found}, which is more than {self.whole}.")
-        return found
 
     def publish(self, vectors: Floats, paying: Paying = NAMED) -> ReleasedCurveSampler:
         """Charge, draw, add. The vectors (units, d) are private."""
@@ -164,12 +132,10 @@ def sampler_plan(
     leading = min(_functions(guarantee, size), used.eigenvalues.size)
     SymmetricTensorBasis(used.truncate(leading))
     bounds, blocks = (bound.radius_on(used.grid_points, used.weights),), (leading,)
-    joint = not isinstance(guarantee, PureDP)
-    steps, counts, mean, length = NORMAL if joint else PURE
-    whole = ZeroConcentratedDP(gaussian_ratio(guarantee) ** 2 / 2) if joint else guarantee
-    part, rest = parted(whole, counts, joint)
+    steps, counts, mean, length = PURE if isinstance(guarantee, PureDP) else NORMAL
+    part, rest = parted(shared(guarantee), counts)
     design = MomentsDesign(
-        blocks, bounds, ("curves",), rest, settings.unit.relation, steps, mean, length, joint, DECAY
+        blocks, bounds, ("curves",), rest, settings.unit.relation, steps, mean, length, DECAY
     )
     about = {"summary": "synthetic curves", **read_labels(settings.domain.labels)}
     plan = SamplerPlan(design, {SCORES: part}, guarantee, used, bound, size, unit, about)

@@ -13,17 +13,16 @@ from numpy.typing import ArrayLike
 
 from dpfda.bases import Basis
 from dpfda.bases.grids import check_points, frozen
-from dpfda.noise import GaussianNoise, NoiseLaw
+from dpfda.noise import NoiseLaw
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import MOST_NUMBERS, seeded, whole
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.guarantees import Neighbours
 from dpfda.releases import entries as file
-from dpfda.releases.base import LEVEL, OnBasis
+from dpfda.releases.base import LEVEL
 from dpfda.releases.facts import Stated
-from dpfda.releases.moments import Moments, noise_on_counts
-from dpfda.releases.promise import ALL, AddedNoise, certified, check_one_draw
+from dpfda.releases.moments import Moments, OfMoments, noise_on_counts
+from dpfda.releases.promise import AddedNoise, certified
 from dpfda.spine.vectors import bound_words
 from dpfda.views import Curve, Line
 
@@ -62,7 +61,7 @@ def score_axes(moments: Moments) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedCurveSampler(OnBasis):
+class ReleasedCurveSampler(OfMoments):
     """A sampler of synthetic curves; called at points it is the mean curve.
 
     Parameters
@@ -106,12 +105,6 @@ class ReleasedCurveSampler(OnBasis):
             self.bounds[0] < self.bounds[1]
         ):
             raise ParameterError("bounds", "be two curves in order on the grid", "others")
-
-    def _checked(self) -> None:
-        """Refuse normal noise that loses more together than is said, or is not charged together."""
-        if isinstance(self.noise, GaussianNoise) != (ALL in self.certificate.stages):
-            raise ValueError("normal noise, and no other, is charged together")
-        check_one_draw(self.certificate, self._all_noise)
 
     # Synthetic curves.
 
@@ -221,13 +214,9 @@ class ReleasedCurveSampler(OnBasis):
     def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
         return certified(written, laws=[*held["moments"].laws, held["noise"]])
 
-    def _added_noise(self) -> list[AddedNoise]:
-        # What was charged together is checked together, in `_checked`.
-        return [] if ALL in self.certificate.stages else self._all_noise
-
     @property
     def _all_noise(self) -> list[AddedNoise]:
-        *pure, last = self.moments.added_noise(self.neighbours)
+        *pure, last = super()._all_noise
         moved = len(self.counts) // BINS * self.neighbours.differences(COUNT)
         # The last one is that which may need a delta or a rho.
         return [*pure, noise_on_counts(self.noise, moved, COUNT, len(pure) + 1), last]
@@ -237,17 +226,12 @@ class ReleasedCurveSampler(OnBasis):
 
     # Words and pictures.
 
-    @property
-    def public_units(self) -> int | None:
-        return self.moments.size if self.neighbours is Neighbours.REPLACE_ONE else None
-
     def view(self, level: float | None = LEVEL) -> Curve:
         at = self.grid_points
         drawn = [Line(at, line, f"synthetic {i + 1}") for i, line in enumerate(self.sample(SHOWN, 1))]
         return self._curve([Line(at, self._mean, "mean"), *drawn])
 
     def _stated(self) -> Stated:
-        divided = [f"the number that sums were divided by: {self.moments.size}"]
         return Stated(
             f"Synthetic curves over {self._spoken_domain}: as many as anyone likes can be drawn. They "
             "are made of a published mean, of how curves vary around it "
@@ -255,7 +239,7 @@ class ReleasedCurveSampler(OnBasis):
             f"(in {self.components} ways).",
             public=[
                 f"the grid and the domain: {self._spoken_domain}",
-                *([] if self.public_units else divided),
+                *self._divided,
             ],
             noise=self.noise.describe(),
             bounded=["Values outside their bounds count as the nearest end."],

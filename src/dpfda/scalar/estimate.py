@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 
+from dpfda.noise import GaussianNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.releases.moments import Moments, nearest_positive
 
@@ -54,6 +55,7 @@ class _Equations:
     inner, across, alone: Parts of the factor that the last step was seen through.
     moved, moved_alone: Variances of the noise in the means of x and y, about which moments were taken.
     priors: array (q, p). Variances of b that are weighed.
+    normal: Whether all noise is normal. Of pure noise it is left to chance how large it is as a whole.
     """
 
     second: Floats
@@ -67,12 +69,15 @@ class _Equations:
     power: float
     n: int
     priors: Floats
+    normal: bool
 
     @classmethod
     def of(cls, moments: Moments, eigenvalues: Floats, careful: bool = False) -> _Equations:
         """From noisy moments; for bands with care: priors of large b, and the noise of means counts."""
         last = len(moments.steps) - 1
-        factor, matrix, moved = moments.factors[last], moments.matrix, moments.mean_power * careful
+        factor, matrix = moments.root, moments.matrix
+        # A mean that second moments measure anew is off by so little that its square counts for nothing.
+        moved = moments.mean_power * (careful and moments.decay is None)
         count, beside = eigenvalues.size, len(matrix) - 1 - eigenvalues.size
         variance = max(float(matrix[-1, -1]), ROUNDING * float(np.trace(matrix)), 1e-300)
         falls = np.array([(eigenvalues / eigenvalues[0]) ** each for each in EXPONENTS])
@@ -89,7 +94,7 @@ class _Equations:
         return cls(
             matrix[:-1, :-1], matrix[:-1, -1], variance, factor[:-1, :-1], factor[-1, :-1],
             float(factor[-1, -1]), moved[:-1], float(moved[-1]), moments.power(last), moments.size,
-            priors,
+            priors, isinstance(moments.mean_noise, GaussianNoise),
         )  # fmt: skip
 
     def aside(self, found: Floats) -> tuple[float, float]:
@@ -110,7 +115,11 @@ class _Equations:
         values, vectors = np.linalg.eigh((seen + seen.T) / 2)
         # About the largest eigenvalue of the noise alone.
         edge = 2 * np.sqrt(self.power / 2 * len(values))
-        root = self.inner @ (vectors * np.sqrt(np.maximum(values - edge, 0.0)))
+        left = np.maximum(values - edge, 0.0)
+        if self.normal:
+            # To one beyond it noise adds edge^2 / 4 over that one (Benaych-Georges & Nadakuditi 2011).
+            left = (values + np.sqrt(np.maximum(values**2 - edge**2, 0.0))) / 2 * (values > edge)
+        root = self.inner @ (vectors * np.sqrt(left))
         return np.asarray(root @ root.T)
 
 

@@ -69,7 +69,8 @@ class PrivateScalarOnFunction(OfCurves[ScalarPlan]):
     average of all records of one label of `groups`. Curve, covariates and number are private together.
     Neighbours differ in one unit: another in its place, or one more or less. Each stage is a sum over
     units of vectors, counts or outer products that every unit is verified to be within, with noise for
-    its share; shares add up: proof on the page on regression on curves. Parameters are public; `X`, `y`,
+    its share; shares add up. With a delta or a rho all noise is normal, and charged as one law: proof on
+    the page on regression on curves. Parameters are public; `X`, `y`,
     `Z` and `groups` are private.
 
     References

@@ -15,9 +15,9 @@ from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import ValueBounds
 from dpfda.numerics.arrays import Floats
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.guarantees import Guarantee
+from dpfda.privacy.guarantees import Guarantee, PureDP
 from dpfda.publication import NAMED, Paying, Trial, TriedPlan, charge, planner, stamp
-from dpfda.publication.moments import MomentsDesign
+from dpfda.publication.moments import MomentsDesign, shared
 from dpfda.publication.trials import ORDINARY
 from dpfda.releases.moments import Moments
 from dpfda.scalar.release import ReleasedScalarOnFunction, bound_words, describe
@@ -28,6 +28,8 @@ from dpfda.spine.vectors import VectorPlan
 SUMMARY = "regression of a number on curves"
 # Functions that curves are reduced to: of 8 to 16, chosen on half of the sets of real curves.
 FUNCTIONS = 10
+# Of pure and of normal noise: steps of second moments, and decay, as in `Moments`.
+PURE, NORMAL = (2, None), (3, 0.0)
 # Of trials: deviation of curves in distances between the bounds; of the target, in such distances; what
 # curves explain of it; units at most, of whom the noise is then as of all.
 DEVIATION, SPREAD, EXPLAINED, MOST = 0.06, 0.15, 0.5, 4000
@@ -48,9 +50,6 @@ class ScalarPlan(TriedPlan, VectorPlan):
     target: tuple[float, float]
     covariates: tuple[Covariate, ...]
 
-    # A unit is in no block of what is measured after moments.
-    widths: ClassVar[Mapping[str, int]] = {}
-    blocks: ClassVar[Mapping[str, tuple[int, ...]]] = {}
     TRIALS: ClassVar[int] = 16
     BANDS: ClassVar[int] = 8
     error_words = (
@@ -71,10 +70,10 @@ class ScalarPlan(TriedPlan, VectorPlan):
 
     def publish(self, vectors: Floats, paying: Paying = NAMED) -> ReleasedScalarOnFunction:
         """Charge, draw, add. The vectors (units, d) are private."""
-        certificate = self.certified()
+        certificate, achieved = self.certified(), self.whole_achieved()
         charge(paying, certificate, self.entry())
         moments = self.design.published(vectors, self.size)
-        return self._made(moments, certificate.fulfilled(self.design.whole()))
+        return self._made(moments, certificate.fulfilled(achieved))
 
     def _made(self, moments: Moments, certificate: Certificate) -> ReleasedScalarOnFunction:
         return ReleasedScalarOnFunction(
@@ -164,10 +163,13 @@ def scalar_plan(
     bounds = bound.radius_on(grid, used.weights), *([beside**0.5] if beside else []), 1.0
     blocks = used.eigenvalues.size, *([beside] if beside else []), 1
     names = "curves", *(["covariates"] if beside else []), "target"
-    design = MomentsDesign(blocks, bounds, names, guarantee, settings.unit.relation)
+    steps, decay = PURE if isinstance(guarantee, PureDP) else NORMAL
+    design = MomentsDesign(
+        blocks, bounds, names, shared(guarantee), settings.unit.relation, steps, decay=decay
+    )
     about = {"summary": SUMMARY, **read_labels(settings.domain.labels)}
     plan = ScalarPlan(
         design, {}, guarantee, used, bound, size, unit, about, target=target, covariates=covariates
     )
-    plan.costs()
+    plan.whole_achieved()
     return plan

@@ -17,15 +17,14 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
 from dpfda.records.covariates import columns_named
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band
-from dpfda.releases.base import LEVEL, OnBasis, Valued
+from dpfda.releases.base import LEVEL, Valued
 from dpfda.releases.facts import Claim, Stated
-from dpfda.releases.moments import Moments
-from dpfda.releases.promise import AddedNoise, certified
+from dpfda.releases.moments import Moments, OfMoments
+from dpfda.releases.promise import certified
 from dpfda.scalar.estimate import Explained, cautious, explained
 from dpfda.spine.memberships import read_covariates
 from dpfda.views import Curve
@@ -59,7 +58,7 @@ def _covariates(written: object) -> tuple[Covariate, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedScalarOnFunction(Valued, OnBasis):
+class ReleasedScalarOnFunction(Valued, OfMoments):
     """A number explained by a curve: y = a + integral of beta(t) x(t) dt + covariates + residual.
 
     Called at points it is the coefficient function beta; `predict` takes new curves.
@@ -199,8 +198,8 @@ class ReleasedScalarOnFunction(Valued, OnBasis):
 
     def _predicted(self, curves: Floats, beside: list[Floats]) -> Floats:
         rows = (curves - self.bounds.mean(axis=0)) @ self.basis.analysis
-        vectors = np.column_stack([rows, *beside]) - self.moments.mean[:-1]
-        scaled = self.moments.mean[-1] + vectors @ self._model.coefficients
+        vectors = np.column_stack([rows, *beside]) - self.moments.centre[:-1]
+        scaled = self.moments.centre[-1] + vectors @ self._model.coefficients
         return np.asarray(sum(self.target) / 2 + self._half * scaled)
 
     # Its band.
@@ -234,18 +233,11 @@ class ReleasedScalarOnFunction(Valued, OnBasis):
     def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
         return certified(written, laws=held["moments"].laws)
 
-    def _added_noise(self) -> list[AddedNoise]:
-        return self.moments.added_noise(self.neighbours)
-
     def _stated_bound(self) -> dict[str, object]:
         ends = float(self.bounds[0].min()), float(self.bounds[1].max())
         return {"description": bound_words(*ends, self.target, describe(self.covariates))}
 
     # Words and pictures.
-
-    @property
-    def public_units(self) -> int | None:
-        return self.moments.size if self.neighbours is Neighbours.REPLACE_ONE else None
 
     @property
     def _value_label(self) -> str:
@@ -285,12 +277,6 @@ class ReleasedScalarOnFunction(Valued, OnBasis):
                 "effects": {name: list(pair) for name, pair in self.effects.items()},
             },
         )  # fmt: skip
-
-    @property
-    def _divided(self) -> list[str]:
-        """What sums were divided by, where it is no number of units."""
-        stated = f"the number that sums were divided by: {self.moments.size}"
-        return [] if self.public_units else [stated]
 
     def _lines(self) -> dict[str, str]:
         found = {"explains": f"{100 * self.explained:.0f} per cent of the variance"}

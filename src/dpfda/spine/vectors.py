@@ -11,18 +11,28 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from dpfda.bases import Basis
-from dpfda.bounds import ValueBounds, read_bounds
-from dpfda.noise import KNormNoise, cost_of, knorm_noise
+from dpfda.bounds import Norm, ValueBounds, read_bounds
+from dpfda.noise import NoiseLaw, cost_of, moved_counts
+from dpfda.noise.gaussian import gaussian_loss
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.embedding import coefficients
-from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.errors import DpfdaError, ParameterError
 from dpfda.numerics.parameters import shown, whole
-from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee, Neighbours, added
+from dpfda.privacy.composition import Cost, gaussian_delta
+from dpfda.privacy.composition.rounding import root_at_least
+from dpfda.privacy.guarantees import (
+    ApproximateDP,
+    Guarantee,
+    Neighbours,
+    ZeroConcentratedDP,
+    added,
+    within,
+)
 from dpfda.publication import NAMED, Paying, PlanAgain, Prepared, recomputed
-from dpfda.publication.moments import MomentsDesign, Part
+from dpfda.publication.moments import MomentsDesign, Part, part_noise
 from dpfda.records import Curves, units
 from dpfda.records.labels import units_of
+from dpfda.releases.promise import ALL
 from dpfda.spine.arguments import Columns, Functions, Labels
 from dpfda.spine.choices import check_choices, check_interval
 from dpfda.spine.curves import POINTS, check_in_memory, public_basis, read_matrix
@@ -38,6 +48,12 @@ def bound_words(lower: Floats, upper: Floats) -> str:
 @dataclass(frozen=True, eq=False, repr=False)
 class VectorPlan(PlanAgain):
     """Plan of a summary of vectors of coefficients, of which moments are measured first.
+
+    With a delta or a rho all noise is normal. Each stage is, given those before, normal noise on a sum
+    that one unit moves by at most w_k of its deviations in length; all together lose no more than one
+    normal law with mu^2 = sum_k w_k^2 (Dong, Roth & Su 2022, Theorem 4;
+    `dpfda.noise.gaussian.repeated_width` has the proof), and that keeps the guarantee. Stages get shares
+    of rho = mu^2 / 2, and there is one charge.
 
     Parameters
     ----------
@@ -95,25 +111,40 @@ class VectorPlan(PlanAgain):
         laws: list[Any] = [*self.design.laws.values(), *self.laws.values()]
         return "; ".join(law.describe() for law in laws)
 
-    @property
-    @abstractmethod
-    def widths(self) -> Mapping[str, int]:
-        """How far one unit moves what is measured after moments: lengths of blocks, added up."""
+    # What is measured after moments, if there is anything, by name.
 
     @property
-    @abstractmethod
+    def widths(self) -> Mapping[str, int]:
+        """How far one unit moves it: lengths of blocks, added up."""
+        return {}
+
+    @property
+    def longest(self) -> Mapping[str, int]:
+        """How far one unit moves a block of it at most."""
+        return {}
+
+    @property
     def blocks(self) -> Mapping[str, tuple[int, ...]]:
         """Sizes of its blocks."""
+        return {}
+
+    @property
+    def moved(self) -> dict[str, tuple[Norm, int]]:
+        """In what norm, and how far, one unit moves it, for its noise.
+
+        The loss of pure noise is the sum over blocks of lengths of differences over the scale. That sum
+        takes the place of the l1 norm, in which a block is one number.
+        """
+        joint = self.design.joint
+        return {
+            name: moved_counts(width, self.longest[name], joint) for name, width in self.widths.items()
+        }
 
     @cached_property
-    def laws(self) -> dict[str, KNormNoise]:
-        """Noise on it: of each block in the l2 norm, and all of one scale.
-
-        Its loss is the sum over blocks of lengths of differences over the scale. That sum takes the
-        place of the l1 norm, in which a block is one number.
-        """
+    def laws(self) -> dict[str, NoiseLaw]:
+        """Noise on it, of one scale: pure noise of each block in the l2 norm, or normal noise."""
         return {
-            name: knorm_noise(sizes, np.ones(len(sizes)), "l1", self.widths[name], self.parts[name])
+            name: part_noise(sizes, *self.moved[name], self.parts[name])
             for name, sizes in self.blocks.items()
         }
 
@@ -121,17 +152,24 @@ class VectorPlan(PlanAgain):
     def achieved(self) -> dict[str, Guarantee]:
         """What it gives, by the integer scales in force."""
         return {
-            name: recomputed(law, "l1", self.widths[name], self.parts[name])
-            for name, law in self.laws.items()
+            name: recomputed(law, *self.moved[name], self.parts[name]) for name, law in self.laws.items()
         }
 
     def costs(self) -> dict[str, Cost]:
+        if self.design.joint:
+            return {ALL: Cost(self.whole, gaussian_loss(self.whole))}
         own = {n: cost_of(law, self.achieved[n], self.parts[n]) for n, law in self.laws.items()}
         return {**self.design.costs(), **own}
 
     def whole_achieved(self) -> Guarantee:
-        """What all stages give together."""
-        return added([self.design.whole(), *self.achieved.values()])
+        """What all stages give together; checked."""
+        found = added([self.design.whole(), *self.achieved.values()])
+        if isinstance(found, ZeroConcentratedDP) and isinstance(self.whole, ApproximateDP):
+            epsilon = self.whole.epsilon
+            found = ApproximateDP(epsilon, gaussian_delta(epsilon, root_at_least(2 * found.rho)))
+        if not within(found, self.whole):
+            raise DpfdaError(f"All noise together gives {found}, which is more than {self.whole}.")
+        return found
 
     @abstractmethod
     def publish(self, vectors: Floats, paying: Paying = NAMED) -> object:
