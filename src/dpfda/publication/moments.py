@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpfda.bounds import IntegerBall, Norm
-from dpfda.mechanisms.design.radii import candidate_radii, choose_radius
+from dpfda.mechanisms.design.radii import candidate_radii, choose_radius, typical_length
 from dpfda.noise import NoiseLaw, cost_of, gaussian_noise, knorm_noise, moved_counts
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, quietest_symmetric
 from dpfda.numerics.aggregate import IntegerSum
@@ -132,8 +132,7 @@ class RadiusChoice:
         units: How many there are, or were released.
         square: Expected squared error of the second moments without clipping, relative to radius^4.
         """
-        counts = np.array([float(count) / COUNT_SCALE for count in selection.noisy_counts])
-        deviation = float(np.sqrt(self.noise.variances()[0])) / COUNT_SCALE
+        counts, deviation = self._counted(selection)
         allowed = ALLOWED * deviation * np.sqrt(np.arange(1, counts.size))
         if allowed[-1] <= self.clipped * units:
             kept = np.cumsum(counts)[:-1] <= self.clipped * units + allowed
@@ -144,6 +143,16 @@ class RadiusChoice:
             errors = square * radii**4
             index = choose_radius(radii, counts, deviation, units, errors, SHORTER)
         return float(selection.radii[index])
+
+    def typical(self, selection: Selection, units: int) -> float:
+        """Root mean square of the lengths of so many units, from noisy counts: post-processing."""
+        counts, deviation = self._counted(selection)
+        return typical_length(self.radii, counts, deviation, units, SHORTER)
+
+    def _counted(self, selection: Selection) -> tuple[Floats, float]:
+        """Noisy numbers of units (C,), and the deviation of their noise."""
+        counts = np.array([float(count) / COUNT_SCALE for count in selection.noisy_counts])
+        return counts, float(np.sqrt(self.noise.variances()[0])) / COUNT_SCALE
 
 
 def bin_counts(lengths: Floats, radii: Floats) -> IntegerSum:
