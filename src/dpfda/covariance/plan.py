@@ -45,6 +45,8 @@ SIZES = 0.5
 # Of curves, in distances between bounds on values.
 DEVIATION = 0.06
 PERSONS = 500
+# Below this number of records times epsilon lengths are counted in half as many bins.
+COARSE = 750
 # Stages of a release.
 COUNT, MEAN, MOMENTS, VARIANCES = "count", "mean", "second moments", "variances"
 
@@ -282,7 +284,11 @@ class CovariancePlan(TriedPlan, PlanAgain):
     def choice(self) -> RadiusChoice | None:
         """How the radius is chosen, where that is paid for."""
         part = self.shares.radius
-        return None if part is None else RadiusChoice(self.radius, part, self.neighbours)
+        if part is None:
+            return None
+        strength = None if self.size is None else self.size * pure_part(self.shares.whole).epsilon
+        step = 2 if strength is not None and strength < COARSE else 1
+        return RadiusChoice(self.radius, part, self.neighbours, step=step)
 
     @property
     def emphasis(self) -> float | None:

@@ -76,17 +76,19 @@ class RadiusChoice:
     largest: Largest candidate; what is longer falls into its bin.
     part: Share of the budget.
     clipped: Share of the units that the radius may clip.
+    step: Every so many candidates are taken; few bins have little noise.
     """
 
     largest: float
     part: Part
     neighbours: Neighbours
     clipped: float = CLIPPED
+    step: int = 1
 
     @property
     def radii(self) -> Floats:
         """Candidates, decreasing."""
-        return candidate_radii(self.largest)
+        return candidate_radii(self.largest)[:: self.step]
 
     @property
     def width(self) -> int:
