@@ -970,7 +970,7 @@ class TestChosenRadius:
         away = (curves - release.center) @ release.basis.analysis
         away = np.linalg.norm(away * np.sqrt(np.arange(1, release.noise.size + 1)), axis=1)
         radius = release.mechanism["radius"]
-        # Of 2,000 units at so large an epsilon 4.4 times the root mean square; candidates are 1.19 apart.
+        # 4.4 times the root mean square at so large an epsilon; candidates are 1.19 apart.
         assert 0.9 < radius / math.sqrt(np.mean(away**2)) / 4.4 < 1.11
         assert release.bound["radius"] == radius
         assert release.bound["description"].endswith(f"at most 8; {radius:g} was chosen")

@@ -21,6 +21,7 @@ from dpfda.noise import law_from_json
 from dpfda.noise.symmetric import MatrixLaw, SymmetricNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import mapping
+from dpfda.numerics.encoding import number as as_number
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
@@ -280,7 +281,8 @@ class ReleasedCovariance(CovarianceSurface):
             raise ValueError("the center must fit the grid")
         for choice in _choice(self.mechanism):
             # Powers differ in their last digits between machines.
-            if not np.isclose(radius_grid(choice.radii[0]), self.bound["radius"], rtol=1e-12).any():
+            radius = as_number(self.bound["radius"])
+            if not np.isclose(radius_grid(choice.radii[0]), radius, rtol=1e-12).any():
                 raise ValueError("the radius is no candidate")
         if not 0 <= (self.emphasis or 0.0) <= MOST_EMPHASIS:
             raise ValueError("the emphasis is none")
