@@ -146,8 +146,8 @@ def chosen_radius(largest: float, typical: float, strength: float) -> float:
 
     Examples
     --------
-    >>> chosen_radius(8.0, 1.0, 50_000.0)
-    2.82842712474619
+    >>> round(chosen_radius(8.0, 1.0, 50_000.0), 3)
+    2.828
     """
     wanted = typical * max(1.0, 0.55 + 0.46 * math.log10(strength))
     radii = radius_grid(largest)
