@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
@@ -27,6 +28,10 @@ LARGEST_SIGNAL = 10**12
 LARGEST_SIZE = 24
 # A bound that clips few curves is about twice their root mean square length.
 TYPICAL_SHARE = 0.25
+# Coefficient j counts j^EMPHASIS times in a length that is chosen: noise falls along the functions.
+EMPHASIS = 0.5
+# Candidates for a radius that is chosen: powers of 2^(-1/4) of the largest.
+RADII = 37
 EXPONENTS = (0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 
 
@@ -118,6 +123,35 @@ def symmetric_error(eigenvalues: Floats, noise: SymmetricNoise, radius: int, uni
     lower = np.tril_indices(noise.size)
     entry[lower] = entry.T[lower] = noise.variances() / scale
     return float(np.sum(prior * entry / (prior + entry)) + TYPICAL_SHARE**2 - prior.sum())
+
+
+def radius_grid(largest: float) -> Floats:
+    """Candidates (RADII,) for a radius that is chosen, decreasing. Public."""
+    return np.asarray(largest * 2.0 ** (-np.arange(RADII) / 4))
+
+
+def chosen_radius(largest: float, typical: float, strength: float) -> float:
+    """The candidate nearest to a multiple of the typical length, which grows as noise gets less.
+
+    The multiple is .55 + .46 log10 of the strength, and 1 at least. Set on sets of real curves.
+
+    Parameters
+    ----------
+    largest : float
+        Largest candidate.
+    typical : float
+        Root mean square of the lengths, from noisy counts.
+    strength : float
+        Number of records times the epsilon of the second moments.
+
+    Examples
+    --------
+    >>> round(chosen_radius(8.0, 1.0, 50_000.0), 3)
+    2.828
+    """
+    wanted = typical * max(1.0, 0.55 + 0.46 * math.log10(strength))
+    radii = radius_grid(largest)
+    return float(radii[np.argmin(np.abs(np.log(radii / wanted)))])
 
 
 def fitted_shrinkage(coordinates: Floats, power: Floats, eigenvalues: Floats, size: int) -> Floats:

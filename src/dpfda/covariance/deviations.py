@@ -275,8 +275,10 @@ def outer_sum(curves: Curves, stage: Stage, components: int) -> OuterSum:
 
 
 def lengths(curves: Curves, stage: Stage) -> Floats:
-    """L2 lengths (n,) of the deviations from the center within all functions of the basis. Private."""
-    components = stage.plan.basis.eigenvalues.size
+    """Lengths (n,) of the deviations from the center that are shortened. Private."""
+    plan = stage.plan
+    everything = plan.subspace is not None
+    components = plan.basis.eigenvalues.size if everything else plan.noise(stage.size).size
     return np.concatenate([row_lengths(rows) for rows in _deviations(curves, stage, components)])
 
 
@@ -289,7 +291,7 @@ def _deviations(curves: Curves, stage: Stage, components: int) -> Iterator[Rows]
     # A difference of the largest doubles may overflow; it is clipped to the ball anyway.
     largest = np.finfo(np.float64).max / 4
     # The whole matrix is rounded, so that no coefficient depends on how many there are.
-    public, exponent, bits = quantised(analysis)
+    public, exponent, bits = quantised(analysis * plan.weights(analysis.shape[1]))
     with np.errstate(all="ignore"):
         for start in range(0, curves.usable.size, BLOCK):
             rows = slice(start, start + BLOCK)

@@ -16,8 +16,15 @@ from dpfda.bases.grids import frozen
 from dpfda.bases.ordinary import Outlook, ordinary_modes
 from dpfda.bases.protocol import volume
 from dpfda.bounds import IntegerBall
-from dpfda.covariance.design import best_symmetric, check_signal, checked_laws, symmetric_error
-from dpfda.covariance.release import ReleasedCovariance
+from dpfda.covariance.design import (
+    EMPHASIS,
+    best_symmetric,
+    check_signal,
+    checked_laws,
+    chosen_radius,
+    radius_grid,
+)
+from dpfda.covariance.release import ReleasedCovariance, emphasised
 from dpfda.noise import KNormNoise, cost_of, knorm_noise
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric, quietest_symmetric
 from dpfda.numerics.arrays import Floats
@@ -38,6 +45,8 @@ SIZES = 0.5
 # Of curves, in distances between bounds on values.
 DEVIATION = 0.06
 PERSONS = 500
+# Below this number of records times epsilon lengths are counted in half as many bins.
+COARSE = 750
 # Stages of a release.
 COUNT, MEAN, MOMENTS, VARIANCES = "count", "mean", "second moments", "variances"
 
@@ -275,13 +284,26 @@ class CovariancePlan(TriedPlan, PlanAgain):
     def choice(self) -> RadiusChoice | None:
         """How the radius is chosen, where that is paid for."""
         part = self.shares.radius
-        return None if part is None else RadiusChoice(self.radius, part, self.neighbours)
+        if part is None:
+            return None
+        strength = None if self.size is None else self.size * pure_part(self.shares.whole).epsilon
+        step = 2 if strength is not None and strength < COARSE else 1
+        return RadiusChoice(self.radius, part, self.neighbours, step=step)
+
+    @property
+    def emphasis(self) -> float | None:
+        """As in `ReleasedCovariance`: where the radius is chosen, nobody has stated what it means."""
+        return None if self.choice is None or self.subspace is not None else EMPHASIS
+
+    def weights(self, components: int) -> Floats:
+        """What coefficients are multiplied with before they are shortened."""
+        return emphasised(self.emphasis, components)
 
     def radius_from(self, selection: Selection, size: int) -> float:
         """The radius, from noisy counts, for a public or released number of units."""
         assert self.choice is not None  # noqa: S101
-        square = symmetric_error(self.basis.eigenvalues, self.noise(size), self.ball.radius, size)
-        return self.choice.radius(selection, size, square)
+        strength = size * float(pure_part(self.shares.rest).epsilon)
+        return chosen_radius(self.radius, self.choice.typical(selection, size), strength)
 
     def shortened(self, radius: float, size: int | None = None) -> CovariancePlan:
         """The plan with a radius that has been chosen; law and functions are those of this plan."""
@@ -306,7 +328,7 @@ class CovariancePlan(TriedPlan, PlanAgain):
         self.noise(self.size or 1)
         if self.choice is not None:
             self.choice.noise  # noqa: B018
-            for radius in self.choice.radii:
+            for radius in radius_grid(self.radius):
                 self.shortened(float(radius)).laws  # noqa: B018
         if self.mean is not None:
             check(self.mean)
@@ -382,12 +404,14 @@ class CovariancePlan(TriedPlan, PlanAgain):
         self, rows: Floats, size: int, generator: np.random.Generator, certificate: Certificate
     ) -> ReleasedCovariance:
         """A release of deviations with these coefficients (n, K), each for several of `size`."""
-        lengths, plan = np.sqrt(np.sum(rows**2, axis=1)), self
+        law, plan = self.noise(size), self
+        rows = rows[:, : law.size] * self.weights(law.size)
+        lengths = np.sqrt(np.sum(rows**2, axis=1))
         if self.choice is not None:
             selection = self.choice.simulated(lengths, size, generator)
             plan = self.shortened(self.radius_from(selection, size), size)
-        law = plan.noise(size)
-        rows = rows[:, : law.size] * np.minimum(1.0, plan.radius / np.maximum(lengths, 1e-300))[:, None]
+            law = plan.noise(size)
+        rows = rows * np.minimum(1.0, plan.radius / np.maximum(lengths, 1e-300))[:, None]
         matrix = np.ldexp(size * (rows.T @ rows) / len(rows), 2 * plan.ball.exponent)
         noisy = np.rint(matrix + law.simulate(generator, 1)[0])[np.tril_indices(law.size)]
         return ReleasedCovariance(
@@ -399,6 +423,7 @@ class CovariancePlan(TriedPlan, PlanAgain):
             noise=law,
             certificate=certificate,
             shrunk=self.shrunk,
+            emphasis=self.emphasis,
         )
 
     def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:

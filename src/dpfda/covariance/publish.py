@@ -135,6 +135,7 @@ def release_covariance(
         about=dict(plan.about) | stamp(),
         mean=stage.mean,
         shrunk=plan.shrunk,
+        emphasis=plan.emphasis,
         noisy_sum=total.with_noise([0] * noise.components if shared else noise.draw()),
     )
 

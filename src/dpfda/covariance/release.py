@@ -15,12 +15,13 @@ from dpfda.bases import Basis
 from dpfda.bases.grids import frozen
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.covariance.components_release import center_words, second_order, stated_deviation
-from dpfda.covariance.design import fitted_shrinkage, nearest_positive
+from dpfda.covariance.design import fitted_shrinkage, nearest_positive, radius_grid
 from dpfda.covariance.surface import CovarianceSurface
 from dpfda.noise import law_from_json
 from dpfda.noise.symmetric import MatrixLaw, SymmetricNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import mapping
+from dpfda.numerics.encoding import number as as_number
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Neighbours
@@ -53,6 +54,7 @@ from dpfda.releases.staged import Selection
 FLOOR_DRAWS = 2000
 # Points along each axis over which the band of a table is simultaneous, besides those of the table.
 BAND_LINE = 33
+MOST_EMPHASIS = 4.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +88,8 @@ class ReleasedCovariance(CovarianceSurface):
         The released mean that is the center, where a share of the budget paid for it.
     shrunk : bool
         Whether the noisy coordinates are shrunk towards zero under the kernel's prior.
+    emphasis : float, optional
+        Where given, coefficient j was multiplied by j^emphasis before it was shortened and summed.
     """
 
     basis: Basis = field(metadata=file.BASIS.kept)
@@ -101,6 +105,8 @@ class ReleasedCovariance(CovarianceSurface):
     )
     shrunk: bool = field(default=True, metadata=file.entry(lambda shrunk: shrunk is True).kept)
 
+    emphasis: float | None = field(default=None, metadata=file.NUMBER.or_absent.kept)
+
     FORMAT: ClassVar[str] = "dpfda-covariance"
     _CALLED: ClassVar[str] = "released dpfda covariance"
 
@@ -114,20 +120,24 @@ class ReleasedCovariance(CovarianceSurface):
         """The symmetric tensor basis."""
         return SymmetricTensorBasis(self.basis)
 
-    @property
-    def _unit_size(self) -> float:
-        return math.ldexp(1.0, -self.exponent) / self.count
+    @cached_property
+    def _unit_sizes(self) -> Floats:
+        """What an integer amounts to in each entry of the matrix (M, M)."""
+        weights = emphasised(self.emphasis, self.noise.size)
+        return frozen(math.ldexp(1.0, -self.exponent) / self.count / np.outer(weights, weights))
 
     @cached_property
     def noisy_coordinates(self) -> Floats:
         """Orthonormal coordinates (N,) as the mechanism gave them: unbiased for the clipped records."""
         raw = np.array([math.ldexp(float(value), -self.exponent) for value in self.noisy_sum])
-        return frozen(raw / self.count * self.tensor.roots)
+        weights = emphasised(self.emphasis, self.noise.size)
+        own = np.outer(weights, weights)[self.tensor.places]
+        return frozen(raw / self.count / own * self.tensor.roots)
 
     @property
     def noise_power(self) -> Floats:
         """Variances (N,) of the noise in the orthonormal coordinates."""
-        return frozen(self.noise.variances() * (self._unit_size * self.tensor.roots) ** 2)
+        return frozen(self.noise.variances() * self.tensor.coordinates(self._unit_sizes) ** 2)
 
     @cached_property
     def shrinkage(self) -> Floats:
@@ -176,7 +186,7 @@ class ReleasedCovariance(CovarianceSurface):
 
     def _noise_matrices(self, draws: int) -> Floats:
         generator = np.random.Generator(np.random.Philox(key=0))
-        return self.noise.simulate(generator, draws) * self._unit_size
+        return self.noise.simulate(generator, draws) * self._unit_sizes
 
     def band(
         self,
@@ -269,8 +279,13 @@ class ReleasedCovariance(CovarianceSurface):
             raise ValueError("the functions must fit the noise and the divisor be positive")
         if self.center.shape != self.grid_points.shape:
             raise ValueError("the center must fit the grid")
-        if any(self.bound["radius"] not in each.radii for each in _choice(self.mechanism)):
-            raise ValueError("the radius is no candidate")
+        for choice in _choice(self.mechanism):
+            # Powers differ in their last digits between machines.
+            radius = as_number(self.bound["radius"])
+            if not np.isclose(radius_grid(choice.radii[0]), radius, rtol=1e-12).any():
+                raise ValueError("the radius is no candidate")
+        if not 0 <= (self.emphasis or 0.0) <= MOST_EMPHASIS:
+            raise ValueError("the emphasis is none")
 
     # Tables, pictures and words.
 
@@ -351,6 +366,11 @@ class ReleasedCovariance(CovarianceSurface):
             "kernel": self.basis.describe(),
             "mechanism": f"{self.mechanism['name']}: {self.noise.describe()}",
         }
+
+
+def emphasised(emphasis: float | None, count: int) -> Floats:
+    """What the leading coefficients (count,) are multiplied with."""
+    return np.arange(1.0, count + 1) ** (emphasis or 0.0)
 
 
 def _choice(mechanism: Mapping[str, object]) -> list[Selection]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -151,16 +152,16 @@ def mean_share(strength: Fraction | None) -> Fraction:
 
 
 def radius_share(strength: Fraction | None) -> Fraction:
-    """Share of the rest for the choice of a radius: 75 / S, from .15 to .25, to two digits.
+    """Share of the rest for the choice of a radius: 3.5 / S^(1/2), from .03 to .25, to two digits.
 
     Examples
     --------
-    >>> [str(radius_share(Fraction(strength))) for strength in (300, 400, 5000)]
-    ['1/4', '19/100', '3/20']
+    >>> [str(radius_share(Fraction(strength))) for strength in (300, 1500, 5000)]
+    ['1/5', '9/100', '1/20']
     """
     if strength is None:
         return Fraction(str(RADIUS_SHARE))
-    return _share(75 / float(strength), 0.15, 0.25)
+    return _share(3.5 / math.sqrt(float(strength)), 0.03, 0.25)
 
 
 def _share(value: float, least: float, largest: float) -> Fraction:

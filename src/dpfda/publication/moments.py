@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpfda.bounds import IntegerBall, Norm
-from dpfda.mechanisms.design.radii import candidate_radii, choose_radius
+from dpfda.mechanisms.design.radii import candidate_radii, choose_radius, typical_length
 from dpfda.noise import NoiseLaw, cost_of, gaussian_noise, gaussian_ratio, knorm_noise, moved_counts
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, quietest_symmetric
 from dpfda.numerics.aggregate import IntegerSum
@@ -75,17 +75,19 @@ class RadiusChoice:
     largest: Largest candidate; what is longer falls into its bin.
     part: Share of the budget.
     clipped: Share of the units that the radius may clip.
+    step: Every so many candidates are taken; few bins have little noise.
     """
 
     largest: float
     part: Part
     neighbours: Neighbours
     clipped: float = CLIPPED
+    step: int = 1
 
     @property
     def radii(self) -> Floats:
         """Candidates, decreasing."""
-        return candidate_radii(self.largest)
+        return candidate_radii(self.largest)[:: self.step]
 
     @property
     def width(self) -> int:
@@ -134,8 +136,7 @@ class RadiusChoice:
         units: How many there are, or were released.
         square: Expected squared error of the second moments without clipping, relative to radius^4.
         """
-        counts = np.array([float(count) / COUNT_SCALE for count in selection.noisy_counts])
-        deviation = float(np.sqrt(self.noise.variances()[0])) / COUNT_SCALE
+        counts, deviation = self._counted(selection)
         allowed = ALLOWED * deviation * np.sqrt(np.arange(1, counts.size))
         if allowed[-1] <= self.clipped * units:
             kept = np.cumsum(counts)[:-1] <= self.clipped * units + allowed
@@ -146,6 +147,16 @@ class RadiusChoice:
             errors = square * radii**4
             index = choose_radius(radii, counts, deviation, units, errors, SHORTER)
         return float(selection.radii[index])
+
+    def typical(self, selection: Selection, units: int) -> float:
+        """Root mean square of the lengths of so many units, from noisy counts: post-processing."""
+        counts, deviation = self._counted(selection)
+        return typical_length(self.radii, counts, deviation, units, SHORTER)
+
+    def _counted(self, selection: Selection) -> tuple[Floats, float]:
+        """Noisy numbers of units (C,), and the deviation of their noise."""
+        counts = np.array([float(count) / COUNT_SCALE for count in selection.noisy_counts])
+        return counts, float(np.sqrt(self.noise.variances()[0])) / COUNT_SCALE
 
 
 def bin_counts(lengths: Floats, radii: Floats) -> IntegerSum:
