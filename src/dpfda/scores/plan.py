@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 import scipy
 
 from dpfda.noise.shares import EXPONENT
-from dpfda.numerics.arrays import Floats
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
-from dpfda.publication import Trial, TriedPlan, planner, stamp
+from dpfda.publication import NAMED, Paying, Trial, TriedPlan, planner, stamp
 from dpfda.publication.tables import ShareTable, TablePlan
 from dpfda.releases.shares import NoisyShares
+from dpfda.scores.binormal import starts_for
 from dpfda.scores.release import ReleasedScoreCurves, bound_words
+from dpfda.scores.tables import below, consistent
 from dpfda.spine.choices import sizes_for, stated_size
 from dpfda.spine.settings import Settings
 
@@ -49,6 +53,9 @@ class ScoreCurvesPlan(TriedPlan, TablePlan[ReleasedScoreCurves]):
     ----------
     edges : array (K + 1,)
     table : ShareTable
+        Of both outcomes in all cells.
+    grouped : bool
+        Whether those with the outcome are counted last, in groups of cells.
     size : int or None
         Public number of units that count; None where it is private.
     designed : int or None
@@ -60,6 +67,7 @@ class ScoreCurvesPlan(TriedPlan, TablePlan[ReleasedScoreCurves]):
     table: ShareTable
     size: int | None
     designed: int | None
+    grouped: bool
     about: Mapping[str, object]
     TRIALS: ClassVar[int] = 8
     scale = 1.0, "a rate of one"
@@ -71,7 +79,31 @@ class ScoreCurvesPlan(TriedPlan, TablePlan[ReleasedScoreCurves]):
 
     @property
     def noise_words(self) -> str:
-        return f"table of scores by outcome: {self.table.described}"
+        most = "on at most" if self.grouped else "on"
+        return f"table of scores by outcome: {self.table.described.replace('on', most, 1)}"
+
+    def publish(self, total: IntegerSum, paying: Paying = NAMED) -> ReleasedScoreCurves:
+        """Charge, draw, add: those with the outcome in groups that follow from the others."""
+        if not self.grouped:
+            return super().publish(total, paying)
+        return self.assemble(*self.table.publish_in_turn(total, self._cells, self._gather, paying))
+
+    @property
+    def _cells(self) -> int:
+        return self.edges.size - 1
+
+    def _starts(self, told: tuple[int, ...]) -> Integers:
+        """First cells of groups, from noisy numbers of those without the outcome."""
+        without = below(consistent(np.ldexp([told], -EXPONENT)))[0]
+        deviation = self.table.deviation
+        # No fewer have the outcome than noise may hide.
+        rest = max((self.designed or 0) - without[-1], deviation * math.sqrt(self._cells))
+        return starts_for(without / without[-1], (float(without[-1]), float(rest)), deviation**2)
+
+    def _gather(self, told: tuple[int, ...]) -> Integers:
+        groups, cells = self._starts(told), np.arange(self._cells)
+        member = np.searchsorted(groups, cells, "right") - 1 == np.arange(groups.size)[:, None]
+        return np.hstack([np.zeros_like(member), member]).astype(np.int64)
 
     def trials(self, count: int) -> list[Trial]:
         """Of binormal scores, evenly spread over the cells, with simulated noise."""
@@ -87,14 +119,28 @@ class ScoreCurvesPlan(TriedPlan, TablePlan[ReleasedScoreCurves]):
             # Scores of both outcomes together are about even over the cells.
             away = np.array([[-share], [1 - share]]) * apart
             table = np.diff(scipy.special.ndtr(places - away)) * [[1 - share], [share]] * self.n
-            noisy = tuple(int(x) for x in np.rint(np.ldexp(table.ravel(), EXPONENT) + drawn))
-            made = self.assemble(NoisyShares(noisy, self.table.law, self.table.public_size), certificate)
+            exact = [round(math.ldexp(x, EXPONENT)) for x in table.ravel()]
+            made = self.assemble(self._made_up(exact, np.rint(drawn).astype(np.int64)), certificate)
             found.append(Trial(made, at, scipy.special.ndtr(apart + scipy.special.ndtri(at))))
         return found
 
     def assemble(self, shares: NoisyShares, certificate: Certificate) -> ReleasedScoreCurves:
         """The released curves around the mechanism's output: post-processing."""
-        return ReleasedScoreCurves(self.edges, shares, certificate, {**self.about, **stamp()})
+        about, first = {**self.about, **stamp()}, shares.noisy[: self._cells]
+        starts = tuple(self._starts(first).tolist()) if self.grouped else None
+        return ReleasedScoreCurves(self.edges, shares, certificate, about, starts)
+
+    def _made_up(self, exact: list[int], noise: Integers) -> NoisyShares:
+        """As `publish` makes shares, of made-up numbers and simulated noise."""
+        drawn, law = noise.tolist(), self.table.law
+        total = IntegerSum.of(exact)
+        if not self.grouped:
+            return NoisyShares(total.with_noise(drawn), law, self.table.public_size)
+        told = total.with_noise(drawn[: self._cells])
+        matrix = self._gather(told)
+        noisy = told + total.through(matrix).with_noise(drawn[self._cells :][: len(matrix)])
+        law = replace(self.table, cells=len(noisy)).law
+        return NoisyShares(noisy, law, self.table.public_size)
 
 
 @planner
@@ -113,11 +159,12 @@ def score_curves_plan(
 
     Raises ParameterError if a public number is missing or unusable.
     """
-    size, designed = sizes_for(settings, count, planned)
+    (size, designed), grouped = sizes_for(settings, count, planned), cells is None
 
     def table_of(edges: Floats) -> ShareTable:
         many = edges.size - 1
         basis = f"{many} cells of scores, equally likely under a beta law of {law[0]:g} and {law[1]:g}"
+        basis += ", those with the outcome in groups of these" if grouped else ""
         words = {"summary": "score curves", "bound": bound_words(*bounds), "basis": basis}
         tuning = {"name": "score curves", "cells": many}
         relation = settings.unit.relation
@@ -127,4 +174,5 @@ def score_curves_plan(
         quotient = stated_size(designed, "cells") / table_of(edges_of(bounds, law, FEWEST)).deviation
         cells = int(np.clip(round(MANY * quotient**POWER), FEWEST, MOST))
     edges = edges_of(bounds, law, cells)
-    return ScoreCurvesPlan(edges, table_of(edges), size, designed, {"summary": "score curves"})
+    about = {"summary": "score curves"}
+    return ScoreCurvesPlan(edges, table_of(edges), size, designed, grouped, about)

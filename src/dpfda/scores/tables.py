@@ -109,12 +109,16 @@ def share_ends(
     return np.minimum(lower, share), np.maximum(upper, share)
 
 
-def group_starts(people: Floats, deviation: float) -> Integers:
-    """First cells of groups of neighbours, each of enough people (K,) for the noise in them."""
+def group_starts(people: Floats, counted: Floats, deviation: float) -> Integers:
+    """First cells of groups of neighbours, each of enough people (K,) for the noise in them.
+
+    counted: How many noisy numbers (K,) there are in each cell.
+    """
     starts = [0]
     for cell in range(1, people.size):
-        before, after = np.split(people[starts[-1] :], [cell - starts[-1]])
-        enough = [x.sum() >= LEAST * deviation * np.sqrt(2.0 * x.size) for x in (before, after)]
-        if all(enough) and before.sum() >= people.sum() / MOST_GROUPS:
+        parts = slice(starts[-1], cell), slice(cell, None)
+        least = [LEAST * deviation * np.sqrt(counted[part].sum()) for part in parts]
+        before, after = (people[part].sum() for part in parts)
+        if before >= max(least[0], people.sum() / MOST_GROUPS) and after >= least[1]:
             starts.append(cell)
     return np.array(starts)
