@@ -245,15 +245,17 @@ class ShareTable(Table):
         together. Whatever the noisy u told, v goes to other cells by a matrix of zeros and ones with at
         most one in a column, and keeps its sum: two units move the noisy numbers of both turns by
         |u - u'|_1 + |v - v'|_1 <= 2 w. Of Laplace noise the log density ratio of a turn, given the one
-        before, is at most its distance over the scale, and ratios add up. Of normal noise of
-        deviation s both turns are, for any two units, no easier to tell than two normal laws
-        (|u - u'|^2 + |v - v'|^2)^(1/2) / s apart (Dong, Roth & Su 2022, adaptive composition), where the
-        sum of squares is at most 2 w^2: half of the squares of both units' sums are.
+        before, is at most its distance over the scale, and ratios add up. Of normal noise of deviation s
+        both turns are, for any two units, no easier to tell than two normal laws
+        (|u - u'|^2 + |v - v'|^2)^(1/2) / s apart (Dong, Roth & Su 2022, adaptive composition); no share
+        being negative, the squares are at most (|u|_1 + |v|_1)^2 + (|u'|_1 + |v'|_1)^2 <= 2 w^2.
 
         first: Number of cells that get noise first.
         gather: Of their noisy numbers, a matrix (rows, cells) of zeros and ones: which of the other
             cells are one number then.
         """
+        if self.parts != (UNIT,):
+            raise DpfdaError("Of units in parts nothing is proved for two turns.")
         law, charged, norm, width = self.calibrated
         entry, tuning = self.entry(), dict(self.tuning)
         certificate = certified_entry(self.costs(), entry, {**tuning, "noise": self.described})

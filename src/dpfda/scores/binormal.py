@@ -14,12 +14,12 @@ import scipy
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.specials import normal_quantile
 
-# Areas over which cells are chosen, and what the room for orders inside a cell costs there, in variances
-# of a person's part in the area. Chosen on made-up scores of 2,000 persons, one in ten with it.
-AREAS, ROOM = (0.65, 0.8, 0.92), 2.0
+# Areas over which groups are chosen, and what room for orders inside a group costs there, and many with
+# the outcome in one, in variances of a person's part in the area. Chosen on made-up scores.
+AREAS, ROOM, MANY = (0.65, 0.8, 0.92), 2.0, 2.5
 # How far a, the logarithm of b and that of a number lie from 0, 0 and what was counted, before a look;
 # and by which share of their number persons in a cell deviate from the binormal law.
-SPREADS, MISFIT = np.array([1.5, 0.25, 2.0]), 0.15
+SPREADS, MISFIT, FARTHEST = np.array([1.5, 0.25, 2.0]), 0.15, 2.0
 # No cell is expected to have fewer persons, and no share is nearer to zero and one.
 FEWEST, NEAREST = 1e-6, 1e-9
 
@@ -28,7 +28,7 @@ def starts_for(below: Floats, persons: tuple[float, float], variance: float) -> 
     """First of the cells of each group that persons with the outcome are counted in together.
 
     The groups with the least sum of what each adds to the squared error of the area: its noise; the
-    order of persons inside, by chance; and `ROOM`.
+    order of persons inside, by chance; `ROOM` and `MANY`, for which curves and thresholds are finer.
 
     below: Shares (K + 1,), increasing, of those without the outcome below the edges.
     persons: About how many there are without, and with the outcome.
@@ -41,7 +41,7 @@ def starts_for(below: Floats, persons: tuple[float, float], variance: float) -> 
         shares = scipy.special.ndtr(normal_quantile(below) - math.sqrt(2) * scipy.special.ndtri(area))
         high = np.maximum(shares - shares[:, None], 0.0)
         order = (wide * without + high * with_it + 1) / (12 * without * with_it)
-        cost += unit * (middle - area) ** 2 + wide * high * (order + ROOM * unit)
+        cost += unit * ((middle - area) ** 2 + MANY * high**2) + wide * high * (order + ROOM * unit)
     least, before = np.zeros(below.size), np.zeros(below.size, dtype=np.int64)
     for edge in range(1, below.size):
         sums = least[:edge] + cost[:edge, edge]
@@ -82,8 +82,9 @@ def leaned(below: Floats, counts: Floats, scale: float) -> tuple[Floats, Floats]
 
     found = np.asarray(scipy.optimize.minimize(missed, middle, method="BFGS", options={"gtol": 1e-4}).x)
     (numbers, variance), (less, more) = expected(found), weights(found)
-    # With small scales a number would be below zero: none is far below what is expected.
     drawn = numbers + variance / scale * np.tanh((less - more) / 2)
+    # A law that does not hold takes no more for noise than noise often is; and none is below zero.
+    drawn = np.clip(drawn, counts - FARTHEST * scale, counts + FARTHEST * scale)
     return found, np.maximum(drawn, 1e-3 * numbers)
 
 

@@ -44,8 +44,9 @@ STATED: tuple[Of, ...] = ("sample", "population")
 HIGHEST = 0.99
 # Where the ROC curve rises at one rate, it is read off at the top.
 STEP = 1e-9
-# By which part of the bend of a binormal curve in groups of cells its area is off, in deviations.
-BENT = 0.2
+# By which part of a binormal curve's bend in groups of cells its area is off, in deviations; and of the
+# squares of the room in each group, where one that is large leaves the curve unknown.
+BENT, LOOSE = 0.2, 0.15
 
 
 def bound_words(low: float, high: float) -> str:
@@ -161,8 +162,10 @@ class ReleasedScoreCurves(Valued):
     @cached_property
     def _likely(self) -> tuple[Floats, Floats]:
         """A binormal curve, and likely numbers (M,) of those with the outcome, in their groups."""
-        shares = shares_below(self._without)[0, np.append(self._starts, self._cells)]
-        return leaned(shares, self.counts[1, self._starts], self.shares.deviation / math.sqrt(2))
+        scale = self.shares.deviation / math.sqrt(2)
+        # Noise may hide that somebody without the outcome is in a group.
+        without = np.maximum(np.add.reduceat(self._without[0], self._starts), scale)
+        return leaned(shares_below(without), self.counts[1, self._starts], scale)
 
     @property
     def _people(self) -> Floats:
@@ -222,7 +225,8 @@ class ReleasedScoreCurves(Valued):
         # Making the table consistent may move the area; noise alone does not.
         moved = float(cell_areas(shares_below(self.counts)).sum() - tied.sum())
         if self.starts is not None:
-            order, bend, moved = math.hypot(order, BENT * bend), 0.0, 0.0
+            room = float(np.sum(np.prod(np.diff(self._below[:, ends]), axis=0) ** 2))
+            order, bend, moved = math.hypot(order, BENT * bend, LOOSE * room), 0.0, 0.0
         generator = np.random.Generator(np.random.Philox(key=1))
         off += order * generator.standard_normal(DRAWS)
         far = float(np.quantile(np.abs(off), level, method="higher")) + bend
