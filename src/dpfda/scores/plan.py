@@ -21,7 +21,7 @@ from dpfda.publication.tables import ShareTable, TablePlan
 from dpfda.releases.shares import NoisyShares
 from dpfda.scores.binormal import starts_for
 from dpfda.scores.release import ReleasedScoreCurves, bound_words
-from dpfda.scores.tables import below, consistent
+from dpfda.scores.tables import below, consistent, rates, shares_below
 from dpfda.spine.choices import sizes_for, stated_size
 from dpfda.spine.settings import Settings
 
@@ -30,6 +30,8 @@ from dpfda.spine.settings import Settings
 MANY, POWER, FEWEST, MOST = 0.18, 2 / 3, 8, 256
 # Areas and shares with the outcome of made-up scores; `error_words` says them.
 AREAS, OUTCOMES = (0.65, 0.75, 0.85, 0.95), (0.1, 0.3)
+# Parts of a cell in which made-up persons are told apart.
+FINE = 64
 
 
 def edges_of(bounds: tuple[float, float], law: tuple[float, float], cells: int) -> Floats:
@@ -69,7 +71,7 @@ class ScoreCurvesPlan(TriedPlan, TablePlan[ReleasedScoreCurves]):
     designed: int | None
     grouped: bool
     about: Mapping[str, object]
-    TRIALS: ClassVar[int] = 8
+    TRIALS: ClassVar[int] = 24
     scale = 1.0, "a rate of one"
     error_axis = "error at a point of the ROC curve"
     error_words = (
@@ -106,22 +108,24 @@ class ScoreCurvesPlan(TriedPlan, TablePlan[ReleasedScoreCurves]):
         return np.hstack([np.zeros_like(member), member]).astype(np.int64)
 
     def trials(self, count: int) -> list[Trial]:
-        """Of binormal scores, evenly spread over the cells, with simulated noise."""
+        """Of persons with binormal scores, evenly spread over the cells, with simulated noise."""
         if self.n is None:
             return []
         certificate, at = self.certified(), np.linspace(0.0, 1.0, 101)
-        noise = self.table.law.simulate(np.random.Generator(np.random.Philox(key=2)), count)
+        generator = np.random.Generator(np.random.Philox(key=2))
+        noise = self.table.law.simulate(generator, self.TRIALS)[:count]
         found = []
         for number, drawn in enumerate(noise):
             share = OUTCOMES[number % 2]
             apart = np.sqrt(2.0) * scipy.special.ndtri(AREAS[number // 2 % len(AREAS)])
-            places = scipy.special.ndtri(np.linspace(0.0, 1.0, self.edges.size))
+            places = scipy.special.ndtri(np.linspace(0.0, 1.0, FINE * self._cells + 1))
             # Scores of both outcomes together are about even over the cells.
             away = np.array([[-share], [1 - share]]) * apart
-            table = np.diff(scipy.special.ndtr(places - away)) * [[1 - share], [share]] * self.n
-            exact = [round(math.ldexp(x, EXPONENT)) for x in table.ravel()]
-            made = self.assemble(self._made_up(exact, np.rint(drawn).astype(np.int64)), certificate)
-            found.append(Trial(made, at, scipy.special.ndtr(apart + scipy.special.ndtri(at))))
+            law = np.diff(scipy.special.ndtr(places - away)) * [[1 - share], [share]]
+            people = generator.multinomial(self.n, law.ravel()).reshape(2, -1)
+            exact = np.add.reduceat(people, FINE * np.arange(self._cells), axis=1).ravel() << EXPONENT
+            made = self.assemble(self._made_up(exact.tolist(), np.rint(drawn).astype(int)), certificate)
+            found.append(Trial(made, at, rates(shares_below(people), at)))
         return found
 
     def assemble(self, shares: NoisyShares, certificate: Certificate) -> ReleasedScoreCurves:

@@ -33,6 +33,7 @@ from dpfda.scores.tables import (
     cell_areas,
     consistent,
     group_starts,
+    rates,
     share_ends,
     shares_below,
 )
@@ -42,8 +43,6 @@ POINTS, DRAWS = 201, 4000
 STATED: tuple[Of, ...] = ("sample", "population")
 # Thresholds of net benefit end here: it divides by what is left up to one.
 HIGHEST = 0.99
-# Where the ROC curve rises at one rate, it is read off at the top.
-STEP = 1e-9
 # By which part of a binormal curve's bend in groups of cells its area is off, in deviations; and of the
 # squares of the room in each group, where one that is large leaves the curve unknown.
 BENT, LOOSE = 0.2, 0.15
@@ -265,9 +264,7 @@ class ReleasedScoreCurves(Valued):
         return ends[0][rows, first], ends[1][rows, last]
 
     def _values(self, at: Floats) -> Floats:
-        false, true = 1 - self._between[:, ::-1]
-        false = false + STEP * np.linspace(0, 1, false.size)
-        return np.asarray(np.interp(at + STEP, false, true))
+        return rates(self._between, at)
 
     roc, roc_band = Valued.__call__, Valued.band
 
@@ -327,7 +324,7 @@ class ReleasedScoreCurves(Valued):
     @property
     def _mean_scores(self) -> Floats:
         """About the mean score of each group: persons are taken to be in the middles of their cells."""
-        people, middles = self.persons.sum(axis=0) + STEP, (self.edges[1:] + self.edges[:-1]) / 2
+        people, middles = self.persons.sum(axis=0) + 1e-9, (self.edges[1:] + self.edges[:-1]) / 2
         sums = np.add.reduceat([people * middles, people], self._joined, axis=1)
         return np.asarray(sums[0] / sums[1])
 

@@ -14,6 +14,8 @@ from dpfda.numerics.arrays import Floats, Integers
 LEAST, MOST_GROUPS = 10.0, 12
 # Places in a cell at which a ROC curve is read off.
 STEPS = 16
+# Where the ROC curve rises at one rate, it is read off at the top.
+STEP = 1e-9
 Pair = tuple[Floats, Floats] | Floats
 
 
@@ -61,6 +63,13 @@ def cell_areas(shares: Floats) -> Floats:
     """
     without, with_it = shares[..., 0, :], shares[..., 1, :]
     return np.asarray(np.diff(with_it) * (without[..., 1:] + without[..., :-1]) / 2)
+
+
+def rates(shares: Floats, at: Floats) -> Floats:
+    """True positive rates at false ones, of shares (2, q) below increasing scores."""
+    false, true = 1 - shares[:, ::-1]
+    false = false + STEP * np.linspace(0, 1, false.size)
+    return np.asarray(np.interp(at + STEP, false, true))
 
 
 def area_of_order(table: Floats) -> float:
