@@ -222,15 +222,15 @@ class ShareTable(Table):
 
     def publish(self, total: IntegerSum, paying: Paying = NAMED) -> tuple[NoisyShares, Certificate]:
         law, charged, norm, width = self.calibrated
-        entry = {
-            "summary": "table",
-            "bound": "shares of cells, one in all a unit",
-            "basis": f"{self.cells} cells",
-            **self.entry(),
-        }
         tuning = {**self.tuning, "noise": self.described}
-        noisy, certificate = publish_integers(total, law, norm, width, charged, entry, paying, tuning)
+        noisy, certificate = publish_integers(
+            total, law, norm, width, charged, self.entry(), paying, tuning
+        )
         return NoisyShares(noisy, law, self.public_size), certificate
+
+    def entry(self) -> dict[str, object]:
+        bound, basis = "shares of cells, one in all a unit", f"{self.cells} cells"
+        return {"summary": "table", "bound": bound, "basis": basis, **super().entry()}
 
     def publish_in_turn(
         self,

@@ -120,12 +120,12 @@ class ReleasedScoreCurves(Valued):
     @cached_property
     def _starts(self) -> Integers:
         """First cells (M,) of the groups that those with the outcome were counted in."""
-        return np.arange(self._cells) if self.starts is None else np.array(self.starts)
+        return frozen(np.arange(self._cells) if self.starts is None else np.array(self.starts))
 
     @cached_property
     def _places(self) -> Integers:
         """Where in a table (2 K,) what was counted stands: that of a group in its first cell."""
-        return np.concatenate([np.arange(self._cells), self._cells + self._starts])
+        return frozen(np.concatenate([np.arange(self._cells), self._cells + self._starts]))
 
     def _spread(self, numbers: Floats) -> Floats:
         """Tables (.., 2, K) of what was counted (.., K + M)."""
@@ -136,7 +136,7 @@ class ReleasedScoreCurves(Valued):
     @cached_property
     def _counted(self) -> Floats:
         """A table (2, K) of which numbers were counted."""
-        return self._spread(np.ones(self._places.size))
+        return frozen(self._spread(np.ones(self._places.size)))
 
     @cached_property
     def _ends(self) -> Integers:
@@ -144,7 +144,7 @@ class ReleasedScoreCurves(Valued):
         every, known = np.arange(self._cells + 1), np.append(self._starts, self._cells)
         above = known[np.searchsorted(known, every)]
         below_it = known[np.searchsorted(known, every, "right") - 1]
-        return np.array([[every, below_it], [every, above]])
+        return frozen(np.array([[every, below_it], [every, above]]))
 
     @cached_property
     def persons(self) -> Floats:
@@ -156,7 +156,7 @@ class ReleasedScoreCurves(Valued):
     @cached_property
     def _without(self) -> Floats:
         """Likely numbers (1, K) of those without the outcome."""
-        return consistent(self.counts[:1])
+        return frozen(consistent(self.counts[:1]))
 
     @cached_property
     def _likely(self) -> tuple[Floats, Floats]:
@@ -177,11 +177,11 @@ class ReleasedScoreCurves(Valued):
     def _between(self) -> Floats:
         """Shares (2, STEPS K + 1) of either outcome below edges and places between them."""
         if self.starts is None:
-            return between(shares_below(self.persons))
+            return frozen(between(shares_below(self.persons)))
         steps = np.arange(STEPS * self._cells + 1) / STEPS
         without = np.interp(steps, np.arange(self._cells + 1), shares_below(self._without)[0])
         (curve, numbers), ends = self._likely, np.append(self._starts, self._cells)
-        return np.array([without, placed(without, STEPS * ends, shares_below(numbers), curve)])
+        return frozen(np.array([without, placed(without, STEPS * ends, shares_below(numbers), curve)]))
 
     def _errors(self, of: Of | None) -> Floats:
         """Simulated errors (draws, 2, K) of `counts`, from a fixed key; of a sample, perhaps."""
