@@ -172,14 +172,16 @@ def test_a_share_that_counts_twice_is_refused_in_the_second_turn(wrong: np.ndarr
         in_turn(table, IntegerSum.of([0] * 6), lambda told: wrong)
 
 
-def test_groups_have_the_stated_noise_and_no_other() -> None:
-    """No one has the outcome: what is counted of them is noise of scale 1 / epsilon = 2 persons."""
-    estimator = made(0.5, unit=PrivacyUnit("person", "add-remove", public_size=4000))
-    errors = []
-    for _ in range(80):
-        release = estimator.fit(np.linspace(0, 1, 4000), np.zeros(4000)).release_
-        errors += release.counts[1, list(release.starts)].tolist()
-    assert fits_only_at_its_scale(errors, scipy.stats.laplace(scale=2).cdf)
+def test_both_turns_have_the_stated_noise_and_no_other() -> None:
+    table = ShareTable(80, PureDP(Fraction(1, 2)), Neighbours.ADD_REMOVE, "person", None)
+    every = np.hstack([np.zeros((40, 40)), np.eye(40)]).astype(int)
+    drawn = [
+        table.publish_in_turn(IntegerSum.of([0] * 80), 40, lambda told: every)[0].counts
+        for _ in range(60)
+    ]
+    # Scale 1 / epsilon = 2 persons.
+    for turn in np.array(drawn).reshape(60, 2, 40).transpose(1, 0, 2):
+        assert fits_only_at_its_scale(turn.ravel().tolist(), scipy.stats.laplace(scale=2).cdf)
 
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
