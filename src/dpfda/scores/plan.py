@@ -125,7 +125,7 @@ class ScoreCurvesPlan(TriedPlan, TablePlan[ReleasedScoreCurves]):
             people = generator.multinomial(self.n, law.ravel()).reshape(2, -1)
             exact = np.add.reduceat(people, FINE * np.arange(self._cells), axis=1).ravel() << EXPONENT
             made = self.assemble(self._made_up(exact.tolist(), np.rint(drawn).astype(int)), certificate)
-            found.append(Trial(made, at, rates(shares_below(people), at)))
+            found.append(Trial(made, at, rates(shares_below(people.astype(np.float64)), at)))
         return found
 
     def assemble(self, shares: NoisyShares, certificate: Certificate) -> ReleasedScoreCurves:

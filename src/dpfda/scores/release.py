@@ -117,15 +117,15 @@ class ReleasedScoreCurves(Valued):
         spare = 0.0 if known is None else (known - counts.sum()) / counts.size
         return frozen(self._spread(counts + spare))
 
-    @cached_property
+    @property
     def _starts(self) -> Integers:
         """First cells (M,) of the groups that those with the outcome were counted in."""
-        return frozen(np.arange(self._cells) if self.starts is None else np.array(self.starts))
+        return np.arange(self._cells) if self.starts is None else np.array(self.starts, dtype=np.int64)
 
-    @cached_property
+    @property
     def _places(self) -> Integers:
         """Where in a table (2 K,) what was counted stands: that of a group in its first cell."""
-        return frozen(np.concatenate([np.arange(self._cells), self._cells + self._starts]))
+        return np.concatenate([np.arange(self._cells), self._cells + self._starts])
 
     def _spread(self, numbers: Floats) -> Floats:
         """Tables (.., 2, K) of what was counted (.., K + M)."""
@@ -138,13 +138,13 @@ class ReleasedScoreCurves(Valued):
         """A table (2, K) of which numbers were counted."""
         return frozen(self._spread(np.ones(self._places.size)))
 
-    @cached_property
+    @property
     def _ends(self) -> Integers:
         """Places (2, 2, K + 1) next below and above each edge where numbers are known, by outcome."""
         every, known = np.arange(self._cells + 1), np.append(self._starts, self._cells)
         above = known[np.searchsorted(known, every)]
         below_it = known[np.searchsorted(known, every, "right") - 1]
-        return frozen(np.array([[every, below_it], [every, above]]))
+        return np.array([[every, below_it], [every, above]])
 
     @cached_property
     def persons(self) -> Floats:
@@ -170,7 +170,7 @@ class ReleasedScoreCurves(Valued):
     def _people(self) -> Floats:
         """Likely numbers (2, 1) without and with the outcome."""
         if self.starts is None:
-            return self.persons.sum(axis=1, keepdims=True)
+            return np.asarray(self.persons.sum(axis=1, keepdims=True))
         return np.array([[self._without.sum()], [self._likely[1].sum()]])
 
     @cached_property
@@ -249,9 +249,9 @@ class ReleasedScoreCurves(Valued):
             return part, numbers[..., -1:] - part
 
         # Nothing is known below the first edge: what is said of it there is not looked at.
-        sizes = tuple(np.maximum(each, 1.0) for each in parted(self._counted))
-        share, about = self._below[rows, inner], (sizes, self.shares.deviation**2, people)
-
+        part, rest = parted(self._counted)
+        sizes, share = (np.maximum(part, 1.0), rest), self._below[rows, inner]
+        about = sizes, self.shares.deviation**2, people
         numbers, errors = parted(self.counts), parted(self._errors(asked.of))
         over = (1, 2) if asked.simultaneous else 1
         lower, upper = share_ends(share, numbers, errors, *about, asked.level, over)
@@ -477,7 +477,7 @@ class ReleasedScoreCurves(Valued):
         return Stated(
             f"How well a score from {low:g} to {high:g} tells {several(unit)} with an outcome from "
             "those without: ROC, calibration and decision curves, made of the numbers of both in "
-            f"{self._cells} cells of scores{_fewer(self.starts)}.",
+            f"{self._cells} cells of scores.",
             public=["the score itself, and the edges of its cells"],
             noise=self.shares.noise.describe().replace("coefficients", "cells"),
             units=used_units(self),
@@ -486,8 +486,7 @@ class ReleasedScoreCurves(Valued):
                 f"If one {unit} with the outcome and one without are drawn at random, the one with it "
                 f"has the higher score about {100 * self.auc:.0f} times in 100: that is the area under "
                 f"the ROC curve. It is {area} for these {several(unit)}, and {wide} for those they are "
-                "a sample of. Bands allow for every order of scores inside a cell; intervals of the "
-                "area take scores there to mix as smoothly as between cells.",
+                f"a sample of. {_order_words(self.starts)}",
                 f"The score must not have been fitted to these {several(unit)}: this release does not "
                 "protect them from what the score tells.",
             ],
@@ -500,8 +499,17 @@ class ReleasedScoreCurves(Valued):
         return {"cells": cells, "area": str(self.auc_interval())}
 
 
-def _fewer(starts: tuple[int, ...] | None) -> str:
-    return "" if starts is None else f", those with it in {len(starts)} groups of these"
+def _order_words(starts: tuple[int, ...] | None) -> str:
+    """What bands and intervals take of the order of scores that were counted together."""
+    if starts is None:
+        return (
+            "Bands allow for every order of scores inside a cell; intervals of the area take scores "
+            "there to mix as smoothly as between cells."
+        )
+    return (
+        f"Those with the outcome were counted in {len(starts)} groups of cells. Bands allow for every "
+        "order of scores inside a group; intervals of the area take them to be about binormal there."
+    )
 
 
 def _asked(level: float, of: object, simultaneous: bool = False) -> Asked:
