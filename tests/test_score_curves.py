@@ -18,7 +18,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import Neighbours, PureDP, ZeroConcentratedDP, guarantee_for
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication.tables import ShareTable
-from dpfda.scores.binormal import AREAS, MANY, ROOM, binormal, leaned, placed, starts_for
+from dpfda.scores.binormal import AREAS, EVEN, MANY, ROOM, binormal, leaned, placed, starts_for
 from dpfda.scores.plan import edges_of
 from dpfda.scores.release import ReleasedScoreCurves
 from dpfda.scores.tables import (
@@ -370,7 +370,8 @@ def test_groups_have_the_least_sum_of_squared_errors() -> None:
             wide, middle = np.diff(share), (share[1:] + share[:-1]) / 2
             noise = variance * (middle - area) ** 2 / with_it**2
             people = wide * without * high * with_it * (wide * without + high * with_it + 1)
-            other = variance / with_it**2 * (ROOM * wide * high + MANY * high**2)
+            fine = variance / with_it**2 + EVEN * variance / without**2
+            other = fine * (ROOM * wide * high + MANY * high**2)
             found += np.sum(noise + people / 12 / (without * with_it) ** 2 + other)
         return float(found)
 

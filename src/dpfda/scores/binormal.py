@@ -15,8 +15,9 @@ from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.specials import normal_quantile
 
 # Areas over which groups are chosen, and what room for orders inside a group costs there, and many with
-# the outcome in one, in variances of a person's part in the area. Chosen on made-up scores.
-AREAS, ROOM, MANY = (0.65, 0.8, 0.92), 2.0, 2.5
+# the outcome in one, in variances of a person's part in the area: the more, by EVEN, the fewer have no
+# outcome, whose cells limit the area then. Chosen on made-up scores.
+AREAS, ROOM, MANY, EVEN = (0.65, 0.8, 0.92), 2.0, 2.5, 10.0
 # How far a, the logarithm of b and that of a number lie from 0, 0 and what was counted, before a look;
 # and by which share of their number persons in a cell deviate from the binormal law.
 SPREADS, MISFIT, FARTHEST = np.array([1.5, 0.25, 2.0]), 0.15, 2.0
@@ -36,12 +37,14 @@ def starts_for(below: Floats, persons: tuple[float, float], variance: float) -> 
     """
     without, with_it = persons
     unit, cost = variance / with_it**2, np.zeros((below.size, below.size))
+    fine = unit + EVEN * variance / without**2
     middle, wide = (below[:, None] + below) / 2, np.maximum(below - below[:, None], 0.0)
     for area in AREAS:
         shares = scipy.special.ndtr(normal_quantile(below) - math.sqrt(2) * scipy.special.ndtri(area))
         high = np.maximum(shares - shares[:, None], 0.0)
         order = (wide * without + high * with_it + 1) / (12 * without * with_it)
-        cost += unit * ((middle - area) ** 2 + MANY * high**2) + wide * high * (order + ROOM * unit)
+        cost += unit * (middle - area) ** 2 + order * wide * high
+        cost += fine * high * (ROOM * wide + MANY * high)
     least, before = np.zeros(below.size), np.zeros(below.size, dtype=np.int64)
     for edge in range(1, below.size):
         sums = least[:edge] + cost[:edge, edge]
