@@ -8,8 +8,8 @@ histogram, a difference of groups, a session's answers, a survival curve, a regr
 conditional density, a test of equality, a mean in two looks, a running mean and two releases of one
 mean, which are kinds of their own from this format on, as is a table of classes over two inputs;
 classifiers of three classes, one of them found by descent; a density on a scale; one with
-atoms; quantiles; score curves; and synthetic curves, a regression on curves and clusters with a delta,
-before and since all their noise is normal.
+atoms; quantiles; score curves, and those with groups of cells; and synthetic curves, a regression on
+curves and clusters with a delta, before and since all their noise is normal.
 """
 
 import json
@@ -73,8 +73,13 @@ VALUES: dict[str, Callable[[Any], Any]] = {
     "ReleasedFunctionalRegression": lambda curves: [curves[term]([0.2, 0.9]) for term in curves.terms],
     "ReleasedScalarOnFunction": lambda model: model([0.2, 0.9]),
     "ReleasedCurveSampler": lambda made: made([0.2, 0.9]),
-    # Areas follow from an isotonic fit; rates at thresholds from draws.
-    "ReleasedScoreCurves": lambda curves: [curves.auc, *curves([0.2, 0.9])],
+    # Areas follow from an isotonic fit; rates at thresholds from draws. Binormal curves are found step
+    # by step, so that their last digits are those of the machine.
+    "ReleasedScoreCurves": lambda curves: (
+        [curves.auc, *curves([0.2, 0.9])]
+        if curves.starts is None
+        else curves.counts[1, [*curves.starts]]
+    ),
     "ReleasedCurveClusters": lambda made: made([0.2, 0.9]).tolist(),
     "ReleasedCox": lambda model: [*(model[term].value for term in model.effects), *model([0.2, 0.9])],
     # The curve is drawn, so that its last digits are those of the machine.

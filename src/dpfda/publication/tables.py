@@ -22,8 +22,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -35,7 +35,8 @@ from dpfda.estimates.pooled import PooledMean, expected_error, expected_table
 from dpfda.noise import AnyNorm, BoxNoise, NoiseLaw, Width, body_noise, cost_of, gaussian_noise
 from dpfda.noise.shares import EXPONENT, UNIT, share_noise
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Floats
+from dpfda.numerics.arrays import Floats, Integers
+from dpfda.numerics.errors import DpfdaError
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, without_delta
@@ -221,15 +222,54 @@ class ShareTable(Table):
 
     def publish(self, total: IntegerSum, paying: Paying = NAMED) -> tuple[NoisyShares, Certificate]:
         law, charged, norm, width = self.calibrated
-        entry = {
-            "summary": "table",
-            "bound": "shares of cells, one in all a unit",
-            "basis": f"{self.cells} cells",
-            **self.entry(),
-        }
         tuning = {**self.tuning, "noise": self.described}
-        noisy, certificate = publish_integers(total, law, norm, width, charged, entry, paying, tuning)
+        noisy, certificate = publish_integers(
+            total, law, norm, width, charged, self.entry(), paying, tuning
+        )
         return NoisyShares(noisy, law, self.public_size), certificate
+
+    def entry(self) -> dict[str, object]:
+        bound, basis = "shares of cells, one in all a unit", f"{self.cells} cells"
+        return {"summary": "table", "bound": bound, "basis": basis, **super().entry()}
+
+    def publish_in_turn(
+        self,
+        total: IntegerSum,
+        first: int,
+        gather: Callable[[tuple[int, ...]], Integers],
+        paying: Paying = NAMED,
+    ) -> tuple[NoisyShares, Certificate]:
+        """As `publish`, but what the others are gathered into follows from the first noisy cells.
+
+        It costs no more: a unit has u in the first cells and v in the others, of sums at most w
+        together. Whatever the noisy u told, v goes to other cells by a matrix of zeros and ones with at
+        most one in a column, and keeps its sum: two units move the noisy numbers of both turns by
+        |u - u'|_1 + |v - v'|_1 <= 2 w. Of Laplace noise the log density ratio of a turn, given the one
+        before, is at most its distance over the scale, and ratios add up. Of normal noise of deviation s
+        both turns are, for any two units, no easier to tell than two normal laws
+        (|u - u'|^2 + |v - v'|^2)^(1/2) / s apart (Dong, Roth & Su 2022, adaptive composition); no share
+        being negative, the squares are at most (|u|_1 + |v|_1)^2 + (|u'|_1 + |v'|_1)^2 <= 2 w^2.
+
+        first: Number of cells that get noise first.
+        gather: Of their noisy numbers, a matrix (rows, cells) of zeros and ones: which of the other
+            cells are one number then.
+        """
+        if self.parts != (UNIT,):
+            raise DpfdaError("Of units in parts nothing is proved for two turns.")
+        law, charged, norm, width = self.calibrated
+        entry, tuning = self.entry(), dict(self.tuning)
+        certificate = certified_entry(self.costs(), entry, {**tuning, "noise": self.described})
+        achieved = recomputed(law, norm, width, charged)
+        charge(paying, certificate, entry)
+        told = total.with_noise(replace(self, cells=first).law.draw())
+        matrix = gather(told)
+        if np.any(matrix < 0) or np.any(matrix[:, :first]) or np.any(matrix.sum(axis=0) > 1):
+            raise DpfdaError("A share must go to one cell at most.")
+        rest = total.through(matrix).with_noise(replace(self, cells=len(matrix)).law.draw())
+        whole = replace(self, cells=first + len(matrix))
+        tuning["noise"] = whole.described
+        shares = NoisyShares(told + rest, whole.law, self.public_size)
+        return shares, certificate.fulfilled(achieved, tuning)
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,8 +32,9 @@ SHAPES = (0.1, 100.0)
 class PrivateScoreCurves(Estimator):
     """ROC, calibration and decision curves of a risk score, under differential privacy.
 
-    Each person is counted in a public cell of the score, by outcome; of these noisy numbers come the ROC
-    curve and its area, calibration, net benefit, sensitivity and specificity at any threshold.
+    Each person is counted once, by score and outcome: those without it in public cells, then those with
+    it in groups of cells that the noisy numbers of the others suggest. Of these come the ROC curve and
+    its area, calibration, net benefit, sensitivity and specificity at any threshold.
 
     Parameters
     ----------
@@ -45,7 +46,8 @@ class PrivateScoreCurves(Estimator):
         Beta law between the bounds under which cells are equally likely: a public guess of where scores
         lie. By default a little finer at both ends; (1, 1) makes equal cells, (1, 4) finer low ones.
     cells : int, optional
-        Number of cells, from 2 to 256. By default from public numbers.
+        Number of cells for both outcomes, from 2 to 256. By default from public numbers, with groups for
+        those with the outcome, who are taken to be the fewer.
     unit : str or PrivacyUnit, optional
         Who is protected. Under add/remove a public size is needed, unless `cells` is given.
     reading : Reading, optional
@@ -62,8 +64,10 @@ class PrivateScoreCurves(Estimator):
     -----
     **Guarantee.** Pure epsilon, (epsilon, delta) or rho, one unit being one record, or all of one label
     of `groups`, whose shares of the cells are at most one in all. Independent Laplace noise of scale
-    2 / epsilon persons (1 / epsilon under add/remove) on each cell gives pure epsilon. The score has to
-    be public: it must not have been fitted to these people.
+    2 / epsilon persons (1 / epsilon under add/remove) on each cell or group gives pure epsilon: who
+    counts in a group counts in no cell, so that groups may follow from cells at no cost
+    (`help(dpfda.publication.tables.ShareTable.publish_in_turn)`). The score has to be public: it must
+    not have been fitted to these people.
 
     References
     ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,6 +24,7 @@ from dpfda.releases.base import LEVEL, Valued
 from dpfda.releases.facts import Claim, Estimate, Stated
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import NoisyShares, used_units
+from dpfda.scores.binormal import leaned, placed
 from dpfda.scores.tables import (
     STEPS,
     area_of_order,
@@ -31,6 +33,7 @@ from dpfda.scores.tables import (
     cell_areas,
     consistent,
     group_starts,
+    rates,
     share_ends,
     shares_below,
 )
@@ -40,8 +43,9 @@ POINTS, DRAWS = 201, 4000
 STATED: tuple[Of, ...] = ("sample", "population")
 # Thresholds of net benefit end here: it divides by what is left up to one.
 HIGHEST = 0.99
-# Where the ROC curve rises at one rate, it is read off at the top.
-STEP = 1e-9
+# By which part of a binormal curve's bend in groups of cells its area is off, in deviations; and of the
+# squares of the room in each group, where one that is large leaves the curve unknown.
+BENT, LOOSE = 0.2, 0.15
 
 
 def bound_words(low: float, high: float) -> str:
@@ -65,12 +69,15 @@ class ReleasedScoreCurves(Valued):
     certificate : Certificate
     about : mapping
         Versions, date, labels.
+    starts : tuple of int, optional
+        First cells of the groups that those with the outcome were counted in; None for all cells.
     """
 
     edges: Floats = field(metadata=file.FLOATS.kept)
     shares: NoisyShares = field(metadata=file.itself(NoisyShares.from_json).kept)
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
+    starts: tuple[int, ...] | None = field(default=None, metadata=file.INTEGERS.or_absent.kept)
 
     FORMAT: ClassVar[str] = "dpfda-score-curves"
     _CALLED: ClassVar[str] = "released score curves"
@@ -83,8 +90,11 @@ class ReleasedScoreCurves(Valued):
         super().__post_init__()
         edges, held = self.edges, len(self.shares.noisy)
         rising = edges.ndim == 1 and np.all(np.isfinite(edges)) and np.all(np.diff(edges) > 0)
-        if not rising or held != 2 * self._cells or held < 4:
+        starts = np.arange(self._cells) if self.starts is None else np.array(self.starts)
+        if not rising or held != self._cells + starts.size or self._cells < 2:
             raise ParameterError("edges", "increase, with two shares for each cell", f"{held} shares")
+        if not (starts.size and starts[0] == 0 and np.all(np.diff(starts, append=self._cells) > 0)):
+            raise ParameterError("starts", f"increase from 0, below {self._cells}", f"{self.starts}")
 
     @property
     def _cells(self) -> int:
@@ -105,12 +115,73 @@ class ReleasedScoreCurves(Valued):
         """Noisy numbers (2, K) of persons without and with the outcome; they sum to a public total."""
         known, counts = self.shares.public_size, self.shares.counts
         spare = 0.0 if known is None else (known - counts.sum()) / counts.size
-        return frozen((counts + spare).reshape(2, -1))
+        return frozen(self._spread(counts + spare))
+
+    @property
+    def _starts(self) -> Integers:
+        """First cells (M,) of the groups that those with the outcome were counted in."""
+        return np.arange(self._cells) if self.starts is None else np.array(self.starts, dtype=np.int64)
+
+    @property
+    def _places(self) -> Integers:
+        """Where in a table (2 K,) what was counted stands: that of a group in its first cell."""
+        return np.concatenate([np.arange(self._cells), self._cells + self._starts])
+
+    def _spread(self, numbers: Floats) -> Floats:
+        """Tables (.., 2, K) of what was counted (.., K + M)."""
+        tables = np.zeros((*numbers.shape[:-1], 2 * self._cells))
+        tables[..., self._places] = numbers
+        return tables.reshape(*numbers.shape[:-1], 2, -1)
+
+    @cached_property
+    def _counted(self) -> Floats:
+        """A table (2, K) of which numbers were counted."""
+        return frozen(self._spread(np.ones(self._places.size)))
+
+    @property
+    def _ends(self) -> Integers:
+        """Places (2, 2, K + 1) next below and above each edge where numbers are known, by outcome."""
+        every, known = np.arange(self._cells + 1), np.append(self._starts, self._cells)
+        above = known[np.searchsorted(known, every)]
+        below_it = known[np.searchsorted(known, every, "right") - 1]
+        return np.array([[every, below_it], [every, above]])
 
     @cached_property
     def persons(self) -> Floats:
-        """The same, none of them negative."""
-        return frozen(consistent(self.counts))
+        """Likely numbers (2, K), none of them negative."""
+        if self.starts is None:
+            return frozen(consistent(self.counts))
+        return frozen(self._people * np.diff(self._between[:, ::STEPS]))
+
+    @cached_property
+    def _without(self) -> Floats:
+        """Likely numbers (1, K) of those without the outcome."""
+        return frozen(consistent(self.counts[:1]))
+
+    @cached_property
+    def _likely(self) -> tuple[Floats, Floats]:
+        """A binormal curve, and likely numbers (M,) of those with the outcome, in their groups."""
+        scale = self.shares.deviation / math.sqrt(2)
+        # Noise may hide that somebody without the outcome is in a group.
+        without = np.maximum(np.add.reduceat(self._without[0], self._starts), scale)
+        return leaned(shares_below(without), self.counts[1, self._starts], scale)
+
+    @property
+    def _people(self) -> Floats:
+        """Likely numbers (2, 1) without and with the outcome."""
+        if self.starts is None:
+            return np.asarray(self.persons.sum(axis=1, keepdims=True))
+        return np.array([[self._without.sum()], [self._likely[1].sum()]])
+
+    @cached_property
+    def _between(self) -> Floats:
+        """Shares (2, STEPS K + 1) of either outcome below edges and places between them."""
+        if self.starts is None:
+            return frozen(between(shares_below(self.persons)))
+        steps = np.arange(STEPS * self._cells + 1) / STEPS
+        without = np.interp(steps, np.arange(self._cells + 1), shares_below(self._without)[0])
+        (curve, numbers), ends = self._likely, np.append(self._starts, self._cells)
+        return frozen(np.array([without, placed(without, STEPS * ends, shares_below(numbers), curve)]))
 
     def _errors(self, of: Of | None) -> Floats:
         """Simulated errors (draws, 2, K) of `counts`, from a fixed key; of a sample, perhaps."""
@@ -120,21 +191,22 @@ class ReleasedScoreCurves(Valued):
             drawn = drawn - drawn.mean(axis=1, keepdims=True)
         if of == "population":
             people, chances = round(self.shares.size), self.persons.ravel() / self.persons.sum()
-            drawn = drawn + generator.multinomial(people, chances, DRAWS) - people * chances
-        return drawn.reshape(DRAWS, 2, -1)
+            sampled = generator.multinomial(people, chances, DRAWS) - people * chances
+            drawn = drawn + np.add.reduceat(sampled, self._places, axis=1)
+        return self._spread(drawn)
 
     # ROC curve.
 
     @property
     def auc(self) -> float:
         """Area under the ROC curve, which is smooth between cells."""
-        return float(cell_areas(between(self._below)).sum())
+        return float(cell_areas(self._between).sum())
 
     def auc_interval(self, level: float = LEVEL, of: Of = "sample") -> Estimate:
         """The area with an interval.
 
-        Scores inside a cell are taken to tell about as much as the curve between cells does, or nothing:
-        it is as wide as the noise and their order by chance make it, and the curve's bend in each cell.
+        It is as wide as noise and the order of scores inside groups of cells by chance make it, and a
+        share of the curve's bend there, by which scores tell more than that.
 
         Parameters
         ----------
@@ -143,15 +215,20 @@ class ReleasedScoreCurves(Valued):
         of : {"sample", "population"}
             Whether it is for these persons, or for a population that they are a sample of.
         """
-        smooth, tied = cell_areas(between(self._below)), cell_areas(self._below)
-        bend = np.abs(np.add.reduceat(smooth, np.arange(0, smooth.size, STEPS)) - tied).sum()
-        drawn = self.persons + self._errors(_asked(level, of).of)
-        off = cell_areas(shares_below(drawn)).sum(axis=-1) - tied.sum()
-        generator = np.random.Generator(np.random.Philox(key=1))
-        off += area_of_order(self.persons) * generator.standard_normal(DRAWS)
-        far = float(np.quantile(np.abs(off), level, method="higher") + bend)
+        ends = np.append(self._starts, self._cells)
+        smooth, tied = cell_areas(self._between), cell_areas(self._below[:, ends])
+        bend = float(np.abs(np.add.reduceat(smooth, STEPS * self._starts) - tied).sum())
+        drawn = shares_below(self.persons + self._errors(_asked(level, of).of))
+        off = cell_areas(drawn[..., ends]).sum(axis=-1) - tied.sum()
+        order = area_of_order(np.add.reduceat(self.persons, self._starts, axis=1))
         # Making the table consistent may move the area; noise alone does not.
         moved = float(cell_areas(shares_below(self.counts)).sum() - tied.sum())
+        if self.starts is not None:
+            room = float(np.sum(np.prod(np.diff(self._below[:, ends]), axis=0) ** 2))
+            order, bend, moved = math.hypot(order, BENT * bend, LOOSE * room), 0.0, 0.0
+        generator = np.random.Generator(np.random.Philox(key=1))
+        off += order * generator.standard_normal(DRAWS)
+        far = float(np.quantile(np.abs(off), level, method="higher")) + bend
         lower, upper = self.auc + min(moved, 0.0) - far, self.auc + max(moved, 0.0) + far
         return Estimate(self.auc, max(0.0, lower), min(1.0, upper), level)
 
@@ -162,14 +239,19 @@ class ReleasedScoreCurves(Valued):
 
     def _ends_below(self, asked: Asked) -> tuple[Floats, Floats]:
         """Ends of these shares, for all at once, or for both outcomes at one edge."""
-        share, inner = self._below[:, 1:-1], np.arange(1.0, self._cells)
+        rows, (first, last) = np.array([[0], [1]]), self._ends
+        inner = first[:, 1:-1]
         people = (asked.of == "population") * self.persons.sum(axis=1, keepdims=True)
-        about = (inner, self._cells - inner), self.shares.deviation**2, people
 
         def parted(tables: Floats) -> tuple[Floats, Floats]:
             numbers = below(tables)
-            return numbers[..., 1:-1], numbers[..., -1:] - numbers[..., 1:-1]
+            part = numbers[..., rows, inner]
+            return part, numbers[..., -1:] - part
 
+        # Nothing is known below the first edge: what is said of it there is not looked at.
+        part, rest = parted(self._counted)
+        sizes, share = (np.maximum(part, 1.0), rest), self._below[rows, inner]
+        about = sizes, self.shares.deviation**2, people
         numbers, errors = parted(self.counts), parted(self._errors(asked.of))
         over = (1, 2) if asked.simultaneous else 1
         lower, upper = share_ends(share, numbers, errors, *about, asked.level, over)
@@ -178,12 +260,11 @@ class ReleasedScoreCurves(Valued):
             lower = np.maximum.accumulate(lower, axis=1)
             upper = np.minimum.accumulate(upper[:, ::-1], axis=1)[:, ::-1]
         none, all_ = np.zeros((2, 1)), np.ones((2, 1))
-        return np.hstack([none, lower, all_]), np.hstack([none, upper, all_])
+        ends = np.hstack([none, lower, all_]), np.hstack([none, upper, all_])
+        return ends[0][rows, first], ends[1][rows, last]
 
     def _values(self, at: Floats) -> Floats:
-        false, true = 1 - between(self._below)[:, ::-1]
-        false = false + STEP * np.linspace(0, 1, false.size)
-        return np.asarray(np.interp(at + STEP, false, true))
+        return rates(self._between, at)
 
     roc, roc_band = Valued.__call__, Valued.band
 
@@ -228,19 +309,23 @@ class ReleasedScoreCurves(Valued):
     # Calibration.
 
     @property
-    def _starts(self) -> Integers:
-        return group_starts(self.persons.sum(axis=0), self.shares.deviation)
+    def _joined(self) -> Integers:
+        """First cells of the groups of calibration."""
+        people, counted = np.add.reduceat([self.persons, self._counted], self._starts, axis=2).sum(
+            axis=1
+        )
+        return self._starts[group_starts(people, counted, self.shares.deviation)]
 
     @property
     def groups(self) -> Floats:
         """Edges (G + 1,) of groups of cells, each of enough persons; they follow the release."""
-        return np.asarray(self.edges[np.append(self._starts, self._cells)])
+        return np.asarray(self.edges[np.append(self._joined, self._cells)])
 
     @property
     def _mean_scores(self) -> Floats:
         """About the mean score of each group: persons are taken to be in the middles of their cells."""
-        people, middles = self.persons.sum(axis=0) + STEP, (self.edges[1:] + self.edges[:-1]) / 2
-        sums = np.add.reduceat([people * middles, people], self._starts, axis=1)
+        people, middles = self.persons.sum(axis=0) + 1e-9, (self.edges[1:] + self.edges[:-1]) / 2
+        sums = np.add.reduceat([people * middles, people], self._joined, axis=1)
         return np.asarray(sums[0] / sums[1])
 
     def _grouped(self, values: Floats, scores: ArrayLike) -> Floats:
@@ -249,11 +334,11 @@ class ReleasedScoreCurves(Valued):
 
     def _with_outcome(self, starts: Integers, asked: Asked) -> tuple[Floats, Floats, Floats]:
         """Share with the outcome in each group (G,), and its ends."""
-        sizes = np.diff(np.append(starts, self._cells)).astype(np.float64)
+        sizes = np.add.reduceat(self._counted, starts, axis=1)[::-1]
         without, with_it = np.add.reduceat(self.persons, starts, axis=1)
         share = with_it / np.maximum(without + with_it, 1e-9)
         people = (asked.of == "population") * (without + with_it)
-        about = (sizes, sizes), self.shares.deviation**2, people
+        about = sizes, self.shares.deviation**2, people
         numbers, errors = (
             np.moveaxis(np.add.reduceat(each, starts, axis=-1), -2, 0)[::-1]
             for each in (self.counts, self._errors(asked.of))
@@ -269,7 +354,7 @@ class ReleasedScoreCurves(Valued):
 
     def calibration(self, scores: ArrayLike) -> Any:
         """Share with the outcome among those whose score is in the same one of `groups`."""
-        return _like(scores, self._grouped(self._with_outcome(self._starts, Asked())[0], scores))
+        return _like(scores, self._grouped(self._with_outcome(self._joined, Asked())[0], scores))
 
     def calibration_band(
         self, level: float = LEVEL, simultaneous: bool = True, of: Of = "sample",
@@ -277,7 +362,7 @@ class ReleasedScoreCurves(Valued):
     ) -> Band:  # fmt: skip
         """Band for these shares, by default at about the mean score of each group."""
         at = np.atleast_1d(self._mean_scores if scores is None else scores)
-        ends = self._with_outcome(self._starts, _asked(level, of, simultaneous))[1:]
+        ends = self._with_outcome(self._joined, _asked(level, of, simultaneous))[1:]
         lower, upper = (self._grouped(end, at) for end in ends)
         return Band(at, lower, upper, level, simultaneous)
 
@@ -321,9 +406,10 @@ class ReleasedScoreCurves(Valued):
         """Least and largest net benefits (.., 2 q) of tables by where in cells persons are."""
         numbers, (first, last) = below(tables), self._around_places(at)
         without, with_it = np.moveaxis(numbers[..., -1:] - numbers, -2, 0)
+        (_, known_first), (_, known_last) = self._ends
         odds = at / (1 - at)
-        least = with_it[..., last] - odds * without[..., first]
-        most = with_it[..., first] - odds * without[..., last]
+        least = with_it[..., known_last[last]] - odds * without[..., first]
+        most = with_it[..., known_first[first]] - odds * without[..., last]
         return np.concatenate([least, most], axis=-1) / self.shares.size
 
     @property
@@ -353,7 +439,7 @@ class ReleasedScoreCurves(Valued):
         """Views of the ROC curve, of calibration and, for risks between 0 and 1, of net benefit."""
         views, ends = [self.view(level)], np.array(self.score_bounds)
         asked = 0.5 if level is None else level
-        band, words = self.calibration_band(asked), f"in {self._starts.size} groups"
+        band, words = self.calibration_band(asked), f"in {self._joined.size} groups"
         drawn = _drawn(band, self.calibration(band.points), words, level, True)
         lines = (drawn, Line(ends, ends, "as predicted", stroke="dotted"))[: 1 + self._of_risks]
         views.append(Curve(lines, "score", "share with the outcome", "Calibration"))
@@ -400,8 +486,7 @@ class ReleasedScoreCurves(Valued):
                 f"If one {unit} with the outcome and one without are drawn at random, the one with it "
                 f"has the higher score about {100 * self.auc:.0f} times in 100: that is the area under "
                 f"the ROC curve. It is {area} for these {several(unit)}, and {wide} for those they are "
-                "a sample of. Bands allow for every order of scores inside a cell; intervals of the "
-                "area take scores there to mix as smoothly as between cells.",
+                f"a sample of. {_order_words(self.starts)}",
                 f"The score must not have been fitted to these {several(unit)}: this release does not "
                 "protect them from what the score tells.",
             ],
@@ -410,7 +495,21 @@ class ReleasedScoreCurves(Valued):
         )
 
     def _lines(self) -> dict[str, str]:
-        return {"cells": f"2 x {self._cells}", "area": str(self.auc_interval())}
+        cells = f"{self._cells} and {self._starts.size}"
+        return {"cells": cells, "area": str(self.auc_interval())}
+
+
+def _order_words(starts: tuple[int, ...] | None) -> str:
+    """What bands and intervals take of the order of scores that were counted together."""
+    if starts is None:
+        return (
+            "Bands allow for every order of scores inside a cell; intervals of the area take scores "
+            "there to mix as smoothly as between cells."
+        )
+    return (
+        f"Those with the outcome were counted in {len(starts)} groups of cells. Bands allow for every "
+        "order of scores inside a group; intervals of the area take them to be about binormal there."
+    )
 
 
 def _asked(level: float, of: object, simultaneous: bool = False) -> Asked:

@@ -14,6 +14,8 @@ from dpfda.numerics.arrays import Floats, Integers
 LEAST, MOST_GROUPS = 10.0, 12
 # Places in a cell at which a ROC curve is read off.
 STEPS = 16
+# Where the ROC curve rises at one rate, it is read off at the top.
+STEP = 1e-9
 Pair = tuple[Floats, Floats] | Floats
 
 
@@ -63,6 +65,13 @@ def cell_areas(shares: Floats) -> Floats:
     return np.asarray(np.diff(with_it) * (without[..., 1:] + without[..., :-1]) / 2)
 
 
+def rates(shares: Floats, at: Floats) -> Floats:
+    """True positive rates at false ones, of shares (2, q) below increasing scores."""
+    false, true = 1 - shares[:, ::-1]
+    false = false + STEP * np.linspace(0, 1, false.size)
+    return np.asarray(np.interp(at + STEP, false, true))
+
+
 def area_of_order(table: Floats) -> float:
     """Deviation of the area of a table (2, K) where orders inside its cells are equally likely."""
     people, pairs = table.sum(axis=0), table.sum(axis=1).prod()
@@ -109,12 +118,16 @@ def share_ends(
     return np.minimum(lower, share), np.maximum(upper, share)
 
 
-def group_starts(people: Floats, deviation: float) -> Integers:
-    """First cells of groups of neighbours, each of enough people (K,) for the noise in them."""
+def group_starts(people: Floats, counted: Floats, deviation: float) -> Integers:
+    """First cells of groups of neighbours, each of enough people (K,) for the noise in them.
+
+    counted: How many noisy numbers (K,) there are in each cell.
+    """
     starts = [0]
     for cell in range(1, people.size):
-        before, after = np.split(people[starts[-1] :], [cell - starts[-1]])
-        enough = [x.sum() >= LEAST * deviation * np.sqrt(2.0 * x.size) for x in (before, after)]
-        if all(enough) and before.sum() >= people.sum() / MOST_GROUPS:
+        parts = slice(starts[-1], cell), slice(cell, None)
+        least = [LEAST * deviation * np.sqrt(counted[part].sum()) for part in parts]
+        before, after = (people[part].sum() for part in parts)
+        if before >= max(least[0], people.sum() / MOST_GROUPS) and after >= least[1]:
             starts.append(cell)
     return np.array(starts)
