@@ -54,19 +54,15 @@ class Paid:
 
 
 def publish(
-    total: IntegerSum,
-    plan: MeanPlan,
-    paying: Paying = NAMED,
-    certificate: Certificate | None = None,
-    draw: Draw = EXACT,
-) -> ReleasedMean:
+    total: IntegerSum, plan: MeanPlan, paying: Paying = NAMED,
+    certificate: Certificate | None = None, draw: Draw = EXACT,
+) -> ReleasedMean:  # fmt: skip
     """Charge, draw, add: turn a private sum into a released function.
 
     total: Private sum of clipped integer coefficients.
     plan: Public side of the release.
     paying: The ledger that is charged before any noise is drawn, and the data set in it.
-    certificate: Where the caller has charged the release, as a stage of another or in parallel: what was
-        charged. Nothing is charged then.
+    certificate: What the caller has charged, where the release is a stage or in parallel.
     draw: Other than exactly for simulations alone.
     Raises BudgetError if the ledger refuses; no noise was drawn.
     """
