@@ -213,6 +213,11 @@ KINDS: dict[str, Callable[[], Any]] = {
     "mean and variance": lambda: _fit(basis=None, variance=0.2, unit="home", labels=LABELS),
     "mean with a measured band, under rho": lambda: _fit(epsilon=None, rho=3.0, basis=None),
     "two looks": lambda: _fit(basis=None, epsilon=100.0, mechanism=TwoLooks()),
+    "two looks, and how far the line is": lambda: (
+        PrivateMean(100.0, bounds=(-3, 3), domain=Domain(np.linspace(0, 2, 120)))
+        .fit(np.sin(3 * np.linspace(0, 2, 120)) + np.linspace(-0.5, 0.5, 61)[:, None])
+        .release_
+    ),
     "bounds looked for": lambda: _fit(basis=None, epsilon=100.0, bounds=Search(-300, 500)),
     "two stages": lambda: load(GOLDEN / "two_stages_private_spread.json"),
     "curve on a box": lambda: _box(np.linspace(0, 1, 20) * np.ones((50, 1)), 20),
