@@ -207,8 +207,8 @@ class MeanLine(Expansion, Valued, OnBasis):
 
     @property
     def _is_proved(self) -> bool:
-        """Whether its band holds the mean whatever it is."""
-        if self.order or not self._is_line:
+        """Whether its band holds the mean whatever it is: not if the release was picked by its score."""
+        if self.order or not self._is_line or "selected" in self.about:
             return False
         widths = self.widths
         whole = widths.whole and widths.count is None and not widths.posterior.borrows
