@@ -18,6 +18,7 @@ from dpfda.mean.streams import MeanStream
 from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import Neighbours, PureDP, within
 from dpfda.privacy.ledger import MemoryLedger
+from dpfda.privacy.ledger.named import NAMED
 from dpfda.publication.distances import largest_distance
 from dpfda.releases.distance import Distance, moved
 from statistical import FALSE_ALARM, SEEN
@@ -258,3 +259,16 @@ def test_budget_of_one_stage_is_no_less() -> None:
     assert plan.function_guarantee == PureDP(Fraction(9, 10))
     assert plan.at(n=3000, epsilon=Fraction(1, 10)).distance_share == Fraction(1, 10)
     assert plan.at(n=100).distance_share is None
+
+
+def test_noise_in_shares_is_that_of_the_line_alone() -> None:
+    unit = PrivacyUnit("home", neighbours="add-remove", public_size=300)
+    pool = PrivateMean(1, bounds=(0, 1), unit=unit, domain=Domain(GRID)).pooled_on(CURVES)
+    assert pool.plan.costs().keys() == {"largest distance", "function"}
+    sharing, total = pool.sharing, pool.measured(pool.total(CURVES))
+    assert sharing.guarantee == PureDP(1)
+    assert total.components == sharing.noise.components
+    law = sharing.law(1)
+    release = pool.publish_shared(sharing.with_share(total, law, NAMED), law, 300, None)
+    assert release.achieved == law.achieved(sharing.norm, sharing.width, PureDP(1))
+    assert np.max(np.abs(release(GRID) - np.clip(CURVES, 0, 1).mean(axis=0))) < 0.2
