@@ -49,9 +49,8 @@ def test_values_are_averages_by_the_squares_of_typical_errors() -> None:
     )
     assert second.combined(first).share == pytest.approx(1 - both.share, rel=1e-12)
     band = both.band(0.95, points=GRID)
-    halves = [
-        (end.upper - end.lower) / 2 for end in (r.band(0.95, points=GRID) for r in (first, second))
-    ]
+    # A band that is cut at a bound says by its farther end how far off the line may be.
+    halves = [r.band(0.95, points=GRID).reach(r(GRID)) for r in (first, second)]
     # What lines smooth away is common to them: their errors are not independent.
     wanted = both.share * halves[0] + (1 - both.share) * halves[1]
     np.testing.assert_allclose((band.upper - band.lower) / 2, wanted, rtol=1e-12)
@@ -144,11 +143,8 @@ def test_an_average_of_averages_is_that_of_all_by_their_precisions() -> None:
     np.testing.assert_allclose(together(GRID), wanted, rtol=0, atol=1e-13)
     other = parts[2].combined(parts[1].combined(parts[0]))
     np.testing.assert_allclose(together(GRID), other(GRID), rtol=0, atol=1e-13)
-    halves = [part.band(0.95, points=GRID) for part in parts]
-    wide = sum(
-        w * (band.upper - band.lower) / 2
-        for w, band in zip(weights / weights.sum(), halves, strict=True)
-    )
+    halves = [part.band(0.95, points=GRID).reach(part(GRID)) for part in parts]
+    wide = sum(w * half for w, half in zip(weights / weights.sum(), halves, strict=True))
     band = together.band(0.95, points=GRID)
     np.testing.assert_allclose((band.upper - band.lower) / 2, wide, rtol=1e-9)
     assert together.guarantee == PureDP("7/2")
@@ -213,7 +209,9 @@ def test_default_lines_are_one_measurement_whatever_their_order_and_bounds() -> 
     np.testing.assert_allclose(
         together(GRID), three.combined(one).combined(two)(GRID), rtol=0, atol=1e-7
     )
-    assert one.combined(released(20_000)).jointly
+    assert one.combined(released(20_000, mechanism="one-look")).jointly
+    # Of two looks the band allows for what was clipped; the lines are averaged.
+    assert not one.combined(released(20_000)).jointly
     for known in ({"unit": COUNTED}, {"prior": MEAN}, {"domain": Domain(GRID, periods=[0.25])}):
         pair = [released(100, **known) for _ in range(2)]
         assert not pair[0].combined(pair[1]).jointly
@@ -221,6 +219,31 @@ def test_default_lines_are_one_measurement_whatever_their_order_and_bounds() -> 
     assert other.jointly
     assert other.band(0.95).lower.min() >= -1
     assert other.band(0.95).upper.max() <= 3
+
+
+def test_what_is_proved_of_parts_is_not_said_of_both() -> None:
+    points = np.linspace(0, 1, 200)
+    spiked = np.where(np.arange(200) == 77, 0.9, 0.3)
+    mean = PrivateMean(1, bounds=(0, 1), domain=Domain(points), unit="home")
+    parts = [mean.fit(np.tile(spiked, (400, 1))).release_ for _ in range(2)]
+    assert all(part.distance is not None and not part._claims()[0].among for part in parts)
+    both = parts[0].combined(parts[1])
+    assert both.jointly
+    # One estimate from both, whose band knows no distance: it misses the spike.
+    assert both.band(0.95, points=points).upper[77] < 0.9
+    assert "of curves like ordinary ones" in " ".join(both.describe().split())
+    assert "With a probability" not in both.describe()
+
+
+def test_an_average_near_a_bound_may_be_as_far_off_as_its_parts() -> None:
+    flat = np.full((400, 24), 0.01)
+    mean = PrivateMean("1/4", bounds=(0, 1), domain=Domain(GRID), unit=COUNTED)
+    parts = [mean.fit(flat).release_ for _ in range(2)]
+    both = parts[0].combined(parts[1])
+    bands = [part.band(0.95, points=GRID) for part in parts]
+    far = [band.reach(part(GRID)) for band, part in zip(bands, parts, strict=True)]
+    least = both.share * far[0] + (1 - both.share) * far[1]
+    assert np.all(both.band(0.95, points=GRID).upper >= both(GRID) + least - 1e-12)
 
 
 def test_many_weak_parts_have_a_fraction_of_the_error_of_their_average() -> None:

@@ -18,6 +18,7 @@ from dpfda.mean.streams import MeanStream
 from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import Neighbours, PureDP, within
 from dpfda.privacy.ledger import MemoryLedger
+from dpfda.privacy.ledger.named import NAMED
 from dpfda.publication.distances import largest_distance
 from dpfda.releases.distance import Distance, moved
 from statistical import FALSE_ALARM, SEEN
@@ -150,6 +151,22 @@ def test_band_holds_what_no_cell_shows() -> None:
     assert "spike, a step or a cycle narrower than a cell" in " ".join(str(release.facts).split())
 
 
+@pytest.mark.parametrize("narrow", [1e-8, 1e-9, 1e-12])
+def test_band_holds_where_bounds_are_hardly_apart_for_integers(narrow: float) -> None:
+    # The bounds there are 11 units of the sums apart, one, and none.
+    width = np.where(np.abs(np.arange(200) - 100) < 20, narrow, 1.0)
+    mean = PrivateMean(2, bounds=ValueBounds(np.zeros(200), width), mechanism="one-look")
+    for curve in (width, np.where(np.arange(200) % 2, width, 0.0)):
+        held = 0
+        for _ in range(10):
+            release = mean.fit(np.tile(curve, (2000, 1))).release_
+            assert release.distance is not None
+            band = release.band(0.99, points=release.grid_points)
+            held += bool(np.all((band.lower <= curve) & (curve <= band.upper)))
+        # At .99 four misses of 10 have a chance of 2e-6.
+        assert held >= 7
+
+
 def test_level_follows_the_law() -> None:
     release = PrivateMean(1, bounds=(0, 2), domain=Domain(GRID)).fit(CURVES).release_
     distance, scale = release.distance, release.distance.noise.scales[0]
@@ -242,3 +259,16 @@ def test_budget_of_one_stage_is_no_less() -> None:
     assert plan.function_guarantee == PureDP(Fraction(9, 10))
     assert plan.at(n=3000, epsilon=Fraction(1, 10)).distance_share == Fraction(1, 10)
     assert plan.at(n=100).distance_share is None
+
+
+def test_noise_in_shares_is_that_of_the_line_alone() -> None:
+    unit = PrivacyUnit("home", neighbours="add-remove", public_size=300)
+    pool = PrivateMean(1, bounds=(0, 1), unit=unit, domain=Domain(GRID)).pooled_on(CURVES)
+    assert pool.plan.costs().keys() == {"largest distance", "function"}
+    sharing, total = pool.sharing, pool.measured(pool.total(CURVES))
+    assert sharing.guarantee == PureDP(1)
+    assert total.components == sharing.noise.components
+    law = sharing.law(1)
+    release = pool.publish_shared(sharing.with_share(total, law, NAMED), law, 300, None)
+    assert release.achieved == law.achieved(sharing.norm, sharing.width, PureDP(1))
+    assert np.max(np.abs(release(GRID) - np.clip(CURVES, 0, 1).mean(axis=0))) < 0.2

@@ -476,6 +476,24 @@ class TestPrivateSelection:
         total = compose([release], kind="zero-concentrated")
         assert total.rho == pure_rho(Fraction(3)) > laplace_rho(Fraction(3))
 
+    def test_nothing_is_called_proved_of_the_best_of_several_bands(self, tmp_path: Any) -> None:
+        curves = np.full((400, 200), 0.3)
+
+        def fit(size: int, epsilon: Fraction) -> Any:
+            return PrivateMean(epsilon, bounds=(0, 1)).fit(curves[:size]).release_
+
+        chosen = private_selection([400], fit, lambda out: -out.distance.noisy, 3, expected_runs=10)
+        release: Any = load(chosen.release.save(tmp_path / "best.json"))
+        assert release.distance is not None
+        told = " ".join(release.describe().split())
+        assert "of curves like ordinary ones" in told
+        assert "whatever the curves are" not in told
+        assert "This is the best of several runs" in told
+        assert "mehreren Läufen" in " ".join(release.describe("de").split())
+        alone = " ".join(fit(400, Fraction(1)).describe().split())
+        assert "whatever the curves are" in alone
+        assert "best of several" not in alone
+
     @pytest.mark.parametrize("kind", ["density", "kernel", "components", "covariance", "comparison"])
     def test_so_do_releases_that_hold_releases(self, kind: str, tmp_path: Any) -> None:
         whole = 3

@@ -318,7 +318,23 @@ def test_a_file_whose_looks_do_not_fit_is_refused(release, tmp_path):
     much = {**written, "excess": {**written["excess"], "noisy": 2**40}}
     law = {**written["excess"]["noise"], "scales": [1000]}
     bare = {**written, "excess": {**written["excess"], "noise": law}}
-    for entries in (wider, other, loose, much, bare):
+    # As if records lay nearer to the rough line than they may, and so much less noise were enough.
+    near = {**written, "excess": {**written["excess"], "reach": 0.5}}
+    share = (0.5 - release.excess.radius) / (release.excess.reach - release.excess.radius)
+    assert share < 0.9
+    near["excess"]["noise"] = {**law, "scales": [round(release.excess.noise.scales[0] * share)]}
+    tight = {**written, "noise": {**written["noise"]}}
+    tight["noise"]["scales"] = [round(scale / 2) for scale in release.noise.scales]
+    lower, upper = release.closer.curves_on(GRID)
+    ends = (3 * lower + upper) / 4, (lower + 3 * upper) / 4
+    tight["closer"] = dict(
+        zip(("kind", "lower", "upper"), ("values", *(end.tolist() for end in ends)), strict=True)
+    )
+    radii = [radius / 2**0.5 for radius in release.selection.radii]
+    short = {**written, "selection": {**written["selection"], "radii": radii}}
+    short["mechanism"] = {**written["mechanism"], "radius": release.mechanism["radius"] / 2**0.5}
+    short["excess"] = {**written["excess"], "radius": release.excess.radius / 2**0.5}
+    for entries in (wider, other, loose, much, bare, near, tight, short):
         path.write_text(json.dumps(entries))
         with pytest.raises(StorageError):
             load(path)

@@ -11,7 +11,7 @@ import numpy as np
 from dpfda.bases.priors import CurvePrior
 from dpfda.bounds import ValueBounds
 from dpfda.bounds.stated import bound_from_json
-from dpfda.mechanisms.design.radii import moved_at_most
+from dpfda.mechanisms.design.radii import candidate_radii, moved_at_most
 from dpfda.noise import AnyNorm, NoiseLaw, Width
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.arrays import Floats
@@ -34,6 +34,8 @@ FIRST, RADIUS, LAST = "rough line", "histogram of distances", "closer look"
 # A radius is kept where the excess that is found is at most so many scales of its noise; and the band
 # allows for so much of the excess and one scale.
 TOLERATED, ALLOWED = 1.0, 0.75
+# What is recomputed from a line agrees to this share of the bounds' distance.
+AGREED = 1e-6
 
 
 @dataclass(frozen=True)
@@ -202,6 +204,29 @@ class CloserMean(ReleasedFunction):
             kept = self.excess.radius if self.excess.small(self.count) else self.selection.radii[0]
             if self.excess.radius not in self.selection.radii or self._radius != kept:
                 raise ValueError("the radius is not the one that its excess allows")
+        self._check_reach()
+
+    def _check_reach(self) -> None:
+        """Refuse closer bounds or a reach that are less than follows from the rough line.
+
+        Less noise would do for them. Lines differ in their last digits between machines.
+
+        Raises ValueError.
+        """
+        low, high = self._limits or (self.center, self.center)
+        width, line = high - low, np.asarray(self.first(self.grid_points))
+        lower, upper = self.closer.curves_on(self.grid_points)
+        apart, room = self._radius * width, AGREED * width
+        if np.any(lower > np.maximum(low, line - apart) + room) or np.any(
+            upper < np.minimum(high, line + apart) - room
+        ):
+            raise ValueError("closer bounds are nearer to the rough line than the radius")
+        if not np.allclose(self.selection.radii, candidate_radii(0.5), rtol=AGREED, atol=0):
+            raise ValueError("the radii are not those that are counted")
+        if self.excess is not None:
+            farthest = float(np.max(np.maximum(line - low, high - line) / width))
+            if self.excess.reach < min(farthest, 1.0) - AGREED:
+                raise ValueError("records lie farther from the rough line than the reach")
 
     @classmethod
     def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:

@@ -45,7 +45,7 @@ from dpfda.releases.bands import Asked, Band, settled
 from dpfda.releases.base import LEVEL, Valued
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.facts import Claim, Stated
-from dpfda.releases.lines import MeanLine
+from dpfda.releases.lines import MeanLine, line_claim
 from dpfda.releases.pooled_line import PooledLine
 from dpfda.views import Curve
 
@@ -192,7 +192,9 @@ class CombinedMean(Valued):
         halves = []
         for weight, release in ((self.share, self.first), (1 - self.share, self.second)):
             band = release.band(asked.level, asked.simultaneous, at, of=asked.of)
-            halves.append(weight * (band.upper - band.lower) / 2)
+            # Bands of lines are cut at bounds: the farther end says how far the mean may be.
+            far = band.reach(np.asarray(release(at))) if self._lines_both else band.upper - band.lower
+            halves.append(weight * (far if self._lines_both else far / 2))
         half = np.add(*halves) if self._lines_both else np.hypot(*halves)
         return Band(at, line - half, line + half, asked.level, asked.simultaneous)
 
@@ -214,6 +216,9 @@ class CombinedMean(Valued):
         # Of a pooled mean the band is for the population, and then that of all is.
         claims = [leaf._claims()[0] for leaf in leaves]
         own = next((claim for claim in claims if claim.of == "population"), claims[0])
+        if self._lines_both:
+            # What is proved of each is not of both: their lines are joined, not their bands.
+            own = line_claim(self.order, own.unit)
         where = "both" if parts == 2 else f"all {parts}"
         return (replace(own, holds=f"{own.holds}, if it is the same in {where}", seen=""),)
 

@@ -41,8 +41,19 @@ class Distance(file.Written):
             raise ParameterError("noise", "be Laplace noise on one number", repr(self.noise))
 
     def at_most(self, level: float, divisor: float) -> float:
-        """What it is at most, in shares of the bounds' distance, in so many of 100 releases."""
-        return max(0.0, (self.noisy + self._reach(level)) / divisor + 2) / (2 * self.largest)
+        """What it is at most, in shares of the bounds' distance, in so many of 100 releases.
+
+        Shares were rounded down; of line and records see `rounding`.
+        """
+        return max(0.0, (self.noisy + self._reach(level) + 1) / divisor) / (2 * self.largest)
+
+    def rounding(self, width: Floats) -> float:
+        """What rounding may add at any point between bounds `width` (m,) apart, in their units.
+
+        Less than one unit of the sums for records, as much for the line, and as much for the ends of
+        either; where bounds are close a unit is no small share of them.
+        """
+        return 2 * float(np.max(width)) / self.largest
 
     def at_least(self, level: float, divisor: float) -> float:
         """The same from below."""
@@ -51,8 +62,7 @@ class Distance(file.Written):
     def _reach(self, level: float) -> float:
         """What noise is beyond on one side with a chance of 1 - level at most.
 
-        That of Laplace noise of scale s, and one for its rounding. Distances get two more: for the
-        rounding of line and records.
+        That of Laplace noise of scale s, and one for its rounding.
         """
         assert isinstance(self.noise, KNormNoise)  # noqa: S101
         return self.noise.scales[0] * math.log(0.5 / (1 - level)) + 1

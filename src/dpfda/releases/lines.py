@@ -189,7 +189,8 @@ class MeanLine(Expansion, Valued, OnBasis):
         """
         if self.distance is not None:
             share = max(self.distance.at_most(asked.level, self.count), self._typical_error)
-            half, line = piecewise(self.grid_points, share * self._scale, at), self._uncut(at)
+            apart = share * self._scale + self._rounding(self.distance)
+            half, line = piecewise(self.grid_points, apart, at), self._uncut(at)
             return line - half, line + half
         measured = self.widths.measured(asked.level, asked.simultaneous)
         if measured is None or self._limits is None:
@@ -199,10 +200,15 @@ class MeanLine(Expansion, Valued, OnBasis):
         low, high = (self._values(at) + piecewise(self.grid_points, each, at) for each in beside)
         return low, high
 
+    def _rounding(self, distance: Distance) -> float:
+        """What rounding may add to it: that of sums, and of the floats that the line is in."""
+        assert self._limits is not None  # noqa: S101 - of a line only
+        return distance.rounding(self._scale) + 2 * float(np.spacing(np.max(np.abs(self._limits))))
+
     @property
     def _is_proved(self) -> bool:
-        """Whether its band holds the mean whatever it is."""
-        if self.order or not self._is_line:
+        """Whether its band holds the mean whatever it is: not if the release was picked by its score."""
+        if self.order or not self._is_line or "selected" in self.about:
             return False
         widths = self.widths
         whole = widths.whole and widths.count is None and not widths.posterior.borrows

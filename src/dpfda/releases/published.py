@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 # Values of a column of a table, and what they are.
 Column = tuple[Floats, str]
 LEVEL = 0.95
+SELECTED = (
+    "This is the best of several runs, by its score: bands and intervals are made for one run, and hold "
+    "less often for the best."
+)
 
 
 def as_given(at: Floats) -> Floats:
@@ -381,7 +385,8 @@ class Published(Certified):
 
     def _warnings(self) -> list[str]:
         """What a careful data officer would object to."""
-        return [*caveats(self.certificate), *cautions(self.guarantee, self.public_units)]
+        chosen = [SELECTED] if "selected" in self.about else []
+        return [*caveats(self.certificate), *chosen, *cautions(self.guarantee, self.public_units)]
 
     def cite(self) -> str:
         """Recommended wording for a publication."""
