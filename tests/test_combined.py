@@ -213,7 +213,7 @@ def test_default_lines_are_one_measurement_whatever_their_order_and_bounds() -> 
     np.testing.assert_allclose(
         together(GRID), three.combined(one).combined(two)(GRID), rtol=0, atol=1e-7
     )
-    assert one.combined(released(20_000)).jointly
+    assert one.combined(released(20_000, mechanism="one-look")).jointly
     for known in ({"unit": COUNTED}, {"prior": MEAN}, {"domain": Domain(GRID, periods=[0.25])}):
         pair = [released(100, **known) for _ in range(2)]
         assert not pair[0].combined(pair[1]).jointly

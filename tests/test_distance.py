@@ -20,6 +20,8 @@ from dpfda.privacy.guarantees import Neighbours, PureDP, within
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication.distances import largest_distance
 from dpfda.releases.distance import Distance, moved
+from dpfda.releases.lines import PROVED, misfit
+from dpfda.views.languages import Language
 from statistical import FALSE_ALARM, SEEN
 
 GRID = np.linspace(0, 1, 40)
@@ -242,3 +244,25 @@ def test_budget_of_one_stage_is_no_less() -> None:
     assert plan.function_guarantee == PureDP(Fraction(9, 10))
     assert plan.at(n=3000, epsilon=Fraction(1, 10)).distance_share == Fraction(1, 10)
     assert plan.at(n=100).distance_share is None
+
+
+def test_a_legend_is_without_reserve_where_nothing_is_assumed() -> None:
+    mean = PrivateMean(1, bounds=(0, 1))
+    sure, meant = mean.fit(spiked()).release_, mean.fit(spiked(60)).release_
+    assert sure.view(0.99).lines[0].band == "99% band for the mean"
+    assert meant.view().lines[0].band == "band meant to hold the mean, 95%"
+    for name, said in (("de", "95\xa0%-Band für den Mittelwert"), ("fr", "bande à 95\xa0% pour la moyenne")):
+        assert Language(name).text(sure.view().lines[0].band) == said
+
+
+@pytest.mark.parametrize("language", ["de", "fr"])
+def test_all_that_it_says_is_translated(language: str) -> None:
+    release = PrivateMean(20, bounds=(0, 1)).fit(spiked(200)).release_
+    english = release.describe()
+    assert "Somewhere the mean is farther from the line" in english.replace("\n", " ")
+    assert "whatever the curves are" in english.replace("\n", " ")
+    for paragraph in (fact.paragraph() for fact in release.facts.bands):
+        assert all(said for _, said in Language(language).sentences(paragraph))
+    for text in (PROVED, misfit(release)):
+        assert text
+        assert all(said for _, said in Language(language).sentences(text))
