@@ -21,6 +21,8 @@ from dpfda.privacy.ledger import MemoryLedger
 from dpfda.privacy.ledger.named import NAMED
 from dpfda.publication.distances import largest_distance
 from dpfda.releases.distance import Distance, moved
+from dpfda.releases.lines import PROVED, misfit
+from dpfda.views.languages import Language
 from statistical import FALSE_ALARM, SEEN
 
 GRID = np.linspace(0, 1, 40)
@@ -272,3 +274,28 @@ def test_noise_in_shares_is_that_of_the_line_alone() -> None:
     release = pool.publish_shared(sharing.with_share(total, law, NAMED), law, 300, None)
     assert release.achieved == law.achieved(sharing.norm, sharing.width, PureDP(1))
     assert np.max(np.abs(release(GRID) - np.clip(CURVES, 0, 1).mean(axis=0))) < 0.2
+
+
+def test_a_legend_is_without_reserve_where_nothing_is_assumed() -> None:
+    mean = PrivateMean(1, bounds=(0, 1))
+    sure, meant = mean.fit(spiked()).release_, mean.fit(spiked(60)).release_
+    assert sure.view(0.99).lines[0].band == "99% band for the mean"
+    assert meant.view().lines[0].band == "band meant to hold the mean, 95%"
+    for name, said in (
+        ("de", "95\xa0%-Band für den Mittelwert"),
+        ("fr", "bande à 95\xa0% pour la moyenne"),
+    ):
+        assert Language(name).text(sure.view().lines[0].band) == said
+
+
+@pytest.mark.parametrize("language", ["de", "fr"])
+def test_all_that_it_says_is_translated(language: str) -> None:
+    release = PrivateMean(20, bounds=(0, 1)).fit(spiked(200)).release_
+    english = release.describe()
+    assert "Somewhere the mean is farther from the line" in english.replace("\n", " ")
+    assert "whatever the curves are" in english.replace("\n", " ")
+    for paragraph in (fact.paragraph() for fact in release.facts.bands):
+        assert all(said for _, said in Language(language).sentences(paragraph))
+    for text in (PROVED, misfit(release)):
+        assert text
+        assert all(said for _, said in Language(language).sentences(text))

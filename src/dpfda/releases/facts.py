@@ -61,6 +61,8 @@ class Claim:
         """What the band is, for a legend."""
         if self.of == "noise":
             return f"{100 * level:.4g}% band for the privacy noise{self.over}"
+        if not self.among:
+            return f"{100 * level:.4g}% band for {self.legend}{self.over}"
         return f"band meant to hold {self.legend}, {100 * level:.4g}%{self.over}"
 
 

@@ -36,10 +36,10 @@ def evaluate(
 ) -> None:
     """Values of a release at any points, with a band around them. Costs no privacy.
 
-    The band of a default mean between bounds is meant to hold the mean of the clipped records in so many
-    releases (--level, at least .9) of curves like ordinary ones; that of any other release holds what
-    would have been released without noise. Neither says anything about clipping or sampling; for
-    the latter ask for --of population. In a comparison each band holds with --level by
+    What a band holds is said by dpfda show. That of a default mean between bounds holds the mean of the
+    clipped records: at the grid points whatever the curves are where show says so, else in so many
+    releases (--level, at least .9) of curves like ordinary ones. Clipping and sampling are not in it;
+    for the latter ask for --of population. In a comparison each band holds with --level by
     itself. What has no band (components, a covariance of a private number of units, some predictors)
     is given without, and standard error says why. A classifier says which class it predicts, too.
 
