@@ -157,7 +157,7 @@ def test_band_holds_what_no_cell_shows() -> None:
 def test_band_holds_where_bounds_are_hardly_apart_for_integers(narrow: float) -> None:
     # The bounds there are 11 units of the sums apart, one, and none.
     width = np.where(np.abs(np.arange(200) - 100) < 20, narrow, 1.0)
-    mean = PrivateMean(2, bounds=ValueBounds(np.zeros(200), width), mechanism="one-look")
+    mean = PrivateMean(2, bounds=ValueBounds(np.zeros(200), width))
     for curve in (width, np.where(np.arange(200) % 2, width, 0.0)):
         held = 0
         for _ in range(10):
@@ -235,6 +235,7 @@ def test_roads_on_which_it_is_measured() -> None:
         {"bounds": L2Ball(1.0)},
         {"basis": "matern:30%:2.5"},
         {"mechanism": "laplace"},
+        {"mechanism": "one-look"},
         {"variance": 0.1},
         {"unit": PrivacyUnit("home", neighbours="add-remove")},
     ],

@@ -486,7 +486,7 @@ class TestKnownDetail:
         return float(np.sqrt(np.mean(np.square(found))))
 
     def test_cells_are_half_as_long_as_the_finest_detail(self) -> None:
-        assert len(self.release().noisy_sum) == 7
+        assert len(self.release().noisy_sum) == 8
         assert len(self.release(finest=4).noisy_sum) == 28
         assert len(self.release(112, finest=8).noisy_sum) == 28
         # A coarse statement takes no cell away.

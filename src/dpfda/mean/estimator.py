@@ -20,6 +20,7 @@ from dpfda.mean.two_looks import (
     LooksPlan,
     TwoLooks,
     default_plan,
+    is_one_look,
     mechanism_of_look,
     single,
 )
@@ -88,7 +89,8 @@ class PrivateMean(InBlocks):
         rough the mean may be; by default a mixture. Or a basis made beforehand, with grid and ends.
     mechanism : "auto", name, mechanism object or TwoLooks
         "auto" is that of least expected error. Between bounds on values, n epsilon being 5,000 or more
-        and records at hand, it has two looks (`dpfda.mean.two_looks`); "one-look" has one.
+        and records at hand, it has two looks (`dpfda.mean.two_looks`); "one-look" has one, and all of
+        the budget in its line.
     prior : array (m,) or (C, m), callable, release, or a list of them
         Public curves that the mean may be near to, never made from these data; with bounds on values.
     variance : float, optional
@@ -229,8 +231,8 @@ class PrivateMean(InBlocks):
 
     @property
     def _measures(self) -> bool:
-        """Whether `fit` may publish more than is prepared: not where a class says what that is."""
-        return type(self).prepare is PrivateMean.prepare
+        """Whether `fit` may measure how far its line is: not where all of the budget is the line's."""
+        return type(self).prepare is PrivateMean.prepare and not is_one_look(self.mechanism)
 
     @property
     def _looks(self) -> bool:
@@ -441,7 +443,8 @@ class PrivateMean(InBlocks):
         refuse_irregular(X)
         values, basis, _ = read_curves(self.settings, self.basis, X, boxes=True)
         refuse_irregular(values)
-        return self._plan(basis, 2, groups, self._settings_for(X, groups)).measuring
+        plan = self._plan(basis, 2, groups, self._settings_for(X, groups))
+        return plan.measuring if self._measures else plan
 
     def _prepare(
         self, X: object, groups: object, again: bool = False

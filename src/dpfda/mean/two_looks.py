@@ -114,9 +114,14 @@ def two_looks_of(mechanism: object) -> TwoLooks | None:
     return TwoLooks() if isinstance(mechanism, str) and mechanism == NAME else None
 
 
+def is_one_look(mechanism: object) -> bool:
+    """Whether records are to be asked for one thing alone, the line."""
+    return isinstance(mechanism, str) and mechanism == ONE
+
+
 def mechanism_of_look(mechanism: object) -> object:
     """What a look of its own draws with, for what was said of looks: the default."""
-    said = two_looks_of(mechanism) is not None or (isinstance(mechanism, str) and mechanism == ONE)
+    said = two_looks_of(mechanism) is not None or is_one_look(mechanism)
     return "auto" if said else mechanism
 
 
