@@ -319,6 +319,20 @@ def test_files_that_say_something_else_are_refused(change: Any, tmp_path: Any) -
         load(path)
 
 
+@pytest.mark.parametrize("wrong", [2**0.5, 0.5**0.5])
+def test_noise_that_was_drawn_for_all_is_all_of_it(wrong: float, tmp_path: Any) -> None:
+    path = estimator(80.0, delta=1e-6).fit(kinds(30)[0]).release_.save(tmp_path / "kinds.json")
+    load(path)
+    written = json.loads(path.read_text())
+    for law in (written["noise"], *(step["noise"] for step in written["moments"]["steps"])):
+        right = law["scale"]
+        law["scale"] = round(right * wrong)
+        path.write_text(json.dumps(written))
+        with pytest.raises(StorageError):
+            load(path)
+        law["scale"] = right
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [

@@ -153,6 +153,18 @@ def test_band_holds_what_no_cell_shows() -> None:
     assert "spike, a step or a cycle narrower than a cell" in " ".join(str(release.facts).split())
 
 
+def test_rounding_is_no_spike() -> None:
+    for narrow, named in ((3e-9, False), (1.0, True)):
+        width = np.where(np.abs(np.arange(200) - 100) < 20, narrow, 1.0)
+        mean = PrivateMean(2, bounds=ValueBounds(np.zeros(200), width), mechanism="one-look")
+        release = mean.fit(np.tile(0.7 * width, (2000, 1))).release_
+        # As far as the one unit of a sum that the bounds are apart there, for all.
+        far = dataclasses.replace(release.distance, noisy=2000 * release.distance.largest)
+        assert far.at_least(0.95, 2000.0) > 0.4
+        told = dataclasses.replace(release, distance=far).describe()
+        assert ("spike, a step or a cycle narrower" in told.replace("\n", " ")) == named
+
+
 @pytest.mark.parametrize("narrow", [1e-8, 1e-9, 1e-12])
 def test_band_holds_where_bounds_are_hardly_apart_for_integers(narrow: float) -> None:
     # The bounds there are 11 units of the sums apart, one, and none.

@@ -359,6 +359,8 @@ def misfit(release: MeanLine) -> str | None:
         return None
     if release.distance is not None and not release.order:
         beyond = release.distance.at_least(LEVEL, release.count)
+        # Where bounds are close, rounding may be all of it.
+        beyond -= release._rounding(release.distance) / float(np.min(release._scale))
         if beyond > np.mean(release.widths.around_line(LEVEL)):
             return (
                 "Somewhere the mean is farther from the line than curves like ordinary ones are: at a "

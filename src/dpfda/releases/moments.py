@@ -247,7 +247,7 @@ class OfMoments(OnBasis):
         normal = any(isinstance(each.noise, GaussianNoise) for each in self._all_noise)
         if normal != (ALL in self.certificate.stages):
             raise ValueError("normal noise, and no other, is charged together")
-        check_one_draw(self.certificate, self._all_noise)
+        check_one_draw(self.certificate, self._all_noise, every=True)
 
     def _added_noise(self) -> list[AddedNoise]:
         # What was charged together is checked together, in `_checked`.

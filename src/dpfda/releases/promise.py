@@ -304,12 +304,13 @@ def checked_promise(
     return certificate
 
 
-def check_one_draw(certificate: Certificate, noises: Sequence[AddedNoise]) -> None:
+def check_one_draw(certificate: Certificate, noises: Sequence[AddedNoise], every: bool = False) -> None:
     """Refuse normal noise of several parts that gives more than all of them are said to have together.
 
     Where one draw paid for all, a unit is in all at once: squares of the lengths by which it moves each
     add up (`dpfda.mean.vector.together`).
 
+    every: Whether a unit may move all of it as far at once, so that it gives no less either.
     Raises ValueError.
     """
     normal = [each for each in noises if isinstance(each.noise, NORMAL)]
@@ -327,6 +328,8 @@ def check_one_draw(certificate: Certificate, noises: Sequence[AddedNoise]) -> No
         )
     if not _at_most(lost, stated):
         raise ValueError("less is said to be achieved than the noise of all parts gives")
+    if every and not _at_most(stated, lost):
+        raise ValueError("more is said to be achieved than the noise of all parts gives")
 
 
 def given(
