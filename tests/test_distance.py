@@ -251,7 +251,10 @@ def test_a_legend_is_without_reserve_where_nothing_is_assumed() -> None:
     sure, meant = mean.fit(spiked()).release_, mean.fit(spiked(60)).release_
     assert sure.view(0.99).lines[0].band == "99% band for the mean"
     assert meant.view().lines[0].band == "band meant to hold the mean, 95%"
-    for name, said in (("de", "95\xa0%-Band für den Mittelwert"), ("fr", "bande à 95\xa0% pour la moyenne")):
+    for name, said in (
+        ("de", "95\xa0%-Band für den Mittelwert"),
+        ("fr", "bande à 95\xa0% pour la moyenne"),
+    ):
         assert Language(name).text(sure.view().lines[0].band) == said
 
 
