@@ -16,7 +16,7 @@ from dpfda.bases import BoxBasis, CosineBasis
 from dpfda.bases.ordinary import ordinary_curves
 from dpfda.errors import BudgetError, DataError, DpfdaError, ParameterError
 from dpfda.estimates.box_law import constant_evidence
-from dpfda.mean.two_looks import TwoLooks, single
+from dpfda.mean.two_looks import TwoLooks
 from dpfda.mean.vector.estimator import summed_together
 from dpfda.mean.vector.together import OneDraw, equal_share, gaussian_share, publish_in_one_draw
 from dpfda.noise import (
@@ -171,8 +171,7 @@ class TestOneGaussian:
         assert release.guarantee == release["1"].guarantee == ApproximateDP(1, "1e-6")
         assert 0.999e-6 < release.achieved.delta <= Fraction("1e-6")
         assert compose([release["1"], release["2"]]) == release.guarantee
-        plan = single(PrivateMean(0.5, 5e-7, bounds=(0, 1)).plan(4000, 90))
-        plans = dict.fromkeys("ab", plan)
+        plans = PrivateVectorMean(1, 1e-6, bounds=(0, 1)).plan(4000, 90, channels=2).shares
         draw = OneDraw.of_gaussian(plans, ApproximateDP(1, "1e-6"))
         for factor in (0.999, np.sqrt(0.5)):
             cut = type(draw.noise)(tuple(int(scale * factor) for scale in draw.noise.scales))
@@ -209,7 +208,7 @@ class TestOneGaussian:
         """Few cells have a box, many one Gaussian; no delta is charged for the box."""
         found = {}
         for n in (200, 40_000):
-            plans = dict.fromkeys("ab", single(PrivateMean(0.5, 5e-7, bounds=(0, 1)).plan(n, 90)))
+            plans = PrivateVectorMean(1, 1e-6, bounds=(0, 1)).plan(n, 90, channels=2).shares
             found[n] = OneDraw.best(plans, ApproximateDP(1, "1e-6"))
         assert isinstance(found[200].noise, BoxNoise)
         assert found[200].achieved() == PureDP(1)
@@ -684,3 +683,14 @@ def test_bands_say_what_they_are_for(units: int, legend: str, among: bool) -> No
     assert {line.band for line in named.release_.view().lines} == {
         "95% bands for the privacy noise, all at once"
     }
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_a_plan_is_that_of_the_release(delta: float) -> None:
+    mean = PrivateVectorMean(1, delta, bounds=(0, 1), channels=["x", "y"])
+    planned, made = mean.plan(4000, 90), mean.prepare(np.full((4000, 90, 2), 0.4)).plan
+    assert planned.costs() == made.costs()
+    assert "largest distance" not in "".join(planned.costs())
+    assert planned.draw is not None
+    assert made.draw is not None
+    assert planned.draw.noise == made.draw.noise
