@@ -246,6 +246,24 @@ def test_an_average_near_a_bound_may_be_as_far_off_as_its_parts() -> None:
     assert np.all(both.band(0.95, points=GRID).upper >= both(GRID) + least - 1e-12)
 
 
+def test_the_band_of_several_takes_curves_for_ordinary_where_that_of_each_does_not() -> None:
+    spiked = np.full((400, 200), 0.3)
+    spiked[:, 77] = 0.9
+    one, two, closer = (
+        PrivateMean(1, bounds=(0, 1), mechanism=name).fit(curves).release_
+        for name, curves in (
+            ("auto", spiked), ("auto", spiked), ("two-looks", spiked.repeat(20, axis=0)),
+        )
+    )  # fmt: skip
+    assert one.facts.lines()["band"].startswith("with 95% probability")
+    both, average = one.combined(two), one.combined(closer)
+    assert (both.jointly, average.jointly) == (True, None)
+    for made in (both, average):
+        assert made.facts.lines()["band"].startswith("meant to hold the mean everywhere in 95 of 100")
+        assert "releases of curves like ordinary ones" in made.describe().replace("\n", " ")
+        assert made.view().lines[0].band == "band meant to hold the mean, 95%"
+
+
 def test_many_weak_parts_have_a_fraction_of_the_error_of_their_average() -> None:
     straight = 0.4 + 0.2 * GRID
     mean = PrivateMean(1, bounds=(0, 1), domain=Domain(GRID), unit="home")

@@ -173,6 +173,34 @@ def test_the_command_says_it_in_a_language(tmp_path):
         release.describe("tlh")
 
 
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the features: a constant and 1 linear function of 1 input, clipped to length 0.175;",
+        "the features: 9 linear functions of 9 inputs, clipped to length 2, taken to length one; and "
+        "their products;",
+        "the features: a constant and 4 linear functions of 4 inputs, clipped to length 1; of inputs to "
+        "the power 0.5;",
+        "the features: 30 random Fourier features of Matern(length_scale=0.3, nu=2.5) on 3 inputs;",
+        "There is no band: how far noise moved the function is not in this release.",
+        "There is no band: how far noise moved the functions is not known after a descent for more than "
+        "two classes, whose slopes are clipped together.",
+        "In such an account (dpfda compose) this release counts as: sums of clusters, 1-differential "
+        "privacy (pure) (K-norm blocks of loss 1 and rho 0.5).",
+        "In such an account (dpfda compose) this release counts as: height: release, 1-differential "
+        "privacy (pure) (symmetric noise of loss 1).",
+        "bands meant to hold the means, 95%, all at once",
+        "95% bands for the means, all at once",
+        "95% band for the mean",
+        "95% band for the share of these homes in each cell, over its size",
+    ],
+)
+def test_what_no_sample_says_is_translated(text, name):
+    assert untranslated(text, name) == []
+    assert numbers(Language(name).text(text)) == numbers(text)
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.parts[-3])
 def test_catalogues_are_compiled_and_keep_all_places(path):
     written = texts(source(path))

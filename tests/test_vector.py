@@ -171,7 +171,7 @@ class TestOneGaussian:
         assert release.guarantee == release["1"].guarantee == ApproximateDP(1, "1e-6")
         assert 0.999e-6 < release.achieved.delta <= Fraction("1e-6")
         assert compose([release["1"], release["2"]]) == release.guarantee
-        plans = {name: PrivateMean(0.5, 5e-7, bounds=(0, 1)).plan(4000, 90) for name in "ab"}
+        plans = PrivateVectorMean(1, 1e-6, bounds=(0, 1)).plan(4000, 90, channels=2).shares
         draw = OneDraw.of_gaussian(plans, ApproximateDP(1, "1e-6"))
         for factor in (0.999, np.sqrt(0.5)):
             cut = type(draw.noise)(tuple(int(scale * factor) for scale in draw.noise.scales))
@@ -208,7 +208,7 @@ class TestOneGaussian:
         """Few cells have a box, many one Gaussian; no delta is charged for the box."""
         found = {}
         for n in (200, 40_000):
-            plans = {name: PrivateMean(0.5, 5e-7, bounds=(0, 1)).plan(n, 90) for name in "ab"}
+            plans = PrivateVectorMean(1, 1e-6, bounds=(0, 1)).plan(n, 90, channels=2).shares
             found[n] = OneDraw.best(plans, ApproximateDP(1, "1e-6"))
         assert isinstance(found[200].noise, BoxNoise)
         assert found[200].achieved() == PureDP(1)
@@ -665,3 +665,32 @@ class TestOnePass:
         assert summed_together(completed, PATHS) is None
         assert summed_together(self.means(*BOUNDS), PATHS[:, :, ::-1]) is None
         assert summed_together(self.means(*BOUNDS), list(PATHS)) is None
+
+
+@pytest.mark.parametrize(
+    ("units", "legend", "among"),
+    [
+        (60, "bands meant to hold the means, 95%, all at once", True),
+        (4000, "95% bands for the means, all at once", False),
+    ],
+)
+def test_bands_say_what_they_are_for(units: int, legend: str, among: bool) -> None:
+    curves = np.full((units, 24, 2), 0.4)
+    release = PrivateVectorMean(1, bounds=(0, 1), channels=["x", "y"]).fit(curves).release_
+    assert {line.band for line in release.view().lines} == {legend}
+    assert ("releases of curves like ordinary ones" in release.describe().replace("\n", " ")) is among
+    named = PrivateVectorMean(1, bounds=(0, 1), channels=["x", "y"], mechanism="laplace").fit(curves)
+    assert {line.band for line in named.release_.view().lines} == {
+        "95% bands for the privacy noise, all at once"
+    }
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_a_plan_is_that_of_the_release(delta: float) -> None:
+    mean = PrivateVectorMean(1, delta, bounds=(0, 1), channels=["x", "y"])
+    planned, made = mean.plan(4000, 90), mean.prepare(np.full((4000, 90, 2), 0.4)).plan
+    assert planned.costs() == made.costs()
+    assert "largest distance" not in "".join(planned.costs())
+    assert planned.draw is not None
+    assert made.draw is not None
+    assert planned.draw.noise == made.draw.noise

@@ -45,7 +45,7 @@ from dpfda.releases.bands import Asked, Band, settled
 from dpfda.releases.base import LEVEL, Valued
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.facts import Claim, Stated
-from dpfda.releases.lines import MeanLine, line_claim
+from dpfda.releases.lines import ORDINARY, MeanLine, line_claim
 from dpfda.releases.pooled_line import PooledLine
 from dpfda.views import Curve
 
@@ -220,7 +220,9 @@ class CombinedMean(Valued):
             # What is proved of each is not of both: their lines are joined, not their bands.
             own = line_claim(self.order, own.unit)
         where = "both" if parts == 2 else f"all {parts}"
-        return (replace(own, holds=f"{own.holds}, if it is the same in {where}", seen=""),)
+        # What each part knows of its own line's distance is not known of the one that they make.
+        among = own.among or (ORDINARY if own.of == "sample" else "")
+        return (replace(own, holds=f"{own.holds}, if it is the same in {where}", among=among, seen=""),)
 
     def _stated(self) -> Stated:
         count, parts = _number(self), (self.first, self.second)

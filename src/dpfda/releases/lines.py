@@ -39,6 +39,7 @@ WIGGLES = (
     "assumed: spikes, steps and cycles narrower than a cell can be missed altogether. What the "
     "bound cut off, and how far these data are from a wider population, is not included."
 )
+ORDINARY = "releases of curves like ordinary ones"
 PROVED = (
     "This holds at the grid points whatever the curves are: the noise is known exactly, and nothing "
     "else is assumed. What the bound cut off, and how far these data are from a wider population, is "
@@ -396,7 +397,7 @@ def line_claim(order: int, units: str, proved: bool = False) -> Claim:
         f"{what} of these bounded curves",
         units,
         legend="the derivative" if order else "the mean",
-        among="releases of curves like ordinary ones",
+        among=ORDINARY,
         seen=f". Measured on 40 sets of real curves, the band for 95% {seen}",
     )
 

@@ -122,10 +122,19 @@ class ReleasedVector(OfMeans):
 
     def view(self, level: float | None = LEVEL) -> Curve:
         own = None if level is None else own_level(level, len(self.means))
-        words = "" if level is None else f"{100 * level:.4g}% bands for the privacy noise, all at once"
+        words = "" if level is None else self._legend(f"{100 * level:.4g}%")
         return self._curve(
             [replace(mean._line(name, own), band=words) for name, mean in self.means.items()]
         )
+
+    def _legend(self, often: str) -> str:
+        """What the bands are, for a picture."""
+        claim = self._claims()[0]
+        if claim.of == "noise":
+            return f"{often} bands for the privacy noise, all at once"
+        if claim.among:
+            return f"bands meant to hold the means, {often}, all at once"
+        return f"{often} bands for the means, all at once"
 
     @property
     def _subject(self) -> str:
@@ -136,11 +145,10 @@ class ReleasedVector(OfMeans):
         return self._any.public_units
 
     def _claims(self) -> tuple[Claim, ...]:
-        said = "all of them at once"
-        return tuple(
-            replace(claim, seen="", legend=said, among="releases" if claim.among else "")
-            for claim in self._any._claims()
-        )
+        # What one of them assumes is assumed of all together.
+        each = (mean._claims() for mean in self.means.values())
+        of_all = (max(alike, key=lambda claim: len(claim.among)) for alike in zip(*each, strict=True))
+        return tuple(replace(claim, seen="", legend="all of them at once") for claim in of_all)
 
     def _band_facts(self) -> Iterable[BandFact]:
         own, claim = own_level(LEVEL, len(self.means)), self._claims()[0]
