@@ -156,7 +156,7 @@ def test_band_holds_what_no_cell_shows() -> None:
 def test_rounding_is_no_spike() -> None:
     for narrow, named in ((3e-9, False), (1.0, True)):
         width = np.where(np.abs(np.arange(200) - 100) < 20, narrow, 1.0)
-        mean = PrivateMean(2, bounds=ValueBounds(np.zeros(200), width), mechanism="one-look")
+        mean = PrivateMean(2, bounds=ValueBounds(np.zeros(200), width))
         release = mean.fit(np.tile(0.7 * width, (2000, 1))).release_
         # As far as the one unit of a sum that the bounds are apart there, for all.
         far = dataclasses.replace(release.distance, noisy=2000 * release.distance.largest)

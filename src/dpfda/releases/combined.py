@@ -45,7 +45,7 @@ from dpfda.releases.bands import Asked, Band, settled
 from dpfda.releases.base import LEVEL, Valued
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.facts import Claim, Stated
-from dpfda.releases.lines import ORDINARY, MeanLine, line_claim
+from dpfda.releases.lines import ORDINARY, MeanLine
 from dpfda.releases.pooled_line import PooledLine
 from dpfda.views import Curve
 
@@ -216,11 +216,8 @@ class CombinedMean(Valued):
         # Of a pooled mean the band is for the population, and then that of all is.
         claims = [leaf._claims()[0] for leaf in leaves]
         own = next((claim for claim in claims if claim.of == "population"), claims[0])
-        if self._lines_both:
-            # What is proved of each is not of both: their lines are joined, not their bands.
-            own = line_claim(self.order, own.unit)
         where = "both" if parts == 2 else f"all {parts}"
-        # What each part knows of its own line's distance is not known of the one that they make.
+        # What is proved of each is not of both: their lines are joined, not their bands.
         among = own.among or (ORDINARY if own.of == "sample" else "")
         return (replace(own, holds=f"{own.holds}, if it is the same in {where}", among=among, seen=""),)
 
