@@ -32,6 +32,7 @@ from dpfda.releases.bands import (
     Band,
     Limits,
     Variance,
+    asked_level,
     each_part,
     sampled,
     settled,
@@ -273,7 +274,8 @@ class ReleasedFunctionalRegression(Valued):
         if stated is not None:
             residual = np.minimum(residual, stated)
         deviation = np.sqrt(residual * self._effects.sampling(self._form, asked.level))
-        band = self._around(at, replace(asked, level=each_part(asked.level), of="sample"))
+        with asked_level(asked.level):
+            band = self._around(at, replace(asked, level=each_part(asked.level), of="sample"))
         cut = None if self.is_effect else self._limits(at)
         places = self.grid_points.size
         widened = sampled(band, self._values(at), deviation, places, asked.level, cut)

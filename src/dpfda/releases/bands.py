@@ -23,12 +23,14 @@ mean that is not known for each unit's covariates bounds allow ((U - L) / 2)^2.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dpfda.estimates.widths import LEAST_LEVEL
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, flag, probability, real, reals, shown, values_at
@@ -250,6 +252,18 @@ def for_population(
 def each_part(level: float) -> float:
     """Level of the noise and of sampling, which are independent, so that both hold at `level`."""
     return float(level**0.5)
+
+
+@contextmanager
+def asked_level(level: float) -> Iterator[None]:
+    """Make a refusal of the level of a part one of the level that was asked of both."""
+    try:
+        yield
+    except ParameterError as error:
+        if error.parameter != "level":
+            raise
+        words = f"be at least {LEAST_LEVEL**2:.3g} for a band of the population around one for the mean"
+        raise ParameterError("level", words, repr(level)) from None
 
 
 def sampled(

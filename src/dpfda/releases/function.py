@@ -18,6 +18,7 @@ from dpfda.releases.bands import (
     Asked,
     Band,
     Variance,
+    asked_level,
     band_from_errors,
     each_part,
     for_population,
@@ -139,7 +140,9 @@ class ReleasedFunction(MeanLine):
 
     def _around_population(self, at: Floats, asked: Asked, variance: Variance | None) -> Band:
         usual = replace(asked, of=self._claims()[0].of, level=each_part(asked.level))
-        band, places = self._around(at, usual), self.grid_points.size
+        with asked_level(asked.level):
+            band = self._around(at, usual)
+        places = self.grid_points.size
         limits = self._limits_at(at)
         return for_population(band, self(at), limits, variance, self.count, places, asked.level)
 
