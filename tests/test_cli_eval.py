@@ -160,6 +160,8 @@ def test_a_simultaneous_band_of_a_covariance_holds_over_the_whole_domain():
     noise = (
         release.noise.simulate(np.random.default_rng(7), 1000) * 2.0**-release.exponent / release.count
     )
+    weights = np.arange(1.0, release.noise.size + 1) ** (release.emphasis or 0.0)
+    noise = noise / np.outer(weights, weights)
     errors = release.tensor.coordinates(noise) @ release.tensor.evaluate(first, second).T
     held = np.mean(np.all(np.abs(errors) <= half, axis=1))
     # Four standard errors of a share of 1000; the level of 20,000 draws adds little.

@@ -152,7 +152,7 @@ def test_both_stages_cost_what_was_asked_for_together() -> None:
     assert within(release.squares.achieved, PureDP("1/4"))
     assert len(ledger.releases("visits")) == 1
     # The noise is that of a mean with three quarters: box noise of the bounds' width, for 30 places.
-    alone = PrivateMean(0.75, bounds=(-4, 4)).fit(curves).release_
+    alone = PrivateMean(0.75, bounds=(-4, 4), mechanism="one-look").fit(curves).release_
     assert release.noise == alone.noise
     concentrated = PrivateMean(rho=0.5, bounds=(-4, 4), variance=0.25).fit(curves).release_
     assert concentrated.guarantee == ZeroConcentratedDP("1/2")
