@@ -226,7 +226,8 @@ def test_what_is_proved_of_parts_is_not_said_of_both() -> None:
     spiked = np.where(np.arange(200) == 77, 0.9, 0.3)
     mean = PrivateMean(1, bounds=(0, 1), domain=Domain(points), unit="home")
     parts = [mean.fit(np.tile(spiked, (400, 1))).release_ for _ in range(2)]
-    assert all(part.distance is not None and not part._claims()[0].among for part in parts)
+    assert all(part.distance is not None for part in parts)
+    assert all(part.facts.lines()["band"].startswith("with 95% probability") for part in parts)
     both = parts[0].combined(parts[1])
     assert both.jointly
     # One estimate from both, whose band knows no distance: it misses the spike.
