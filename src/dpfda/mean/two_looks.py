@@ -7,6 +7,8 @@ Mechanisms run one after the other: a rough line (pure e1), a histogram of the l
 (pure e2), and the mean of records between curves, line minus and plus a radius that is computed from the
 noisy counts alone (what is left, and all of delta). Where a radius is worth a try, a part of what is
 left (pure e3) first measures how much it would cut off; where that is not small, the stated bounds stay.
+Last, the largest distance of the line from the mean between the stated bounds may be measured, with a
+share that is set aside before (`dpfda.publication.distances`).
 Each keeps its part whatever those before it published, parts add up to the whole on every way, and the
 whole is charged once, before the first noise: docs/appendix/two_looks.md.
 """
@@ -30,14 +32,14 @@ from dpfda.mechanisms.design import ExpectedError, choose
 from dpfda.mechanisms.design.expectation import DRAWS
 from dpfda.mechanisms.design.lines import equal_cells, number_of_cells
 from dpfda.mechanisms.design.radii import residual_radius, share_of_try
-from dpfda.noise import NoiseLaw, pure_budget
+from dpfda.noise import NoiseLaw
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss
-from dpfda.privacy.guarantees import Guarantee, PureDP, added, split, without_delta
+from dpfda.privacy.guarantees import Guarantee, PureDP, added, split
 from dpfda.publication import (
     COUNT_SCALE,
     EXACT,
@@ -151,8 +153,7 @@ class StagedPlan(PlanOfMeans):
 
     def strength(self, guarantee: Guarantee) -> float:
         """Number of units times epsilon, as under replace-one neighbours."""
-        epsilon = float(pure_budget(without_delta(guarantee)))
-        return 2 * self.size * epsilon / self.whole.neighbours.differences(1)
+        return self.whole.strength(guarantee)
 
 
 class DefaultPlan(MeanPlan):
@@ -276,8 +277,7 @@ class LooksPlan(StagedPlan):
             return
         check(self.rough)
         self.choice.noise  # noqa: B018
-        if self.whole.distance_share is not None:
-            self.whole.distance_noise  # noqa: B018
+        self.whole.distance_achieved()
         for line in self._extremes:
             self.tries(line, 1).noise  # noqa: B018
             for place in (0, -1):

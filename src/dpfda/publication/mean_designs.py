@@ -212,9 +212,13 @@ class MeanDesign(Plan):
             return None
         if self.drawn is not None or self.on_grid is None or self.on_grid.cube is None:
             return None
-        epsilon = float(pure_budget(without_delta(self.guarantee)))
-        strength = 2 * self.size * epsilon / self.neighbours.differences(1)
-        return distance_share(flat_grid(self.basis).size, strength)
+        return distance_share(flat_grid(self.basis).size, self.strength(self.guarantee))
+
+    def strength(self, guarantee: Guarantee) -> float:
+        """Public number of units, or divisor, times epsilon, as under replace-one neighbours."""
+        assert self.size is not None  # noqa: S101
+        epsilon = float(pure_budget(without_delta(guarantee)))
+        return 2 * self.size * epsilon / self.neighbours.differences(1)
 
     @property
     def distance_part(self) -> PureDP | None:
@@ -224,13 +228,10 @@ class MeanDesign(Plan):
 
     @cached_property
     def distance_noise(self) -> KNormNoise:
-        """Laplace noise on it, checked."""
+        """Laplace noise on it; `distance_achieved` checks it."""
         part = self.distance_part
         assert part is not None  # noqa: S101
-        width = moved(self.largest_half, self.neighbours)
-        noise = knorm_noise((1,), (1.0,), "l1", width, part)
-        recomputed(noise, "l1", width, part)
-        return noise
+        return knorm_noise((1,), (1.0,), "l1", moved(self.largest_half, self.neighbours), part)
 
     def distance_costs(self) -> dict[str, Cost]:
         """What the largest distance costs, if it is measured."""
@@ -238,7 +239,7 @@ class MeanDesign(Plan):
         return {} if part is None else {DISTANCE: Cost(part, LaplaceLoss(part.epsilon))}
 
     def distance_achieved(self) -> list[Guarantee]:
-        """What its noise gives."""
+        """What its noise gives. Raises DpfdaError if that is more than its share."""
         part = self.distance_part
         if part is None:
             return []
