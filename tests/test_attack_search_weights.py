@@ -34,6 +34,7 @@ from dpfda.publication import COUNT_SCALE
 from dpfda.publication.custody import Keys
 from dpfda.publication.zoom import CANDIDATES
 from dpfda.records.weights import Weights
+from dpfda.spine.sums import Readable
 from dpfda.testing import exact_totals, prepared_looks
 from dpfda.tuning import private_selection
 
@@ -238,7 +239,9 @@ def test_no_weighted_record_moves_sums_or_their_total_farther_than_noise_hides(b
                 )
                 found = []
                 for kept in (slice(None), slice(1, None)):
-                    made = weighted_sum(plan, records[kept], Weights(weights[kept], largest)).total
+                    made = weighted_sum(
+                        plan, Readable(records[kept]), Weights(weights[kept], largest)
+                    ).total
                     totals = exact_totals(plan.measure(made, design))
                     found.append([*totals, made.count_with_noise(0, COUNT_SCALE)])
                 assert all(a <= b for a, b in zip(apart(*found), widths, strict=True))
@@ -253,7 +256,7 @@ def test_weights_that_follow_from_the_sample_are_not_covered() -> None:
         weights = np.where(chosen, 0.5 / max(1, chosen.sum()), 0.5 / max(1, (~chosen).sum()))
         plan = PrivateMean(1.0, bounds=(-1, 1), domain=Domain(GRID), unit=PRIVATE).plan(50, GRID)
         records = np.repeat(curves[kept, None], POINTS, axis=1)
-        total = weighted_sum(plan, records, Weights(weights, 0.25)).total
+        total = weighted_sum(plan, Readable(records), Weights(weights, 0.25)).total
         return exact_totals(plan.measure(total, plan.trial)), total.count_with_noise(0, COUNT_SCALE)
 
     (more, counted), (less, fewer) = raked(slice(None)), raked(slice(1, None))

@@ -208,7 +208,7 @@ def test_it_holds_with_a_variance_that_was_paid_for() -> None:
 def test_a_share_that_buys_nothing_is_refused(given, words) -> None:
     with pytest.raises(ParameterError, match=words):
         PrivateMean(**{"epsilon": 1, "bounds": (-4, 4), **given}).fit(np.zeros((20, 6)))
-    with pytest.raises(ParameterError, match="variance must be None where one sum is wanted"):
+    with pytest.raises(ParameterError, match="variance must be None for one sum"):
         PrivateMean(1, bounds=(-4, 4), variance=0.1).partial_fit(np.zeros((20, 6)))
 
 

@@ -30,6 +30,7 @@ from dpfda.noise import (
 from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added
 from dpfda.privacy.ledger import MemoryLedger
+from dpfda.publication import Prepared
 from dpfda.testing import check_release
 from sample_releases import KINDS, certificate_of
 from statistical import fits_only_at_its_scale, normal_only_at_its_scale
@@ -635,7 +636,8 @@ class TestOnePass:
         generator = np.random.default_rng(points)
         X = (generator.normal(size=(400, points, 3)) * [1, 3, 30]).astype(kind)
         means = self.means((-1, 1), (-1e-3, 5), (0, 2.0**40))
-        found = [made.prepared() for made in summed_together(means, X)]
+        made = summed_together(means, X)
+        found = [Prepared(each.plan, each.total.total(each.plan)) for each in made]
         apart = [mean.prepare(X[:, :, place].copy()) for place, mean in enumerate(means)]
         assert self.totals(found) == self.totals(apart)
         assert [made.plan.entry() for made in found] == [made.plan.entry() for made in apart]

@@ -12,6 +12,7 @@ from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import COUNT_SCALE, check
 from dpfda.records.weights import Weights
+from dpfda.spine.sums import Readable
 from dpfda.testing import check_release, exact_totals
 from statistical import fits_only_at_its_scale
 
@@ -30,7 +31,7 @@ def mean(**parameters):
 def sums(curves, weights, invalid="refuse", **parameters):
     """What gets noise, with the count behind it, and the plan."""
     plan = mean(epsilon=1e4, reading=Reading(invalid=invalid), **parameters).plan(100, GRID)
-    prepared = weighted_sum(plan, np.asarray(curves, dtype=float), Weights(weights, 5))
+    prepared = weighted_sum(plan, Readable(np.asarray(curves, dtype=float)), Weights(weights, 5))
     totals = exact_totals(prepared.plan.measure(prepared.total, prepared.plan.trial))
     return plan, [*totals, prepared.total.count_with_noise(0, COUNT_SCALE)]
 
@@ -74,7 +75,7 @@ def test_one_record_for_another_moves_sums_and_count_by_no_more_than_the_noise_h
     for weight, value in zip(weights, values, strict=True):
         curves = np.vstack([CURVES[:5], np.full(GRID.size, value)])
         totals.append(sums(curves, np.append(WEIGHTS[:5], weight), "repair", unit="person"))
-    prepared = weighted_sum(totals[0][0], CURVES[:5], Weights(WEIGHTS[:5], 5)).plan
+    prepared = weighted_sum(totals[0][0], Readable(CURVES[:5]), Weights(WEIGHTS[:5], 5)).plan
     norm, widths = prepared.problem(1).differences(prepared.trial)
     assert norm == "box"
     moved = [abs(a - b) for a, b in zip(totals[0][1], totals[1][1], strict=True)]
@@ -107,7 +108,7 @@ def test_the_count_gets_laplace_noise_of_its_tenth():
     # Errors of the first count, which moves by one at most: a tenth of epsilon hides it.
     curves, total = CURVES[:40], np.floor(np.minimum(WEIGHTS[:40], 5) / 5 * COUNT_SCALE).sum()
     plan = mean(epsilon=2.0).plan(100, GRID)
-    summed = weighted_sum(plan, curves, Weights(WEIGHTS[:40], 5))
+    summed = weighted_sum(plan, Readable(curves), Weights(WEIGHTS[:40], 5))
     law = check(summed.plan)
     noisy = (summed.total.count_with_noise(law.draw()[0], COUNT_SCALE) for _ in range(9000))
     errors = [each - int(total) for each in noisy]
@@ -123,7 +124,7 @@ def test_sums_and_count_get_the_box_noise_of_the_rest():
     errors = []
     for _ in range(120):
         made = mean(epsilon=2.0).fit(curves, weights=Weights(weights, 5)).release_
-        summed = weighted_sum(prepared, curves, Weights(weights, 5))
+        summed = weighted_sum(prepared, Readable(curves), Weights(weights, 5))
         design = prepared.counted_design(max(1, round(made.divisor.before.value)))
         exact = exact_totals(prepared.measure(summed.total, design))
         scales = np.array(made.noise.scales, dtype=float)

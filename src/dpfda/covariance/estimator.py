@@ -48,11 +48,17 @@ from dpfda.spine.arguments import (
 )
 from dpfda.spine.choices import check_choices, check_interval, mean_plan, public_size
 from dpfda.spine.clusters import total_on_cluster
-from dpfda.spine.curves import POINTS, is_pooled, public_basis, read_curves, unit_curves
+from dpfda.spine.curves import (
+    POINTS,
+    is_pooled,
+    public_basis,
+    read_curves,
+    refuse_pooled,
+    unit_curves,
+)
 from dpfda.spine.estimator import Estimator, warn_of_labels
-from dpfda.spine.pooled_curves import refuse_pooled
 from dpfda.spine.settings import Reading, Settings, read_labels
-from dpfda.spine.sums import Summation
+from dpfda.spine.sums import Readable
 
 
 class Sought(TypedDict, total=False):
@@ -286,7 +292,7 @@ class PrivateCovariance(SecondMoments):
 
     def prepare(self, X: Records, groups: Labels = None) -> Prepared[CovariancePlan, Curves]:
         """As `SecondMoments.prepare`, of curves that are not pooled."""
-        refuse_pooled(self, X)
+        refuse_pooled(self.settings, X)
         return super().prepare(X, groups)
 
     def _fit_on_cluster(self, X: Records, groups: Labels) -> Self:
@@ -426,8 +432,7 @@ def _released_mean(
             # All has been charged. The design for one unit was checked before that.
             counted = plan
         plan = counted
-    prepared = Summation.of(plan).over(curves)
-    mean = publish_curve(prepared.total, plan, certificate=certificate.part(MEAN))
+    mean = publish_curve(Readable(curves).total(plan), plan, certificate=certificate.part(MEAN))
     if not isinstance(divisor, NoisyCount):
         return mean
     # What it is divided by, and designed for, was released for it, too.

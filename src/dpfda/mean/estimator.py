@@ -10,10 +10,10 @@ import numpy as np
 
 from dpfda.bases import Basis
 from dpfda.bases.protocol import flat_grid
-from dpfda.bounds import Search, read_bounds
+from dpfda.bounds import Bound, Search, read_bounds
 from dpfda.mean.pooled import PooledMean
 from dpfda.mean.public_curves import read_public_curves
-from dpfda.mean.search import StagedPlans, fit_staged, staged_plan, strategy_of
+from dpfda.mean.search import StagedPlans, staged_plan, strategy_of
 from dpfda.mean.sparse import plan_pooled, pooled_table, prepare_pooled
 from dpfda.mean.streams import InBlocks, counted, open_summation, refuse_irregular
 from dpfda.mean.two_looks import (
@@ -25,15 +25,13 @@ from dpfda.mean.two_looks import (
     single,
 )
 from dpfda.mean.variance import both_plans, check_share, publish_both
-from dpfda.mean.variance_release import MeanAndVariance
 from dpfda.mean.weighted import refuse_weights, weighted_plan, weighted_sum
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Cells, Integers
 from dpfda.numerics.errors import DpfdaError, ParameterError
-from dpfda.numerics.parameters import shown, whole
+from dpfda.numerics.parameters import known, shown, whole
 from dpfda.publication import MeanPlan, Prepared, publish
 from dpfda.publication.means import ReleasedMean
-from dpfda.records import Curves, LongCurves
+from dpfda.records import LongCurves
 from dpfda.records.dask_arrays import is_dask, sample
 from dpfda.records.frames import units_apart
 from dpfda.records.labels import units_of
@@ -55,15 +53,26 @@ from dpfda.spine.arguments import (
 )
 from dpfda.spine.choices import check_choices, is_basis, mean_plan, public_size
 from dpfda.spine.clusters import total_on_cluster
-from dpfda.spine.curves import POINTS, is_pooled, public_basis, read_curves, unit_curves
+from dpfda.spine.curves import (
+    POINTS,
+    is_irregular,
+    is_pooled,
+    public_basis,
+    read_curves,
+    refuse_pooled,
+    unit_curves,
+)
 from dpfda.spine.embedding import own_fit
 from dpfda.spine.estimator import warn_of_labels
-from dpfda.spine.pooled_curves import PooledPlan, PooledTable, refuse_pooled
+from dpfda.spine.pooled_curves import PooledPlan, PooledTable
 from dpfda.spine.settings import Reading, Settings
-from dpfda.spine.sums import Readable, Summation, Summed, matrix_on
+from dpfda.spine.sums import Answered, Readable, Summation, matrix_on
 
 if TYPE_CHECKING:
     from dpfda.publication.session import Session
+
+# Where there is neither a second look nor a second sum.
+ONE_SUM = "one sum, as for streams, blocks, Dask and sessions"
 
 
 class PrivateMean(InBlocks):
@@ -182,52 +191,78 @@ class PrivateMean(InBlocks):
             If the ledger refuses.
         """
         warn_of_labels(y, groups)
-        made: ReleasedMean | ReleasedPooledMean
-        if weights is not None:
-            made = self._fit_weighted(X, groups, weights)
-        elif self._staged is not None:
-            with np.errstate(all="ignore"):
-                made = fit_staged(self._prepare_looks(X, groups), self._paying())
-        elif self.variance is not None:
-            made = self._fit_with_variance(X, groups)
-        elif is_pooled(self.settings, X):
-            pooled = prepare_pooled(self, X, groups)
-            made = pooled.plan.publish(pooled.total, self._paying())
-        else:
-            made = self._fit_default(X, groups)
+        # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
+        with np.errstate(all="ignore"):
+            made = self._published(X, groups, weights)
         self.release_ = made
         points = made.grid_points if isinstance(made, ReleasedPooledMean) else made.basis.weights
         self.n_features_in_ = points.size
         self._set_feature_names(X, groups)
         return self
 
-    def _fit_weighted(self, X: object, groups: object, weights: object) -> ReleasedMean:
-        """The mean of records with survey weights."""
-        given = check_weights(weights)
-        alone = groups is None and self.variance is None and not is_dask(X)
-        refuse_weights(self._staged, alone and not isinstance(X, LongCurves))
-        check_choices(self)
-        with np.errstate(all="ignore"):
-            settings = self._settings_for(X, None)
-            values, basis, _ = read_curves(settings, self.basis, X)
-            summation, matrix, _ = self._opened(settings, values, basis, None)
-            prepared = weighted_sum(summation.plan, matrix, given)
-            return publish(prepared.total, prepared.plan, self._paying())
-
-    def _fit_default(self, X: object, groups: object) -> ReleasedMean:
-        """The mean of what nothing more was said."""
+    def _published(
+        self, X: Records, groups: Labels, weights: Weights | None
+    ) -> ReleasedMean | ReleasedPooledMean:
+        paying = self._paying()
+        if weights is not None:
+            made = self._prepare_weighted(X, groups, weights)
+            return publish(made.total, made.plan, paying)
+        if self._staged is not None:
+            staged = self._prepare_looks(X, groups)
+            return staged.plan.publish(staged.total, paying)
+        if self.variance is not None:
+            both = self._read_for_variance(X, groups)
+            return publish_both(both_plans(both.plan, self.variance), both.total, paying)
+        if is_pooled(self.settings, X):
+            pooled = prepare_pooled(self, X, groups)
+            return pooled.plan.publish(pooled.total, paying)
         prepared = self._to_publish(X, groups)
         if isinstance(prepared.plan, LooksPlan):
-            with np.errstate(all="ignore"):
-                return fit_staged(prepared, self._paying())
-        return publish(prepared.total, prepared.plan, self._paying())
+            return prepared.plan.publish(prepared.total, paying)
+        return publish(prepared.total, prepared.plan, paying)
 
-    def _to_publish(self, X: Any, groups: Any) -> Prepared[Any, Any]:
+    def _prepare_weighted(
+        self, X: Records, groups: Labels, weights: Weights
+    ) -> Prepared[MeanPlan, IntegerSum]:
+        """The sums of records with survey weights."""
+        given = check_weights(weights)
+        alone = groups is None and self.variance is None and not is_dask(X)
+        refuse_weights(self._staged, alone and not is_irregular(X))
+        check_choices(self)
+        read = self._read(X)
+        return weighted_sum(read.plan, read.total, given)
+
+    def _read_for_variance(self, X: Records, groups: Labels) -> Prepared[MeanPlan, Readable]:
+        check_choices(self)
+        check_share(self.variance)
+        if is_dask(X) or is_pooled(self.settings, X) or self.settings.reading.standardize:
+            words = "be None but for curves between bounds, on a grid and in memory"
+            raise ParameterError("variance", words, shown(self.variance))
+        return self._read(X, groups)
+
+    def _prepare_looks(self, X: Records, groups: Labels = None) -> Prepared[StagedPlans, Readable]:
+        """Check, plan and read the records, where what is summed follows from a first release."""
+        check_choices(self)
+        self._refuse_with_stages()
+        strategy: TwoLooks | Search = known(self._staged)
+        if is_dask(X) or is_irregular(X):
+            raise strategy.refusal("Dask arrays and irregular curves")
+        read = self._read(X, groups)
+        return Prepared(staged_plan(read.plan, strategy), read.total)
+
+    def _to_publish(
+        self, X: Records, groups: Labels
+    ) -> Prepared[MeanPlan, IntegerSum] | Prepared[LooksPlan, Readable]:
         """A sum, or records to be read again where two looks are to be had and pay."""
         if not self._measures:
             return self.prepare(X, groups)
-        made = self._summed(X, groups, again=True) if self._looks else self._summed(X, groups)
-        return made.prepared(made.summation.plan.measuring) if isinstance(made, Summed) else made
+        made = self._answering(X, groups)
+        plan = made.plan.measuring
+        if self._looks and isinstance(made.total, Readable):
+            looks = default_plan(plan)
+            if isinstance(looks, LooksPlan):
+                return Prepared(looks, made.total)
+        return Prepared(plan, made.total.total(plan))
 
     @property
     def _measures(self) -> bool:
@@ -237,33 +272,12 @@ class PrivateMean(InBlocks):
     @property
     def _looks(self) -> bool:
         """Whether the default may have two looks: not where a class has its own way to one sum."""
-        own = any(
-            getattr(type(self), road) is not getattr(PrivateMean, road)
-            for road in ("prepare", "_summed")
-        )
-        return isinstance(self.mechanism, str) and self.mechanism == "auto" and not own
+        return self._measures and isinstance(self.mechanism, str) and self.mechanism == "auto"
 
     @property
     def _staged(self) -> TwoLooks | Search | None:
         """What makes records be read more than once."""
         return strategy_of(self.bounds, self.mechanism)
-
-    def _fit_with_variance(self, X: object, groups: object) -> MeanAndVariance:
-        check_choices(self)
-        check_share(self.variance)
-        if is_dask(X) or is_pooled(self.settings, X) or self.settings.reading.standardize:
-            words = "be None but for curves between bounds, on a grid and in memory"
-            raise ParameterError("variance", words, shown(self.variance))
-        with np.errstate(all="ignore"):
-            plan, curves = self._read(X, groups)
-            return publish_both(both_plans(plan, self.variance), curves, self._paying())
-
-    def _read(self, X: object, groups: object) -> tuple[MeanPlan, Curves]:
-        """The plan of one mean, and one curve a unit. The curves are private."""
-        settings = self._settings_for(X, groups)
-        values, basis, groups = read_curves(settings, self.basis, X, groups)
-        curves, groups = unit_curves(settings, basis, values, groups)
-        return self._plan(basis, curves.usable.size, groups, settings), curves
 
     def open_session(
         self, X: Records, path: str | Path, groups: Labels = None, questions: int | None = None
@@ -342,21 +356,6 @@ class PrivateMean(InBlocks):
         if self.settings.reading.missing == "pooled":
             raise strategy.refusal("irregular curves")
 
-    def _prepare_looks(self, X: Records, groups: Labels = None) -> Prepared[Any, Readable]:
-        """Check, plan and read the records, where what is summed follows from a first release."""
-        check_choices(self)
-        strategy = self._staged
-        assert strategy is not None  # noqa: S101
-        self._refuse_with_stages()
-        if is_dask(X) or isinstance(X, LongCurves):
-            raise strategy.refusal("Dask arrays and irregular curves")
-        settings = self._settings_for(X, groups)
-        values, basis, labels = read_curves(settings, self.basis, X, groups)
-        if isinstance(values, LongCurves):
-            raise strategy.refusal("irregular curves")
-        summation, matrix, codes = self._opened(settings, values, basis, labels)
-        return Prepared(staged_plan(summation.plan, strategy), Readable(matrix, codes))
-
     def prepare(self, X: Records, groups: Labels = None) -> Prepared[MeanPlan, IntegerSum]:
         """Everything before the noise: check, embed, clip, round, add up. The result is private.
 
@@ -367,26 +366,24 @@ class PrivateMean(InBlocks):
         X, groups
             As in `fit`.
         """
-        made: Summed = self._summed(X, groups)
-        return made.prepared()
+        made = self._answering(X, groups)
+        return Prepared(made.plan, made.total.total(made.plan))
 
-    def _summed(self, X: Records, groups: Labels = None, again: bool = False) -> Any:
-        """A `Summed`, of which it is not said yet what gets noise; parameters as of `prepare`.
-
-        again: Whether records are kept to be read again instead, prepared, where two looks pay.
-        """
-        self._refuse_looks()
-        # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
+    def _answering(self, X: Records, groups: Labels = None) -> Answered:
+        """The plan of one mean, and what has its integers; parameters as of `prepare`."""
+        self._refuse_more(ONE_SUM)
         check_choices(self)
-        refuse_pooled(self, X)
+        refuse_pooled(self.settings, X)
+        # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
         with np.errstate(all="ignore"):
             if is_dask(X):
                 X, groups = units_apart(X, groups)
                 pool = self._pool_on(sample(X), groups)
-                return counted(pool.summation, total_on_cluster(pool, X, groups))
-            return self._queried(X, groups) or self._prepare(X, groups, again)
+                total = total_on_cluster(pool, X, groups)
+                return counted(pool.summation, total).summed(total)
+            return self._queried(X, groups) or self._read(X, groups, boxes=True)
 
-    def _queried(self, X: object, groups: Any) -> Summed | None:
+    def _queried(self, X: object, groups: Any) -> Answered | None:
         """The sum as a query, where X is in a data base that can be asked for it; else None."""
         if (table := queried(X, groups)) is None:
             return None
@@ -403,30 +400,26 @@ class PrivateMean(InBlocks):
         rule = summation.clipping
         if rule is None or (query := table.query(rule, grid is not None)) is None:
             return None
-        return counted(summation, sum_of_query(query, rule.center.size, invalid, grid))
+        total = sum_of_query(query, rule.center.size, invalid, grid)
+        return counted(summation, total).summed(total)
 
-    def _refuse_looks(self) -> None:
+    def _refuse_more(self, what: str) -> None:
+        """Refuse what is more than one sum."""
         if (strategy := self._staged) is not None:
-            raise strategy.refusal("one sum, as for streams, blocks, Dask and sessions")
-        self._refuse_more("where one sum is wanted, as for streams, blocks, Dask and sessions")
-
-    def _refuse_more(self, where: str) -> None:
+            raise strategy.refusal(what)
         if self.variance is not None:
-            raise ParameterError("variance", f"be None {where}", shown(self.variance))
+            raise ParameterError("variance", f"be None for {what}", shown(self.variance))
 
     def pooled(self, n: int, columns: Columns = POINTS) -> PooledMean | PooledTable[ReleasedPooledMean]:
         """The sum as several holders make it, for n units of all of them; see `PooledSum`."""
         self._check_road("pooled")
-        self._refuse_more("for one sum of several holders")
+        self._refuse_more("one sum of several holders")
         plan = self.plan(n, columns)
         if isinstance(plan, PooledPlan):
             return pooled_table(self, plan)
-        if (strategy := self._staged) is not None:
-            raise strategy.refusal("one sum of several holders")
-        one = single(plan)
-        assert isinstance(one, MeanPlan)  # noqa: S101
         # Noise in shares is drawn before anyone has the line.
-        return PooledMean(self.settings, Summation.of(replace(one, measures_distance=False)))
+        one = replace(single(plan), measures_distance=False)
+        return PooledMean(self.settings, Summation.of(one))
 
     def pooled_on(self, X: Records, groups: Labels = None) -> PooledMean:
         """The same on the columns of X, where the number of records is not known yet."""
@@ -439,49 +432,41 @@ class PrivateMean(InBlocks):
     def _planned_on(self, X: object, groups: object = None) -> MeanPlan:
         """The plan on the columns of X, where the number of records is not known yet."""
         check_choices(self)
-        self._refuse_looks()
+        self._refuse_more(ONE_SUM)
         refuse_irregular(X)
         values, basis, _ = read_curves(self.settings, self.basis, X, boxes=True)
         refuse_irregular(values)
         plan = self._plan(basis, 2, groups, self._settings_for(X, groups))
         return plan.measuring if self._measures else plan
 
-    def _prepare(
-        self, X: object, groups: object, again: bool = False
-    ) -> Summed | Prepared[LooksPlan, Readable]:
-        settings = self._settings_for(X, groups)
-        read_bounds(self.bounds, settings.reading.standardize)
-        values, basis, groups = read_curves(settings, self.basis, X, groups, boxes=True)
-        if not isinstance(values, LongCurves):
-            summation, matrix, codes = self._opened(settings, values, basis, groups)
-            plan = default_plan(summation.plan.measuring) if again else summation.plan
-            if isinstance(plan, LooksPlan):
-                return Prepared(plan, Readable(matrix, codes))
-            return Summed(summation, summation.of_records(matrix, codes))
-        curves, groups = unit_curves(settings, basis, values, groups)
-        summation = Summation.of(self._plan(basis, curves.usable.size, groups, settings))
-        total = summation.empty()
-        summation.add_curves(total, curves)
-        return Summed(summation, total)
+    def _read(
+        self, X: object, groups: object = None, boxes: bool = False
+    ) -> Prepared[MeanPlan, Readable]:
+        """The plan of one mean, and its records, of which the shape alone was looked at.
 
-    def _opened(
-        self, settings: Settings, values: object, basis: Basis, groups: object
-    ) -> tuple[Summation, Cells, Integers | None]:
-        """How records are added up, their matrix, and numbers of their units.
-
-        Nothing needs all records at once: they are read block by block, where they lie.
+        But where they are irregular. Others are read block by block, where they lie.
         """
-        matrix = matrix_on(values, basis, settings.reading)
-        codes, count = units_of(groups, len(matrix), settings.reading.invalid, in_order=False)
-        return Summation.of(self._plan(basis, count, groups, settings)), matrix, codes
+        settings = self._settings_for(X, groups)
+        self._bound(settings)
+        values, basis, labels = read_curves(settings, self.basis, X, groups, boxes)
+        if isinstance(values, LongCurves):
+            curves, labels = unit_curves(settings, basis, values, labels)
+            records, count = Readable(curves), curves.usable.size
+        else:
+            matrix = matrix_on(values, basis, settings.reading)
+            codes, count = units_of(labels, len(matrix), settings.reading.invalid, in_order=False)
+            records = Readable(matrix, codes)
+        return Prepared(self._plan(basis, count, labels, settings), records)
 
     def _summation_for(self, X: Records) -> Summation:
         """How the records of a matrix will be added up; of the matrix its shape alone is looked at."""
         check_choices(self)
-        self._refuse_looks()
-        settings = self._settings_for(X, None)
-        values, basis, _ = read_curves(settings, self.basis, X, boxes=True)
-        return self._opened(settings, values, basis, None)[0]
+        self._refuse_more(ONE_SUM)
+        return Summation.of(self._read(X, boxes=True).plan)
+
+    def _bound(self, settings: Settings) -> Bound:
+        bounds = self.bounds.stated if isinstance(self.bounds, Search) else self.bounds
+        return read_bounds(bounds, settings.reading.standardize)
 
     def _plan(
         self,
@@ -492,12 +477,11 @@ class PrivateMean(InBlocks):
         expected_size: int | None = None,
     ) -> MeanPlan:
         """The plan on a basis; of the number of units only what is public is in it."""
-        bounds = self.bounds.stated if isinstance(self.bounds, Search) else self.bounds
         return mean_plan(
             self.asked(),
             settings,
             basis,
-            read_bounds(bounds, settings.reading.standardize),
+            self._bound(settings),
             public_size(settings.unit, count, settings.reading.invalid),
             settings.unit.called(groups),
             mechanism_of_look(self.mechanism),

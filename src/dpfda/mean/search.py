@@ -9,26 +9,25 @@ it published, and the whole is charged once, before the first noise: docs/append
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from dpfda.bases.cells import CellGrid
 from dpfda.bounds import Search, ValueBounds
 from dpfda.mean.staged_release import BETWEEN, SEARCH, Extremes, FoundMean, looked_for
-from dpfda.mean.two_looks import LooksPlan, StagedPlan, TwoLooks, check_staged, fit_looks, two_looks_of
+from dpfda.mean.two_looks import LooksPlan, StagedPlan, TwoLooks, check_staged, two_looks_of
 from dpfda.mechanisms.design.radii import FINER, found_bounds, search_edges
 from dpfda.noise import NoiseLaw
 from dpfda.noise.shares import EXPONENT, share_noise
 from dpfda.numerics.arrays import Integers
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import known
 from dpfda.privacy.composition import Cost, LaplaceLoss
 from dpfda.privacy.guarantees import Guarantee, PureDP, added, split
-from dpfda.publication import NAMED, MeanPlan, Paying, Prepared, charge, check, publish_curve, recomputed
-from dpfda.publication.means import ReleasedMean
+from dpfda.publication import NAMED, MeanPlan, Paying, charge, check, publish_curve, recomputed
 from dpfda.publication.zoom import CANDIDATES, Zoom, far_enough, noisy_largest, zoom_for
 from dpfda.records.points import cell_weights
 from dpfda.releases.function import ReleasedFunction
@@ -164,30 +163,26 @@ class SearchPlan(StagedPlan):
             self.strength(self.shares[1]), *values.interval,
         )  # fmt: skip
 
-
-def fit_search(prepared: Prepared[SearchPlan, Readable], paying: Paying = NAMED) -> ReleasedFunction:
-    """Release a mean whose bounds are a `Search`."""
-    plan, records = prepared.plan, prepared.total
-    certificate = plan.certified()
-    plan.check()
-    # What is wrong with the records is found before the charge; and the whole budget is charged before
-    # the first noise.
-    fine = extreme_shares(plan, records, plan.zoom.fine)
-    charge(paying, certificate, plan.entry())
-    values = searched(plan, records, fine)
-    between = plan.held(*plan.found(values))
-    look = publish_curve(records.total(between), between, certificate=certificate.part(BETWEEN))
-    design = between.public_design
-    assert design is not None  # noqa: S101
-    tuning = {**look.mechanism, **plan.tuning, "mean": design.mechanism}
-    whole = certificate.fulfilled(
-        added([*plan.zoom.parts, plan.shares[0], look.achieved]),
-        tuning,
-        {**between.bounded, **plan.bounded},
-        drawn={BETWEEN: between.cost(design, plan.size)},
-    )
-    parts = {field.name: getattr(look, field.name) for field in fields(ReleasedFunction)}
-    return FoundMean(**parts | {"certificate": whole}, extremes=values)
+    def publish(self, records: Readable, paying: Paying = NAMED) -> ReleasedFunction:
+        """Charge for all stages, and release them one after the other."""
+        certificate = self.certified()
+        self.check()
+        # What is wrong with the records is found before the charge; and the whole budget is charged
+        # before the first noise.
+        fine = extreme_shares(self, records, self.zoom.fine)
+        charge(paying, certificate, self.entry())
+        values = searched(self, records, fine)
+        between = self.held(*self.found(values))
+        look = publish_curve(records.total(between), between, certificate=certificate.part(BETWEEN))
+        design = known(between.public_design)
+        tuning = {**look.mechanism, **self.tuning, "mean": design.mechanism}
+        whole = certificate.fulfilled(
+            added([*self.zoom.parts, self.shares[0], look.achieved]),
+            tuning,
+            {**between.bounded, **self.bounded},
+            drawn={BETWEEN: between.cost(design, self.size)},
+        )
+        return look._as(FoundMean, certificate=whole, extremes=values)
 
 
 def searched(plan: SearchPlan, records: Readable, fine: Integers) -> Extremes:
@@ -242,9 +237,3 @@ def staged_plan(whole: MeanPlan, strategy: TwoLooks | Search) -> StagedPlans:
     if isinstance(strategy, Search):
         return SearchPlan.of(whole, strategy)
     return LooksPlan.of(whole, strategy)
-
-
-def fit_staged(prepared: Prepared[Any, Readable], paying: Paying) -> ReleasedMean:
-    """Charge for all stages, and release them one after the other."""
-    fit = fit_search if isinstance(prepared.plan, SearchPlan) else fit_looks
-    return fit(prepared, paying)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -132,17 +132,20 @@ class CloserMean(ReleasedFunction):
     @property
     def look(self) -> ReleasedFunction:
         """The closer look by itself: a mean of records between the closer bounds."""
-        parts = {field.name: getattr(self, field.name) for field in fields(ReleasedFunction)}
         lower, upper = self.closer.curves_on(self.grid_points)
         prior = self.hierarchy
         if isinstance(prior, CurvePrior):
-            parts["hierarchy"] = replace(prior, lower=lower, upper=upper)
+            prior = replace(prior, lower=lower, upper=upper)
         own = self.certificate
         # The best of several runs has no stages.
         own = own.part(LAST) if LAST in own.stages else own
-        parts["certificate"] = own.fulfilled(own.achieved, bound=self.closer.to_json())
-        parts |= {"center": self.closer.center_on(self.grid_points), "distance": None}
-        return ReleasedFunction(**parts)
+        return self._as(
+            ReleasedFunction,
+            certificate=own.fulfilled(own.achieved, bound=self.closer.to_json()),
+            hierarchy=prior,
+            center=self.closer.center_on(self.grid_points),
+            distance=None,
+        )
 
     @property
     def unshrunk(self) -> ReleasedFunction:  # type: ignore[override]

@@ -23,7 +23,7 @@ from dpfda.spine.arguments import Bounds, Functions, Labels, Noise, Number, Publ
 from dpfda.spine.choices import check_count
 from dpfda.spine.curves import check_same_grid, handed_curves
 from dpfda.spine.estimator import Estimator, warn_of_labels
-from dpfda.spine.sums import Summation, Summed
+from dpfda.spine.sums import Summation
 
 # Numbers of units by which it is checked that the basis does not depend on it.
 TRIAL_SIZES = (2, 10**9)
@@ -218,13 +218,13 @@ def finished(
     DpfdaError
         As `counted`.
     """
-    return counted(summation, total, at).prepared()
+    return counted(summation, total, at).prepared(total)
 
 
 def counted(
     summation: Summation, total: IntegerSum, at: Callable[[int], MeanPlan] | None = None
-) -> Summed:
-    """The same before it is said what of the sum gets noise.
+) -> Summation:
+    """How records were added up, with the plan for the number of those that came.
 
     Raises
     ------
@@ -237,9 +237,10 @@ def counted(
     if plan.neighbours is Neighbours.REPLACE_ONE:
         plan = (at or plan.at)(count)
     # The noise is that of this plan's bound: it must be the one that was enforced.
-    if not Summation(plan, summation.components).same_integers(summation):
+    made = Summation(plan, summation.components)
+    if not made.same_integers(summation):
         raise DpfdaError("Bounds or basis were changed after records had been added. Start again.")
-    return Summed(Summation(plan, summation.components), total)
+    return made
 
 
 class InBlocks(Estimator):

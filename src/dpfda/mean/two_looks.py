@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import known
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss
 from dpfda.privacy.guarantees import Guarantee, PureDP, added, split
@@ -49,7 +50,6 @@ from dpfda.publication import (
     Paying,
     Plan,
     PlanOfMeans,
-    Prepared,
     charge,
     check,
     publish,
@@ -148,8 +148,7 @@ class StagedPlan(PlanOfMeans):
     @property
     def size(self) -> int:  # type: ignore[override]
         """Public number of units, or public divisor."""
-        assert self.whole.size is not None  # noqa: S101
-        return self.whole.size
+        return known(self.whole.size)
 
     def strength(self, guarantee: Guarantee) -> float:
         """Number of units times epsilon, as under replace-one neighbours."""
@@ -178,7 +177,7 @@ def may_look(whole: MeanPlan) -> bool:
     return between and whole.size is not None
 
 
-def single(plan: Plan) -> Plan:
+def single(plan: Plan) -> Any:
     """The plan of one look whatever the public numbers, for that of a default which may have two."""
     if isinstance(plan, LooksPlan) and plan.strategy is None:
         return plan.whole
@@ -267,8 +266,8 @@ class LooksPlan(StagedPlan):
     @property
     def _extremes(self) -> tuple[Floats, Floats]:
         """The stated bounds, as lines: those of which half of what a radius allows is cut off."""
-        assert self.whole.curves is not None  # noqa: S101
-        return self.whole.curves.lower, self.whole.curves.upper
+        stated = known(self.whole.curves)
+        return stated.lower, stated.upper
 
     def check(self) -> None:
         """Design what is known before anything is drawn, so that it is refused before the charge."""
@@ -357,8 +356,7 @@ class LooksPlan(StagedPlan):
         radius = float(self.choice.radii[place])
         bound = self._around(line, place)
         plan = replace(self.whole, bound=bound, guarantee=part, measures_distance=False)
-        made, points = plan.curves, line.size
-        assert made is not None  # noqa: S101
+        made, points = known(plan.curves), line.size
         strengths = self.strength(part) * HALF / radius, self.strength(self.whole.guarantee)
         cells = max(number_of_cells(points, strength) for strength in strengths)
         cells = max(cells, len(made.cells or ()))
@@ -367,13 +365,25 @@ class LooksPlan(StagedPlan):
         )
         return replace(plan, drawn=choose(problem))
 
+    def publish(self, records: Readable, paying: Paying = NAMED) -> ReleasedFunction:
+        """Charge for all stages, and release them one after the other."""
+        certificate = self.certified()
+        self.check()
+        if not self.two_looks:
+            one = publish(records.total(self.whole), self.whole, paying)
+            return cast("ReleasedFunction", one)
+        # What is wrong with the records is found before the charge; and the whole budget is charged
+        # before the first noise.
+        total = records.total(self.rough)
+        charge(paying, certificate, self.entry())
+        return looked(self, records, total, certificate)
+
     def _around(self, line: Floats, place: int) -> ValueBounds:
         """Curves at the radius from a line, cut at the stated bounds, which stay at the largest one.
 
         And where floats are too few to tell such curves apart.
         """
-        stated = self.whole.bound
-        assert isinstance(stated, ValueBounds)  # noqa: S101
+        stated = cast("ValueBounds", self.whole.bound)
         low, high = stated.curves_on(flat_grid(self.whole.basis))
         reach = float(self.choice.radii[place]) * (high - low)
         lower, upper = np.maximum(low, line - reach), np.minimum(high, line + reach)
@@ -412,22 +422,6 @@ class RadiusTry:
         (noisy,) = total.with_noise(draw(self.noise))
         achieved = recomputed(self.noise, "l1", self._width, self.part)
         return Excess(self.radius, self.reach, noisy, self.noise, achieved)
-
-
-def fit_looks(prepared: Prepared[LooksPlan, Readable], paying: Paying = NAMED) -> ReleasedFunction:
-    """Release a mean whose mechanism is `TwoLooks`."""
-    plan, records = prepared.plan, prepared.total
-    certificate = plan.certified()
-    plan.check()
-    if not plan.two_looks:
-        made = publish(records.total(plan.whole), plan.whole, paying)
-        assert isinstance(made, ReleasedFunction)  # noqa: S101
-        return made
-    # What is wrong with the records is found before the charge; and the whole budget is charged before
-    # the first noise.
-    total = records.total(plan.rough)
-    charge(paying, certificate, plan.entry())
-    return looked(plan, records, total, certificate)
 
 
 def looked(
@@ -469,9 +463,8 @@ def assembled(
 ) -> CloserMean:
     """The release around the output of all stages; everything in it is public."""
     first, selection, excess, look = released
-    design, stated, bound = closer.public_design, plan.whole.curves, closer.bound
-    assert design is not None and stated is not None and isinstance(bound, ValueBounds)  # noqa: S101, PT018
-    assert isinstance(look.hierarchy, CurvePrior)  # noqa: S101
+    design, stated = known(closer.public_design), known(plan.whole.curves)
+    bound, prior = cast("ValueBounds", closer.bound), cast("CurvePrior", look.hierarchy)
     tuning = {**look.mechanism, "name": "two looks", "radius": radius, "closer look": design.mechanism}
     tried = [] if excess is None else [excess.achieved]
     measured = plan.whole.distance_achieved()
@@ -482,10 +475,11 @@ def assembled(
         tuning,
         drawn={LAST: law},
     )
-    parts = {field.name: getattr(look, field.name) for field in fields(ReleasedFunction)}
-    prior = replace(look.hierarchy, lower=stated.lower, upper=stated.upper)
-    parts |= {"certificate": whole, "hierarchy": prior, "center": first.center}
-    return CloserMean(**parts, first=first, selection=selection, closer=bound, excess=excess)
+    prior = replace(prior, lower=stated.lower, upper=stated.upper)
+    return look._as(
+        CloserMean, certificate=whole, hierarchy=prior, center=first.center,
+        first=first, selection=selection, closer=bound, excess=excess,
+    )  # fmt: skip
 
 
 def distances(plan: MeanPlan, records: Readable, line: Floats) -> Floats:
@@ -494,10 +488,9 @@ def distances(plan: MeanPlan, records: Readable, line: Floats) -> Floats:
     Each is a function of that unit alone; of one that cannot be used it is nothing.
     """
     grid, bound, found = flat_grid(plan.basis), plan.bound, [np.empty(0)]
-    assert plan.curves is not None  # noqa: S101
-    middle = bound.center_on(grid)
+    middle, width = bound.center_on(grid), known(plan.curves).width
     for curves in records.units(plan):
         values = bound.restrict(curves.values, grid) + middle
-        apart = np.max(np.abs(values - line) / plan.curves.width, axis=1)
+        apart = np.max(np.abs(values - line) / width, axis=1)
         found.append(np.where(curves.usable, apart, 0.0))
     return np.concatenate(found)

@@ -7,7 +7,7 @@ release is the composition of both: its guarantee is the sum of theirs (`privacy
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -21,8 +21,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import added, split
 from dpfda.publication import NAMED, MeanPlan, Paying, charge, check, publish_curve
 from dpfda.records import Curves
-from dpfda.releases.function import ReleasedFunction
-from dpfda.spine.sums import Summation
+from dpfda.spine.sums import Readable, Summation
 
 # The largest share of the budget that goes to the variance function.
 MOST = 0.5
@@ -75,16 +74,17 @@ def squares_of(curves: Curves, plan: MeanPlan) -> Curves:
 
 
 def publish_both(
-    plans: tuple[MeanPlan, MeanPlan], curves: Curves, paying: Paying = NAMED
+    plans: tuple[MeanPlan, MeanPlan], records: Readable, paying: Paying = NAMED
 ) -> MeanAndVariance:
     """Check both plans, charge once, draw both."""
     mean, squares = plans
     # The last stage is that of the function itself.
     stages = {VARIANCE: squares, MEAN: mean}
-    totals = {
-        VARIANCE: Summation.of(squares).over(squares_of(curves, mean)).total,
-        MEAN: Summation.of(mean).over(curves).total,
-    }
+    summation = Summation.of(squares)
+    total = summation.empty()
+    for curves in records.units(mean):
+        summation.add_curves(total, squares_of(curves, mean))
+    totals = {VARIANCE: summation.finish(total, squares), MEAN: records.total(mean)}
     costs = {name: next(iter(plan.costs().values())) for name, plan in stages.items()}
     charged = Certificate.charged(costs, mean.neighbours, mean.unit, mean.bounded, mean.tuning)
     for plan in plans:
@@ -97,5 +97,4 @@ def publish_both(
     first, second = made[MEAN], made[VARIANCE]
     achieved = added([each.achieved for each in made.values()])
     whole = charged.fulfilled(achieved, first.mechanism, first.bound)
-    parts = {field.name: getattr(first, field.name) for field in fields(ReleasedFunction)}
-    return MeanAndVariance(**{**parts, "certificate": whole}, squares=second)
+    return first._as(MeanAndVariance, certificate=whole, squares=second)

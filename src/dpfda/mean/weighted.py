@@ -21,14 +21,13 @@ from dpfda.bounds import Search, ValueBounds
 from dpfda.mean.two_looks import TwoLooks
 from dpfda.mechanisms import COUNT_SCALE
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Cells
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import length, shown
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.records import Curves
 from dpfda.records.weights import Weights, weight_shares
-from dpfda.spine.sums import Summation
+from dpfda.spine.sums import Readable, Summation
 
 
 def refuse_weights(strategy: TwoLooks | Search | None, plain: bool) -> None:
@@ -55,7 +54,9 @@ def weighted_plan(plan: MeanPlan, largest: float) -> MeanPlan:
     return replace(made, about={**plan.about, "max_weight": length(largest, "max_weight")})
 
 
-def weighted_sum(stated: MeanPlan, matrix: Cells, weights: Weights) -> Prepared[MeanPlan, IntegerSum]:
+def weighted_sum(
+    stated: MeanPlan, records: Readable, weights: Weights
+) -> Prepared[MeanPlan, IntegerSum]:
     """The sums of weighted records, and the total of their weights. Private.
 
     stated: The plan without weights.
@@ -65,12 +66,10 @@ def weighted_sum(stated: MeanPlan, matrix: Cells, weights: Weights) -> Prepared[
     plan = weighted_plan(stated, weights.largest)
     summation, counted, first = Summation.of(plan), 0, 0
     total = summation.empty()
-    grid, shares = (
-        flat_grid(plan.basis),
-        weight_shares(weights, len(matrix), summation.reading.invalid),
-    )
+    grid, count = flat_grid(plan.basis), len(records)
+    shares = weight_shares(weights, count, summation.reading.invalid)
     center = plan.bound.center_on(grid)
-    for curves in summation.units(matrix, None):
+    for curves in records.units(plan):
         part = np.where(curves.usable, shares[first : first + curves.usable.size], 0.0)
         held = center + part[:, None] * plan.bound.restrict(curves.values, grid)
         summation.add_curves(total, Curves(held, curves.usable))

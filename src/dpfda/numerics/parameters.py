@@ -16,13 +16,15 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.words import unseen
+
+Value = TypeVar("Value")
 
 _RATIONAL = re.compile(r"(-?[0-9]+)(?:/([0-9]+))?", re.ASCII)
 _LONGEST = 4300
@@ -344,6 +346,12 @@ def seeded(value: object, name: str) -> np.random.Generator:
         return np.random.default_rng(value)
     words = "be a numpy Generator, a seed (an integer of at least 0) or None"
     return np.random.default_rng(whole(value, name, 0, 2**128, words))
+
+
+def known(value: Value | None) -> Value:
+    """What is there: where it might not be, that was refused before."""
+    assert value is not None  # noqa: S101
+    return value
 
 
 def path(value: object, name: str = "path") -> Path:

@@ -32,7 +32,7 @@ from dpfda.spine.choices import check_choices, check_count, value_bounds
 from dpfda.spine.curves import POINTS, check_in_memory, public_basis, read_matrix
 from dpfda.spine.estimator import Estimator, warn_of_labels
 from dpfda.spine.settings import Reading, Settings, read_labels
-from dpfda.spine.sums import Summation, read_block
+from dpfda.spine.sums import Readable, read_block
 
 # Widths are no smaller than about a quarter of the largest one: they are noisy.
 FLOOR = 0.35
@@ -254,9 +254,8 @@ def publish_band(
     first = curves.first(chosen)
     grid = flat_grid(plan.basis)
     lower, upper = plan.bound.curves_on(grid)
-    made = publish_curve(
-        Summation.of(plan.centre).over(first).total, plan.centre, certificate=plan.centre.certified()
-    )
+    total = Readable(first).total(plan.centre)
+    made = publish_curve(total, plan.centre, certificate=plan.centre.certified())
     centre, widths, spent = np.clip(made(grid), lower, upper), np.ones(grid.size), [made.achieved]
     if plan.follows:
         centre, widths, more = _closer(plan, first, centre)
@@ -287,7 +286,7 @@ def _closer(
 
     def published(values: Floats, of: MeanPlan) -> tuple[Floats, Guarantee]:
         curves = Curves(np.where(first.usable[:, None], values, 0.0), np.ones(len(values), dtype=bool))
-        made = publish_curve(Summation.of(of).over(curves).total, of, certificate=of.certified())
+        made = publish_curve(Readable(curves).total(of), of, certificate=of.certified())
         return made(grid), made.achieved
 
     off = np.where(first.usable, np.abs(first.values - centre).max(axis=1), 0.0)

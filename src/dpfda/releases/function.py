@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import numpy as np
 
@@ -41,6 +41,8 @@ from dpfda.views import Curve
 
 if TYPE_CHECKING:
     from dpfda.releases.combined import Averaged, CombinedMean
+
+Kind = TypeVar("Kind", bound="ReleasedFunction")
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +98,11 @@ class ReleasedFunction(MeanLine):
         from dpfda.releases.combined import CombinedMean
 
         return CombinedMean.of(self, other, apart)
+
+    def _as(self, kind: type[Kind], **more: object) -> Kind:
+        """The same as another kind of mean curve, with what that has beside or in its place."""
+        own = {each.name: getattr(self, each.name) for each in fields(ReleasedFunction)}
+        return kind(**own | more)
 
     def _around(self, at: Floats, asked: Asked) -> Band:
         """Band around the released function.

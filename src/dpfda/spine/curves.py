@@ -232,6 +232,19 @@ def unit_curves(
 
 def is_pooled(settings: Settings, X: object) -> bool:
     """Whether it is pooled: by what was asked for, else by the layout of the input. Both public."""
-    missing, door = settings.reading.missing, door_of(X)
-    irregular = isinstance(X, LongCurves) or (door is not None and door.is_irregular(X))
-    return missing == "pooled" or (missing == "refuse" and irregular)
+    missing = settings.reading.missing
+    return missing == "pooled" or (missing == "refuse" and is_irregular(X))
+
+
+def is_irregular(X: object) -> bool:
+    """Whether each record has times of its own, by the type of the container."""
+    door = door_of(X)
+    return isinstance(X, LongCurves) or (door is not None and door.is_irregular(X))
+
+
+def refuse_pooled(settings: Settings, X: object) -> None:
+    """Refuse what would be pooled where one sum of functions is wanted. Raises ParameterError."""
+    if is_pooled(settings, X):
+        words = "be 'complete' for irregular curves where one sum of functions is wanted"
+        remedy = "Observations are pooled by fit alone: not for streams, blocks, Dask and sessions."
+        raise ParameterError("missing", words, repr(settings.reading.missing), remedy)

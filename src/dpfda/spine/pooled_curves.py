@@ -40,25 +40,11 @@ from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.releases.shares import NoisyShares
 from dpfda.spine.arguments import Labels, Records
 from dpfda.spine.choices import sizes_for, stated_size
-from dpfda.spine.curves import grid_of, handed_curves, is_pooled
-from dpfda.spine.estimator import Estimator
+from dpfda.spine.curves import grid_of, handed_curves
 from dpfda.spine.pooled import PooledSum, Size
 from dpfda.spine.settings import Settings, read_labels
 
 NOISES = ("auto", "laplace", "gaussian")
-
-
-def refuse_pooled(estimator: Estimator, X: object) -> None:
-    """Refuse what would be pooled where one sum of functions is wanted, by its layout.
-
-    Raises
-    ------
-    ParameterError
-    """
-    if is_pooled(estimator.settings, X):
-        words = "be 'complete' for irregular curves where one sum of functions is wanted"
-        remedy = "Observations are pooled by fit alone: not for streams, blocks, Dask and sessions."
-        raise ParameterError("missing", words, repr(estimator.settings.reading.missing), remedy)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -125,10 +125,12 @@ class Summation:
         for rows in self._blocks(matrix.shape[0]):
             self.add_curves(total, self._curves(matrix[rows], first_row + rows.start))
 
-    def of_records(self, matrix: Cells, codes: Integers | None) -> IntegerSum:
+    def of_records(self, matrix: Cells | Curves, codes: Integers | None) -> IntegerSum:
         """The sum over the records of a matrix, or over their units where these have numbers."""
         total = self.empty()
-        if codes is None:
+        if isinstance(matrix, Curves):
+            self.add_curves(total, matrix)
+        elif codes is None:
             self.add(total, matrix)
         else:
             self.add_units(total, matrix, codes)
@@ -149,13 +151,15 @@ class Summation:
         for curves in self._averaged(matrix, codes):
             self.add_curves(total, curves)
 
-    def units(self, matrix: Cells, codes: Integers | None) -> Iterator[Curves]:
+    def units(self, matrix: Cells | Curves, codes: Integers | None) -> Iterator[Curves]:
         """One curve a unit, block by block, for what is no sum of them; parameters as of `add_units`."""
-        if codes is not None:
+        if isinstance(matrix, Curves):
+            yield matrix
+        elif codes is not None:
             yield from self._averaged(matrix, codes)
-            return
-        for rows in self._blocks(matrix.shape[0]):
-            yield self._curves(matrix[rows], rows.start)
+        else:
+            for rows in self._blocks(matrix.shape[0]):
+                yield self._curves(matrix[rows], rows.start)
 
     def _averaged(self, matrix: Cells, codes: Integers) -> Iterator[Curves]:
         if self.reading.invalid == "refuse":
@@ -257,18 +261,16 @@ class Summation:
             return total
         return total.through(plan.grid_matrix(plan.on_grid))
 
-    def over(self, curves: Curves) -> Prepared[MeanPlan, IntegerSum]:
-        """The sum over curves that have been read."""
-        total = self.empty()
-        self.add_curves(total, curves)
-        return self.prepared(total)
-
     def prepared(
         self, total: IntegerSum, plan: MeanPlan | None = None
     ) -> Prepared[MeanPlan, IntegerSum]:
         """A sum with the plan that it answers, by default the one that it was made under."""
         plan = plan or self.plan
         return Prepared(plan, self.finish(total, plan))
+
+    def summed(self, total: IntegerSum) -> Prepared[MeanPlan, Summed]:
+        """A sum before it is said what of it gets noise."""
+        return Prepared(self.plan, Summed(self, total))
 
     def _add_block(self, total: IntegerSum, values: Floats, usable: Flags) -> None:
         plan = self.plan
@@ -302,17 +304,21 @@ class Summation:
 class Readable(Kept):
     """Records that can be read more than once. Private.
 
-    matrix: array (n, m).
+    matrix: array (n, m); or curves that have been read, one a unit.
     codes: array (n,) of int, or None. Number of each record's unit.
     """
 
-    matrix: Cells
-    codes: Integers | None
+    matrix: Cells | Curves
+    codes: Integers | None = None
+
+    def __len__(self) -> int:
+        return len(self.matrix.usable if isinstance(self.matrix, Curves) else self.matrix)
 
     def total(self, plan: MeanPlan) -> IntegerSum:
         """The integers that get noise under a plan."""
         summation = Summation.of(plan)
-        return summation.finish(summation.of_records(self.matrix, self.codes), plan)
+        with np.errstate(all="ignore"):
+            return summation.finish(summation.of_records(self.matrix, self.codes), plan)
 
     def units(self, plan: MeanPlan) -> Iterator[Curves]:
         """One curve a unit, as a plan reads it, block by block."""
@@ -327,19 +333,23 @@ class Summed:
     """Records that were added up, before it is said what of their sum gets noise.
 
     summation: Public: how.
-    total: Private.
+    added: Private.
     """
 
     summation: Summation
-    total: IntegerSum
+    added: IntegerSum
 
-    def prepared(self, plan: MeanPlan | None = None) -> Prepared[MeanPlan, IntegerSum]:
-        """With what gets noise under a plan: its own, or another one of the same sums on the grid."""
+    def total(self, plan: MeanPlan) -> IntegerSum:
+        """The integers that get noise under a plan of the same sums."""
         with np.errstate(all="ignore"):
-            return self.summation.prepared(self.total, plan)
+            return self.summation.finish(self.added, plan)
 
     def __repr__(self) -> str:
         return "Summed(content private)"
+
+
+# A plan of a mean, and what has its integers: not said yet is what of them gets noise.
+Answered = Prepared[MeanPlan, Readable] | Prepared[MeanPlan, Summed]
 
 
 def read_block(

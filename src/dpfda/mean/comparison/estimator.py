@@ -46,7 +46,7 @@ from dpfda.spine.arguments import (
 )
 from dpfda.spine.choices import check_choices, check_interval, mean_plan, public_size
 from dpfda.spine.clusters import total_on_cluster
-from dpfda.spine.curves import POINTS, public_basis, read_curves
+from dpfda.spine.curves import POINTS, public_basis, read_curves, refuse_pooled
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.memberships import (
     count_units,
@@ -62,7 +62,6 @@ from dpfda.spine.memberships import (
     rows_of_level,
     unit_keys,
 )
-from dpfda.spine.pooled_curves import refuse_pooled
 from dpfda.spine.settings import Reading, Settings
 from dpfda.spine.sums import Summation, matrix_on
 
@@ -298,7 +297,7 @@ class PrivateComparison(Estimator):
                 "LongCurves(ids, times, values), and y with one label an observation."
             )
         # By its layout, which is public: else a group with members would be refused, an empty one not.
-        refuse_pooled(self, X)
+        refuse_pooled(settings, X)
         if not isinstance(values, LongCurves):
             # Read once, as a whole, record by record: a group's records are rows of it.
             values = matrix_on(values, basis, reading)

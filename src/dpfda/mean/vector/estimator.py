@@ -40,7 +40,7 @@ from dpfda.spine.choices import check_choices, check_interval
 from dpfda.spine.curves import POINTS
 from dpfda.spine.estimator import Estimator, warn_of_labels
 from dpfda.spine.settings import Reading
-from dpfda.spine.sums import Summed
+from dpfda.spine.sums import Answered
 
 # That are planned, at most.
 MOST_CHANNELS = 10_000
@@ -205,16 +205,14 @@ class PrivateVectorMean(Estimator):
             groups = read_keys(groups, "groups", self.settings.reading.invalid)
         made = summed_together(means, X) if groups is None else None
         if made is None:
-            pairs = zip(means, parts.values(), strict=True)
-            made = [mean._summed(values, groups) for mean, values in pairs]
-        shares = {name: sums.summation.plan for name, sums in zip(parts, made, strict=True)}
+            given = zip(means, parts.values(), strict=True)
+            made = [mean._answering(values, groups) for mean, values in given]
+        shares = {name: each.plan for name, each in zip(parts, made, strict=True)}
         _check_same({share.size for share in shares.values()})
         _check_domain(shares)
         plan = VectorPlan(shares, self.asked())
-        totals = {
-            name: sums.prepared(part).total
-            for (name, part), sums in zip(plan.parts.items(), made, strict=True)
-        }
+        pairs = zip(plan.parts.items(), made, strict=True)
+        totals = {name: each.total.total(part) for (name, part), each in pairs}
         return Prepared(plan, totals)
 
     def _means(self, count: int) -> list[PrivateMean]:
@@ -313,8 +311,8 @@ def _is_several(bounds: object) -> bool:
     return isinstance(bounds, list | tuple) and any(not np.isscalar(bound) for bound in bounds)
 
 
-def summed_together(means: Sequence[PrivateMean], X: Any) -> list[Summed] | None:
-    """What `PrivateMean._summed` makes of each channel of an array (n, m, d), by reading it once.
+def summed_together(means: Sequence[PrivateMean], X: Any) -> list[Answered] | None:
+    """What `PrivateMean._answering` makes of each channel of an array (n, m, d), by reading it once.
 
     Each value goes through the same operations as if its channel were read by itself, and integers are
     added up exactly, so the sums are the same.
@@ -337,8 +335,8 @@ def summed_together(means: Sequence[PrivateMean], X: Any) -> list[Summed] | None
         totals, unusable = grid_sum(X.reshape(len(X), -1), rule)
         if unusable:
             return None
-        made = []
+        made = list[Answered]()
         for place, summation in enumerate(opened):
             total = summation.empty().add_totals(totals[place :: len(means)], len(X))
-            made.append(Summed(summation, total))
+            made.append(summation.summed(total))
     return made
