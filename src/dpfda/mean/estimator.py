@@ -28,7 +28,7 @@ from dpfda.mean.variance import both_plans, check_share, publish_both
 from dpfda.mean.weighted import refuse_weights, weighted_plan, weighted_sum
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DpfdaError, ParameterError
-from dpfda.numerics.parameters import known, shown, whole
+from dpfda.numerics.parameters import shown, whole
 from dpfda.publication import MeanPlan, Prepared, publish
 from dpfda.publication.means import ReleasedMean
 from dpfda.records import LongCurves
@@ -244,7 +244,7 @@ class PrivateMean(InBlocks):
         """Check, plan and read the records, where what is summed follows from a first release."""
         check_choices(self)
         self._refuse_with_stages()
-        strategy: TwoLooks | Search = known(self._staged)
+        strategy = self._staged or TwoLooks()
         if is_dask(X) or is_irregular(X):
             raise strategy.refusal("Dask arrays and irregular curves")
         read = self._read(X, groups)

@@ -18,8 +18,9 @@ from dpfda.mean.variance_release import MEAN, VARIANCE, MeanAndVariance
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import exact, real, shown
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.guarantees import added, split
-from dpfda.publication import NAMED, MeanPlan, Paying, charge, check, publish_curve
+from dpfda.privacy.guarantees import split
+from dpfda.publication import NAMED, MeanPlan, Paying
+from dpfda.publication.averages import publish_together
 from dpfda.records import Curves
 from dpfda.spine.sums import Readable, Summation
 
@@ -87,14 +88,10 @@ def publish_both(
     totals = {VARIANCE: summation.finish(total, squares), MEAN: records.total(mean)}
     costs = {name: next(iter(plan.costs().values())) for name, plan in stages.items()}
     charged = Certificate.charged(costs, mean.neighbours, mean.unit, mean.bounded, mean.tuning)
-    for plan in plans:
-        check(plan, charged)
-    charge(paying, charged, mean.entry() | {"summary": "mean curve and variance"})
-    made = {
-        name: publish_curve(totals[name], plan, certificate=charged.part(name))
-        for name, plan in stages.items()
-    }
-    first, second = made[MEAN], made[VARIANCE]
-    achieved = added([each.achieved for each in made.values()])
-    whole = charged.fulfilled(achieved, first.mechanism, first.bound)
-    return first._as(MeanAndVariance, certificate=whole, squares=second)
+    entry = mean.entry() | {"summary": "mean curve and variance"}
+    names = {name: [name] for name in stages}
+    made, whole = publish_together(totals, stages, names, charged, entry, paying)
+    first = made[MEAN]
+    whole = whole.fulfilled(whole.achieved, first.mechanism, first.bound)
+    release: MeanAndVariance = first._as(MeanAndVariance, certificate=whole, squares=made[VARIANCE])
+    return release

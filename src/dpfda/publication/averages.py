@@ -8,24 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import methodcaller
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeVar, cast
+
+import numpy as np
 
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.mechanisms import COUNT_SCALE, Design
-from dpfda.noise import KNormNoise
+from dpfda.noise import KNormNoise, NoiseLaw
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import known
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
+from dpfda.privacy.guarantees import added
 from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication.charging import charge
-from dpfda.publication.distances import with_distance
 from dpfda.publication.mean_designs import FUNCTION
 from dpfda.publication.means import MeanPlan, ReleasedMean, released_mean
 from dpfda.releases.counts import NoisyCount
+from dpfda.releases.distance import Distance
 from dpfda.releases.function import ReleasedFunction
 
+Line = TypeVar("Line", bound=ReleasedFunction)
 # How a law is drawn from: as it says itself; simulations of public data have their own way.
 Draw: TypeAlias = Callable[[Any], Sequence[int]]
 EXACT: Draw = methodcaller("draw")
@@ -148,6 +155,45 @@ def _counted(plan: MeanPlan, count: NoisyCount, certificate: Certificate, own: b
         return paid(1, plan.trial)
 
 
+def with_distance(
+    release: Line, total: IntegerSum, plan: MeanPlan, draw: Callable[[NoiseLaw], Sequence[int]]
+) -> Line:
+    """A released line with its largest distance from the mean; the ledger has been charged for it.
+
+    The line is public by then. For integer sums S_t on the grid, to be divided by a public N, of records
+    between bounds that are 2 h_t apart at t, and 2 h where they are farthest apart, what gets noise is
+
+        max_t floor(h |S_t - N l_t| / h_t),        l_t the line in the same integers.
+
+    Whatever the line l, it is a function of the records. One unit that is replaced moves S_t by 2 h_t at
+    most, one that is added or removed by h_t. So each term moves by 2 h, or h, and by one for the
+    rounding down, and the largest of them by no more. Laplace noise of that width over a share of
+    epsilon keeps to this share for every line that may have come out; both compose to the whole.
+
+    total: The exact sums on the grid. Private.
+    draw: As of `dpfda.publication.publish`.
+    """
+    rule = known(plan.on_grid).rule
+    line = np.asarray(release(release.grid_points)) - rule.center
+    # Between the bounds, so that it is a number of their size whatever was measured.
+    line = np.clip(np.nan_to_num(np.rint(line * rule.scale)), -rule.half_widths, rule.half_widths)
+    public = list(map(int, line)), list(map(int, rule.half_widths)), known(plan.size)
+    exact = IntegerSum.one_number([total], partial(largest_distance, public=public))
+    (noisy,) = exact.with_noise(draw(plan.distance_noise))
+    return replace(release, distance=Distance(noisy, plan.largest_half, plan.distance_noise))
+
+
+def largest_distance(totals: list[list[int]], public: tuple[list[int], list[int], int]) -> int:
+    """Of a sum from so many times a line, where bounds are farthest apart. Private.
+
+    totals: One list of sums (m,).
+    public: Line (m,), half distances of bounds (m,), and the number to divide by.
+    """
+    (sums,), (line, halves, size) = totals, public
+    widest, apart = max(halves), zip(sums, line, halves, strict=True)
+    return max(widest * abs(total - size * at) // half for total, at, half in apart if half)
+
+
 def publish_parallel(
     parts: Sequence[tuple[IntegerSum, MeanPlan]], entry: Mapping[str, object], paying: Paying = NAMED
 ) -> list[ReleasedFunction]:
@@ -179,6 +225,33 @@ def publish_parallel(
         check(plan, certificate)
     charge(paying, certificate, entry)
     return [publish_curve(total, plan, certificate=certificate) for total, plan in parts]
+
+
+def publish_together(
+    totals: Mapping[str, IntegerSum],
+    plans: Mapping[str, MeanPlan],
+    stages: Mapping[str, Sequence[str]],
+    whole: Certificate,
+    entry: Mapping[str, object],
+    paying: Paying = NAMED,
+) -> tuple[Json, Certificate]:
+    """Release several sums over the same privacy units; the ledger is charged once, before any noise.
+
+    totals: Private sums, by name.
+    plans: Public sides of their releases.
+    stages: Names of what each of them costs in the certificate of all.
+    whole: Of all together.
+    entry: Public description for the ledger's history.
+    paying: As in `publish`.
+    Returns releases, each with its own part of the certificate of all.
+    Raises BudgetError if the ledger refuses; no noise was drawn.
+    """
+    own = {name: whole.part(*stages[name]) for name in plans}
+    for name, plan in plans.items():
+        check(plan, own[name])
+    charge(paying, whole, entry)
+    released = {name: publish(totals[name], plan, certificate=own[name]) for name, plan in plans.items()}
+    return released, whole.fulfilled(added([each.achieved for each in released.values()]))
 
 
 def _paid(

@@ -45,6 +45,19 @@ def certified_entry(
     )
 
 
+def charged_for(
+    costs: Mapping[str, Cost],
+    achieved: Guarantee,
+    entry: Mapping[str, object],
+    paying: Paying,
+    mechanism: Mapping[str, object] | None = None,
+) -> Certificate:
+    """Charge costs, of noise that gives a guarantee, before it is drawn; other parameters as above."""
+    certificate = certified_entry(costs, entry, mechanism).fulfilled(achieved)
+    charge(paying, certificate, entry)
+    return certificate
+
+
 def recomputed(
     noise: NoiseLaw | SymmetricNoise, norm: AnyNorm, width: Width | OuterDifference, part: Guarantee
 ) -> Guarantee:

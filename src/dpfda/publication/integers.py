@@ -22,7 +22,7 @@ from dpfda.privacy.guarantees import (
     within,
 )
 from dpfda.privacy.ledger.named import NAMED, Paying
-from dpfda.publication.charging import certified_entry, charge, recomputed
+from dpfda.publication.charging import charged_for, recomputed
 
 # Stages of a release.
 OBJECTIVE, MINIMISER = "perturbed objective", "noise on the minimiser"
@@ -52,8 +52,7 @@ def publish_integers(
     """
     achieved = recomputed(noise, norm, width, guarantee)
     costs = {WHOLE: cost_of(noise, achieved, guarantee)}
-    certificate = certified_entry(costs, entry, mechanism).fulfilled(achieved)
-    charge(paying, certificate, entry)
+    certificate = charged_for(costs, achieved, entry, paying, mechanism)
     return total.with_noise(noise.draw()), certificate
 
 
@@ -86,8 +85,7 @@ def publish_perturbed(
         raise DpfdaError(f"The perturbation gives {loss}, which is more than {first}.")
     achieved = recomputed(noise, norm, width, second)
     costs = {OBJECTIVE: Cost(first), MINIMISER: cost_of(noise, achieved, second)}
-    certificate = certified_entry(costs, entry, mechanism).fulfilled(added([loss, achieved]))
-    charge(paying, certificate, entry)
+    certificate = charged_for(costs, added([loss, achieved]), entry, paying, mechanism)
     return solve(perturbation.draw()).with_noise(noise.draw()), certificate
 
 
@@ -116,8 +114,7 @@ def publish_steps(
     """
     achieved = recomputed(noise, "l2", repeated_width(width, steps), guarantee)
     costs = {WHOLE: cost_of(noise, achieved, guarantee)}
-    certificate = certified_entry(costs, entry, mechanism).fulfilled(achieved)
-    charge(paying, certificate, entry)
+    certificate = charged_for(costs, achieved, entry, paying, mechanism)
     released: list[int] = []
     noisy: tuple[int, ...] = ()
     for _ in range(steps):

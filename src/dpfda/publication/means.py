@@ -34,7 +34,7 @@ from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added, split
 from dpfda.publication.charging import recomputed, stamp
 from dpfda.publication.mean_designs import COUNT_SHARE, MeanDesign
-from dpfda.publication.plan import Plan
+from dpfda.publication.plan import Plan, said_by
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.distance import Distance
 from dpfda.releases.field import ReleasedField
@@ -236,25 +236,11 @@ class PlanOfMeans(Plan):
         """The plan of one mean, the first: guarantee, bound and basis are the same for all."""
         return next(iter(self.parts.values()))
 
-    @property
-    def guarantee(self) -> Guarantee:  # type: ignore[override]
-        return self.one.guarantee
-
-    @property
-    def neighbours(self) -> Neighbours:  # type: ignore[override]
-        return self.one.neighbours
-
-    @property
-    def unit(self) -> str:  # type: ignore[override]
-        return self.one.unit
-
-    @property
-    def bounded(self) -> Mapping[str, object]:  # type: ignore[override]
-        return self.one.bounded
-
-    @property
-    def about(self) -> Mapping[str, object]:  # type: ignore[override]
-        return self.one.about
+    guarantee: Guarantee = said_by("one.guarantee")
+    neighbours: Neighbours = said_by("one.neighbours")
+    unit: str = said_by("one.unit")
+    bounded: Mapping[str, object] = said_by("one.bounded")
+    about: Mapping[str, object] = said_by("one.about")
 
     @property
     def functions(self) -> str:

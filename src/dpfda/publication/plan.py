@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Generic, Self, TypeVar
+from operator import attrgetter
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -124,11 +125,6 @@ class Plan(ABC):
         """Number of units that errors are expected for."""
         return self.expected_size if self.size is None else self.size
 
-    def expected(self, quick: bool = False) -> float | None:
-        """As `error`; where it has no closed form, perhaps from fewer simulated releases."""
-        outlook = self.outlook(quick)
-        return None if outlook is None else outlook.typical
-
     def outlook(self, quick: bool = False) -> Outlook | None:
         """Error at a point, typically and for most; `quick`, perhaps from fewer simulated releases."""
         return None
@@ -139,7 +135,8 @@ class Plan(ABC):
 
         What it is the error from, `error_words` says; None where none can be stated.
         """
-        return self.expected()
+        outlook = self.outlook()
+        return None if outlook is None else outlook.typical
 
     @property
     def error_words(self) -> str:
@@ -356,11 +353,8 @@ class Plan(ABC):
 
     @property
     def _units(self) -> str:
-        return (
-            f"{self.n} {several(self.unit)}"
-            if self.n
-            else f"{several(self.unit)}, whose number is private"
-        )
+        who = several(self.unit)
+        return f"{self.n} {who}" if self.n else f"{who}, whose number is private"
 
     @property
     def _told_error(self) -> str:
@@ -386,8 +380,9 @@ class Plan(ABC):
         rows = []
         for factor in factors(ROWS):
             plan = self.at(guarantee=times(self.guarantee, factor))
-            budget = getattr(plan.guarantee, "epsilon", None) or getattr(plan.guarantee, "rho", None)
-            rows.append({"epsilon": float(budget or 0), "error": plan.expected(quick)})
+            budget, outlook = getattr(plan.guarantee, plan.guarantee.terms[0]), plan.outlook(quick)
+            error = None if outlook is None else outlook.typical
+            rows.append({"epsilon": float(budget), "error": error})
         return rows
 
     @property
@@ -444,6 +439,11 @@ class Prepared(Kept, Generic[PlanType, Total]):
 
     def __repr__(self) -> str:
         return f"Prepared({type(self.plan).__name__}, content private)"
+
+
+def said_by(path: str) -> Any:
+    """A property that a part of an object says for all of it, such as ``said_by("table.unit")``."""
+    return property(attrgetter(path))
 
 
 def factors(steps: int) -> list[Fraction]:

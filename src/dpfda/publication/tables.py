@@ -42,8 +42,9 @@ from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, without_delta
 from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication.again import PlanAgain
-from dpfda.publication.charging import certified_entry, charge, recomputed
+from dpfda.publication.charging import certified_entry, charge, charged_for, recomputed
 from dpfda.publication.integers import publish_integers
+from dpfda.publication.plan import said_by
 from dpfda.records.observations import CORNERS
 from dpfda.releases.shares import NoisyShares, corner_noise_words
 
@@ -122,6 +123,9 @@ class OfTable(PlanAgain):
     table: Table
     designed: int | None
 
+    neighbours: Neighbours = said_by("table.neighbours")
+    unit: str = said_by("table.unit")
+
     @property
     def noise_words(self) -> str:
         return self.table.described
@@ -129,14 +133,6 @@ class OfTable(PlanAgain):
     @property
     def n(self) -> int | None:
         return self.designed or self.expected_size
-
-    @property
-    def neighbours(self) -> Neighbours:  # type: ignore[override]
-        return self.table.neighbours
-
-    @property
-    def unit(self) -> str:  # type: ignore[override]
-        return self.table.unit
 
     @property
     def functions(self) -> str:
@@ -324,10 +320,11 @@ class CornerTable(Table):
 
     def publish(self, total: IntegerSum, paying: Paying = NAMED) -> tuple[tuple[int, ...], Certificate]:
         law, charged, norm, width = self.calibrated
-        entry, tuning = self.entry(), {**self.tuning, "noise": self.described}
-        achieved = recomputed(law, norm, width, charged)
-        certificate = certified_entry(self.costs(), entry, tuning).fulfilled(achieved)
-        charge(paying, certificate, entry)
+        achieved, tuning = (
+            recomputed(law, norm, width, charged),
+            {**self.tuning, "noise": self.described},
+        )
+        certificate = charged_for(self.costs(), achieved, self.entry(), paying, tuning)
         noise = [value for _ in range(self.rows) for value in law.draw()]
         return total.with_noise(noise), certificate
 

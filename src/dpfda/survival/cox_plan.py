@@ -226,7 +226,7 @@ def cox_plan(
     found = _chosen(choice(method, "method", METHODS), guarantee, model)
     if len(found) == 1:
         return plan(found[0])
-    return min((plan(how) for how in found), key=lambda each: each.expected() or 0.0)
+    return min((plan(how) for how in found), key=lambda each: each.error or 0.0)
 
 
 def _chosen(method: str, guarantee: Guarantee, model: Model) -> list[str]:

@@ -38,7 +38,7 @@ from dpfda.publication import (
     read_ledger,
 )
 from dpfda.publication.means import released_mean
-from dpfda.publication.shares import COUNTED, SharedLaw, Sharing, counted, designed
+from dpfda.publication.shares import COUNTED, SharedLaw, Sharing, around, designed
 from dpfda.records.labels import Key, read_keys
 from dpfda.releases.function import ReleasedFunction
 from dpfda.spine.arguments import Labels, Records
@@ -356,11 +356,8 @@ class PooledComparison(PooledSum):
         # Of units that count for less there may be fewer than two.
         whole = [max(2, math.floor(own)) if isinstance(own, Fraction) else own for own in sizes]
         plans = self.plan.of_sizes(whole).parts.values()
-        public = [
-            plan.around(math.floor(own), design, float(own), certificate)
-            for plan, own in zip(plans, sizes, strict=True)
-        ]
-        public = [{**each, "about": counted(each["about"], size)} for each in public]
+        pairs = zip(plans, sizes, strict=True)
+        public = [around(plan, design, own, certificate) for plan, own in pairs]
         charge(read_ledger(ledger), certificate, self.plan.entry())
         released = [
             cast("ReleasedFunction", released_mean(each, design, own.with_noise([0] * law.components)))

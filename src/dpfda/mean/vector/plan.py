@@ -22,7 +22,7 @@ from dpfda.mean.vector.together import (
     costs_together,
     equal_share,
     publish_in_one_draw,
-    publish_together,
+    stages_of,
 )
 from dpfda.mechanisms import Design
 from dpfda.noise import GaussianNoise
@@ -35,9 +35,10 @@ from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.privacy.words import number
 from dpfda.publication import NAMED, MeanPlan, Paying, PlanOfMeans, Prepared, read_ledger
+from dpfda.publication.averages import publish_together
 from dpfda.publication.means import released_mean
 from dpfda.publication.needed import LEVEL
-from dpfda.publication.shares import SharedLaw, Sharing, counted, designed
+from dpfda.publication.shares import SharedLaw, Sharing, around, designed
 from dpfda.records.labels import read_keys
 from dpfda.spine.arguments import Labels, Records
 from dpfda.spine.pooled import PooledSum, Size
@@ -188,7 +189,8 @@ def publish_vector(
     plan, totals = prepared.plan, prepared.total
     whole, entry = plan.certified(), plan.entry()
     if plan.draw is None:
-        return ReleasedVector(*publish_together(totals, plan.parts, whole, entry, paying))
+        stages = stages_of(plan.parts)
+        return ReleasedVector(*publish_together(totals, plan.parts, stages, whole, entry, paying))
     return ReleasedVector(*publish_in_one_draw(totals, plan.draw, whole, entry, paying))
 
 
@@ -317,8 +319,7 @@ class PooledVector(PooledSum):
             made = replace(design, noise=law.part(own))
             # Its noise alone gives less than all together.
             plan = replace(self.plan.parts[name], guarantee=self.plan.whole)
-            public = plan.around(math.floor(units), made, float(units), certificate)
-            public["about"] = counted(public["about"], size)
+            public = around(plan, made, units, certificate)
             released[name] = released_mean(public, made, noisy[own])
         return ReleasedVector(released, certificate)
 

@@ -31,6 +31,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 from typing import Any, Self, cast
 
 from dpfda.mechanisms import Design, Problem
@@ -42,9 +43,9 @@ from dpfda.numerics.errors import DpfdaError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, gaussian_delta
 from dpfda.privacy.composition.rounding import root_at_least
-from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, added, within
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, within
 from dpfda.publication import NAMED, MeanPlan, Paying, charge, recomputed
-from dpfda.publication.averages import Paid, check, publish
+from dpfda.publication.averages import Paid, check
 
 # The one stage of releases that share a draw.
 ALL = "all together"
@@ -69,38 +70,16 @@ def gaussian_share(guarantee: ApproximateDP, parts: int) -> ZeroConcentratedDP:
     return ZeroConcentratedDP(gaussian_ratio(guarantee) ** 2 / (2 * parts))
 
 
+def stages_of(plans: Mapping[str, MeanPlan]) -> dict[str, list[str]]:
+    """Names of each plan's stages that tell them from those of other plans."""
+    return {name: [f"{name}: {stage}" for stage in plan.costs()] for name, plan in plans.items()}
+
+
 def costs_together(plans: Mapping[str, MeanPlan]) -> dict[str, Cost]:
     """What each stage of each plan costs."""
-    return {
-        stage: cost
-        for name, plan in plans.items()
-        for stage, cost in zip(_stages(name, plan), plan.costs().values(), strict=True)
-    }
-
-
-def publish_together(
-    totals: Mapping[str, IntegerSum],
-    plans: Mapping[str, MeanPlan],
-    whole: Certificate,
-    entry: Mapping[str, object],
-    paying: Paying = NAMED,
-) -> tuple[Json, Certificate]:
-    """Release several sums over the same privacy units; the ledger is charged once, before any noise.
-
-    totals: Private sums, by name.
-    plans: Public sides of their releases.
-    whole: Of all together, with the costs of `costs_together`.
-    entry: Public description for the ledger's history.
-    paying: As in `publish`.
-    Returns releases, each with its own part of the certificate of all.
-    Raises BudgetError if the ledger refuses; no noise was drawn.
-    """
-    own = {name: whole.part(*_stages(name, plan)) for name, plan in plans.items()}
-    for name, plan in plans.items():
-        check(plan, own[name])
-    charge(paying, whole, entry)
-    released = {name: publish(totals[name], plan, certificate=own[name]) for name, plan in plans.items()}
-    return released, whole.fulfilled(added([each.achieved for each in released.values()]))
+    stages = stages_of(plans)
+    pairs = (zip(stages[name], plan.costs().values(), strict=True) for name, plan in plans.items())
+    return dict(chain.from_iterable(pairs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,7 +214,7 @@ def publish_in_one_draw(
 
     totals: Private sums of what the plans of the draw measure.
     whole: Of all together, with the costs of the draw.
-    entry, paying: As in `publish_together`.
+    entry, paying: As in `dpfda.publication.averages.publish_together`.
     Returns releases, each with the certificate of all: one draw paid for them.
     Raises DpfdaError if the noise gives more than the guarantee; nothing was charged. Raises BudgetError
     if the ledger refuses; no noise was drawn.
@@ -247,11 +226,6 @@ def publish_in_one_draw(
         sums = plan.measure(totals[name], paid[name].design)
         released[name] = paid[name].release(sums.with_noise(noise[name]))
     return released, whole.fulfilled(achieved)
-
-
-def _stages(name: str, plan: MeanPlan) -> list[str]:
-    """Names of a plan's stages that tell them from those of other plans."""
-    return [f"{name}: {stage}" for stage in plan.costs()]
 
 
 def _under(share: Guarantee, plans: Mapping[str, MeanPlan]) -> dict[str, MeanPlan]:
