@@ -22,9 +22,10 @@ from dpfda.bounds import L2Ball, ValueBounds
 from dpfda.errors import BudgetError, DataError, ParameterError, StorageError
 from dpfda.front.app import app
 from dpfda.mean import two_looks
+from dpfda.mean.looks import RadiusTry, distances
 from dpfda.mean.staged_release import FIRST, LAST, RADIUS, TOLERATED, CloserMean, Excess
 from dpfda.mean.streams import MeanStream
-from dpfda.mean.two_looks import MOST, RadiusTry, TwoLooks, distances
+from dpfda.mean.two_looks import MOST, TwoLooks
 from dpfda.mechanisms.design.radii import candidate_radii, line_error, moved_at_most, residual_radius
 from dpfda.noise import BoxNoise
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added

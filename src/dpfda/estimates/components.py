@@ -16,6 +16,7 @@ import numpy as np
 
 from dpfda.bases.grids import frozen
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.remembered import remembered
 
 RANGES, SMOOTH, ROUGH, LEVELS = (0.1, 0.3, 1.0), (4.0, 6.0, 8.0), (2.0, 3.0), (1.0, 1e4)
 # Scales are 10^(-2k/3): the shapes take the first ten, public curves and the local component all.
@@ -271,3 +272,24 @@ def _bends(written: bytes) -> tuple[Floats, Floats]:
     lines = np.stack([np.ones(times.size), times - 0.5], axis=1)
     green = np.maximum(times[:, None] - times, 0.0)
     return frozen(green - lines @ np.linalg.lstsq(lines, green, rcond=None)[0]), frozen(lines)
+
+
+def factorised(times: Floats, count: int, seen: Floats, ratio: float | None) -> tuple[Part, ...]:
+    """Components on `count` functions at times (N,), of which `seen` (M, K) is seen.
+
+    ratio: As `dpfda.estimates.curves.CurveModel.identity`.
+    """
+    functions = eigenfunctions(times.tobytes())[0][:, :count]
+    made, vectors = [], functions / np.sqrt(times.size)
+    for kind, variances in component_variances(count):
+        spread = np.sqrt(variances)
+        if ratio is None:
+            made.append(Part.of(kind, functions, seen, spread))
+        else:
+            # Every point is seen with the same noise: the functions are the eigenvectors.
+            values = ratio**2 * times.size * variances
+            made.append(Part(kind, functions, seen, values, vectors, spread))
+    return tuple(made)
+
+
+shared_parts = remembered(8)(factorised)

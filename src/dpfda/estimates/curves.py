@@ -48,13 +48,14 @@ from dpfda.estimates.components import (
     PUBLIC,
     Fit,
     Part,
-    component_variances,
     cycle_roots,
     eigenfunctions,
+    factorised,
     local_root,
     log_weights,
     mixed_mean,
     normalised,
+    shared_parts,
     weights_of,
 )
 from dpfda.noise import NoiseLaw
@@ -62,7 +63,6 @@ from dpfda.noise.bodies import InBox
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
-from dpfda.numerics.remembered import remembered
 
 # That of a constant, for each cell: near-constant shapes explain it nearly as well, and the more so the
 # more cells there are.
@@ -438,24 +438,3 @@ class CurvePosterior:
 def interpolation(times: Floats, at: Floats) -> Floats:
     """Matrix (m, N) that takes values at increasing times (N,) to points (m,), linear between times."""
     return np.stack([np.interp(at, times, row) for row in np.eye(times.size)], axis=1)
-
-
-def factorised(times: Floats, count: int, seen: Floats, ratio: float | None) -> tuple[Part, ...]:
-    """Components on `count` functions at times (N,), of which `seen` (M, K) is seen.
-
-    ratio: As `CurveModel.identity`.
-    """
-    functions = eigenfunctions(times.tobytes())[0][:, :count]
-    made, vectors = [], functions / np.sqrt(times.size)
-    for kind, variances in component_variances(count):
-        spread = np.sqrt(variances)
-        if ratio is None:
-            made.append(Part.of(kind, functions, seen, spread))
-        else:
-            # Every point is seen with the same noise: the functions are the eigenvectors.
-            values = ratio**2 * times.size * variances
-            made.append(Part(kind, functions, seen, values, vectors, spread))
-    return tuple(made)
-
-
-shared_parts = remembered(8)(factorised)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Bound, Search, read_bounds
 from dpfda.mean.pooled import PooledMean
 from dpfda.mean.public_curves import read_public_curves
-from dpfda.mean.search import StagedPlans, staged_plan, strategy_of
+from dpfda.mean.search import StagedPlans, staged_plan
 from dpfda.mean.sparse import plan_pooled, pooled_table, prepare_pooled
 from dpfda.mean.streams import InBlocks, counted, open_summation, refuse_irregular
 from dpfda.mean.two_looks import (
@@ -23,20 +22,19 @@ from dpfda.mean.two_looks import (
     is_one_look,
     mechanism_of_look,
     single,
+    strategy_of,
 )
-from dpfda.mean.variance import both_plans, check_share, publish_both
-from dpfda.mean.weighted import refuse_weights, weighted_plan, weighted_sum
+from dpfda.mean.variance import both_plans, prepare_both, publish_both
+from dpfda.mean.weighted import prepare_weighted, refuse_weights, weighted_plan
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DpfdaError, ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.publication import MeanPlan, Prepared, publish
 from dpfda.publication.means import ReleasedMean
-from dpfda.records import LongCurves
 from dpfda.records.dask_arrays import is_dask, sample
 from dpfda.records.frames import units_apart
-from dpfda.records.labels import units_of
 from dpfda.records.queries import queried, sum_of_query
-from dpfda.records.weights import Weights, check_weights
+from dpfda.records.weights import Weights
 from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.spine.arguments import (
     Bounds,
@@ -59,17 +57,14 @@ from dpfda.spine.curves import (
     is_pooled,
     public_basis,
     read_curves,
+    readable,
     refuse_pooled,
-    unit_curves,
 )
 from dpfda.spine.embedding import own_fit
 from dpfda.spine.estimator import warn_of_labels
 from dpfda.spine.pooled_curves import PooledPlan, PooledTable
 from dpfda.spine.settings import Reading, Settings
-from dpfda.spine.sums import Answered, Readable, Summation, matrix_on
-
-if TYPE_CHECKING:
-    from dpfda.publication.session import Session
+from dpfda.spine.sums import Answered, Readable, Summation
 
 # Where there is neither a second look nor a second sum.
 ONE_SUM = "one sum, as for streams, blocks, Dask and sessions"
@@ -205,14 +200,13 @@ class PrivateMean(InBlocks):
     ) -> ReleasedMean | ReleasedPooledMean:
         paying = self._paying()
         if weights is not None:
-            made = self._prepare_weighted(X, groups, weights)
+            made = prepare_weighted(self, X, groups, weights)
             return publish(made.total, made.plan, paying)
         if self._staged is not None:
             staged = self._prepare_looks(X, groups)
             return staged.plan.publish(staged.total, paying)
         if self.variance is not None:
-            both = self._read_for_variance(X, groups)
-            return publish_both(both_plans(both.plan, self.variance), both.total, paying)
+            return publish_both(*prepare_both(self, X, groups), paying)
         if is_pooled(self.settings, X):
             pooled = prepare_pooled(self, X, groups)
             return pooled.plan.publish(pooled.total, paying)
@@ -220,25 +214,6 @@ class PrivateMean(InBlocks):
         if isinstance(prepared.plan, LooksPlan):
             return prepared.plan.publish(prepared.total, paying)
         return publish(prepared.total, prepared.plan, paying)
-
-    def _prepare_weighted(
-        self, X: Records, groups: Labels, weights: Weights
-    ) -> Prepared[MeanPlan, IntegerSum]:
-        """The sums of records with survey weights."""
-        given = check_weights(weights)
-        alone = groups is None and self.variance is None and not is_dask(X)
-        refuse_weights(self._staged, alone and not is_irregular(X))
-        check_choices(self)
-        read = self._read(X)
-        return weighted_sum(read.plan, read.total, given)
-
-    def _read_for_variance(self, X: Records, groups: Labels) -> Prepared[MeanPlan, Readable]:
-        check_choices(self)
-        check_share(self.variance)
-        if is_dask(X) or is_pooled(self.settings, X) or self.settings.reading.standardize:
-            words = "be None but for curves between bounds, on a grid and in memory"
-            raise ParameterError("variance", words, shown(self.variance))
-        return self._read(X, groups)
 
     def _prepare_looks(self, X: Records, groups: Labels = None) -> Prepared[StagedPlans, Readable]:
         """Check, plan and read the records, where what is summed follows from a first release."""
@@ -278,33 +253,6 @@ class PrivateMean(InBlocks):
     def _staged(self) -> TwoLooks | Search | None:
         """What makes records be read more than once."""
         return strategy_of(self.bounds, self.mechanism)
-
-    def open_session(
-        self, X: Records, path: str | Path, groups: Labels = None, questions: int | None = None
-    ) -> Session:
-        """Answer functionals of the mean one at a time, instead of releasing the whole function.
-
-        The guarantee of the whole path is charged at once; see `dpfda.Session`.
-
-        Parameters
-        ----------
-        X, groups
-            As in `fit`. Private.
-        path : path
-            Where the session's secret state is kept; there must be no file yet.
-        questions : int, optional
-            For a pure epsilon: the number of linearly independent functionals that will be answered at
-            most. All are charged at once. Public.
-
-        Raises
-        ------
-        RefusedMechanismError
-            If the noise is not Gaussian, for example because delta is 0 and no number of questions is
-            given.
-        """
-        from dpfda.publication.session import Session
-
-        return Session.open(self, X, path, groups, questions)
 
     def plan(
         self, n: int, columns: Columns = POINTS, max_weight: float | None = None
@@ -449,13 +397,7 @@ class PrivateMean(InBlocks):
         settings = self._settings_for(X, groups)
         self._bound(settings)
         values, basis, labels = read_curves(settings, self.basis, X, groups, boxes)
-        if isinstance(values, LongCurves):
-            curves, labels = unit_curves(settings, basis, values, labels)
-            records, count = Readable(curves), curves.usable.size
-        else:
-            matrix = matrix_on(values, basis, settings.reading)
-            codes, count = units_of(labels, len(matrix), settings.reading.invalid, in_order=False)
-            records = Readable(matrix, codes)
+        records, count, labels = readable(settings, basis, values, labels)
         return Prepared(self._plan(basis, count, labels, settings), records)
 
     def _summation_for(self, X: Records) -> Summation:

@@ -16,10 +16,9 @@ from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import MeanPlan, publish, read_ledger
 from dpfda.publication.means import ReleasedMean
 from dpfda.publication.shares import SharedLaw, Sharing, publish_shared
-from dpfda.records import Curves, LongCurves, units
-from dpfda.records.labels import units_of
+from dpfda.records import Curves, units
 from dpfda.spine.arguments import Labels, Records
-from dpfda.spine.curves import read_curves, unit_curves
+from dpfda.spine.curves import read_curves, readable, unit_curves
 from dpfda.spine.pooled import PooledSum, Rows
 from dpfda.spine.settings import Settings
 from dpfda.spine.sums import Summation
@@ -82,7 +81,7 @@ class PooledMean(PooledSum):
         return {"reading": self.settings.reading.rules, "integers": made}
 
     def read(self, X: Records, y: Labels = None) -> Rows:
-        curves = self._curves(self._handed(X))
+        curves, _ = unit_curves(self.settings, self.plan.basis, self._handed(X), None)
         return curves.values, curves.usable
 
     def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:
@@ -92,19 +91,11 @@ class PooledMean(PooledSum):
 
     def total(self, X: Records, groups: Labels = None, y: Labels = None) -> IntegerSum:
         with np.errstate(all="ignore"):
-            if isinstance(X, LongCurves):
-                total = self.summation.empty()
-                self.summation.add_curves(total, self._curves(X, groups))
-                return total
-            matrix = self.summation.matrix(self._handed(X))
-            codes = units_of(groups, len(matrix), self.invalid, in_order=False)[0]
-            return self.summation.of_records(matrix, codes)
+            found = readable(self.settings, self.plan.basis, self._handed(X), groups)[0]
+            return self.summation.of_records(found.matrix, found.codes)
 
     def _handed(self, X: object) -> object:
         return read_curves(self.settings, self.plan.basis, X, boxes=True)[0]
-
-    def _curves(self, values: object, groups: object = None) -> Curves:
-        return unit_curves(self.settings, self.plan.basis, values, groups)[0]
 
     def publish(self, total: IntegerSum, ledger: object = None) -> ReleasedMean:
         if self.plan.neighbours is Neighbours.ADD_REMOVE:

@@ -18,7 +18,7 @@ import numpy as np
 from dpfda.bases.cells import CellGrid
 from dpfda.bounds import Search, ValueBounds
 from dpfda.mean.staged_release import BETWEEN, SEARCH, Extremes, FoundMean, looked_for
-from dpfda.mean.two_looks import LooksPlan, StagedPlan, TwoLooks, check_staged, two_looks_of
+from dpfda.mean.two_looks import LooksPlan, StagedPlan, TwoLooks, check_staged
 from dpfda.mechanisms.design.radii import FINER, found_bounds, search_edges
 from dpfda.noise import NoiseLaw
 from dpfda.noise.shares import EXPONENT, share_noise
@@ -220,16 +220,6 @@ def extreme_shares(plan: SearchPlan, records: Readable, cells: CellGrid) -> Inte
 
 
 StagedPlans = LooksPlan | SearchPlan
-
-
-def strategy_of(bounds: object, mechanism: object) -> TwoLooks | Search | None:
-    """What of the parameters makes records be read again. Raises ParameterError if both do."""
-    looks = two_looks_of(mechanism)
-    if isinstance(bounds, Search):
-        if looks is not None:
-            raise bounds.refusal("two looks")
-        return bounds
-    return looks
 
 
 def staged_plan(whole: MeanPlan, strategy: TwoLooks | Search) -> StagedPlans:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import NoReturn, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn, Self
 
 import numpy as np
 
-from dpfda.mean.two_looks import single
+from dpfda.bounds import Search
+from dpfda.mean.two_looks import TwoLooks, single
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, DpfdaError, ParameterError
 from dpfda.numerics.parameters import shown
@@ -23,7 +25,10 @@ from dpfda.spine.arguments import Bounds, Functions, Labels, Noise, Number, Publ
 from dpfda.spine.choices import check_count
 from dpfda.spine.curves import check_same_grid, handed_curves
 from dpfda.spine.estimator import Estimator, warn_of_labels
-from dpfda.spine.sums import Summation
+from dpfda.spine.sums import Readable, Summation
+
+if TYPE_CHECKING:
+    from dpfda.publication.session import Session
 
 # Numbers of units by which it is checked that the basis does not depend on it.
 TRIAL_SIZES = (2, 10**9)
@@ -244,7 +249,7 @@ def counted(
 
 
 class InBlocks(Estimator):
-    """A mean that is fitted on blocks, or in one go, and its parameters."""
+    """A mean by its parameters, and the roads to it beside one fit: blocks, and a session."""
 
     bounds: Bounds
     basis: Functions
@@ -254,9 +259,49 @@ class InBlocks(Estimator):
     release_: ReleasedMean | ReleasedPooledMean
     _embeds = True
 
+    @property
+    @abstractmethod
+    def _staged(self) -> TwoLooks | Search | None:
+        """What makes records be read more than once."""
+
+    @abstractmethod
+    def _read(self, X: object, groups: object = None) -> Prepared[MeanPlan, Readable]:
+        """The plan of one mean, and its records, of which the shape alone was looked at."""
+
+    @abstractmethod
+    def prepare(self, X: Records, groups: Labels = None) -> Prepared[MeanPlan, IntegerSum]:
+        """Everything before the noise: check, embed, clip, round, add up."""
+
     @abstractmethod
     def _planned_on(self, X: object, groups: object = None) -> MeanPlan:
         """The plan on the columns of X, where the number of records is not known yet."""
+
+    def open_session(
+        self, X: Records, path: str | Path, groups: Labels = None, questions: int | None = None
+    ) -> Session:
+        """Answer functionals of the mean one at a time, instead of releasing the whole function.
+
+        The guarantee of the whole path is charged at once; see `dpfda.Session`.
+
+        Parameters
+        ----------
+        X, groups
+            As in `fit`. Private.
+        path : path
+            Where the session's secret state is kept; there must be no file yet.
+        questions : int, optional
+            For a pure epsilon: the number of linearly independent functionals that will be answered at
+            most. All are charged at once. Public.
+
+        Raises
+        ------
+        RefusedMechanismError
+            If the noise is not Gaussian, for example because delta is 0 and no number of questions is
+            given.
+        """
+        from dpfda.publication.session import Session
+
+        return Session.open(self, X, path, groups, questions)
 
     def partial_fit(self, X: Records, y: Labels = None) -> Self:
         """Add a block of records, for data larger than memory; `finish` publishes their mean.

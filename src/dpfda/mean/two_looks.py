@@ -24,28 +24,22 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from dpfda.bases.ordinary import Outlook
-from dpfda.bases.priors import CurvePrior
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Search, ValueBounds
-from dpfda.mean.staged_release import FIRST, LAST, RADIUS, CloserMean, Excess, width_beyond
+from dpfda.mean.looks import RadiusTry, looked
+from dpfda.mean.staged_release import FIRST, LAST, RADIUS
 from dpfda.mechanisms.design import ExpectedError, choose
 from dpfda.mechanisms.design.expectation import DRAWS
 from dpfda.mechanisms.design.lines import equal_cells, number_of_cells
 from dpfda.mechanisms.design.radii import residual_radius, share_of_try
-from dpfda.noise import NoiseLaw
-from dpfda.noise.shares import UNIT
-from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import known
-from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss
-from dpfda.privacy.guarantees import Guarantee, PureDP, added, split
+from dpfda.privacy.guarantees import Guarantee, PureDP, split
 from dpfda.publication import (
     COUNT_SCALE,
-    EXACT,
     NAMED,
-    Draw,
     MeanPlan,
     Paying,
     Plan,
@@ -53,11 +47,8 @@ from dpfda.publication import (
     charge,
     check,
     publish,
-    publish_curve,
-    recomputed,
 )
-from dpfda.publication.averages import with_distance
-from dpfda.publication.moments import RadiusChoice, part_noise
+from dpfda.publication.moments import RadiusChoice
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import Selection
 from dpfda.spine.settings import Gathered
@@ -114,6 +105,16 @@ def two_looks_of(mechanism: object) -> TwoLooks | None:
     if isinstance(mechanism, TwoLooks):
         return mechanism
     return TwoLooks() if isinstance(mechanism, str) and mechanism == NAME else None
+
+
+def strategy_of(bounds: object, mechanism: object) -> TwoLooks | Search | None:
+    """What of the parameters makes records be read again. Raises ParameterError if both do."""
+    looks = two_looks_of(mechanism)
+    if isinstance(bounds, Search):
+        if looks is not None:
+            raise bounds.refusal("two looks")
+        return bounds
+    return looks
 
 
 def is_one_look(mechanism: object) -> bool:
@@ -389,108 +390,3 @@ class LooksPlan(StagedPlan):
         lower, upper = np.maximum(low, line - reach), np.minimum(high, line + reach)
         told = np.all(upper - lower >= reach / 2) and np.all(reach > 1e-90)
         return ValueBounds(lower, upper) if place and told else ValueBounds(low, high)
-
-
-@dataclass(frozen=True)
-class RadiusTry:
-    """How it is measured how much a radius would cut off, before it is taken. Public.
-
-    What a unit adds is its largest distance from the line beyond the radius, an integer between 0 and a
-    public width: replacing, adding or removing a unit moves the sum by no more than that.
-
-    radius, reach: As of `Excess`.
-    part: Share of the budget.
-    """
-
-    radius: float
-    reach: float
-    part: PureDP
-
-    @cached_property
-    def noise(self) -> NoiseLaw:
-        """Law of the noise, checked."""
-        return part_noise((1,), "l1", self._width, self.part)
-
-    @property
-    def _width(self) -> int:
-        return width_beyond(self.radius, self.reach)
-
-    def released(self, lengths: Floats, draw: Draw = EXACT) -> Excess:
-        """The noisy sum, from private lengths (n,). The ledger has been charged."""
-        beyond = np.clip(np.floor((lengths - self.radius) * UNIT), 0, self._width)
-        total = IntegerSum(1).add_totals([int(beyond.astype(np.int64).sum())], lengths.size)
-        (noisy,) = total.with_noise(draw(self.noise))
-        achieved = recomputed(self.noise, "l1", self._width, self.part)
-        return Excess(self.radius, self.reach, noisy, self.noise, achieved)
-
-
-def looked(
-    plan: LooksPlan,
-    records: Readable,
-    total: IntegerSum,
-    certificate: Certificate,
-    draw: Draw = EXACT,
-) -> CloserMean:
-    """Release all stages, which the caller has charged for.
-
-    total: Of the rough line. Private.
-    draw: As of `dpfda.publication.publish`.
-    """
-    first = publish_curve(total, plan.rough, certificate.part(FIRST), draw)
-    line = np.asarray(first(first.grid_points))
-    lengths = distances(plan.whole, records, line)
-    selection = plan.choice.released(lengths, draw(plan.choice.noise))
-    place, part, excess = plan.place(selection), plan.shares[2], None
-    if place:
-        part = plan.tried[1]
-        excess = plan.tries(line, place).released(lengths, draw)
-        place = place if excess.small(plan.size) else 0
-    closer = plan.closer(line, place, part)
-    look = publish_curve(records.total(closer), closer, certificate.part(LAST), draw)
-    radius = selection.radii[place]
-    made = assembled(plan, certificate, (first, selection, excess, look), closer, radius)
-    if plan.whole.distance_share is None:
-        return made
-    return with_distance(made, records.total(plan.whole), plan.whole, draw)
-
-
-def assembled(
-    plan: LooksPlan,
-    certificate: Certificate,
-    released: tuple[ReleasedFunction, Selection, Excess | None, ReleasedFunction],
-    closer: MeanPlan,
-    radius: float,
-) -> CloserMean:
-    """The release around the output of all stages; everything in it is public."""
-    first, selection, excess, look = released
-    design, stated = known(closer.public_design), known(plan.whole.curves)
-    bound, prior = cast("ValueBounds", closer.bound), cast("CurvePrior", look.hierarchy)
-    tuning = {**look.mechanism, "name": "two looks", "radius": radius, "closer look": design.mechanism}
-    tried = [] if excess is None else [excess.achieved]
-    measured = plan.whole.distance_achieved()
-    # Of a try and a look together no law is known.
-    law = Cost(plan.shares[2]) if tried else closer.cost(design, plan.size)
-    whole = certificate.fulfilled(
-        added([*measured, first.achieved, selection.achieved, *tried, look.achieved]),
-        tuning,
-        drawn={LAST: law},
-    )
-    prior = replace(prior, lower=stated.lower, upper=stated.upper)
-    return look._as(
-        CloserMean, certificate=whole, hierarchy=prior, center=first.center,
-        first=first, selection=selection, closer=bound, excess=excess,
-    )  # fmt: skip
-
-
-def distances(plan: MeanPlan, records: Readable, line: Floats) -> Floats:
-    """Largest distances (n,) of the units from a line, in shares of the bounds'. Private.
-
-    Each is a function of that unit alone; of one that cannot be used it is nothing.
-    """
-    grid, bound, found = flat_grid(plan.basis), plan.bound, [np.empty(0)]
-    middle, width = bound.center_on(grid), known(plan.curves).width
-    for curves in records.units(plan):
-        values = bound.restrict(curves.values, grid) + middle
-        apart = np.max(np.abs(values - line) / width, axis=1)
-        found.append(np.where(curves.usable, apart, 0.0))
-    return np.concatenate(found)

@@ -14,6 +14,7 @@ import numpy as np
 
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import ValueBounds
+from dpfda.mean.streams import InBlocks
 from dpfda.mean.variance_release import MEAN, VARIANCE, MeanAndVariance
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import exact, real, shown
@@ -22,6 +23,9 @@ from dpfda.privacy.guarantees import split
 from dpfda.publication import NAMED, MeanPlan, Paying
 from dpfda.publication.averages import publish_together
 from dpfda.records import Curves
+from dpfda.records.dask_arrays import is_dask
+from dpfda.spine.choices import check_choices
+from dpfda.spine.curves import is_pooled
 from dpfda.spine.sums import Readable, Summation
 
 # The largest share of the budget that goes to the variance function.
@@ -72,6 +76,20 @@ def squares_of(curves: Curves, plan: MeanPlan) -> Curves:
     scaled = bound.restrict(curves.values, grid) / half
     values = np.where(curves.usable[:, None], np.clip(scaled * scaled, 0.0, 1.0), 0.0)
     return Curves(values, np.ones(curves.usable.size, dtype=bool))
+
+
+def prepare_both(
+    estimator: InBlocks, X: object, groups: object
+) -> tuple[tuple[MeanPlan, MeanPlan], Readable]:
+    """The plans of both, and the records. These are private."""
+    check_choices(estimator)
+    check_share(estimator.variance)
+    settings = estimator.settings
+    if is_dask(X) or is_pooled(settings, X) or settings.reading.standardize:
+        words = "be None but for curves between bounds, on a grid and in memory"
+        raise ParameterError("variance", words, shown(estimator.variance))
+    read = estimator._read(X, groups)
+    return both_plans(read.plan, estimator.variance), read.total
 
 
 def publish_both(

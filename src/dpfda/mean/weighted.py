@@ -18,6 +18,7 @@ import numpy as np
 
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Search, ValueBounds
+from dpfda.mean.streams import InBlocks
 from dpfda.mean.two_looks import TwoLooks
 from dpfda.mechanisms import COUNT_SCALE
 from dpfda.numerics.aggregate import IntegerSum
@@ -26,7 +27,10 @@ from dpfda.numerics.parameters import length, shown
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.records import Curves
-from dpfda.records.weights import Weights, weight_shares
+from dpfda.records.dask_arrays import is_dask
+from dpfda.records.weights import Weights, check_weights, weight_shares
+from dpfda.spine.choices import check_choices
+from dpfda.spine.curves import is_irregular
 from dpfda.spine.sums import Readable, Summation
 
 
@@ -40,6 +44,18 @@ def refuse_weights(strategy: TwoLooks | Search | None, plain: bool) -> None:
     if not plain:
         words = "be None but for curves on a grid, one a unit, in memory, without variance"
         raise ParameterError("weights", words, "weights")
+
+
+def prepare_weighted(
+    estimator: InBlocks, X: object, groups: object, weights: object
+) -> Prepared[MeanPlan, IntegerSum]:
+    """Everything before the noise. The result is private."""
+    given = check_weights(weights)
+    alone = groups is None and estimator.variance is None and not is_dask(X)
+    refuse_weights(estimator._staged, alone and not is_irregular(X))
+    check_choices(estimator)
+    read = estimator._read(X)
+    return weighted_sum(read.plan, read.total, given)
 
 
 def weighted_plan(plan: MeanPlan, largest: float) -> MeanPlan:

@@ -23,12 +23,12 @@ from dpfda.publication.needed import (
     EPSILONS,
     LEVEL,
     SIZES,
+    around,
     beyond,
     least,
     least_units,
     ratio_of,
     table,
-    times,
     with_epsilon,
 )
 from dpfda.views import Curve, Line
@@ -36,8 +36,6 @@ from dpfda.views import Curve, Line
 PlanType = TypeVar("PlanType", bound="Plan")
 Total = TypeVar("Total")
 
-# Tables go from an eighth of the budget or size to eight times it.
-SPAN, ROWS = 8, 7
 # Least numbers are looked for so closely; where errors are those of few simulated releases, less so.
 CLOSE, CLOSE_SIMULATED = 0.01, 0.03
 
@@ -378,8 +376,8 @@ class Plan(ABC):
     def rows(self, quick: bool = True) -> list[dict[str, float | None]]:
         """Expected errors from an eighth of the budget to eight times it, at this number of units."""
         rows = []
-        for factor in factors(ROWS):
-            plan = self.at(guarantee=times(self.guarantee, factor))
+        for guarantee in around(self.guarantee):
+            plan = self.at(guarantee=guarantee)
             budget, outlook = getattr(plan.guarantee, plan.guarantee.terms[0]), plan.outlook(quick)
             error = None if outlook is None else outlook.typical
             rows.append({"epsilon": float(budget), "error": error})
@@ -444,12 +442,6 @@ class Prepared(Kept, Generic[PlanType, Total]):
 def said_by(path: str) -> Any:
     """A property that a part of an object says for all of it, such as ``said_by("table.unit")``."""
     return property(attrgetter(path))
-
-
-def factors(steps: int) -> list[Fraction]:
-    """Factors from 1/SPAN to SPAN, evenly on a log scale, 1 in the middle."""
-    exponents = [2 * index / (steps - 1) - 1 for index in range(steps)]
-    return [Fraction(SPAN**exponent).limit_denominator(10**6) for exponent in exponents]
 
 
 def _told(outlook: Outlook) -> str:

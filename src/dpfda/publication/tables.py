@@ -320,10 +320,8 @@ class CornerTable(Table):
 
     def publish(self, total: IntegerSum, paying: Paying = NAMED) -> tuple[tuple[int, ...], Certificate]:
         law, charged, norm, width = self.calibrated
-        achieved, tuning = (
-            recomputed(law, norm, width, charged),
-            {**self.tuning, "noise": self.described},
-        )
+        tuning = {**self.tuning, "noise": self.described}
+        achieved = recomputed(law, norm, width, charged)
         certificate = charged_for(self.costs(), achieved, self.entry(), paying, tuning)
         noise = [value for _ in range(self.rows) for value in law.draw()]
         return total.with_noise(noise), certificate

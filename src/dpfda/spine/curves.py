@@ -18,12 +18,12 @@ from dpfda.records.containers import check_dimensions, shape_of
 from dpfda.records.dask_arrays import is_dask
 from dpfda.records.doors import door_of
 from dpfda.records.frames import Handed, curves_handed
-from dpfda.records.labels import unit_codes
+from dpfda.records.labels import unit_codes, units_of
 from dpfda.spine.arguments import Functions
 from dpfda.spine.choices import is_basis
 from dpfda.spine.embedding import embedding_of
 from dpfda.spine.settings import Settings
-from dpfda.spine.sums import matrix_on, read_block
+from dpfda.spine.sums import Readable, matrix_on, read_block
 
 # Points of the grid where nothing says how many: of irregular curves, and of plans.
 POINTS = 101
@@ -228,6 +228,21 @@ def unit_curves(
     if groups is not None:
         curves = units(curves, unit_codes(groups, curves.usable.size, reading.invalid))
     return curves, groups
+
+
+def readable(
+    settings: Settings, basis: Basis, values: object, groups: object
+) -> tuple[Readable, int, object]:
+    """Records that can be read under any plan, how many units they are, and the labels of these.
+
+    Of a matrix the shape alone is looked at; parameters as of `unit_curves`. Private.
+    """
+    if isinstance(values, LongCurves):
+        curves, groups = unit_curves(settings, basis, values, groups)
+        return Readable(curves), curves.usable.size, groups
+    matrix = matrix_on(values, basis, settings.reading)
+    codes, count = units_of(groups, len(matrix), settings.reading.invalid, in_order=False)
+    return Readable(matrix, codes), count, groups
 
 
 def is_pooled(settings: Settings, X: object) -> bool:

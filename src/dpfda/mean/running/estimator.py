@@ -16,16 +16,13 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.privacy.guarantees import Guarantee, Neighbours
-from dpfda.records import LongCurves
 from dpfda.records.dask_arrays import is_dask
-from dpfda.records.labels import units_of
 from dpfda.releases.promise import ALL
 from dpfda.spine.arguments import Bounds, Columns, Number, Payer, Place, Protected
 from dpfda.spine.choices import check_choices, check_count, mean_plan, value_bounds
-from dpfda.spine.curves import CLOSE, POINTS, public_basis, read_curves
+from dpfda.spine.curves import CLOSE, POINTS, is_irregular, public_basis, read_curves, readable
 from dpfda.spine.estimator import Estimator
 from dpfda.spine.settings import Reading, Settings
-from dpfda.spine.sums import Readable, matrix_on
 
 
 class PrivateRunningMean(Estimator):
@@ -201,7 +198,7 @@ class PrivateRunningMean(Estimator):
 
         basis: Of the months before; None for the first one.
         """
-        if isinstance(X, LongCurves) or is_dask(X):
+        if is_irregular(X) or is_dask(X):
             words = "be curves on one grid, in memory, for a running mean"
             raise ParameterError("X", words, type(X).__name__)
         if groups is not None and self.settings.unit.name is None:
@@ -212,10 +209,9 @@ class PrivateRunningMean(Estimator):
         if basis is not None and stated is not None:
             _check_grid(np.asarray(stated), flat_grid(basis))
         values, made, labels = read_curves(settings, basis, X, groups)
-        matrix = matrix_on(values, made, settings.reading)
-        codes, count = units_of(labels, len(matrix), settings.reading.invalid, in_order=False)
+        records, count, _ = readable(settings, made, values, labels)
         check_count(settings.unit.relation, count, settings.reading.invalid)
-        return Month(Readable(matrix, codes), count, made, settings)
+        return Month(records, count, made, settings)
 
     def _checked(self) -> Guarantee:
         guarantee = check_choices(self)
