@@ -37,7 +37,7 @@ LINES: dict[str, tuple[str, Stroke]] = {
 def show_forecast(plan: ForecastPlan, given: Given, warnings: list[str]) -> None:
     """Print the forecast of a mean, and draw it where that is wanted."""
     from dpfda.command.files import save_picture
-    from dpfda.publication.plan import ROWS, factors
+    from dpfda.publication.needed import ROWS, factors
     from dpfda.views import draw_beside
 
     forecast = Forecast(plan, given)
@@ -117,7 +117,7 @@ def parts(plan: ForecastPlan) -> Row:
 
 def _views(forecast: Forecast) -> tuple[Curve, Curve]:
     """Two pictures: against epsilon, and against the number of units."""
-    from dpfda.publication.plan import factors
+    from dpfda.publication.needed import factors
 
     steps, given = factors(CURVE_STEPS), forecast.given
     units = "standardised, no unit" if given.standardize else "units of the data"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # A table has a half and twice the budget, and steps beyond.
 TIMES = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
-# Other tables go from an eighth of the budget to eight times it.
+# Other tables go from an eighth of the budget or size to eight times it.
 SPAN, ROWS = 8, 7
 # What a plan for other numbers gives most releases, over what is wanted; perhaps quickly.
 Ratio = Callable[[Guarantee, int | None, bool], float]
@@ -114,10 +114,10 @@ def times(guarantee: Guarantee, factor: Fraction) -> Guarantee:
     return with_epsilon(guarantee, guarantee.epsilon * factor)
 
 
-def around(guarantee: Guarantee) -> list[Guarantee]:
-    """Guarantees from 1/SPAN of one to SPAN times it, evenly on a log scale; it is in the middle."""
-    powers = (SPAN ** (2 * index / (ROWS - 1) - 1) for index in range(ROWS))
-    return [times(guarantee, Fraction(power).limit_denominator(10**6)) for power in powers]
+def factors(steps: int) -> list[Fraction]:
+    """Factors from 1/SPAN to SPAN, evenly on a log scale, 1 in the middle."""
+    exponents = [2 * index / (steps - 1) - 1 for index in range(steps)]
+    return [Fraction(SPAN**exponent).limit_denominator(10**6) for exponent in exponents]
 
 
 def beyond(error: float | None, band: float | None, reach: str) -> ParameterError:

@@ -22,13 +22,15 @@ from dpfda.privacy.words import number
 from dpfda.publication.needed import (
     EPSILONS,
     LEVEL,
+    ROWS,
     SIZES,
-    around,
     beyond,
+    factors,
     least,
     least_units,
     ratio_of,
     table,
+    times,
     with_epsilon,
 )
 from dpfda.views import Curve, Line
@@ -376,8 +378,8 @@ class Plan(ABC):
     def rows(self, quick: bool = True) -> list[dict[str, float | None]]:
         """Expected errors from an eighth of the budget to eight times it, at this number of units."""
         rows = []
-        for guarantee in around(self.guarantee):
-            plan = self.at(guarantee=guarantee)
+        for factor in factors(ROWS):
+            plan = self.at(guarantee=times(self.guarantee, factor))
             budget, outlook = getattr(plan.guarantee, plan.guarantee.terms[0]), plan.outlook(quick)
             error = None if outlook is None else outlook.typical
             rows.append({"epsilon": float(budget), "error": error})
