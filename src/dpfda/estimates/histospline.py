@@ -38,7 +38,7 @@ import scipy
 from dpfda.bases.cells import CellGrid, aliases, analyse, cell_averages, cosines, gathered, synthesise
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import real, shown
+from dpfda.numerics.parameters import known, real, shown
 
 ADAPTIVE = ("adaptive", "monotone")
 SMOOTHING = "be 'adaptive', 'monotone' or a positive bandwidth"
@@ -120,9 +120,9 @@ class Smoother:
         most : int
             Numbers that are held at a time: draws come in blocks.
         """
-        assert self.prior is not None  # noqa: S101
-        spread, deviation = np.sqrt(self.prior + 1 / size), math.sqrt(privacy)
-        part, regular = self.prior / spread**2, self.cells.is_regular
+        prior = known(self.prior)
+        spread, deviation = np.sqrt(prior + 1 / size), math.sqrt(privacy)
+        part, regular = prior / spread**2, self.cells.is_regular
         gains = (
             _gains(self.cells, self.modes) if regular else self._averages * self.cells.shares[:, None]
         )

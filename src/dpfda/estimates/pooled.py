@@ -41,7 +41,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -227,8 +227,7 @@ class PooledMean:
     def measured(self) -> tuple[CurveModel, Floats]:
         """What the contrasts (C,) see of the mean, with the noise and all of the sampling, and they."""
         posterior, _, sampling = self._settled
-        errors = posterior.model.noise
-        assert isinstance(errors, Contrasts)  # noqa: S101
+        errors = cast("Contrasts", posterior.model.noise)
         model = self._model(self.forms, replace(errors, sampling=sampling))
         return model, posterior.noisy * posterior.model.deviations
 
@@ -293,8 +292,7 @@ class PooledMean:
         if self.alone:
             return self._widths.around_alone(level, simultaneous)
         posterior, _, sampling = self._settled
-        errors = posterior.model.noise
-        assert isinstance(errors, Contrasts)  # noqa: S101
+        errors = cast("Contrasts", posterior.model.noise)
         root = posterior.response * np.sqrt(np.maximum(sampling - errors.sampling, 0.0))
         return self._widths.around_seen(level, simultaneous, root)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import cast
 
 import numpy as np
 
@@ -70,8 +71,7 @@ def squares_of(curves: Curves, plan: MeanPlan) -> Curves:
 
     What is not usable counts as the middle in the mean, so its distance is nothing.
     """
-    grid, bound = flat_grid(plan.basis), plan.bound
-    assert isinstance(bound, ValueBounds)  # noqa: S101
+    grid, bound = flat_grid(plan.basis), cast("ValueBounds", plan.bound)
     half = (np.asarray(bound.upper, dtype=float) - bound.lower) / 2
     scaled = bound.restrict(curves.values, grid) / half
     values = np.where(curves.usable[:, None], np.clip(scaled * scaled, 0.0, 1.0), 0.0)

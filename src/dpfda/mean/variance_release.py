@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import known
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, Variance
@@ -63,9 +64,8 @@ class MeanAndVariance(ReleasedFunction):
         return self._at(lambda at: self._variance(at, level), points)
 
     def _variance(self, at: Floats, level: float | None) -> Floats:
-        limits = self._limits_at(at)
-        assert limits is not None  # noqa: S101 - bounds on values are asked for
-        lower, upper = limits
+        # Bounds on values are asked for.
+        lower, upper = known(self._limits_at(at))
         squares = self.squares(at) if level is None else self.squares.band(level, False, at).upper
         line = np.asarray(replace(self, order=0)(at))
         found = squares * (upper - lower) ** 2 / 4 - (line - (lower + upper) / 2) ** 2

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial, update_wrapper
 from inspect import signature
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
-from dpfda.numerics.parameters import length
+from dpfda.numerics.parameters import known, length
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication.plan import Plan
 
@@ -26,14 +26,11 @@ class PlanAgain(Plan):
     expected_size: Number of units to expect, where it is private.
     """
 
-    again: Callable[[Guarantee, int], Any] | None = field(default=None, kw_only=True)
+    again: Callable[[Guarantee, int], PlanAgain] | None = field(default=None, kw_only=True)
     expected_size: int | None = field(default=None, kw_only=True)
 
     def remade(self, guarantee: Guarantee, n: int) -> Self:
-        assert self.again is not None  # noqa: S101
-        made = self.again(guarantee, n)
-        assert isinstance(made, type(self))  # noqa: S101
-        return made
+        return cast("Self", known(self.again)(guarantee, n))
 
     def weighted(self, largest: float, **changed: Any) -> Self:
         """The plan of records with survey weights, whose sum is private; made again it is so, too.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import methodcaller
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from dpfda.releases.function import ReleasedFunction
 
 Line = TypeVar("Line", bound=ReleasedFunction)
 # How a law is drawn from: as it says itself; simulations of public data have their own way.
-Draw: TypeAlias = Callable[[Any], Sequence[int]]
+Draw: TypeAlias = Callable[[NoiseLaw], Sequence[int]]
 EXACT: Draw = methodcaller("draw")
 # Numbers of units for which a caller's own mechanism is tried before the charge, where it is private.
 TRIED_SIZES = (100, 10_000)

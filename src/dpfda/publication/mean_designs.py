@@ -30,6 +30,7 @@ from dpfda.noise import KNormNoise, cost_of, knorm_noise, pure_budget
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import known
 from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost, LaplaceLoss
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, split, without_delta
@@ -216,9 +217,8 @@ class MeanDesign(Plan):
 
     def strength(self, guarantee: Guarantee) -> float:
         """Public number of units, or divisor, times epsilon, as under replace-one neighbours."""
-        assert self.size is not None  # noqa: S101
         epsilon = float(pure_budget(without_delta(guarantee)))
-        return 2 * self.size * epsilon / self.neighbours.differences(1)
+        return 2 * known(self.size) * epsilon / self.neighbours.differences(1)
 
     @property
     def distance_part(self) -> PureDP | None:
@@ -229,9 +229,8 @@ class MeanDesign(Plan):
     @cached_property
     def distance_noise(self) -> KNormNoise:
         """Laplace noise on it; `distance_achieved` checks it."""
-        part = self.distance_part
-        assert part is not None  # noqa: S101
-        return knorm_noise((1,), (1.0,), "l1", moved(self.largest_half, self.neighbours), part)
+        width = moved(self.largest_half, self.neighbours)
+        return knorm_noise((1,), (1.0,), "l1", width, known(self.distance_part))
 
     def distance_costs(self) -> dict[str, Cost]:
         """What the largest distance costs, if it is measured."""
@@ -248,8 +247,7 @@ class MeanDesign(Plan):
     @property
     def largest_half(self) -> int:
         """Half of the distance between the bounds where it is largest, in units of sums on the grid."""
-        assert self.on_grid is not None  # noqa: S101
-        return int(self.on_grid.rule.half_widths.max())
+        return int(known(self.on_grid).rule.half_widths.max())
 
     @property
     def joins_count(self) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from dpfda.noise import BoxNoise
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
+from dpfda.numerics.parameters import known
 from dpfda.numerics.remembered import remembered
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
@@ -167,17 +168,18 @@ class MeanPlan(MeanDesign):
         rows = np.rint(sums + noise[:, : design.components]).astype(object)
         counted = size * design.counts if design.counts else None
         made = [released_mean(public, design, tuple(int(x) for x in row), counted) for row in rows]
-        return made if self.distance_share is None else self._with_distances(made)
+        if self.distance_share is None:
+            return made
+        return self._with_distances(cast("list[ReleasedFunction]", made))
 
-    def _with_distances(self, made: list[ReleasedMean]) -> list[ReleasedMean]:
+    def _with_distances(self, made: Sequence[ReleasedFunction]) -> list[ReleasedMean]:
         """Examples with the largest distances of their lines, and simulated noise on these."""
         generator, whole = np.random.Generator(np.random.Philox(key=3)), 2 * self.largest_half
         noise, answers = self.distance_noise.simulate(generator, len(made))[:, 0], list[ReleasedMean]()
         for place, release in enumerate(made):
-            assert isinstance(release, ReleasedFunction)  # noqa: S101
             curve = ordinary_curves(release._curve_model.grid, len(made))[place]
-            assert release._limits is not None  # noqa: S101
-            lower, width = release._limits[0], np.subtract(*release._limits[::-1])
+            lower, upper = known(release._limits)
+            width = upper - lower
             apart = np.asarray(release(release.grid_points)) - lower - width * curve
             shares = np.abs(apart[width > 0] / width[width > 0])
             noisy = round(whole * release.count * float(np.max(shares)) + float(noise[place]))

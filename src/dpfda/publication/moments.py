@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -172,7 +171,7 @@ MEAN_SHARE, LENGTHS_SHARE, STEP_SHARE = Fraction(1, 5), Fraction(1, 8), Fraction
 # Rows that are worked on at a time: public.
 BLOCK = 8192
 # What is drawn of a law; the library's exact draws, or simulated ones for what a plan expects.
-Drawn = Callable[[Any], list[int]]
+Drawn = Callable[[NoiseLaw | SymmetricNoise], list[int]]
 
 
 @dataclass(frozen=True, eq=False)

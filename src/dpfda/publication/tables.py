@@ -32,7 +32,7 @@ import numpy as np
 from dpfda.bases.ordinary import Outlook
 from dpfda.bounds import Norm
 from dpfda.estimates.pooled import PooledMean, expected_error, expected_table
-from dpfda.noise import AnyNorm, BoxNoise, NoiseLaw, Width, body_noise, cost_of, gaussian_noise
+from dpfda.noise import AnyNorm, NoiseLaw, Width, body_noise, cost_of, gaussian_noise
 from dpfda.noise.shares import EXPONENT, UNIT, share_noise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats, Integers
@@ -315,7 +315,6 @@ class CornerTable(Table):
             if self.noise == "gaussian" or one.variances()[0] < box.variances()[0]:
                 law = type(one)(one.scales * self.columns)
                 return law, self.guarantee, "l2", distance
-        assert isinstance(box, BoxNoise)  # noqa: S101
         return box, pure, "box", (width,) * self.columns
 
     def publish(self, total: IntegerSum, paying: Paying = NAMED) -> tuple[tuple[int, ...], Certificate]:

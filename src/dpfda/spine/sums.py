@@ -18,6 +18,7 @@ from dpfda.numerics.arrays import Cells, Flags, Floats, Integers, doubles, is_di
 from dpfda.numerics.embedding import Rows, product, quantised, transform, transform_matrix
 from dpfda.numerics.errors import DataError, Kept, ParameterError
 from dpfda.numerics.gridsums import GridRule, grid_sum
+from dpfda.numerics.parameters import known
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.publication.mean_designs import ReadingRule
 from dpfda.records import Curves, curves_from_array, standardized
@@ -220,11 +221,10 @@ class Summation:
     def _read(
         self, matrix: Cells, units: tuple[Any, Any, Any], marks: Flags, first_row: int
     ) -> tuple[Integers, int]:
-        placed, basis = self.plan.on_grid, self.plan.basis
-        assert placed is not None  # noqa: S101
+        rule, basis = known(self.plan.on_grid).rule, self.plan.basis
         complete, standardize = self.reading.missing == "complete", self.reading.standardize
         reading = (complete, standardize, flat_grid(basis), *shape_limits(basis.weights))
-        totals, refused, found = compiled.read_and_sum(matrix, placed.rule, reading, units, marks)
+        totals, refused, found = compiled.read_and_sum(matrix, rule, reading, units, marks)
         if refused and self.reading.invalid == "refuse":
             self.refuse(matrix, first_row)
         return totals, found

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import ClassVar, Generic, Self, TypeVar, cast
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from dpfda.bases import Basis
 from dpfda.bounds import Norm, ValueBounds, read_bounds
 from dpfda.noise import NoiseLaw, cost_of, moved_counts
 from dpfda.noise.gaussian import gaussian_loss
+from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.embedding import coefficients
 from dpfda.numerics.errors import DpfdaError, ParameterError
@@ -108,7 +109,7 @@ class VectorPlan(PlanAgain):
 
     @property
     def noise_words(self) -> str:
-        laws: list[Any] = [*self.design.laws.values(), *self.laws.values()]
+        laws: list[NoiseLaw | SymmetricNoise] = [*self.design.laws.values(), *self.laws.values()]
         return "; ".join(law.describe() for law in laws)
 
     # What is measured after moments, if there is anything, by name.
@@ -208,8 +209,7 @@ class OfCurves(Estimator, Generic[Planned]):
     def _plan(
         self, guarantee: Guarantee, basis: Basis, count: int, groups: object, planned: bool = False
     ) -> Planned:
-        bound, settings = read_bounds(self.bounds, False), self.settings
-        assert isinstance(bound, ValueBounds)  # noqa: S101
+        bound, settings = cast("ValueBounds", read_bounds(self.bounds, False)), self.settings
         return self._planned(
             guarantee, count, settings=settings, basis=basis, bound=bound,
             unit=settings.unit.called(groups), planned=planned,

@@ -22,7 +22,7 @@ from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum, exact_product
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import choice, probability, real
+from dpfda.numerics.parameters import choice, known, probability, real
 from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee
@@ -412,9 +412,8 @@ def publish_test(
     most 2^20 (`dpfda.mean.comparison.forms`), whichever group it is in and however many there are.
     """
     one = plan.one
-    cube, cells = one.problem(plan.size).cube, one.measured
-    assert cube is not None and cells is not None  # noqa: S101, PT018
-    half_widths = exact_product(cells, cube.half_widths.tolist())
+    cube = known(one.problem(plan.size).cube)
+    half_widths = exact_product(known(one.measured), cube.half_widths.tolist())
     lower, upper = plan.limits
     made = (tuple(plan.parts), plan.sizes, plan.look_for, one.basis.grid_points, one.basis.weights)
     about = {**plan.about, **stamp()}

@@ -22,7 +22,7 @@ from dpfda.mean.running.plan import Rows, RunningPlan
 from dpfda.mean.running.release import ReleasedRunningMean
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DpfdaError, ParameterError, Private, SessionError
-from dpfda.numerics.parameters import flag, whole
+from dpfda.numerics.parameters import flag, known, whole
 from dpfda.privacy.certificates import Certificate, certificate_from_json, certificate_to_json
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
@@ -309,13 +309,11 @@ class Months(Resumable):
         if self._plan is None:
             plan = self._estimator.planned(month.basis, month.units, month.settings)
             self._frame_kept(plan)
-        assert self._plan is not None  # noqa: S101 - by `_framed`
-        return month, month.records.total(self._plan.month(month.units))
+        return month, month.records.total(known(self._plan).month(month.units))
 
     def _draw(self, read: tuple[Month, IntegerSum]) -> None:
         """Draw the noise of the next row; row and sums go to the disk before anything is told."""
-        (month, total), plan = read, self._plan
-        assert plan is not None  # noqa: S101
+        (month, total), plan = read, known(self._plan)
         law, made = plan.chosen.law, plan.chosen.factorisation
         exact = total.with_noise([0] * law.components)
         sums = [*(row.total for row in self._rows), exact]
@@ -339,8 +337,7 @@ class Months(Resumable):
     def _framed(self, plan: RunningPlan) -> ReleasedRunningMean:
         """All that the releases have in common: made before the first noise, and checked."""
         design, one, law = plan.row, plan.one, plan.chosen.noise(1, False)[0]
-        measurement = design.measurement
-        assert measurement is not None  # noqa: S101
+        measurement = known(design.measurement)
         costs = plan.costs()
         drawn = None if costs[ALL] == self.certificate.costs[0] else costs
         bounded = dict(self.certificate.bound)
@@ -380,21 +377,19 @@ class Months(Resumable):
 
     def _made(self, month: int, running: bool) -> ReleasedRunningMean:
         """A mean as the rows up to a month have it; post-processing."""
-        plan, frame = self._plan, self._frame
-        assert plan is not None and frame is not None  # noqa: S101, PT018
+        plan, frame = known(self._plan), known(self._frame)
         noise, weights = plan.chosen.noise(month, running)
         noisy = weighed(weights, [row.noisy for row in self._rows[:month]])
         numbers = [row.units for row in self._rows[:month]]
         units = sum(numbers) if running else numbers[-1]
         made = plan.chosen.factorisation
         design = plan.seen(noise, units, made.shift)
-        assert design.measurement is not None  # noqa: S101
         return replace(
             frame,
             noisy_sum=noisy,
             divisor=float(units),
             noise=noise,
-            synthesis=design.measurement.synthesis,
+            synthesis=known(design.measurement).synthesis,
             months=(1 if running else month, month),
             about={**frame.about, "created": self._rows[month - 1].created},
         )

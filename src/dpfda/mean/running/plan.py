@@ -28,17 +28,24 @@ from functools import cached_property
 
 import numpy as np
 
-from dpfda.bases.priors import CurvePrior
 from dpfda.bases.protocol import flat_grid
 from dpfda.estimates.curves import LARGEST_GRID
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.cells import Cells
 from dpfda.mechanisms.design.lines import MOST_CELLS, equal_cells, number_of_cells
-from dpfda.noise import BoxNoise, GaussianNoise, body_noise, cost_of, gaussian_on_body, pure_budget
+from dpfda.noise import (
+    BoxNoise,
+    GaussianNoise,
+    NoiseLaw,
+    body_noise,
+    cost_of,
+    gaussian_on_body,
+    pure_budget,
+)
 from dpfda.noise.summed import SummedNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import whole
+from dpfda.numerics.parameters import known, whole
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, PureDP, ZeroConcentratedDP, without_delta
 from dpfda.publication import MeanPlan, PlanOfMeans, recomputed
@@ -160,6 +167,11 @@ class Rows:
         return SummedNoise(self.law.scales, self.law.law, seen), weights
 
 
+def norm_of(law: NoiseLaw) -> str:
+    """In what norm rows are moved, for their noise: see `Factorisation.moved`."""
+    return "box" if isinstance(law, BoxNoise) else "l2"
+
+
 def best_power(steps: int, most: int, norm: str) -> Factorisation:
     """The power of least score; public numbers alone are asked.
 
@@ -232,7 +244,7 @@ class RunningPlan(PlanOfMeans):
         return min(made, key=self._noisiness)
 
     def _noisiness(self, rows: Rows) -> float:
-        norm = "box" if isinstance(rows.law, BoxNoise) else "l2"
+        norm = norm_of(rows.law)
         widths = np.array(self.widths(rows.cells), dtype=np.float64)
         power = float(np.mean(rows.law.variances() / widths**2)) / len(rows.cells)
         ratio = rows.factorisation.score(norm) / rows.factorisation.moved(norm)
@@ -292,8 +304,7 @@ class RunningPlan(PlanOfMeans):
         Raises DpfdaError if it is more than the guarantee.
         """
         rows = self.chosen
-        norm = "box" if isinstance(rows.law, BoxNoise) else "l2"
-        sizes = self.moved(rows.factorisation, rows.cells, norm)
+        sizes = self.moved(rows.factorisation, rows.cells, norm_of(rows.law))
         return recomputed(rows.law, "box", sizes, self.guarantee)
 
     def costs(self) -> dict[str, Cost]:
@@ -336,8 +347,7 @@ class RunningPlan(PlanOfMeans):
         return replace(self.one.problem(units), guarantee=PureDP(Fraction(1)))
 
     def _design(self, noise: NoiseLike, units: int) -> Design:
-        curves, cells = self.one.curves, self.chosen.cells
-        assert isinstance(curves, CurvePrior)  # noqa: S101 - of bounds on values alone
+        curves, cells = known(self.one.curves), self.chosen.cells
         made = Cells(len(cells)).design(self._problem(units))
         return replace(made, noise=noise, hierarchy=replace(curves, cells=cells))
 
@@ -350,12 +360,11 @@ class RunningPlan(PlanOfMeans):
         Of an average over one cell, in the units of the data; for months with as many units as are
         planned. The noise alone: the line between bounds is nearer to the mean.
         """
-        rows, placed = self.chosen, self.one.on_grid
-        assert placed is not None and placed.cube is not None  # noqa: S101, PT018
+        rows = self.chosen
         cells = np.array(rows.cells, dtype=np.float64)
         size = np.sqrt(np.mean(rows.law.variances() / cells**2)) / (self.one.n or 1)
-        norm = "box" if isinstance(rows.law, BoxNoise) else "l2"
-        unit = math.ldexp(float(size), -placed.cube.exponent) / rows.factorisation.moved(norm)
+        norm, cube = norm_of(rows.law), known(known(self.one.on_grid).cube)
+        unit = math.ldexp(float(size), -cube.exponent) / rows.factorisation.moved(norm)
         month, running = rows.factorisation.errors(norm)
         return unit * month, unit * running
 

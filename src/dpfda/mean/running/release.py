@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
 from dpfda.bases.priors import CurvePrior
-from dpfda.mean.running.plan import MOST_STEPS, Factorisation, Rows
-from dpfda.noise import AnyNorm, BoxNoise, GaussianNoise, NoiseLaw, Width
+from dpfda.mean.running.plan import MOST_STEPS, Factorisation, Rows, norm_of
+from dpfda.noise import AnyNorm, BoxNoise, GaussianNoise, Width
 from dpfda.noise.summed import SummedNoise
 from dpfda.numerics import encoding
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import known
 from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
@@ -81,17 +82,14 @@ class ReleasedRunningMean(ReleasedFunction):
     @property
     def row_law(self) -> BoxNoise | GaussianNoise:
         """The law of the noise that each month's row got."""
-        law: NoiseLaw = self.noise
-        one = law.one if isinstance(law, SummedNoise) else law
-        assert isinstance(one, BoxNoise | GaussianNoise)  # noqa: S101 - by `__post_init__`
-        return one
+        # Of one of these kinds: see `__post_init__`.
+        law = self.noise
+        return cast("BoxNoise | GaussianNoise", law.one if isinstance(law, SummedNoise) else law)
 
     @property
     def cells(self) -> tuple[int, ...]:
         """Numbers of neighbouring grid points whose values were added up."""
-        prior = self.hierarchy
-        assert isinstance(prior, CurvePrior) and prior.cells is not None  # noqa: S101, PT018
-        return prior.cells
+        return known(cast("CurvePrior", self.hierarchy).cells)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -108,18 +106,16 @@ class ReleasedRunningMean(ReleasedFunction):
 
     # Its file.
 
-    def _moved(self) -> tuple[AnyNorm, Width] | None:
+    def _moved(self) -> tuple[AnyNorm, Width]:
         """How far a unit moves all rows together, which is what the guarantee is about."""
-        made, norm = self.factorisation, "box" if isinstance(self.row_law, BoxNoise) else "l2"
+        made = self.factorisation
         halves = np.floor(np.ldexp(self._scale / 2, self.exponent - made.shift)).astype(np.int64)
         sums = np.add.reduceat(halves, np.cumsum((0, *self.cells[:-1]))).tolist()
-        moved = made.moved(norm)
+        moved = made.moved(norm_of(self.row_law))
         return "box", tuple(moved * self.neighbours.differences(int(half)) for half in sums)
 
     def _added_noise(self) -> list[AddedNoise]:
-        moved = self._moved()
-        assert moved is not None  # noqa: S101
-        return [AddedNoise(self.row_law, *moved)]
+        return [AddedNoise(self.row_law, *self._moved())]
 
     def _checked(self) -> None:
         super()._checked()
