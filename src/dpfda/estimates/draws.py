@@ -24,11 +24,7 @@ MOST_KEPT = 2**20
 
 
 def deviations(
-    posterior: CurvePosterior,
-    key: int,
-    weights: list[Floats],
-    draws: int,
-    rows: Integers | slice,
+    posterior: CurvePosterior, key: int, weights: list[Floats], draws: int, rows: Integers | slice
 ) -> tuple[Floats, Floats]:
     """Curves (draws, k) that the mean may be: component by weight, then curve and noise given it.
 

@@ -237,21 +237,14 @@ def monotone_probabilities(values: Floats) -> Floats:
 def mode_counts(cells: CellGrid) -> tuple[int, ...]:
     """Number of cosine functions along each axis: enough to fit the cells smoothly."""
     if cells.size > LARGEST_CELLS or (cells.dimensions > 1 and max(cells.shape) > LARGEST_AXIS):
-        raise ParameterError(
-            "cells",
-            f"be at most {LARGEST_CELLS} in all and, on a box, {LARGEST_AXIS} along an axis",
-            " x ".join(map(str, cells.shape)),
-        )
+        words = f"be at most {LARGEST_CELLS} in all and, on a box, {LARGEST_AXIS} along an axis"
+        raise ParameterError("cells", words, " x ".join(map(str, cells.shape)))
     per_cell = MODES_PER_CELL[cells.dimensions]
     if cells.is_regular:
         return tuple(min(max(per_cell * m, 2), max(LARGEST_MODES, m)) for m in cells.shape)
     if cells.dimensions > 1 or cells.size > LARGEST_UNEQUAL:
-        raise ParameterError(
-            "edges",
-            f"be equally spaced, or those of at most {LARGEST_UNEQUAL} cells on an interval",
-            cells.describe(),
-            "Merge cells first.",
-        )
+        words = f"be equally spaced, or those of at most {LARGEST_UNEQUAL} cells on an interval"
+        raise ParameterError("edges", words, cells.describe(), "Merge cells first.")
     narrowest = float(np.diff(_unit(cells.edges[0])).min())
     return (min(math.ceil(4 / narrowest), LARGEST_MODES),)
 

@@ -167,12 +167,7 @@ class Widths:
         return np.asarray(apart + counts * (functions @ (self.posterior.line - 0.5)))
 
     def _curves(
-        self,
-        prior: Mapping[str, float],
-        public: float,
-        level: float,
-        key: int,
-        rows: Integers | slice,
+        self, prior: Mapping[str, float], public: float, level: float, key: int, rows: Integers | slice
     ) -> tuple[Floats, Floats]:
         """Curves (draws, k) that the mean may be, and relative errors (draws, 1) of the count."""
         draws = max(FEWEST_DRAWS, min(MOST_DRAWS, round(20 / (1 - level))))
@@ -366,12 +361,9 @@ def check_offered(level: float) -> None:
     Raises ParameterError if the level is below .9, or not below 1.
     """
     if probability(level, "level") < LEAST_LEVEL:
-        raise ParameterError(
-            "level",
-            f"be at least {LEAST_LEVEL} for a band that is meant to hold the mean",
-            repr(level),
-            "Of lower levels there are bands for what was measured: exact=True (--band-kind exact).",
-        )
+        words = f"be at least {LEAST_LEVEL} for a band that is meant to hold the mean"
+        remedy = "Of lower levels there are bands for what was measured: exact=True (--band-kind exact)."
+        raise ParameterError("level", words, repr(level), remedy)
 
 
 def differences(line: Floats, count: int, order: int) -> Floats:

@@ -20,13 +20,7 @@ from dpfda.numerics.parameters import known
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import PureDP, added
-from dpfda.publication import (
-    EXACT,
-    Draw,
-    MeanPlan,
-    publish_curve,
-    recomputed,
-)
+from dpfda.publication import EXACT, Draw, MeanPlan, publish_curve, recomputed
 from dpfda.publication.averages import with_distance
 from dpfda.publication.moments import part_noise
 from dpfda.releases.function import ReleasedFunction
@@ -71,11 +65,7 @@ class RadiusTry:
 
 
 def looked(
-    plan: LooksPlan,
-    records: Readable,
-    total: IntegerSum,
-    certificate: Certificate,
-    draw: Draw = EXACT,
+    plan: LooksPlan, records: Readable, total: IntegerSum, certificate: Certificate, draw: Draw = EXACT
 ) -> CloserMean:
     """Release all stages, which the caller has charged for.
 

@@ -91,11 +91,8 @@ class PublicCurve:
         """
         start, end = self.domain_range
         if np.min(at) < start or np.max(at) > end:
-            raise ParameterError(
-                "prior",
-                f"cover the grid, which goes from {np.min(at):g} to {np.max(at):g}",
-                f"a curve from {start:g} to {end:g}",
-            )
+            words = f"cover the grid, which goes from {np.min(at):g} to {np.max(at):g}"
+            raise ParameterError("prior", words, f"a curve from {start:g} to {end:g}")
         return np.interp(at, self.points, self.values)
 
 
@@ -136,10 +133,8 @@ def _values(one: object, grid: Floats) -> Floats:
             "prior", "be curves on the grid, or functions", type(one).__name__
         ) from None
     if values.ndim != 2 or values.shape[1] != grid.size or not np.all(np.isfinite(values)):
-        raise ParameterError(
-            "prior",
-            f"have {grid.size} finite values a curve, one a grid point",
-            f"an array of shape {values.shape}" if np.all(np.isfinite(values)) else "NaN or infinity",
-            "Pass a function of the domain, or a release, for curves on another grid.",
-        )
+        words = f"have {grid.size} finite values a curve, one a grid point"
+        found = f"an array of shape {values.shape}" if np.all(np.isfinite(values)) else "NaN or infinity"
+        remedy = "Pass a function of the domain, or a release, for curves on another grid."
+        raise ParameterError("prior", words, found, remedy)
     return values

@@ -204,12 +204,9 @@ def open_summation(plan: MeanPlan, at: Callable[[int], MeanPlan] | None = None) 
     # A mechanism that cannot give the guarantee is refused before any record is read.
     few.plan.components()
     if few.components != many.components or not few.same_integers(many):
-        raise ParameterError(
-            "mechanism",
-            "not choose the basis by the number of records, which is not known yet",
-            repr(plan.mechanism),
-            "Fix what it chooses, for example Bernstein(degree=20).",
-        )
+        words = "not choose the basis by the number of records, which is not known yet"
+        remedy = "Fix what it chooses, for example Bernstein(degree=20)."
+        raise ParameterError("mechanism", words, repr(plan.mechanism), remedy)
     return few
 
 

@@ -192,10 +192,9 @@ def _as_kind(kind: type[Planned], plan: MeanPlan) -> Planned:
 def check_staged(whole: MeanPlan, strategy: TwoLooks | Search) -> None:
     """Refuse what has no stages. Raises ParameterError."""
     if whole.size is None:
-        raise ParameterError(
-            "public_size", "be given under add-remove neighbours: what is planned needs it", "None",
-            "Pass a public number to divide by, or have one look, which releases the count.",
-        )  # fmt: skip
+        words = "be given under add-remove neighbours: what is planned needs it"
+        remedy = "Pass a public number to divide by, or have one look, which releases the count."
+        raise ParameterError("public_size", words, "None", remedy)
     if not may_look(whole):
         raise strategy.refusal("anything but the default mean of curves between bounds on values")
 

@@ -63,10 +63,9 @@ def weighted_plan(plan: MeanPlan, largest: float) -> MeanPlan:
     replaced = plan.neighbours is Neighbours.REPLACE_ONE
     made = replace(plan, size=None, expected_size=plan.n) if replaced else plan
     if not made.joins_count or not isinstance(plan.bound, ValueBounds):
-        raise ParameterError(
-            "weights", "be None but for the default mean of curves between bounds without a public size",
-            shown(largest), "Give bounds=(lower, upper) alone: the total of the weights is private.",
-        )  # fmt: skip
+        words = "be None but for the default mean of curves between bounds without a public size"
+        remedy = "Give bounds=(lower, upper) alone: the total of the weights is private."
+        raise ParameterError("weights", words, shown(largest), remedy)
     return replace(made, about={**plan.about, "max_weight": length(largest, "max_weight")})
 
 

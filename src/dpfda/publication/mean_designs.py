@@ -386,12 +386,9 @@ class MeanDesign(Plan):
             np.empty(0) if made is None else made,
             np.empty(0) if self.measured is None else self.measured,
         ):
-            raise ParameterError(
-                "mechanism",
-                "measure the same sums whatever the number of units, where that is private",
-                design.mechanism,
-                "Give public_size, or fix what is measured.",
-            )
+            words = "measure the same sums whatever the number of units, where that is private"
+            remedy = "Give public_size, or fix what is measured."
+            raise ParameterError("mechanism", words, design.mechanism, remedy)
         return design
 
 

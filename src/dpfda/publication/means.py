@@ -267,10 +267,7 @@ class PlanOfMeans(Plan):
 
 
 def released_mean(
-    public: Mapping[str, Any],
-    design: Design,
-    noisy_sum: tuple[int, ...],
-    noisy_count: int | None = None,
+    public: Mapping[str, Any], design: Design, noisy_sum: tuple[int, ...], noisy_count: int | None = None
 ) -> ReleasedMean:
     """The released function around a mechanism's output: on an interval or on a box.
 

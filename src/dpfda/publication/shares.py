@@ -184,11 +184,7 @@ class Sharing:
 
 
 def publish_shared(
-    total: IntegerSum,
-    plan: MeanPlan,
-    law: SharedLaw,
-    paying: Paying,
-    size: int | Fraction | None = None,
+    total: IntegerSum, plan: MeanPlan, law: SharedLaw, paying: Paying, size: int | Fraction | None = None
 ) -> ReleasedMean:
     """Charge for a mean's total that has the noise of all shares in it, and release it.
 

@@ -28,10 +28,9 @@ def check_choices(estimator: Estimator) -> Guarantee:
     guarantee = estimator.asked()
     settings, _ = estimator.settings, estimator._paying()
     if embedding_of(settings.reading) is not None and not estimator._embeds:
-        raise ParameterError(
-            "embed", "be that of the summary, which is no mean of what is embedded",
-            f"one of {type(estimator).__name__}", "Derive from PrivateMean or another mean of curves.",
-        )  # fmt: skip
+        words = "be that of the summary, which is no mean of what is embedded"
+        remedy = "Derive from PrivateMean or another mean of curves."
+        raise ParameterError("embed", words, f"one of {type(estimator).__name__}", remedy)
     if settings.domain.step is not None and not estimator._stepped:
         words = "be None but for densities, quantiles and survival"
         raise ParameterError("step", words, shown(settings.domain.step))
@@ -82,11 +81,8 @@ def public_size(unit: PrivacyUnit, count: int, invalid: str = "refuse") -> int |
     given = unit.public_size
     neighbours = unit.relation
     if neighbours is Neighbours.REPLACE_ONE and given is not None:
-        raise ParameterError(
-            "public_size",
-            "be None under replace-one neighbours, where the number of units is public",
-            shown(given),
-        )
+        words = "be None under replace-one neighbours, where the number of units is public"
+        raise ParameterError("public_size", words, shown(given))
     check_count(neighbours, count, invalid)
     if neighbours is Neighbours.REPLACE_ONE:
         return count

@@ -186,10 +186,8 @@ def _moves(settings: Settings) -> bool:
 def stated_ends(ends: object) -> object:
     """The public ends of the domain of irregular curves. Raises ParameterError if there are none."""
     if ends is None:
-        raise ParameterError(
-            "domain_range", "be given for irregular curves", "None",
-            "The span of the observed times is private; pass the public ends, domain=(a, b).",
-        )  # fmt: skip
+        remedy = "The span of the observed times is private; pass the public ends, domain=(a, b)."
+        raise ParameterError("domain_range", "be given for irregular curves", "None", remedy)
     return ends
 
 

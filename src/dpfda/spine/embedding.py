@@ -123,10 +123,8 @@ def own_fit(reading: Reading, kind: type) -> Reading:
     """How records would be read by a plan alone of a class with its own `fit`: by nobody."""
 
     def refuse(values: Floats) -> object:
-        raise ParameterError(
-            "plan", f"be of a class without a fit of its own: that of {kind.__name__} is not heard",
-            kind.__name__, "Put what it makes of a record into `embed`.",
-        )  # fmt: skip
+        words = f"be of a class without a fit of its own: that of {kind.__name__} is not heard"
+        raise ParameterError("plan", words, kind.__name__, "Put what it makes of a record into `embed`.")
 
     made = Embedding(refuse, lambda points: points, False, (f"fit of {kind.__qualname__}",))
     given = {name: getattr(reading, name) for name in ("missing", "invalid", "nugget", "standardize")}

@@ -148,10 +148,8 @@ class Estimator(_Base):  # type: ignore[misc]
             if name not in ("self", "fields", "__class__"):
                 setattr(self, name, value)
         if "rho" in fields and "rho" not in self._get_param_names():
-            raise ParameterError(
-                "rho", f"be left out of {type(self).__name__}, whose guarantee is by epsilon and delta",
-                shown(fields["rho"]), "Give an epsilon.",
-            )  # fmt: skip
+            words = f"be left out of {type(self).__name__}, whose guarantee is by epsilon and delta"
+            raise ParameterError("rho", words, shown(fields["rho"]), "Give an epsilon.")
         for name, synonym in SYNONYMS.items():
             if name in fields and getattr(self, synonym, None) is not None:
                 raise ParameterError(name, f"be given as {synonym} alone", "both")

@@ -87,22 +87,15 @@ def read_levels(
     if given is not None:
         levels = _declared(given)
     elif neighbours is Neighbours.ADD_REMOVE:
-        raise ParameterError(
-            "levels",
-            "be given under add/remove neighbours",
-            "None",
-            "Which groups occur is private there; name them from public knowledge.",
-        )
+        remedy = "Which groups occur is private there; name them from public knowledge."
+        raise ParameterError("levels", "be given under add/remove neighbours", "None", remedy)
     else:
         levels = sorted(_found(memberships, y).values(), key=str)
     keys = [label_key(level) if given is None else level_key(level) for level in levels]
     if len(levels) < 2 or None in keys or len(set(keys)) != len(levels):
-        raise ParameterError(
-            "levels",
-            "be two or more different groups",
-            f"{len(levels)} (n_samples = {len(memberships)})",
-            "Compare at least two.",
-        )
+        words = "be two or more different groups"
+        remedy = "Compare at least two."
+        raise ParameterError("levels", words, f"{len(levels)} (n_samples = {len(memberships)})", remedy)
     return levels
 
 

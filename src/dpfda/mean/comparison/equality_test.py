@@ -187,10 +187,9 @@ class PrivateEqualityTest(Estimator):
         check_choices(self)
         choice(self.look_for, "look_for", LOOKS)
         if settings.unit.private:
-            raise ParameterError(
-                "neighbours", "be 'replace-one' for a test of equality, whose groups have public sizes",
-                "'add-remove'", "Or use PrivateComparison, whose release has a test.",
-            )  # fmt: skip
+            words = "be 'replace-one' for a test of equality, whose groups have public sizes"
+            remedy = "Or use PrivateComparison, whose release has a test."
+            raise ParameterError("neighbours", words, "'add-remove'", remedy)
         return PrivateComparison(
             1,
             bounds=self.bounds,
@@ -211,10 +210,9 @@ class FineSums:
     def design(self, problem: Problem) -> Design:
         """What is measured: sums over fine cells of the grid."""
         if problem.cube is None:
-            raise ParameterError(
-                "bounds", "be a pair (lower, upper) of bounds on values, for a test of equality",
-                f"{problem.norm} body", "Or use PrivateComparison, whose release has a test.",
-            )  # fmt: skip
+            words = "be a pair (lower, upper) of bounds on values, for a test of equality"
+            remedy = "Or use PrivateComparison, whose release has a test."
+            raise ParameterError("bounds", words, f"{problem.norm} body", remedy)
         return Cells(min(FINE, problem.cube.weights.size)).design(problem)
 
 

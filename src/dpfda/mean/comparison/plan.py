@@ -196,12 +196,7 @@ class SharedDesign:
         return choose(replace(problem, size=size), self.mechanism)
 
     def adapt(
-        self,
-        basis: Basis,
-        bound: Bound,
-        size: int | None,
-        guarantee: Guarantee,
-        neighbours: Neighbours,
+        self, basis: Basis, bound: Bound, size: int | None, guarantee: Guarantee, neighbours: Neighbours
     ) -> tuple[Basis, Bound]:
         """What the mechanism makes of basis and bound for `size` units."""
         return adapted(self.mechanism, basis, bound, self.size, guarantee, neighbours)

@@ -74,17 +74,11 @@ class ReleasedComparison(OfMeans):
         means = list(self.means.values())
         terms = {(mean.guarantee, mean.neighbours, mean.unit, mean.domain_range) for mean in means}
         if len(means) < 2 or len(terms) != 1:
-            raise ParameterError(
-                "groups", "be two or more with one guarantee, relation, unit and domain",
-                f"{len(means)} with {len(terms)} kinds",
-            )  # fmt: skip
+            words = "be two or more with one guarantee, relation, unit and domain"
+            raise ParameterError("groups", words, f"{len(means)} with {len(terms)} kinds")
         if not all(mean.certificate.paid_with(means[0].certificate) for mean in means):
-            raise ParameterError(
-                "groups",
-                "be released together, so that one charge paid for all",
-                "releases of their own",
-                "Use PrivateComparison.",
-            )
+            words = "be released together, so that one charge paid for all"
+            raise ParameterError("groups", words, "releases of their own", "Use PrivateComparison.")
         if self.factors is not None and not {*self.means} <= {*self._places}:
             raise ParameterError("factors", "have every group among their combinations", "others")
 

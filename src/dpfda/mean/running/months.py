@@ -209,11 +209,9 @@ class Months(Resumable):
         if self._stated != own or bound != dict(self.certificate.bound):
             stated = self._stated if isinstance(self._stated, dict) else {}
             other = [name for name, value in own.items() if stated.get(name) != value] or ["bound"]
-            raise ParameterError(
-                "The parameters", "be those that the file was opened with",
-                f"another {' and '.join(other)}",
-                "Open another file, which is charged as one, or resume with the same parameters.",
-            )  # fmt: skip
+            words = "be those that the file was opened with"
+            remedy = "Open another file, which is charged as one, or resume with the same parameters."
+            raise ParameterError("The parameters", words, f"another {' and '.join(other)}", remedy)
 
     def _replay(self, record: Record) -> None:
         if "frame" in record:
@@ -294,10 +292,9 @@ class Months(Resumable):
         following, steps = self.published + 1, self._estimator.steps
         if month is None or month == following:
             if following > steps:
-                raise ParameterError(
-                    "publish", f"be called for the {steps} months that were paid for", "one more",
-                    "Open another file, which is charged as one.",
-                )  # fmt: skip
+                words = f"be called for the {steps} months that were paid for"
+                remedy = "Open another file, which is charged as one."
+                raise ParameterError("publish", words, "one more", remedy)
             return following
         words = f"be one that was published, or the next, {following}"
         return whole(month, "month", 1, following, words)

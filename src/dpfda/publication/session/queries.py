@@ -118,12 +118,9 @@ def pose(
         error = math.inf
     size = max(abs(center), error)
     if not size <= LARGEST:
-        raise ParameterError(
-            "function",
-            "be so small that its center and standard error are at most 2^500",
-            f"center {center:g}, standard error {error:g}",
-            "Divide it by a constant.",
-        )
+        words = "be so small that its center and standard error are at most 2^500"
+        remedy = "Divide it by a constant."
+        raise ParameterError("function", words, f"center {center:g}, standard error {error:g}", remedy)
     return Posed(query, direction, step, center, error)
 
 
@@ -169,29 +166,21 @@ def check_plan(plan: MeanPlan) -> None:
     coefficients.
     """
     if isinstance(plan.basis, BoxFunctions):
-        raise ParameterError(
-            "basis",
-            "be of functions on an interval in a session",
-            plan.basis.describe(),
-            "Release the whole function with fit().",
-        )
+        words = "be of functions on an interval in a session"
+        remedy = "Release the whole function with fit()."
+        raise ParameterError("basis", words, plan.basis.describe(), remedy)
     design = plan.public_design
     if design is None and plan.mechanism == "auto":
-        raise RefusedMechanismError(
-            "mechanism",
-            "be named in a session whose number of units is private",
-            "'auto'",
-            "The choice would wait for the noisy count. Use 'gaussian' or 'gaussian-process'.",
-        )
+        words = "be named in a session whose number of units is private"
+        remedy = "The choice would wait for the noisy count. Use 'gaussian' or 'gaussian-process'."
+        raise RefusedMechanismError("mechanism", words, "'auto'", remedy)
     design = design or plan.design(1)
     checked_noise(design.noise, plan.guarantee)
     if design.measurement is not None:
-        raise RefusedMechanismError(
-            "mechanism",
-            "add its noise to coefficients in a session",
-            f"{design.mechanism!r}, which measures values on the grid",
-            "Queries are linear forms of noisy coefficients. Release the whole function with fit().",
-        )
+        words = "add its noise to coefficients in a session"
+        found = f"{design.mechanism!r}, which measures values on the grid"
+        remedy = "Queries are linear forms of noisy coefficients. Release the whole function with fit()."
+        raise RefusedMechanismError("mechanism", words, found, remedy)
 
 
 def spread_of(noise: GaussianNoise | StudentForms) -> Fraction:
@@ -240,12 +229,9 @@ class StudentQuestions:
     def design(self, problem: Problem) -> Design:
         """Scale for so many functionals, and Wiener shrinkage."""
         if not isinstance(problem.guarantee, PureDP):
-            raise RefusedMechanismError(
-                "questions",
-                "be left out where delta is positive or the budget is rho",
-                str(self.questions),
-                "Gaussian noise answers any number of questions then: mechanism='gaussian'.",
-            )
+            words = "be left out where delta is positive or the budget is rho"
+            remedy = "Gaussian noise answers any number of questions then: mechanism='gaussian'."
+            raise RefusedMechanismError("questions", words, str(self.questions), remedy)
         size = int(problem.prior.size)
         noise = student_forms(size, self.questions, problem.width, problem.guarantee, self.degrees)
         parameters = {"components": size, "degrees": noise.degrees, "questions": noise.forms}

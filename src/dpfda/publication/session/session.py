@@ -311,12 +311,8 @@ class Session(Resumable):
         target = parameters.path(path)
         own = Path(os.path.realpath(target)) == self.path
         if self._state != "closed" and (own or _same_file(target, self.path)):
-            raise ParameterError(
-                "path",
-                "not be the session's own file, which keeps the secret state",
-                repr(str(path)),
-                "Choose another path.",
-            )
+            words = "not be the session's own file, which keeps the secret state"
+            raise ParameterError("path", words, repr(str(path)), "Choose another path.")
         return public_side(self._frame, self.answers()).save(path, overwrite)
 
     def __repr__(self) -> str:
