@@ -30,7 +30,7 @@ from dpfda.mechanisms.design.radii import candidate_radii, line_error, moved_at_
 from dpfda.noise import BoxNoise
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.publication import COUNT_SCALE
+from dpfda.publication import COUNT_SCALE, publish_curve
 from dpfda.publication.moments import bin_counts
 from dpfda.records import LongCurves
 from dpfda.records.weights import Weights
@@ -178,7 +178,7 @@ def test_the_closer_look_gets_the_box_noise_of_its_bounds():
     exact = exact_totals(prepared.total.total(closer))
     errors = []
     for _ in range(400):
-        look = two_looks.publish_curve(prepared.total.total(closer), closer, closer.certified())
+        look = publish_curve(prepared.total.total(closer), closer, closer.certified())
         errors.append(max(abs(a - b) for a, b in zip(look.noisy_sum, exact, strict=True)))
     lower, upper = closer.bound.curves_on(GRID)
     reach = float(plan.choice.radii[4]) * 10

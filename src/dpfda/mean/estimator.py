@@ -18,7 +18,6 @@ from dpfda.mean.streams import InBlocks, counted, open_summation, refuse_irregul
 from dpfda.mean.two_looks import (
     LooksPlan,
     TwoLooks,
-    default_plan,
     is_one_look,
     mechanism_of_look,
     single,
@@ -234,7 +233,7 @@ class PrivateMean(InBlocks):
         made = self._answering(X, groups)
         plan = made.plan.measuring
         if self._looks and isinstance(made.total, Readable):
-            looks = default_plan(plan)
+            looks = LooksPlan.where_it_pays(plan)
             if isinstance(looks, LooksPlan):
                 return Prepared(looks, made.total)
         return Prepared(plan, made.total.total(plan))
@@ -293,7 +292,7 @@ class PrivateMean(InBlocks):
         if (strategy := self._staged) is not None:
             return staged_plan(plan, strategy)
         plan = plan.measuring if self._measures else plan
-        return default_plan(plan) if self._looks else plan
+        return LooksPlan.where_it_pays(plan) if self._looks else plan
 
     def _refuse_with_stages(self) -> None:
         """Refuse what there is not between bounds that are looked for, nor in two looks."""

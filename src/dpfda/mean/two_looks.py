@@ -16,10 +16,10 @@ whole is charged once, before the first noise: docs/appendix/two_looks.md.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -54,7 +54,6 @@ from dpfda.releases.staged import Selection
 from dpfda.spine.settings import Gathered
 from dpfda.spine.sums import Readable
 
-Planned = TypeVar("Planned", bound=MeanPlan)
 # Shares of the budget for the rough line and for the histogram; and n epsilon from which on there are
 # two looks: below it the histogram says too little.
 ROUGH, COUNTING, LEAST = Fraction(15, 1000), Fraction(15, 1000), 5000.0
@@ -156,22 +155,6 @@ class StagedPlan(PlanOfMeans):
         return self.whole.strength(guarantee)
 
 
-class DefaultPlan(MeanPlan):
-    """Plan of a default mean in one look, which has two at other public numbers."""
-
-    def remade(self, guarantee: Guarantee, n: int) -> Any:
-        return default_plan(super().remade(guarantee, n))
-
-
-def default_plan(whole: MeanPlan) -> MeanPlan | LooksPlan:
-    """What the default publishes where records can be read again: in two looks where they pay."""
-    # A record that is repaired counts as the middle of the bounds, which in a closer look is another.
-    if not may_look(whole) or (whole.reading is not None and whole.reading.invalid != "refuse"):
-        return whole
-    made = LooksPlan(_as_kind(MeanPlan, whole), None)
-    return made if made.two_looks else _as_kind(DefaultPlan, whole)
-
-
 def may_look(whole: MeanPlan) -> bool:
     """Whether there can be two looks: the default mean between bounds on values, of a public size."""
     between = whole.answers_with_line and whole.on_grid is not None and whole.on_grid.cube is not None
@@ -182,11 +165,9 @@ def single(plan: Plan) -> Any:
     """The plan of one look whatever the public numbers, for that of a default which may have two."""
     if isinstance(plan, LooksPlan) and plan.strategy is None:
         return plan.whole
-    return _as_kind(MeanPlan, plan) if isinstance(plan, DefaultPlan) else plan
-
-
-def _as_kind(kind: type[Planned], plan: MeanPlan) -> Planned:
-    return kind(**{field.name: getattr(plan, field.name) for field in fields(plan)})
+    if isinstance(plan, MeanPlan) and plan.again is not None:
+        return replace(plan, again=None)
+    return plan
 
 
 def check_staged(whole: MeanPlan, strategy: TwoLooks | Search) -> None:
@@ -215,6 +196,15 @@ class LooksPlan(StagedPlan):
         """The plan in two looks for that of one. Raises ParameterError if there cannot be two."""
         check_staged(whole, strategy)
         return cls(whole.measuring, strategy)
+
+    @staticmethod
+    def where_it_pays(whole: MeanPlan) -> MeanPlan | LooksPlan:
+        """What the default publishes where records can be read again."""
+        # A repaired record counts as the middle of the bounds, which in a closer look is another.
+        if not may_look(whole) or (whole.reading is not None and whole.reading.invalid != "refuse"):
+            return whole
+        made = LooksPlan(whole, None)
+        return made if made.two_looks else replace(whole, again=LooksPlan)
 
     @property
     def two_looks(self) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, cast
 
 import numpy as np
 
@@ -60,6 +60,14 @@ class ReadingRule(Protocol):
     def standardize(self) -> bool: ...
 
 
+class Again(Protocol):
+    """A kind of plan whose records are read more than once; see `dpfda.mean.two_looks`."""
+
+    @staticmethod
+    def where_it_pays(whole: Any) -> Any:
+        """That, or a plan of one sum where it does not pay."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class MeanDesign(Plan):
     """Basis and bound of a mean, and from them what is summed, the design and its noise.
@@ -81,6 +89,7 @@ class MeanDesign(Plan):
     measures_distance: Whether a share of the budget may go to the largest distance of the line from the
         mean: `distance_share` says whether it does.
     drawn: Where one draw of noise hides several sums: the design, with what this one sees of that noise.
+    again: Where records can be read again: what says, at other public numbers, whether that pays.
     """
 
     basis: Basis
@@ -100,6 +109,7 @@ class MeanDesign(Plan):
     finest: float | None = None
     periods: tuple[float, ...] = ()
     measures_distance: bool = False
+    again: type[Again] | None = None
 
     @classmethod
     def of(
@@ -127,9 +137,10 @@ class MeanDesign(Plan):
         basis, bound = self.stated or (self.basis, self.bound)
         more = {name: getattr(self, name) for name in KEPT}
         size, asked = None if self.size is None else n, (self.neighbours, self.mechanism)
-        return self.of(
+        made = self.of(
             basis, bound, guarantee, *asked, size, self.unit, self.about, expected_size=n, **more
         )
+        return made if self.again is None else cast("Self", self.again.where_it_pays(made))
 
     @property
     def bounded(self) -> dict[str, object]:  # type: ignore[override]
