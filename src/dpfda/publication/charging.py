@@ -30,6 +30,16 @@ from dpfda.privacy.ledger.named import Paying
 
 # Once a process: Python's own register of warnings is emptied wherever filters are changed.
 WARNED: set[type[Warning]] = set()
+REPEATED = (
+    "Each fit of a search or cross-validation is a release of the same private data, and the losses add "
+    "up: each says that the search is not covered. Tune on public data, or by private_selection "
+    "(dpfda.tuning)."
+)
+FITTED = (
+    "The steps {steps} of the pipeline were fitted on private data, so that a record changes others "
+    "before the summary reads them: the guarantee does not hold for that, and the release says so. Use "
+    "steps with public constants that read one record at a time."
+)
 
 
 def certified_entry(
@@ -104,12 +114,13 @@ def charge(paying: Paying, certificate: Certificate, entry: Mapping[str, object]
     kinds = {caveat.kind for caveat in certificate.caveats}
     repeated = bool(kinds - {STEPS})
     if STEPS in kinds:
-        _warn_of_fitted_steps()
+        steps = ", ".join(fitted_steps())
+        _warn_once(FittedStepWarning, FITTED.format(steps=steps))
     if account is None:
         named = named_ledger(dataset)
         if named is None:
             if repeated:
-                _warn_of_repetition()
+                _warn_once(RepeatedReleaseWarning, REPEATED)
             return
         account, dataset = named
     if dataset is None:
@@ -127,26 +138,7 @@ def charge(paying: Paying, certificate: Certificate, entry: Mapping[str, object]
     account.charge(dataset, certificate.costs, told)
 
 
-def _warn_of_repetition() -> None:
-    if RepeatedReleaseWarning not in WARNED:
-        WARNED.add(RepeatedReleaseWarning)
-        warnings.warn(
-            "Each fit of a search or cross-validation is a release of the same private data, and the "
-            "losses add up: each says that the search is not covered. Tune on public data, or by "
-            "private_selection (dpfda.tuning).",
-            RepeatedReleaseWarning,
-            stacklevel=3,
-        )
-
-
-def _warn_of_fitted_steps() -> None:
-    if FittedStepWarning not in WARNED:
-        WARNED.add(FittedStepWarning)
-        warnings.warn(
-            f"The steps {', '.join(fitted_steps())} of the pipeline were fitted on private data, so "
-            "that a record changes others before the summary reads them: the guarantee does not hold "
-            "for that, and the release says so. "
-            "Use steps with public constants that read one record at a time.",
-            FittedStepWarning,
-            stacklevel=3,
-        )
+def _warn_once(kind: type[Warning], words: str) -> None:
+    if kind not in WARNED:
+        WARNED.add(kind)
+        warnings.warn(words, kind, stacklevel=3)

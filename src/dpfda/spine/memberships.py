@@ -292,7 +292,7 @@ def _covariate(name: object, known: object) -> Covariate:
 
 def read_covariates(
     covariates: Sequence[Covariate],
-    stated: Mapping[str, Any],
+    stated: Mapping[str, Iterable[object]],
     columns: Sequence[object],
     count: int,
     invalid: str,

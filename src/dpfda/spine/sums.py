@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 
@@ -219,7 +218,7 @@ class Summation:
         return totals
 
     def _read(
-        self, matrix: Cells, units: tuple[Any, Any, Any], marks: Flags, first_row: int
+        self, matrix: Cells, units: tuple[Integers, Integers, Integers], marks: Flags, first_row: int
     ) -> tuple[Integers, int]:
         rule, basis = known(self.plan.on_grid).rule, self.plan.basis
         complete, standardize = self.reading.missing == "complete", self.reading.standardize

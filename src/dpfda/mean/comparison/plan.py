@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -343,7 +343,7 @@ class PooledComparison(PooledSum):
         self, total: IntegerSum, law: SharedLaw, size: Size, ledger: object
     ) -> ReleasedComparison:
         sums, certificate = total.parted(len(self.keys)), self.sharing.certified()
-        sizes: list[Any] = self._sizes(sums)
+        sizes: list[int | Fraction] = [*self._sizes(sums)]
         if isinstance(size, Fraction):
             sizes = [Fraction(each, COUNTED) for each in sizes]
         # One design for all, made for the number of units that was agreed on.

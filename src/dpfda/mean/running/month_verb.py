@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from dpfda.command import options as o
 from dpfda.command.declared import DOCSTRING, REQUIRED, Given, Option
@@ -16,6 +16,7 @@ from dpfda.numerics.errors import ParameterError
 
 if TYPE_CHECKING:
     from dpfda.command.reading import Fitted, Summary
+    from dpfda.mean.running.estimator import PrivateRunningMean
     from dpfda.records.files import TableCurves
     from dpfda.releases.base import Release
 
@@ -47,7 +48,7 @@ class MonthCurves(Curves):
         return (*super().options, STATE, MONTH)
 
     def fit(self, estimator: Summary, table: TableCurves, given: Given) -> Fitted:
-        made: Any = estimator
+        made = cast("PrivateRunningMean", estimator)
         if given.state.exists():
             months = made.resume(given.state)
         elif given.month != 1:
