@@ -36,13 +36,9 @@ class PublicCurve:
     def __post_init__(self) -> None:
         finite = np.all(np.isfinite(self.points)) and np.all(np.isfinite(self.values))
         if self.points.size < 2 or not finite or np.any(np.diff(self.points) <= 0):
-            raise ParameterError(
-                "prior",
-                "have points and finite values, the points in increasing order",
-                f"{self.points.size} of them in another order or not finite"
-                if self.points.size > 1
-                else f"{self.points.size} of them",
-            )
+            words = "have points and finite values, the points in increasing order"
+            others = " in another order or not finite" if self.points.size > 1 else ""
+            raise ParameterError("prior", words, f"{self.points.size} of them{others}")
 
     @classmethod
     def read(cls, path: Path) -> PublicCurve:
