@@ -21,7 +21,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import PureDP, added
 from dpfda.publication import EXACT, Draw, MeanPlan, publish_curve, recomputed
-from dpfda.publication.averages import with_distance
+from dpfda.publication.means import with_distance
 from dpfda.publication.moments import part_noise
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import Selection

@@ -8,7 +8,7 @@ Mechanisms run one after the other: a rough line (pure e1), a histogram of the l
 noisy counts alone (what is left, and all of delta). Where a radius is worth a try, a part of what is
 left (pure e3) first measures how much it would cut off; where that is not small, the stated bounds stay.
 Last, the largest distance of the line from the mean between the stated bounds may be measured, with a
-share that is set aside before (`dpfda.publication.averages.with_distance`).
+share that is set aside before (`dpfda.publication.means.with_distance`).
 Each keeps its part whatever those before it published, parts add up to the whole on every way, and the
 whole is charged once, before the first noise: docs/appendix/two_looks.md.
 """

@@ -17,12 +17,12 @@ from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import ValueBounds
 from dpfda.mean.streams import InBlocks
 from dpfda.mean.variance_release import MEAN, VARIANCE, MeanAndVariance
+from dpfda.mean.vector.together import publish_together
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import exact, real, shown
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import split
 from dpfda.publication import NAMED, MeanPlan, Paying
-from dpfda.publication.averages import publish_together
 from dpfda.records import Curves
 from dpfda.records.dask_arrays import is_dask
 from dpfda.spine.choices import check_choices

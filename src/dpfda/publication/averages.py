@@ -8,31 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from operator import methodcaller
-from typing import TypeAlias, TypeVar, cast
-
-import numpy as np
+from typing import TypeAlias, cast
 
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.mechanisms import COUNT_SCALE, Design
 from dpfda.noise import KNormNoise, NoiseLaw
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import known
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import added
 from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication.charging import charge
 from dpfda.publication.mean_designs import FUNCTION
-from dpfda.publication.means import MeanPlan, ReleasedMean, released_mean
+from dpfda.publication.means import MeanPlan, ReleasedMean, released_mean, with_distance
 from dpfda.releases.counts import NoisyCount
-from dpfda.releases.distance import Distance
 from dpfda.releases.function import ReleasedFunction
 
-Line = TypeVar("Line", bound=ReleasedFunction)
 # How a law is drawn from: as it says itself; simulations of public data have their own way.
 Draw: TypeAlias = Callable[[NoiseLaw], Sequence[int]]
 EXACT: Draw = methodcaller("draw")
@@ -122,10 +114,10 @@ def check(plan: MeanPlan, certificate: Certificate | None = None) -> Paid | KNor
     design, size = plan.public_design, plan.size
     certificate = plan.certified() if certificate is None else certificate
     if design is not None and size is not None:
-        return _paid(plan, size, design, float(size), certificate)
+        return Paid(design, plan.around(size, design, float(size), certificate))
     noise = plan.count_noise
     # What this makes of one unit is what is left where a later design fails.
-    _paid(plan, 1, plan.trial, NoisyCount(COUNT_SCALE, COUNT_SCALE, noise), certificate)
+    plan.around(1, plan.trial, NoisyCount(COUNT_SCALE, COUNT_SCALE, noise), certificate)
     if not isinstance(plan.mechanism, str):
         for units in TRIED_SIZES:
             plan.costs()[FUNCTION].drawn_as(plan.cost(plan.counted_design(units), units))
@@ -146,52 +138,13 @@ def _counted(plan: MeanPlan, count: NoisyCount, certificate: Certificate, own: b
         law = plan.cost(design, units)
         plan.costs()[FUNCTION].drawn_as(law)
         drawn = {FUNCTION: law} if own and plan.awaits_count else None
-        return _paid(plan, units, design, count, certificate, drawn)
+        return Paid(design, plan.around(units, design, count, certificate, drawn))
 
     units = max(1, round(count.value))
     try:
         return paid(units, plan.counted_design(units))
     except Exception:
         return paid(1, plan.trial)
-
-
-def with_distance(
-    release: Line, total: IntegerSum, plan: MeanPlan, draw: Callable[[NoiseLaw], Sequence[int]]
-) -> Line:
-    """A released line with its largest distance from the mean; the ledger has been charged for it.
-
-    The line is public by then. For integer sums S_t on the grid, to be divided by a public N, of records
-    between bounds that are 2 h_t apart at t, and 2 h where they are farthest apart, what gets noise is
-
-        max_t floor(h |S_t - N l_t| / h_t),        l_t the line in the same integers.
-
-    Whatever the line l, it is a function of the records. One unit that is replaced moves S_t by 2 h_t at
-    most, one that is added or removed by h_t. So each term moves by 2 h, or h, and by one for the
-    rounding down, and the largest of them by no more. Laplace noise of that width over a share of
-    epsilon keeps to this share for every line that may have come out; both compose to the whole.
-
-    total: The exact sums on the grid. Private.
-    draw: As of `dpfda.publication.publish`.
-    """
-    rule = known(plan.on_grid).rule
-    line = np.asarray(release(release.grid_points)) - rule.center
-    # Between the bounds, so that it is a number of their size whatever was measured.
-    line = np.clip(np.nan_to_num(np.rint(line * rule.scale)), -rule.half_widths, rule.half_widths)
-    public = list(map(int, line)), list(map(int, rule.half_widths)), known(plan.size)
-    exact = IntegerSum.one_number([total], partial(largest_distance, public=public))
-    (noisy,) = exact.with_noise(draw(plan.distance_noise))
-    return replace(release, distance=Distance(noisy, plan.largest_half, plan.distance_noise))
-
-
-def largest_distance(totals: list[list[int]], public: tuple[list[int], list[int], int]) -> int:
-    """Of a sum from so many times a line, where bounds are farthest apart. Private.
-
-    totals: One list of sums (m,).
-    public: Line (m,), half distances of bounds (m,), and the number to divide by.
-    """
-    (sums,), (line, halves, size) = totals, public
-    widest, apart = max(halves), zip(sums, line, halves, strict=True)
-    return max(widest * abs(total - size * at) // half for total, at, half in apart if half)
 
 
 def publish_parallel(
@@ -225,41 +178,3 @@ def publish_parallel(
         check(plan, certificate)
     charge(paying, certificate, entry)
     return [publish_curve(total, plan, certificate=certificate) for total, plan in parts]
-
-
-def publish_together(
-    totals: Mapping[str, IntegerSum],
-    plans: Mapping[str, MeanPlan],
-    stages: Mapping[str, Sequence[str]],
-    whole: Certificate,
-    entry: Mapping[str, object],
-    paying: Paying = NAMED,
-) -> tuple[Json, Certificate]:
-    """Release several sums over the same privacy units; the ledger is charged once, before any noise.
-
-    totals: Private sums, by name.
-    plans: Public sides of their releases.
-    stages: Names of what each of them costs in the certificate of all.
-    whole: Of all together.
-    entry: Public description for the ledger's history.
-    paying: As in `publish`.
-    Returns releases, each with its own part of the certificate of all.
-    Raises BudgetError if the ledger refuses; no noise was drawn.
-    """
-    own = {name: whole.part(*stages[name]) for name in plans}
-    for name, plan in plans.items():
-        check(plan, own[name])
-    charge(paying, whole, entry)
-    released = {name: publish(totals[name], plan, certificate=own[name]) for name, plan in plans.items()}
-    return released, whole.fulfilled(added([each.achieved for each in released.values()]))
-
-
-def _paid(
-    plan: MeanPlan,
-    size: int,
-    design: Design,
-    divisor: float | NoisyCount,
-    certificate: Certificate,
-    drawn: Mapping[str, Cost] | None = None,
-) -> Paid:
-    return Paid(design, plan.around(size, design, divisor, certificate, drawn))

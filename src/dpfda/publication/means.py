@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, TypeAlias, cast
+from functools import cached_property, partial
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -24,7 +24,8 @@ from dpfda.mechanisms.design import (
     least_share_of_box,
 )
 from dpfda.mechanisms.design.expectation import DRAWS, made_up_sums
-from dpfda.noise import BoxNoise
+from dpfda.noise import BoxNoise, NoiseLaw
+from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
@@ -43,6 +44,8 @@ from dpfda.releases.function import ReleasedFunction
 
 # On an interval, or on a box.
 ReleasedMean: TypeAlias = ReleasedFunction | ReleasedField
+
+Line = TypeVar("Line", bound=ReleasedFunction)
 
 # Releases that are simulated for an expected band, and where it is to be quick.
 EXAMPLES, QUICK = 16, 6
@@ -279,3 +282,42 @@ def released_mean(
     if noisy_count is not None:
         public["divisor"] = NoisyCount(noisy_count, design.counts, design.noise, public["divisor"])
     return made(noisy_sum=noisy_sum, **public)
+
+
+def with_distance(
+    release: Line, total: IntegerSum, plan: MeanPlan, draw: Callable[[NoiseLaw], Sequence[int]]
+) -> Line:
+    """A released line with its largest distance from the mean; the ledger has been charged for it.
+
+    The line is public by then. For integer sums S_t on the grid, to be divided by a public N, of records
+    between bounds that are 2 h_t apart at t, and 2 h where they are farthest apart, what gets noise is
+
+        max_t floor(h |S_t - N l_t| / h_t),        l_t the line in the same integers.
+
+    Whatever the line l, it is a function of the records. One unit that is replaced moves S_t by 2 h_t at
+    most, one that is added or removed by h_t. So each term moves by 2 h, or h, and by one for the
+    rounding down, and the largest of them by no more. Laplace noise of that width over a share of
+    epsilon keeps to this share for every line that may have come out; both compose to the whole.
+
+    total: The exact sums on the grid. Private.
+    draw: As of `dpfda.publication.publish`.
+    """
+    rule = known(plan.on_grid).rule
+    line = np.asarray(release(release.grid_points)) - rule.center
+    # Between the bounds, so that it is a number of their size whatever was measured.
+    line = np.clip(np.nan_to_num(np.rint(line * rule.scale)), -rule.half_widths, rule.half_widths)
+    public = list(map(int, line)), list(map(int, rule.half_widths)), known(plan.size)
+    exact = IntegerSum.one_number([total], partial(largest_distance, public=public))
+    (noisy,) = exact.with_noise(draw(plan.distance_noise))
+    return replace(release, distance=Distance(noisy, plan.largest_half, plan.distance_noise))
+
+
+def largest_distance(totals: list[list[int]], public: tuple[list[int], list[int], int]) -> int:
+    """Of a sum from so many times a line, where bounds are farthest apart. Private.
+
+    totals: One list of sums (m,).
+    public: Line (m,), half distances of bounds (m,), and the number to divide by.
+    """
+    (sums,), (line, halves, size) = totals, public
+    widest, apart = max(halves), zip(sums, line, halves, strict=True)
+    return max(widest * abs(total - size * at) // half for total, at, half in apart if half)

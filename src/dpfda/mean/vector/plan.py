@@ -22,6 +22,7 @@ from dpfda.mean.vector.together import (
     costs_together,
     equal_share,
     publish_in_one_draw,
+    publish_together,
     stages_of,
 )
 from dpfda.mechanisms import Design
@@ -35,7 +36,6 @@ from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.privacy.words import number
 from dpfda.publication import NAMED, MeanPlan, Paying, PlanOfMeans, Prepared, read_ledger
-from dpfda.publication.averages import publish_together
 from dpfda.publication.means import released_mean
 from dpfda.publication.needed import LEVEL
 from dpfda.publication.shares import SharedLaw, Sharing, around, designed

@@ -27,7 +27,7 @@ Under zero-concentrated privacy shares of rho *are* that: rho / c for each is m_
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -43,9 +43,9 @@ from dpfda.numerics.errors import DpfdaError
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, gaussian_delta
 from dpfda.privacy.composition.rounding import root_at_least
-from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, within
+from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, added, within
 from dpfda.publication import NAMED, MeanPlan, Paying, charge, recomputed
-from dpfda.publication.averages import Paid, check
+from dpfda.publication.averages import Paid, check, publish
 
 # The one stage of releases that share a draw.
 ALL = "all together"
@@ -80,6 +80,33 @@ def costs_together(plans: Mapping[str, MeanPlan]) -> dict[str, Cost]:
     stages = stages_of(plans)
     pairs = (zip(stages[name], plan.costs().values(), strict=True) for name, plan in plans.items())
     return dict(chain.from_iterable(pairs))
+
+
+def publish_together(
+    totals: Mapping[str, IntegerSum],
+    plans: Mapping[str, MeanPlan],
+    stages: Mapping[str, Sequence[str]],
+    whole: Certificate,
+    entry: Mapping[str, object],
+    paying: Paying = NAMED,
+) -> tuple[Json, Certificate]:
+    """Release several sums over the same privacy units; the ledger is charged once, before any noise.
+
+    totals: Private sums, by name.
+    plans: Public sides of their releases.
+    stages: Names of what each of them costs in the certificate of all.
+    whole: Of all together.
+    entry: Public description for the ledger's history.
+    paying: As in `dpfda.publication.publish`.
+    Returns releases, each with its own part of the certificate of all.
+    Raises BudgetError if the ledger refuses; no noise was drawn.
+    """
+    own = {name: whole.part(*stages[name]) for name in plans}
+    for name, plan in plans.items():
+        check(plan, own[name])
+    charge(paying, whole, entry)
+    released = {name: publish(totals[name], plan, certificate=own[name]) for name, plan in plans.items()}
+    return released, whole.fulfilled(added([each.achieved for each in released.values()]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +241,7 @@ def publish_in_one_draw(
 
     totals: Private sums of what the plans of the draw measure.
     whole: Of all together, with the costs of the draw.
-    entry, paying: As in `dpfda.publication.averages.publish_together`.
+    entry, paying: As in `publish_together`.
     Returns releases, each with the certificate of all: one draw paid for them.
     Raises DpfdaError if the noise gives more than the guarantee; nothing was charged. Raises BudgetError
     if the ledger refuses; no noise was drawn.
