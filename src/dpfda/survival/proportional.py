@@ -15,8 +15,8 @@ to first order; so each is an observation of K theta of deviation V^(1/2), and n
 with all observations give a normal posterior: precision P = P_0 + sum K' V^-1 K. It is the estimate
 without noise, given what was released, and shrinks where the noise says nothing.
 
-**From a table of counts**, where covariates are few. A record is one count: in its combination of strata,
-levels and parts of the ranges of numbers, in the cell of time where its follow-up ended, and by how.
+**From a table of counts**, where covariates are few. A record is one count: in its combination of
+strata, levels and parts of the ranges of numbers, in the cell of time where it ended, and by how.
 Numbers of events and exposures are sums of counts, so the gradient of the likelihood, with a number in
 the middle of its part, is linear in them, and its noise has a known covariance. The guarantee is that of
 a table of shares (`dpfda.noise.shares`): a unit is at most one count in all, so that two units differ by
@@ -211,7 +211,7 @@ class Posterior:
 
 
 # Parts of the range of a number, by how many numbers there are; and combinations at most.
-PARTS, MOST_COMBINATIONS = {0: 1, 1: 8, 2: 5, 3: 4, 4: 3}, 256
+PARTS, LARGEST_TABLE = {0: 1, 1: 8, 2: 5, 3: 4, 4: 3}, 256
 ROUNDS = 12
 
 
@@ -230,7 +230,7 @@ class Combinations:
         if not self.fits:
             raise ParameterError(
                 "covariates",
-                f"have at most {MOST_COMBINATIONS} combinations of levels and parts of numbers in a table",
+                f"have at most {LARGEST_TABLE} combinations of levels and parts of numbers in a table",
                 f"{self.size if self._numbers in PARTS else 'more than four numbers'}",
                 "Set delta (for example 1e-6) or rho, which take any number; or leave some out.",
             )
@@ -238,7 +238,7 @@ class Combinations:
     @property
     def fits(self) -> bool:
         """Whether they are few enough."""
-        return self._numbers in PARTS and self.size <= MOST_COMBINATIONS
+        return self._numbers in PARTS and self.size <= LARGEST_TABLE
 
     @property
     def _numbers(self) -> int:
