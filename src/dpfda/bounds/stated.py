@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Protocol, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfda.bounds.balls import IntegerBall, Norm
-from dpfda.bounds.bodies import BodyNorm, IntegerBody
+from dpfda.bounds.balls import BodyNorm, IntegerBall, IntegerBody, Norm
 from dpfda.bounds.sized import AroundZero, BoxBound, Ellipsoid
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
