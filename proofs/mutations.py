@@ -587,7 +587,7 @@ MUTATIONS = [
     ),
     (
         "the delta of a replaced unit in the program, without that of the one removed",
-        "src/dpfda/privacy/composition/neighbours.py",
+        "src/dpfda/privacy/composition/conversions.py",
         "factor = (size * epsilon).expm1() / epsilon.expm1()",
         "factor = ((size - 1) * epsilon).exp()",
         TIE,

@@ -12,12 +12,12 @@ from sklearn.exceptions import NotFittedError
 import dpfda
 from dpfda import PrivateFPCA
 from dpfda.covariance.components_release import ReleasedComponents, with_signs
-from dpfda.covariance.plan import Shares, SubspaceShares
 from dpfda.covariance.publish import (
     direction_rate,
     frame_bound,
     integer_frame,
 )
+from dpfda.covariance.strategies import Shares, SubspaceShares
 from dpfda.errors import DataError, ParameterError, RefusedMechanismError
 from dpfda.noise.subspaces import DIRECTION_BITS, draw_direction
 from dpfda.noise.wishart import CoupledNoise, WishartDifferenceNoise

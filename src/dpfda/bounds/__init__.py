@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from dpfda.numerics.scan import later
 
 if TYPE_CHECKING:
-    from dpfda.bounds.balls import IntegerBall, Norm
-    from dpfda.bounds.bodies import BodyNorm, IntegerBody
+    from dpfda.bounds.balls import BodyNorm, IntegerBall, IntegerBody, Norm
     from dpfda.bounds.l1sums import L1Rule, l1_rule, l1_sum
     from dpfda.bounds.ongrid import Cube, OnGrid, on_grid
     from dpfda.bounds.sized import BoxBound, Ellipsoid

@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from dpfda.bounds.bodies import BodyNorm, IntegerBody
+from dpfda.bounds.balls import BodyNorm, IntegerBody
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import LARGEST, SMALLEST, length, real, reals, shown

@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Protocol, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfda.bounds.balls import IntegerBall, Norm
-from dpfda.bounds.bodies import BodyNorm, IntegerBody
+from dpfda.bounds.balls import BodyNorm, IntegerBall, IntegerBody, Norm
 from dpfda.bounds.sized import AroundZero, BoxBound, Ellipsoid
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
@@ -312,8 +311,7 @@ def ball_of(
     radius = bound.radius_on(grid_points, weights)
     if not (radius > 0 and math.isfinite(radius)) or bound.norm not in get_args(Norm):
         raise ParameterError("bounds", "give a positive finite radius", f"{radius}")
-    norm: Any = bound.norm
-    return IntegerBall.of(norm, radius, components)
+    return IntegerBall.of(cast("Norm", bound.norm), radius, components)
 
 
 def _numbers(value: ArrayLike, name: str) -> float | Floats:

@@ -12,13 +12,21 @@ from dpfda.bases import Basis
 from dpfda.bases.tensor import SymmetricTensorBasis
 from dpfda.bounds import ValueBounds
 from dpfda.covariance.deviations import Deviations, Paired, lengths, outer_sum
-from dpfda.covariance.plan import COUNT, MEAN, CovariancePlan, Shares
+from dpfda.covariance.plan import CovariancePlan
 from dpfda.covariance.pooled import PooledCovariance
 from dpfda.covariance.publish import Stage, release_covariance, released_count
 from dpfda.covariance.release import ReleasedCovariance
 from dpfda.covariance.sparse import SparsePlan, plan_sparse, prepare_sparse, publish_sparse
 from dpfda.covariance.sparse_release import ReleasedSparseCovariance
-from dpfda.covariance.strategies import Center, Exponential, MatrixNoise, subspace_shares
+from dpfda.covariance.strategies import (
+    COUNT,
+    MEAN,
+    Center,
+    Exponential,
+    MatrixNoise,
+    Shares,
+    subspace_shares,
+)
 from dpfda.noise import achieved_guarantee
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError

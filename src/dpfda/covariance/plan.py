@@ -1,11 +1,10 @@
-"""The plan of a covariance or of components: shares of the budget, laws of the noise, costs."""
+"""The plan of a covariance or of components: laws of the noise, costs, what to expect."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
@@ -25,16 +24,17 @@ from dpfda.covariance.design import (
     radius_grid,
 )
 from dpfda.covariance.release import ReleasedCovariance, emphasised
+from dpfda.covariance.strategies import COUNT, MEAN, MOMENTS, VARIANCES, Shares, SubspaceShares
 from dpfda.noise import KNormNoise, cost_of, knorm_noise
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise, achieved_symmetric, quietest_symmetric
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.remembered import remembered
 from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.composition import Cost, LaplaceLoss, RangeLoss
-from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, pure_part, split
+from dpfda.privacy.composition import Cost, LaplaceLoss
+from dpfda.privacy.guarantees import Guarantee, Neighbours, pure_part
 from dpfda.privacy.words import number
-from dpfda.publication import COUNT_SCALE, COUNT_SHARE, MeanPlan, PlanAgain, check, recomputed
+from dpfda.publication import COUNT_SCALE, MeanPlan, PlanAgain, check, recomputed
 from dpfda.publication.moments import RadiusChoice
 from dpfda.publication.trials import ORDINARY, PairTrial, Trial, TriedPlan
 from dpfda.records.second_moments import outer_ball
@@ -47,110 +47,6 @@ DEVIATION = 0.06
 PERSONS = 500
 # Below this number of records times epsilon lengths are counted in half as many bins.
 COARSE = 750
-# Stages of a release.
-COUNT, MEAN, MOMENTS, VARIANCES = "count", "mean", "second moments", "variances"
-
-
-@dataclass(frozen=True)
-class Shares:
-    """How a budget is split; the parts compose to the whole by basic composition.
-
-    Parameters
-    ----------
-    whole : Guarantee
-    count : PureDP or None
-        For the number of units, under add/remove without a public size.
-    mean : PureDP or None
-        For the mean, where it is released as the center.
-    radius : PureDP or None
-        For the choice of the length that deviations are shortened to.
-    rest : Guarantee
-        For the second moments.
-    """
-
-    whole: Guarantee
-    count: PureDP | None
-    mean: PureDP | None
-    radius: PureDP | None
-    rest: Guarantee
-
-    @classmethod
-    def of(
-        cls,
-        whole: Guarantee,
-        counted: bool,
-        mean_share: Fraction | None,
-        radius_share: Fraction | None = None,
-    ) -> Shares:
-        """Split off a tenth for a count, if one is released, and of the rest for mean and radius."""
-        rest: Guarantee = whole
-        count = mean = radius = None
-        if counted:
-            count, rest = split(rest, COUNT_SHARE)
-        if mean_share is not None:
-            mean, rest = split(rest, mean_share)
-        if radius_share is not None:
-            radius, rest = split(rest, radius_share)
-        return cls(whole, count, mean, radius, rest)
-
-    def describe(self) -> dict[str, str]:
-        """The split in words, for the release and the ledger."""
-        parts = {COUNT: self.count, MEAN: self.mean, RADIUS: self.radius, MOMENTS: self.rest}
-        return {name: str(part) for name, part in parts.items() if part is not None}
-
-
-@dataclass(frozen=True, eq=False)
-class SubspaceShares:
-    """Budget of the exponential mechanism: a direction at a time, then the variances along them.
-
-    Each direction is drawn from the Bingham law with density proportional to exp(rate v'Sv). Between
-    neighbours v'Sv moves by v'Dv, which lies in [-R^2, R^2] under replace-one and in [0, R^2] under
-    add/remove, R the verified length of the integer rows; the normalising constant moves by no more.
-    So the log density moves by at most 2 rate R^2, or rate R^2 (there both terms have one sign and
-    partly cancel), and rate = epsilon / (2 R^2), or epsilon / R^2, is pure epsilon. Rounding the
-    direction to a public grid is post-processing of the exact draw. The next direction is drawn in the
-    orthogonal complement of those before, which are public by then, with a budget of its own.
-
-    Parameters
-    ----------
-    components : int
-        Number M of functions within which directions are sought.
-    directions : tuple of PureDP
-        Budget of each direction.
-    variances : Guarantee
-        Budget of the covariance within the subspace.
-    """
-
-    components: int
-    directions: tuple[PureDP, ...]
-    variances: Guarantee
-
-    @classmethod
-    def of(cls, rest: Guarantee, count: int, components: int, share: Fraction) -> SubspaceShares:
-        """Give a share of the budget to `count` directions in equal parts, the rest to the variances."""
-        parts = []
-        for left in range(count, 0, -1):
-            # Of the whole share each direction gets one part: share / count of the original epsilon.
-            fraction = share / count / (1 - share * Fraction(count - left, count))
-            part, rest = split(rest, fraction)
-            parts.append(part)
-        return cls(components, tuple(parts), rest)
-
-    def costs(self) -> dict[str, Cost]:
-        """What each direction and the variances are charged.
-
-        The log density of a direction moves within an interval of length epsilon. The law of the
-        variances' noise follows from the directions.
-        """
-        named = {
-            f"direction {i + 1}": Cost(part, RangeLoss(part.epsilon))
-            for i, part in enumerate(self.directions)
-        }
-        return {**named, VARIANCES: Cost(self.variances)}
-
-    def describe(self) -> dict[str, str]:
-        """The split in words."""
-        return {stage: str(cost.guarantee) for stage, cost in self.costs().items()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -46,10 +46,15 @@ class PooledCovariance(PooledSum):
 
     settings: Settings
     plan: CovariancePlan
-    seen: Callable[[ReleasedCovariance], Release] = lambda release: release
+    seen: Callable[[ReleasedCovariance], Release]
 
     @classmethod
-    def of(cls, settings: Settings, plan: CovariancePlan, **seen: Any) -> PooledCovariance:
+    def of(
+        cls,
+        settings: Settings,
+        plan: CovariancePlan,
+        seen: Callable[[ReleasedCovariance], Release] = lambda release: release,
+    ) -> PooledCovariance:
         """With a check that what is summed follows from public numbers.
 
         Raises
@@ -68,7 +73,7 @@ class PooledCovariance(PooledSum):
             raise ParameterError(
                 "radius", words, "'private'", "Pass center=Center(curve, radius=length)."
             )
-        return cls(settings, plan, **seen)
+        return cls(settings, plan, seen)
 
     @property
     def stated_basis(self) -> Functions | None:

@@ -16,8 +16,9 @@ import numpy as np
 
 from dpfda.covariance.components_release import ReleasedComponents, ordered_components
 from dpfda.covariance.design import nearest_positive
-from dpfda.covariance.plan import MOMENTS, CovariancePlan, variance_noise
+from dpfda.covariance.plan import CovariancePlan, variance_noise
 from dpfda.covariance.release import ReleasedCovariance
+from dpfda.covariance.strategies import MOMENTS
 from dpfda.noise import KNormNoise
 from dpfda.noise.subspaces import DIRECTION_BITS, draw_direction
 from dpfda.noise.symmetric import SymmetricNoise

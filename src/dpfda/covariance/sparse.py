@@ -23,9 +23,8 @@ from dpfda.bases.grids import equally_spaced
 from dpfda.covariance.components_release import stated_reach
 from dpfda.covariance.deviations import Deviations
 from dpfda.covariance.pairs import cells_along
-from dpfda.covariance.plan import MEAN, MOMENTS
 from dpfda.covariance.sparse_release import FINAL, PARTS, ReleasedSparseCovariance
-from dpfda.covariance.strategies import Center, MatrixNoise
+from dpfda.covariance.strategies import MEAN, MOMENTS, Center, MatrixNoise
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dpfda.command import options as o
 from dpfda.command.declared import Given, Option
 from dpfda.command.publishing import Publication
 from dpfda.command.reading import Curves
 from dpfda.numerics.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dpfda.releases.function import ReleasedFunction
 
 CENTER = Option(
     "center", "--center", "auto|private|pairs|bound|VALUE|F.json",
@@ -23,7 +26,7 @@ COMPONENTS = o.output(
 )
 
 
-def read_center(text: str) -> Any:
+def read_center(text: str) -> str | float | ReleasedFunction:
     """The center that an argument names.
 
     Raises

@@ -295,18 +295,17 @@ class PrivateDensity(Estimator):
         whole: bool = True,
     ) -> DensityPlan:
         automatic = isinstance(self.scale, str) and self.scale == "auto"
-        if self.settings.domain.step is not None and table is not None:
-            words = "be left out for counts, whose edges say the cells"
-            raise ParameterError("step", words, shown(self.settings.domain.step))
-        if self.settings.domain.atoms and table is not None:
-            words = "be left out for counts, whose edges say the cells"
-            raise ParameterError("atoms", words, shown(self.settings.domain.atoms))
-        if not automatic and table is not None:
-            words = "be left out for counts, whose edges say the cells"
-            raise ParameterError("scale", words, shown(self.scale))
-        whole_cells = self.settings.domain.step is not None or (
-            table is not None and table.dimensions == 1
-        )
+        domain = self.settings.domain
+        said = {
+            "step": domain.step,
+            "atoms": domain.atoms or None,
+            "scale": None if automatic else self.scale,
+        }
+        for name, value in said.items():
+            if value is not None and table is not None:
+                words = "be left out for counts, whose edges say the cells"
+                raise ParameterError(name, words, shown(value))
+        whole_cells = domain.step is not None or (table is not None and table.dimensions == 1)
         smoothing = "monotone" if whole_cells else "adaptive"
         return density_plan(
             self._checked(),

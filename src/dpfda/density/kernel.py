@@ -151,11 +151,13 @@ class DensityKernel:
             **{name: public[name] for name in ("noise", "certificate")},
         )
 
-    def _basis(self, cells: CellGrid, size: int) -> Any:
+    def _basis(self, cells: CellGrid, size: int) -> KernelBasis | BoxBasis:
         if self.kernel is not None:
             if cells.dimensions > 1:
                 raise ParameterError("kernel", "be left out on a box", repr(self.kernel))
-            basis: Any = KernelBasis.on_grid(self.kernel, cells.midpoints()[0], cells.domain_range[0])
+            basis: KernelBasis | BoxBasis = KernelBasis.on_grid(
+                self.kernel, cells.midpoints()[0], cells.domain_range[0]
+            )
         else:
             share = self.bandwidth or BANDWIDTH * size ** (-1 / (4 + cells.dimensions))
             scales = [share * (b - a) for a, b in cells.domain_range]

@@ -248,7 +248,7 @@ class LinearDensity(Valued):
         found = self._reached(self._positions(at), axis)
         return float(found[0]) if np.ndim(points) == 0 else found
 
-    def _reached(self, at: Any, axis: int = 0) -> Floats:
+    def _reached(self, at: float | Floats, axis: int = 0) -> Floats:
         """Probability of what lies below, where `raw` lives."""
         knots, values = self._marginal(axis)
         at = np.clip(at, knots[0], knots[-1])

@@ -309,12 +309,12 @@ def density_plan(
     settings: Settings,
     cells: object,
     noise: str,
-    smoothing: Any,
+    smoothing: str | float,
     unit: str,
     kernel: DensityKernel | None = None,
     planned: bool = False,
     scale: object = "auto",
-    step: Any = None,
+    step: float | None = None,
 ) -> DensityPlan:
     """The plan of a density; parameters as of `planner` and `DensityPlan`.
 

@@ -390,7 +390,8 @@ class ReleasedDensity(LinearDensity):
             made = f"{self._made_words(raw)}, {noise_words(raw.noise)}"
             edges = raw.edges_words()
             if self.step is None:
-                looks = {"values": comb_words(raw), "peak": crowded_words(raw) or self._peak_words()}
+                apart = "" if self._peaks is None else self._peaks.words(self._edges(self._peaks.raw))
+                looks = {"values": comb_words(raw), "peak": crowded_words(raw) or apart}
         looks = {name: words for name, words in looks.items() if words}
         return Stated(
             self._kind_words,
@@ -403,11 +404,6 @@ class ReleasedDensity(LinearDensity):
             numbers=self._numbers(),
             findings=looks,
         )
-
-    def _peak_words(self) -> str:
-        if self._peaks is None:
-            return ""
-        return self._peaks.words(self._edges(self._peaks.raw))
 
     def _numbers(self) -> dict[str, object]:
         domain = [list(ends) for ends in self.domain_range]

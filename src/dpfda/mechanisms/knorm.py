@@ -115,10 +115,8 @@ def best_block(problem: Problem) -> int:
     prior = problem.prior
     powers = block_powers(problem, prior.size)
     tails = np.append(np.cumsum(prior[::-1])[::-1], 0.0)
-    best, least = 1, np.inf
+    errors = []
     for size in range(1, prior.size + 1):
         power = np.full(size, powers[size - 1])
-        error = float(np.sum(wiener(prior[:size], power) * power)) + float(tails[size])
-        if error < least:
-            best, least = size, error
-    return best
+        errors.append(float(np.sum(wiener(prior[:size], power) * power)) + float(tails[size]))
+    return 1 + int(np.argmin(errors))

@@ -100,6 +100,9 @@ class InBox(ScaledLaw):
         epsilon = largest_ratio(sizes_of(self.components, norm, width), self.scales)
         return of_pure(epsilon, requested)
 
+    def _lost(self, requested: Guarantee) -> Loss | None:
+        return symmetric_loss(requested)
+
 
 @dataclass(frozen=True)
 class BoxNoise(InBox):
@@ -115,17 +118,11 @@ class BoxNoise(InBox):
         """Number D of coordinates: all that there are."""
         return self.components
 
-    def draw(self) -> list[int]:
-        return self._drawn()
+    # Said by each law itself, or nothing is charged for it.
+    draw, achieved, loss = InBox._drawn, InBox._given, InBox._lost
 
     def describe(self) -> str:
         return f"K-norm noise of a box on {self.components} coefficients"
-
-    def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
-        return self._given(norm, width, requested)
-
-    def loss(self, requested: Guarantee) -> Loss | None:
-        return symmetric_loss(requested)
 
 
 @dataclass(frozen=True)
@@ -238,19 +235,12 @@ class BoxPartNoise(InBox):
         """Number D of coordinates of the box."""
         return self.whole
 
-    def draw(self) -> list[int]:
-        """One exact draw of these coordinates by themselves."""
-        return self._drawn()
+    # These coordinates by themselves; their loss is no more than that of the whole, of which they are a
+    # function.
+    draw, achieved, loss = InBox._drawn, InBox._given, InBox._lost
 
     def describe(self) -> str:
         return f"K-norm noise of a box on {self.whole} coefficients, of which it has {self.components}"
-
-    def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
-        return self._given(norm, width, requested)
-
-    def loss(self, requested: Guarantee) -> Loss | None:
-        """No more than that of the whole, of which it is a function."""
-        return symmetric_loss(requested)
 
 
 def parts_of(box: BoxNoise, sizes: tuple[int, ...]) -> tuple[BoxPartNoise, ...]:

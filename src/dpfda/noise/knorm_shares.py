@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, partial
 from itertools import compress
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 from flint import arb
@@ -73,7 +73,7 @@ class InShares(Drawn, ScaledLaw):
     def describe(self) -> str:
         return f"discrete {self.central} noise on {self.components} coefficients, {self.counted}"
 
-    def times(self, rows: int) -> Any:
+    def times(self, rows: int) -> Self:
         """The law of so many independent draws of these coordinates."""
         return replace(self, scales=self.scales * rows)
 

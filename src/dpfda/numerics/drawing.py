@@ -104,13 +104,13 @@ class _Enclosures:
     def uniforms(self, places: Places) -> Objects:
         return _objects([uniform_ball(n, self._bits) for n in self._known.at(places, self._bits)])
 
-    def integers(self, values: Sequence[int]) -> Any:
+    def integers(self, values: Sequence[int]) -> _Integers:
         return _Integers(values)
 
     log = staticmethod(np.frompyfunc(arb.log, 1, 1))
     sqrt = staticmethod(np.frompyfunc(arb.sqrt, 1, 1))
 
-    def turns(self, x: Any) -> tuple[Any, Any]:
+    def turns(self, x: Objects) -> tuple[Objects, Objects]:
         sines, cosines = twofold.sines_and_cosines(x)
         return cosines, sines
 
@@ -120,7 +120,7 @@ class _Enclosures:
             product *= factor
         return product.log()
 
-    def where(self, chosen: Flags, x: Any, y: Any) -> Any:
+    def where(self, chosen: Flags, x: Objects, y: Objects) -> Objects:
         return np.where(chosen, x, y)
 
 
@@ -130,7 +130,7 @@ class _Integers:
     def __init__(self, values: Sequence[int]) -> None:
         self._values = values
 
-    def __getitem__(self, places: Places) -> Any:
+    def __getitem__(self, places: Places) -> Objects:
         return _objects([arb(self._values[place]) for place in places.tolist()])
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from dpfda.numerics.arrays import Flags, Floats, Integers
+from dpfda.numerics.arrays import Flags, Floats, Integers, Objects
 from dpfda.numerics.enclosures import DECIDED, UNIT, Enclosed, all_alike, no_radius, outward
 
 _SPLITTER: Final = 2.0**27 + 1
@@ -154,7 +154,9 @@ def turns(x: Twofold) -> tuple[Twofold, Twofold]:
 
 
 _log, _sqrt = np.frompyfunc(arb.log, 1, 1), np.frompyfunc(arb.sqrt, 1, 1)
-sines_and_cosines: Callable[[Any], Any] = np.frompyfunc(lambda x: (2 * x).sin_cos_pi(), 1, 2)
+sines_and_cosines: Callable[[Objects], tuple[Objects, Objects]] = np.frompyfunc(
+    lambda x: (2 * x).sin_cos_pi(), 1, 2
+)
 _ball = np.frompyfunc(lambda high, low, radius: arb(high, radius) + low, 3, 1)
 
 

@@ -63,7 +63,7 @@ class Tasks:
     """
 
     def __init__(self, *columns: Sequence[Any]) -> None:
-        self._name, self._graph = f"dpfda-{uuid4().hex}", dict[Any, Any]()
+        self._name, self._graph = f"dpfda-{uuid4().hex}", dict[Any, object]()
         self._blocks = [block for column in columns for block in column if block is not None]
 
     def put(self, task: object) -> object:

@@ -271,7 +271,7 @@ def _ranked(labels: Cells) -> Integers:
     if high - low > DENSE * labels.size:
         return np.unique(labels, return_inverse=True)[1].astype(np.int64)
     # No overflow: differences fit into the width of the type, a byte for bools, without a sign.
-    unsigned: Any = f"u{labels.dtype.itemsize}"
+    unsigned = np.dtype(f"u{labels.dtype.itemsize}")
     places = np.subtract(labels, labels.dtype.type(low), dtype=unsigned, casting="unsafe")
     seen = np.zeros(high - low + 1, dtype=np.bool_)
     seen[places] = True

@@ -149,7 +149,7 @@ def sum_of_query(query: Any, points: int, invalid: str, grid: Floats | None = No
     return IntegerSum(points).add_totals(totals, units)
 
 
-def _relation(X: Any) -> Any | None:
+def _relation(X: object) -> Any | None:
     """The relation of DuckDB that this is, or that holds this table of Ibis."""
     root = type(X).__module__.partition(".")[0]
     if root == "ibis" and hasattr(X, "get_backend"):

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpfda.bounds import IntegerBall
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Integers
+from dpfda.numerics.arrays import Integers, Objects
 from dpfda.numerics.errors import DpfdaError, Kept, ParameterError
 
 LARGEST = 2**24
@@ -68,7 +68,8 @@ class OuterSum(Kept):
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self._matrix: Matrix = [[0] * size for _ in range(size)]
+        # Python's own integers: no sum or product of them can overflow.
+        self._matrix: Objects = np.full((size, size), 0, dtype=object)
         self._count = 0
 
     def add(self, rows: Integers) -> OuterSum:
@@ -79,36 +80,27 @@ class OuterSum(Kept):
         """
         if rows.shape[0] > BLOCK or (rows.size and (rows.max() > LARGEST or rows.min() < -LARGEST)):
             raise DpfdaError("Rows must be clipped to the ball and come in blocks.")
-        block = outer_product(rows).tolist()
-        self._matrix = [
-            [a + b for a, b in zip(mine, more, strict=True)]
-            for mine, more in zip(self._matrix, block, strict=True)
-        ]
+        self._matrix = self._matrix + outer_product(rows).astype(object)
         self._count += rows.shape[0]
         return self
 
     def triangle(self) -> IntegerSum:
         """Lower triangle, row by row, as a sum of integers; that of leading entries comes first."""
-        entries = [self._matrix[j][k] for j in range(self.size) for k in range(j + 1)]
-        return IntegerSum(len(entries)).add_totals(entries, self._count)
+        entries = self._matrix[np.tril_indices(self.size)]
+        return IntegerSum(entries.size).add_totals(entries, self._count)
 
     def leading(self, size: int) -> OuterSum:
         """The sum for the leading entries of every row."""
-        part = OuterSum(size)
-        part._matrix = [row[:size] for row in self._matrix[:size]]
-        part._count = self._count
-        return part
+        return self._part(self._matrix[:size, :size])
 
     def compressed(self, directions: Sequence[Sequence[int]]) -> OuterSum:
         """The sum of the outer products of V^T c, for public integer columns V (k of length M)."""
-        images = [
-            [sum(a * b for a, b in zip(row, v, strict=True)) for row in self._matrix] for v in directions
-        ]
-        part = OuterSum(len(directions))
-        part._matrix = [
-            [sum(a * b for a, b in zip(image, v, strict=True)) for v in directions] for image in images
-        ]
-        part._count = self._count
+        rows = np.array(directions, dtype=object)
+        return self._part(rows @ self._matrix @ rows.T)
+
+    def _part(self, matrix: Objects) -> OuterSum:
+        part = OuterSum(len(matrix))
+        part._matrix, part._count = matrix, self._count
         return part
 
     def with_noise(self, noise: Sequence[int]) -> tuple[int, ...]:
@@ -117,7 +109,7 @@ class OuterSum(Kept):
 
     def through(self, mechanism: Callable[[Matrix], Drawn]) -> Drawn:
         """What a mechanism makes of the sum; the mechanism is private by itself and has been charged."""
-        return mechanism([list(row) for row in self._matrix])
+        return mechanism(self._matrix.tolist())
 
     def count_with_noise(self, noise: int, scale: int) -> int:
         """Number of rows times `scale`, plus integer noise: the release of the count."""

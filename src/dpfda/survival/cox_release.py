@@ -29,8 +29,7 @@ from dpfda.releases.facts import Claim, EqualityTest, Estimate, Stated
 from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import domain_words, noise_on_shares
 from dpfda.survival.cox_rounds import Rounds
-from dpfda.survival.cox_table import Combinations
-from dpfda.survival.proportional import REACH, Model, Posterior
+from dpfda.survival.proportional import REACH, Combinations, Model, Posterior
 from dpfda.views import Curve
 
 DRAWS, BAND_POINTS = 2000, 201

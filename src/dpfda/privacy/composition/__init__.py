@@ -6,9 +6,18 @@ nearly true. Nothing in this room knows data or draws noise.
 
 from dpfda.privacy.composition.account import USUAL_DELTA, Account, account, compose
 from dpfda.privacy.composition.block_profile import block_length
-from dpfda.privacy.composition.concentrated import laplace_rho, pure_rho, zcdp_delta, zcdp_epsilon
+from dpfda.privacy.composition.conversions import (
+    for_group,
+    for_replace_one,
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_rho,
+    laplace_rho,
+    pure_rho,
+    zcdp_delta,
+    zcdp_epsilon,
+)
 from dpfda.privacy.composition.costs import Cost, filter_charge, gaussian_limit
-from dpfda.privacy.composition.gaussian import gaussian_delta, gaussian_epsilon, gaussian_rho
 from dpfda.privacy.composition.items import Charge, Released
 from dpfda.privacy.composition.losses import (
     ApproximateLoss,
@@ -24,7 +33,6 @@ from dpfda.privacy.composition.losses import (
     loss_from_json,
     loss_of,
 )
-from dpfda.privacy.composition.neighbours import for_group, for_replace_one
 from dpfda.privacy.composition.risk import AttackRisk, attack_risk
 
 __all__ = [

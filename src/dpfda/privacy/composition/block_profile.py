@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike
 
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.exactness import enclosed, precision, upper_end
-from dpfda.privacy.composition.concentrated import zcdp_delta
+from dpfda.privacy.composition.conversions import zcdp_delta
 from dpfda.privacy.guarantees import ApproximateDP
 
 # Bits at the start; they double until the integral has so many correct ones.

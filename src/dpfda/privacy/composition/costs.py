@@ -27,7 +27,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.exactness import enclosed, precision, upper_end
 from dpfda.numerics.parameters import shown
 from dpfda.privacy.composition.block_profile import loss_weights
-from dpfda.privacy.composition.gaussian import gaussian_delta
+from dpfda.privacy.composition.conversions import for_replace_one, gaussian_delta
 from dpfda.privacy.composition.losses import (
     EXACT_DIMENSION,
     ApproximateLoss,
@@ -40,7 +40,6 @@ from dpfda.privacy.composition.losses import (
     RangeLoss,
     loss_of,
 )
-from dpfda.privacy.composition.neighbours import for_replace_one
 from dpfda.privacy.composition.rounding import PRECISION, at_least, narrowed, turning
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, checked_guarantee, within
 

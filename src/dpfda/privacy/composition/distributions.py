@@ -37,7 +37,7 @@ from functools import lru_cache
 from flint import arb, fmpz_poly
 
 from dpfda.numerics.exactness import enclosed, precision, upper_end
-from dpfda.privacy.composition.concentrated import zcdp_epsilon
+from dpfda.privacy.composition.conversions import zcdp_epsilon
 from dpfda.privacy.composition.losses import ConcentratedLoss, GaussianLoss, Loss
 from dpfda.privacy.composition.rounding import PRECISION, SMALLEST, at_least
 

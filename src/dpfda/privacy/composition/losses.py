@@ -21,9 +21,14 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.exactness import enclosed, precision
 from dpfda.numerics.parameters import below_one, positive, readable
 from dpfda.privacy.composition.block_profile import block_delta, estimated_delta
-from dpfda.privacy.composition.concentrated import laplace_rho, pure_rho, zcdp_delta
-from dpfda.privacy.composition.gaussian import estimated_gaussian_delta, gaussian_delta
-from dpfda.privacy.composition.neighbours import for_group
+from dpfda.privacy.composition.conversions import (
+    estimated_gaussian_delta,
+    for_group,
+    gaussian_delta,
+    laplace_rho,
+    pure_rho,
+    zcdp_delta,
+)
 from dpfda.privacy.composition.rounding import PRECISION, at_least, bits_for, root_at_least
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP
 

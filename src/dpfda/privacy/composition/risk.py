@@ -25,7 +25,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.numerics.remembered import remembered
-from dpfda.privacy.composition.concentrated import zcdp_epsilon
+from dpfda.privacy.composition.conversions import zcdp_epsilon
 from dpfda.privacy.composition.costs import Cost
 from dpfda.privacy.composition.distributions import composed
 from dpfda.privacy.composition.losses import BlockLoss, BlocksLoss, GaussianLoss, Loss, loss_of

@@ -23,34 +23,19 @@ from dpfda.numerics import parameters
 from dpfda.numerics.errors import LedgerError
 from dpfda.privacy.ledger import disk, lines
 from dpfda.privacy.ledger.base import AnyLedger
-from dpfda.privacy.ledger.history import Record, audit, record_from_json
+from dpfda.privacy.ledger.history import Record, record_from_json
 from dpfda.privacy.ledger.rows import MemoryRows, Rows
 
 # How long `create` waits for whoever is making the file, in seconds.
 MAKING = 1.0
 
 
-class _ForkGuard:
-    """A lock held by every operation; a fork takes it, so that no child inherits a locked file."""
-
-    def __init__(self) -> None:
-        self.lock = threading.RLock()
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(
-                before=self._acquire, after_in_parent=self._release, after_in_child=self._renew
-            )
-
-    def _acquire(self) -> None:
-        self.lock.acquire()
-
-    def _release(self) -> None:
-        self.lock.release()
-
-    def _renew(self) -> None:
-        self.lock = threading.RLock()
-
-
-_GUARD = _ForkGuard()
+# Held by every operation. A fork takes it, so that no child inherits a locked file.
+_GUARD = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_GUARD.acquire, after_in_parent=_GUARD.release, after_in_child=_GUARD.release
+    )
 
 
 class Ledger(AnyLedger):
@@ -76,16 +61,12 @@ class Ledger(AnyLedger):
     def __reduce__(self) -> tuple[type[Ledger], tuple[str]]:
         return (Ledger, (str(self.path),))
 
-    def check(self) -> None:
-        with self._reading() as rows:
-            audit(rows.records(None))
-
     def title(self) -> str:
         return f"Ledger({str(self.path)!r})"
 
     @contextmanager
     def _reading(self) -> Iterator[Rows]:
-        with _GUARD.lock, self._explained():
+        with _GUARD, self._explained():
             self._check_path(new=False)
             with disk.locked(self.path, writing=False) as descriptor:
                 content = disk.content_of(descriptor)
@@ -93,7 +74,7 @@ class Ledger(AnyLedger):
 
     @contextmanager
     def _writing(self, new: bool = False) -> Iterator[Rows]:
-        with _GUARD.lock, self._explained():
+        with _GUARD, self._explained():
             self._check_path(new)
             made = new and _make(self.path)
             with disk.locked(self.path, writing=True, new=new) as descriptor:
