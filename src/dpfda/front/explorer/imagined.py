@@ -275,7 +275,7 @@ def _finite(text: str, name: str) -> float:
         raise ParameterError(name, "be a number", shown(text)) from None
 
 
-def explored(sent: Mapping[str, str], words: bool) -> tuple[Form, dict[str, Any]]:
+def explored(sent: Mapping[str, str], words: bool) -> tuple[Form, Json]:
     """The form, and what `shown.html` is filled in with.
 
     sent: What the form says; text.
