@@ -357,10 +357,7 @@ def _features(
         return FourierFeatures.drawn(kernel, inputs, count, chosen.seed)
     if inputs not in GRID_POINTS:
         raise ParameterError(
-            "features",
-            "not be 'grid' for more than three inputs",
-            f"{inputs} inputs",
-            "Use 'fourier'.",
+            "features", "not be 'grid' for more than three inputs", f"{inputs} inputs", "Use 'fourier'."
         )
     return LandmarkFeatures.on_grid(kernel, inputs, GRID_POINTS[inputs], count)
 

@@ -346,7 +346,4 @@ def _bound(first: Averaged, second: Averaged) -> dict[str, object]:
 Leaf = MeanLine | PooledLine
 Averaged = Leaf | CombinedMean
 PARTS = file.part(MeanLine, PooledLine, CombinedMean)
-CombinedMean._ENTRIES = {
-    "first": PARTS,
-    "second": PARTS,
-}
+CombinedMean._ENTRIES = {"first": PARTS, "second": PARTS}

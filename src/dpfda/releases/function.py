@@ -27,15 +27,7 @@ from dpfda.releases.bands import (
 from dpfda.releases.base import LEVEL, Release
 from dpfda.releases.expansion import noise_draws
 from dpfda.releases.facts import Claim, Stated
-from dpfda.releases.lines import (
-    PROVED,
-    WIGGLES,
-    MeanLine,
-    line_claim,
-    misfit,
-    posterior_claim,
-    verdict,
-)
+from dpfda.releases.lines import PROVED, WIGGLES, MeanLine, line_claim, misfit, posterior_claim, verdict
 from dpfda.releases.words import per_axis
 from dpfda.views import Curve
 

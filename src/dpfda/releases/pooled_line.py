@@ -168,7 +168,7 @@ class PooledLine(Valued):
                 "The noise and the sampling are in it, the variance of sampling being taken from the "
                 "same noisy numbers. Where few were observed it is wide: there the curve says what the "
                 "rest of it makes likely. It is assumed that when somebody was observed says nothing of "
-                "how high their curve is, and that the mean changes little within a cell of times.",
+                "how high their curve is, and that the mean changes little within a cell of times."
             ],
             findings={"estimate": "pooled over all observations, each unit counting as one"},
         )

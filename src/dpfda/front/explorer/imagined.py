@@ -38,10 +38,7 @@ KERNELS = {
     "exponential:10%": "rough, range 10%",
     "rbf:30%": "very smooth, range 30%",
 }
-NEIGHBOURS = {
-    "replace-one": "replaced; number public",
-    "add-remove": "added or removed; number private",
-}
+NEIGHBOURS = {"replace-one": "replaced; number public", "add-remove": "added or removed; number private"}
 # What the sliders reach; the fields beside them take no more either, so that an answer comes soon.
 EPSILON, DELTA = (0.01, 20.0), (0.0, 1e-3)
 UNITS, POINTS, FARTHEST = (2, 1_000_000), (4, 100), 1e6
