@@ -18,8 +18,8 @@ from dpfda.command.declared import Given, Option
 from dpfda.command.made import read_options
 from dpfda.command.reading import Curves, ends, parse_points
 from dpfda.front.desk.fields import BESIDE, Stated
+from dpfda.front.desk.shapes import SHAPES, even
 from dpfda.front.desk.studies import Draft, planned
-from dpfda.front.explorer.shapes import SHAPES, even
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError

@@ -14,9 +14,8 @@ from dpfda.command.accounts import raises
 from dpfda.command.declared import REQUIRED
 from dpfda.command.publishing import Writer, save_plot, save_table
 from dpfda.front.desk.fields import WORDS, Field, Form, field_of, read_fields
-from dpfda.front.desk.session import Answer, calendar, desk, go, or_none, page, part, run
+from dpfda.front.desk.session import Answer, calendar, desk, go, or_none, page, run
 from dpfda.front.desk.studies import Publication, alone, command_line
-from dpfda.front.explorer.imagined import explored
 from dpfda.front.verbs import declared_verbs
 from dpfda.front.verbs.plot import together
 from dpfda.front.verbs.report import where_charged
@@ -201,13 +200,3 @@ def _fields(action: str) -> list[Field]:
     known = declared_verbs()[f"ledger {action}"].told()
     asked = [each for each in known if each.flag and each.name != "as_json"]
     return [field_of(replace(x, default=REQUIRED) if x.name == "who" else x) for x in asked]
-
-
-@PUBLISHING.get("/explore/")
-def explore() -> Answer:
-    """Imaginary means of made-up curves, or the part of the page that changes."""
-    whole = "live" not in request.args
-    with alone():
-        asked, found = explored(request.args, whole or "words" in request.args)
-        text = page("explore", forms=[asked], live="plan", **found)[0] if whole else part(**found)
-    return text, 422 if "unusable" in found else 200
