@@ -3,15 +3,18 @@
 import json
 import random
 import time
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import altered_files as altered
-from dpfda import load
+from dpfda import PrivacyUnit, PrivateMean, load
 from dpfda.errors import StorageError
+from dpfda.releases.promise import laws_in
 
 # Changed releases that are put into words and tables, of each kind.
 TOLD = 2
@@ -90,6 +93,21 @@ def test_all_certificates_of_a_file_changed_alike_are_held_to_its_noise(
         }
         tree = altered.put(tree, place, changed) if place else changed
     assert (loaded(tmp_path / "release.json", tree) is not None) == (name in altered.UNPROVED)
+
+
+def test_noise_is_found_wherever_it_is_held_but_for_what_a_certificate_says() -> None:
+    private = PrivateMean(
+        1, bounds=(0, 1), mechanism="laplace", unit=PrivacyUnit(neighbours="add-remove")
+    )
+    mean = private.fit(np.full((40, 5), 0.5)).release_
+    own = [mean.divisor.noise, mean.noise]
+    assert laws_in([mean]) == laws_in([{"groups": (mean,)}]) == own
+    assert laws_in(vars(mean).values(), parts=False) == own
+    # Of a release that holds others, and no noise of its own.
+    assert laws_in([{"groups": mean}], parts=False) == []
+    claimed = replace(mean.certificate, mechanism={"name": "claimed", "law": mean.noise})
+    assert laws_in([claimed]) == []
+    assert laws_in([replace(mean, certificate=claimed)]) == own
 
 
 def at(tree: Any, place: altered.Place) -> Any:

@@ -15,6 +15,7 @@ from dpfda.bases import BoxBasis
 from dpfda.command.declared import documented
 from dpfda.front import verbs
 from dpfda.front.app import app, build
+from dpfda.front.verbs import declared_verbs
 
 pytestmark = pytest.mark.usefixtures("few_draws")
 
@@ -140,6 +141,16 @@ def test_words_of_another_estimator_are_found_there():
     assert not own["basis"].words
     assert both["basis"].words == documented(homes[1:])["basis"].words
     assert both["levels"].words == own["levels"].words
+
+
+def test_every_option_of_a_verb_has_words():
+    silent = {
+        (name, option.flag or option.name)
+        for name, verb in declared_verbs().items()
+        for option in verb.told()
+        if len(option.help.split()) < 2
+    }
+    assert silent == set()
 
 
 def test_help_says_the_default_of_the_estimator():

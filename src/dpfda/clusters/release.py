@@ -26,7 +26,7 @@ from dpfda.releases.bands import Asked
 from dpfda.releases.base import LEVEL, Column
 from dpfda.releases.facts import Stated
 from dpfda.releases.moments import Moments, OfMoments, noise_on_counts
-from dpfda.releases.promise import AddedNoise, certified
+from dpfda.releases.promise import AddedNoise
 from dpfda.spine.vectors import bound_words
 from dpfda.views import Curve, Line
 
@@ -174,11 +174,6 @@ class ReleasedCurveClusters(OfMoments):
         return nearest(np.clip(values, *self.bounds) * roots, self._found[0] * roots)
 
     # Its file.
-
-    @classmethod
-    def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
-        sums = [held["sums"].noise] if held["sums"] else []
-        return certified(written, laws=[*held["moments"].laws, held["noise"], *sums])
 
     @property
     def _all_noise(self) -> list[AddedNoise]:

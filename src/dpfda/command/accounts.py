@@ -253,7 +253,4 @@ def foreseen_charge(
         before[key] = charges
     now = account.ledger.remaining(account.dataset)
     where = f"{account.dataset!r} in {account.ledger.path}"
-    return {
-        "charge": f"{estimator.asked()} to {where}",
-        "left": f"{now} before, {left} after",
-    }
+    return {"charge": f"{estimator.asked()} to {where}", "left": f"{now} before, {left} after"}

@@ -2,94 +2,23 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpfda.bases.kernels import KernelFunction, default_kernel, parse_kernel, short_range
+from dpfda.bases.kernels import short_range
 from dpfda.bases.ordinary import MOST_WORDS
-from dpfda.bounds import Bound, L1Ball, L2Ball, Search, ValueBounds, read_bounds
 from dpfda.command.columns import weights_planned
 from dpfda.command.declared import REQUIRED, Given
 from dpfda.command.options import POINTS
+from dpfda.command.publishing import Publication, check_size, kernel_on
+from dpfda.command.reading import parse_points
 from dpfda.command.running import print_json, say, warn
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import exact, whole
+from dpfda.numerics.parameters import whole
 from dpfda.numerics.words import several
-from dpfda.privacy.guarantees import Neighbours
 
 if TYPE_CHECKING:
-    from dpfda.command.publishing import Publication
     from dpfda.publication import Plan
-
-
-CHOICES = (
-    "be exactly one of --bounds LO HI, --l2-bound TAU, --l1-bound TAU and --standardize "
-    "(which may go with --l1-bound or --l2-bound)"
-)
-
-
-def budget_of(given: Given) -> dict[str, Fraction]:
-    """Epsilon, delta and rho as they were given: text is read as the decimal that it is."""
-    texts = {name: getattr(given, name, None) for name in ("epsilon", "delta", "rho")}
-    return {name: exact(text, name) for name, text in texts.items() if text is not None}
-
-
-def bound_from(given: Given) -> Bound | Search:
-    """The one bound that was given.
-
-    Raises
-    ------
-    ParameterError
-        If there is none or more than one; the message names the choices.
-    """
-    search = getattr(given, "search", None)
-    stated = {
-        "--bounds": given.bounds, "--search": search, "--l2-bound": given.l2_bound,
-        "--l1-bound": given.l1_bound,
-    }  # fmt: skip
-    names = [name for name, value in stated.items() if value is not None]
-    if len(names) > 1 or (given.standardize and {"--bounds", "--search"} & {*names}):
-        found = " and ".join([*names, "--standardize"] if given.standardize else names)
-        raise ParameterError("The bound", CHOICES, found, "Leave all but one out.")
-    if not names and not given.standardize:
-        remedy = "It must come from knowledge of the measurement, never from these data."
-        raise ParameterError("The bound", CHOICES, "none", remedy)
-    if given.bounds is not None:
-        return ValueBounds(*given.bounds)
-    if search is not None:
-        return Search(*search)
-    if given.l1_bound is not None:
-        return L1Ball(given.l1_bound)
-    standard = given.l2_bound is None
-    return read_bounds(None, given.standardize) if standard else L2Ball(given.l2_bound)
-
-
-def check_size(given: Given) -> None:
-    """Check the public number of units, where a verb has one.
-
-    Raises
-    ------
-    ParameterError
-        If it is not positive, or given where the number of units is public anyway.
-    """
-    size = getattr(given, "public_size", None)
-    if size is None:
-        return
-    if Neighbours.parse(given.neighbours) is Neighbours.REPLACE_ONE:
-        raise ParameterError(
-            "--public-size",
-            "be left out under replace-one neighbours, where the number of units is public",
-            size,
-            "Add --neighbours add-remove, or leave it out.",
-        )
-    whole(size, "--public-size", words="be a positive integer")
-
-
-def kernel_on(text: str | None, domain: tuple[float, float]) -> KernelFunction:
-    """The kernel for a domain: the one named, else the default."""
-    return default_kernel(domain) if text is None else parse_kernel(text, domain)
-
 
 # Of a curve's grid, at most.
 MOST_POINTS = 2000
@@ -149,9 +78,6 @@ def answer(publication: Publication, typed: Given) -> None:
 
 def planned(publication: Publication, given: Given) -> Plan:
     """The plan of what a verb publishes, from what was typed."""
-    from dpfda.command.planning import check_size
-    from dpfda.command.reading import parse_points
-
     units = UNITS if given.units is None else whole(given.units, "--units", 2)
     said = _as_if_for_a_file(publication, given)
     check_size(said)

@@ -17,9 +17,13 @@ from dpfda.command.columns import weights_planned
 from dpfda.command.declared import Given, Option, documented
 from dpfda.command.reading import Reader, located
 from dpfda.command.running import FAILED, fail, note, tell, warn
-from dpfda.numerics.errors import DpfdaError
+from dpfda.numerics.errors import DpfdaError, ParameterError
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from dpfda.bases.kernels import KernelFunction
+    from dpfda.bounds import Bound, Search
     from dpfda.command.reading import Summary
     from dpfda.privacy.certificates import Certificate
     from dpfda.releases.base import Release
@@ -30,6 +34,10 @@ Writer = Callable[[Any, Path], object]
 TRIED_UNITS, TRIED_POINTS = 100, 24
 # Options that say what axes are called.
 LABELS = ("x_label", "y_label")
+CHOICES = (
+    "be exactly one of --bounds LO HI, --l2-bound TAU, --l1-bound TAU and --standardize "
+    "(which may go with --l1-bound or --l2-bound)"
+)
 FOOT = (
     "All arguments are public, and checked before the file is read. Running it again on the same data "
     "is a second release: losses add up."
@@ -143,7 +151,6 @@ class Publication:
     def run(self, given: Given) -> None:
         """Publish: nothing is read before the public arguments are checked, or drawn before a charge."""
         from dpfda.command.files import check_outputs
-        from dpfda.command.planning import check_size
         from dpfda.privacy.words import cautions
 
         check_size(given)
@@ -225,8 +232,6 @@ class Publication:
 
     def estimator(self, given: Given) -> Summary:
         """The estimator with the public parameters that were given."""
-        from dpfda.command.planning import bound_from, budget_of
-
         # The ledger is opened after all checks.
         names = [name for name in self.parameters if name != "ledger"]
         made: dict[str, object] = {name: getattr(given, name) for name in names}
@@ -238,6 +243,77 @@ class Publication:
         known = {name: value for name, value in stated.items() if value is not None}
         kind: type[Summary] = make(self.estimators[0])
         return kind(**known)
+
+
+def budget_of(given: Given) -> dict[str, Fraction]:
+    """Epsilon, delta and rho as they were given: text is read as the decimal that it is."""
+    from dpfda.numerics.parameters import exact
+
+    texts = {name: getattr(given, name, None) for name in ("epsilon", "delta", "rho")}
+    return {name: exact(text, name) for name, text in texts.items() if text is not None}
+
+
+def bound_from(given: Given) -> Bound | Search:
+    """The one bound that was given.
+
+    Raises
+    ------
+    ParameterError
+        If there is none or more than one; the message names the choices.
+    """
+    from dpfda.bounds import L1Ball, L2Ball, Search, ValueBounds, read_bounds
+
+    search = getattr(given, "search", None)
+    stated = {
+        "--bounds": given.bounds, "--search": search, "--l2-bound": given.l2_bound,
+        "--l1-bound": given.l1_bound,
+    }  # fmt: skip
+    names = [name for name, value in stated.items() if value is not None]
+    if len(names) > 1 or (given.standardize and {"--bounds", "--search"} & {*names}):
+        found = " and ".join([*names, "--standardize"] if given.standardize else names)
+        raise ParameterError("The bound", CHOICES, found, "Leave all but one out.")
+    if not names and not given.standardize:
+        remedy = "It must come from knowledge of the measurement, never from these data."
+        raise ParameterError("The bound", CHOICES, "none", remedy)
+    if given.bounds is not None:
+        return ValueBounds(*given.bounds)
+    if search is not None:
+        return Search(*search)
+    if given.l1_bound is not None:
+        return L1Ball(given.l1_bound)
+    standard = given.l2_bound is None
+    return read_bounds(None, given.standardize) if standard else L2Ball(given.l2_bound)
+
+
+def check_size(given: Given) -> None:
+    """Check the public number of units, where a verb has one.
+
+    Raises
+    ------
+    ParameterError
+        If it is not positive, or given where the number of units is public anyway.
+    """
+    from dpfda.numerics.parameters import whole
+    from dpfda.privacy.guarantees import Neighbours
+
+    size = getattr(given, "public_size", None)
+    if size is None:
+        return
+    if Neighbours.parse(given.neighbours) is Neighbours.REPLACE_ONE:
+        raise ParameterError(
+            "--public-size",
+            "be left out under replace-one neighbours, where the number of units is public",
+            size,
+            "Add --neighbours add-remove, or leave it out.",
+        )
+    whole(size, "--public-size", words="be a positive integer")
+
+
+def kernel_on(text: str | None, domain: tuple[float, float]) -> KernelFunction:
+    """The kernel for a domain: the one named, else the default."""
+    from dpfda.bases.kernels import default_kernel, parse_kernel
+
+    return default_kernel(domain) if text is None else parse_kernel(text, domain)
 
 
 def make(home: str) -> Any:
@@ -252,8 +328,6 @@ def try_plan(estimator: Summary, **further: object) -> Certificate | None:
     if not hasattr(estimator, "basis"):
         # The edges of a table of counts are its domain.
         return None if known.domain_range is None else estimator.plan(TRIED_UNITS, **further).certified()
-    from dpfda.command.planning import kernel_on
-
     center, domain = getattr(estimator, "center", None), known.domain_range
     center = getattr(center, "curve", center)
     for curve in (center, *(getattr(estimator, "prior", None) or ())):

@@ -43,11 +43,9 @@ from dpfda.releases.facts import BandFact, Claim, Stated
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.promise import (
     AddedNoise,
-    certified,
-    drawn_laws,
+    charged,
     noise_on_count,
     noise_on_moments,
-    sum_costs,
 )
 from dpfda.releases.staged import Selection
 
@@ -249,15 +247,9 @@ class ReleasedCovariance(CovarianceSurface):
 
     @classmethod
     def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
-        choice = [each.noise for each in _choice(mapping(written.get("mechanism", {})))]
-        if held["mean"] is not None:
-            # A file of version 1 does not say exactly what the mean was given.
-            mean = held["mean"]
-            laws = [*drawn_laws(mean.noise, mean.divisor), *drawn_laws(held["noise"], held["divisor"])]
-            return certified(written, laws=[*laws, *choice])
-        noise, divisor = held["noise"], held["divisor"]
-        laws = [*drawn_laws(noise, divisor), *choice]
-        return certified(written, partial(sum_costs, noise, divisor), laws=laws)
+        # How the radius was chosen stands among the mechanism's numbers.
+        choice = tuple(_choice(mapping(written.get("mechanism", {}))))
+        return charged(written, {**held, "choice": choice})
 
     def _stated_bound(self) -> dict[str, object]:
         return stated_deviation(self, self.mean)

@@ -26,7 +26,7 @@ from dpfda.releases import entries as file
 from dpfda.releases.bands import check_level, largest_size
 from dpfda.releases.facts import Stated
 from dpfda.releases.pooled_mean import ReleasedPooledMean
-from dpfda.releases.promise import AddedNoise, certified
+from dpfda.releases.promise import AddedNoise
 from dpfda.releases.shares import NoisyShares, used_units
 
 # Functions that the covariance is written in.
@@ -163,12 +163,6 @@ class ReleasedSparseCovariance(CovarianceSurface):
         return np.asarray(np.interp(at, self.grid_points, self.center))
 
     # Its file.
-
-    @classmethod
-    def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
-        mean = held["pooled"]
-        laws = [held["shares"].noise] + ([] if mean is None else [mean.shares.noise])
-        return certified(written, laws=laws)
 
     def _stated_bound(self) -> dict[str, object]:
         return stated_deviation(self, self.mean)

@@ -1,4 +1,4 @@
-"""What people meet: the command, which finds the verbs, the explorer and other libraries."""
+"""What people meet: the command, which finds the verbs, the desk and other libraries."""
 
 from __future__ import annotations
 

@@ -12,23 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from dpfda.front.agreed import (
-    COUNTED,
-    SUMMARIES,
-    agreed_sum,
-    by_variance,
-    check_weighed,
-    estimator_from,
-    estimator_of,
-    in_shares,
-    planned_size,
-    pooled,
-    public_size,
-    signed_rule,
-    statements,
-    words,
-    written_parameters,
-)
+from dpfda.front import agreed
+from dpfda.front.agreed import estimator_of, pooled, statements, words
 from dpfda.mean.estimator import PrivateMean
 from dpfda.numerics.errors import CustodyError, DataError, ParameterError, StorageError
 from dpfda.numerics.parameters import exact, shown
@@ -112,31 +97,31 @@ def agree(
     >>> merge(agreement, parts, registry).count
     5.0
     """
-    names = [name for name, kind in SUMMARIES.items() if type(estimator) is kind]
+    names = [name for name, kind in agreed.SUMMARIES.items() if type(estimator) is kind]
     if not names:
-        words = f"be one of {', '.join(kind.__name__ for kind in SUMMARIES.values())}"
+        words = f"be one of {', '.join(kind.__name__ for kind in agreed.SUMMARIES.values())}"
         raise ParameterError("estimator", words, shown(estimator))
-    size = public_size(estimator, custodians)
+    size = agreed.public_size(estimator, custodians)
     asked = {str(name): exact(each, "weights") for name, each in (weights or {}).items()}
     check_weights(asked, [card.name for card in custodians], noise)
-    check_weighed(size, asked if visits is None else {**asked, "": Fraction(1)})
+    agreed.check_weighed(size, asked if visits is None else {**asked, "": Fraction(1)})
     if visits is not None and noise != "shared":
         raise ParameterError("visits", "be left out where the coordinator draws the noise", noise)
     check_noise(noise, colluding, count := len(custodians), threshold)
     honest = fewest(count - colluding, (threshold or count) - colluding)
-    planned = planned_size(size, custodians, asked)
+    planned = agreed.planned_size(size, custodians, asked)
     made, law = pooled(estimator, planned, columns), None
     if noise == "shared":
-        estimator, made, law = in_shares(estimator, honest, planned, columns)
+        estimator, made, law = agreed.in_shares(estimator, honest, planned, columns)
     if visits is not None:
-        estimator, asked = by_variance(estimator, custodians, asked, visits, made)
-        planned = planned_size(size, custodians, asked)
-        estimator, made, law = in_shares(estimator, honest, planned, columns)
+        estimator, asked = agreed.by_variance(estimator, custodians, asked, visits, made)
+        planned = agreed.planned_size(size, custodians, asked)
+        estimator, made, law = agreed.in_shares(estimator, honest, planned, columns)
     if made.thresholds:
         raise ParameterError(
             "mechanism", "have no thresholds, which need the exact total", shown(estimator.mechanism)
         )
-    parameters = written_parameters(estimator)
+    parameters = agreed.written_parameters(estimator)
     basis = made.stated_basis
     if made.stated_grid is not None:
         grid, ends = made.stated_grid
@@ -152,9 +137,9 @@ def agree(
         custodians=custodians,
         coordinator=coordinator.card,
         summary={"name": names[0], "parameters": parameters},
-        rule=signed_rule(made, law),
+        rule=agreed.signed_rule(made, law),
         numbers=made.numbers if law is None else made.sharing.numbers(law),
-        largest=units * max(made.largest, COUNTED),
+        largest=units * max(made.largest, agreed.COUNTED),
         noise=noise,
         colluding=colluding,
         threshold=threshold,
@@ -196,7 +181,7 @@ def part(
     DataError
         If the data cannot be used, or hold another number of units than was agreed.
     """
-    made = agreed_sum(agreement)
+    made = agreed.agreed_sum(agreement)
     card = agreement.card(keys.card.name)
     name = agreement.summary["parameters"].get("name")
     if (groups is not None or isinstance(X, LongCurves)) and name is None:
@@ -300,7 +285,7 @@ def merge(
     BudgetError
         If the ledger refuses; no noise was drawn.
     """
-    made, parts = agreed_sum(agreement), list(parts)
+    made, parts = agreed.agreed_sum(agreement), list(parts)
     total = joined(agreement, coordinator, parts, answers)
     present = {part.custodian for part in parts}
     sizes = [card.units for card in agreement.custodians if card.name in present]
@@ -323,7 +308,7 @@ def merge(
 
 def _check_readable(written: object) -> None:
     try:
-        estimator_from(PrivateMean, {"basis": written})
+        agreed.estimator_from(PrivateMean, {"basis": written})
     except StorageError:
         words = "be a kernel that a file can hold, such as 'matern:10%:1.5'"
         raise ParameterError("basis", words, "a function of your own") from None

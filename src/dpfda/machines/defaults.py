@@ -1,4 +1,4 @@
-"""Solver, penalty, kernel and number of features of a kernel machine, from public numbers."""
+"""Solver, penalty, kernel and features of a kernel machine, from public numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dpfda.machines.minimiser import Loss
+from dpfda.bases.kernels import as_scikit_learn, parse_kernel
+from dpfda.machines.minimiser import Loss, read_loss
 from dpfda.machines.solvers import (
     GradientSolver,
     MeansSolver,
@@ -19,11 +20,23 @@ from dpfda.machines.solvers import (
     Solver,
     SumsSolver,
     Terms,
+    check_penalty,
 )
 from dpfda.noise import gaussian_ratio
-from dpfda.numerics.parameters import choice
+from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.parameters import choice, whole
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
+from dpfda.records.features import (
+    FeatureMap,
+    FourierFeatures,
+    LandmarkFeatures,
+    LinearFeatures,
+    QuadraticFeatures,
+)
+from dpfda.records.features.linear import SHARE, quadratic_count
 
+# Points a side, on which features of a grid are made.
+GRID_POINTS = {1: 128, 2: 24, 3: 10}
 SOLVERS: dict[str, type[Solver]] = {
     kind.name: kind for kind in (OutputSolver, ObjectiveSolver, SumsSolver, MeansSolver, GradientSolver)
 }
@@ -202,3 +215,62 @@ def _output_ratio(trial: Terms) -> float:
 
 def _within(penalty: float) -> float:
     return float(np.clip(penalty, 1e-6, 1e8))
+
+
+def chosen_features(
+    kind: str,
+    kernel: Any,
+    count: int | None,
+    seed: int,
+    inputs: int,
+    units: int,
+    guarantee: Guarantee,
+    functions: int | None,
+    descent: bool,
+) -> FeatureMap:
+    """The features that are named, as many as were asked for, or those that fit best.
+
+    kind, kernel, seed: As of `dpfda.machines.plan.Features`; count: its `components`.
+    functions: Number of decision functions; None for a regression.
+    descent: Whether noisy descent finds the coefficients.
+    """
+    classes = functions is not None
+    products, many = default_products(units, guarantee, descent, functions or 1)
+    if kind == "auto":
+        kind = "grid" if inputs <= 2 else "fourier" if kernel is not None else "linear"
+        pairs = quadratic_count(inputs + 1)
+        if kind == "linear" and classes and count is None and pairs <= products:
+            return QuadraticFeatures.of_waves(inputs, pairs, SHARE * min(1.0, many / pairs) ** 3)
+    if kind == "quadratic":
+        most = products if count is None else whole(count, "components", 1)
+        return QuadraticFeatures.of_waves(inputs, most)
+    if kind == "linear":
+        most = (
+            default_waves(units, guarantee, descent) if count is None else whole(count, "components", 1)
+        )
+        return LinearFeatures.of_waves(inputs, most)
+    if count is None:
+        count = default_components(inputs, units, guarantee, functions, descent)
+    if isinstance(kernel, str):
+        kernel = as_scikit_learn(parse_kernel(kernel, (0.0, 1.0)))
+    kernel = default_kernel(inputs, classes) if kernel is None else kernel
+    if kind == "fourier":
+        return FourierFeatures.drawn(kernel, inputs, count, seed)
+    if inputs not in GRID_POINTS:
+        raise ParameterError(
+            "features", "not be 'grid' for more than three inputs", f"{inputs} inputs", "Use 'fourier'."
+        )
+    return LandmarkFeatures.on_grid(kernel, inputs, GRID_POINTS[inputs], count)
+
+
+def chosen_solver(name: str, penalty: object, given: Terms, regression: bool) -> Solver:
+    """The solver that is asked for or fits best, with loss and penalty where none are given."""
+    terms = given
+    if terms.loss.name == "auto":
+        loss = default_loss(name, terms)
+        terms = replace(terms, loss=read_loss(loss, ("hinge", "squared")))
+    if name == "auto":
+        name = default_solver(terms, regression)
+    if penalty is None:
+        penalty = default_penalty(name, terms)
+    return SOLVERS[name](replace(terms, penalty=check_penalty(penalty)))

@@ -4,55 +4,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from dpfda.bases.kernels import as_scikit_learn, parse_kernel
+from dpfda.bases.kernels import parse_kernel
 from dpfda.bases.ordinary import Outlook
-from dpfda.machines.defaults import (
-    SOLVERS,
-    default_components,
-    default_kernel,
-    default_loss,
-    default_penalty,
-    default_products,
-    default_solver,
-    default_waves,
-    descends,
-)
+from dpfda.machines.defaults import chosen_features, chosen_solver, descends
 from dpfda.machines.errors import noise_at_inputs
 from dpfda.machines.minimiser import Loss, read_loss
 from dpfda.machines.release import BOUND, ReleasedPredictor
-from dpfda.machines.solvers import Budget, Labelled, Solver, Terms, check_penalty
+from dpfda.machines.solvers import Budget, Labelled, Solver, Terms
 from dpfda.machines.weights import factor
 from dpfda.noise import KNormNoise, NoiseLaw
 from dpfda.noise.symmetric import SymmetricNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import choice, whole
+from dpfda.numerics.parameters import choice
 from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import NAMED, Paying, PlanAgain, planner, stamp
-from dpfda.records.features import (
-    FeatureMap,
-    FourierFeatures,
-    InputBox,
-    LandmarkFeatures,
-    LinearFeatures,
-    QuadraticFeatures,
-    RootFeatures,
-)
-from dpfda.records.features.linear import SHARE, quadratic_count
+from dpfda.records.features import FeatureMap, InputBox, RootFeatures
 from dpfda.spine.arguments import Kernel
 from dpfda.spine.settings import Gathered, Settings, read_labels
 
-GRID_POINTS = {1: 128, 2: 24, 3: 10}
 # What is known of the noise in the function, by the solver.
 SAID = {
     "sums": "to first order, for targets that follow a wave",
@@ -308,71 +288,21 @@ def machine_plan(
     if descent:
         solver = "gradient"
         loss = read_loss("logistic", ("logistic",)) if loss.name == "auto" else loss
-    made = _features(features, inputs.lower.size, units, guarantee, functions, descent)
-    if isinstance(features, Features) and features.power is not None:
-        made = RootFeatures(made, features.power)
+    count, chosen = inputs.lower.size, Features.of(features)
+    if isinstance(chosen, Features):
+        stated = chosen.kind, chosen.kernel, chosen.components, chosen.seed
+        made = chosen_features(*stated, count, units, guarantee, functions, descent)
+        made = made if chosen.power is None else RootFeatures(made, chosen.power)
+    elif getattr(chosen, "inputs", None) == count:
+        made = chosen
+    else:
+        words = f"be a feature map on the {count} columns of X, or one of {FEATURES}"
+        found = repr(features) if features is None else type(features).__name__
+        raise ParameterError("features", words, found)
     terms = Terms(
         made.components, units, loss, Fraction(1), guarantee, grouped, functions or 1,
         settings.unit.relation,
     )  # fmt: skip
-    worked = _solver(solver, solving.penalty, terms, functions is None)
+    worked = chosen_solver(solver, solving.penalty, terms, functions is None)
     unit, about = settings.unit.called(grouped or None), read_labels(settings.domain.labels)
     return MachinePlan(guarantee, worked, made, inputs, unit, about, classes, target)
-
-
-def _features(
-    given: object, inputs: int, units: int, guarantee: Guarantee, functions: int | None, descent: bool
-) -> FeatureMap:
-    chosen = Features.of(given)
-    if not isinstance(chosen, Features):
-        if getattr(chosen, "inputs", None) != inputs:
-            raise ParameterError(
-                "features",
-                f"be a feature map on the {inputs} columns of X, or one of {FEATURES}",
-                repr(given) if given is None else type(given).__name__,
-            )
-        made: FeatureMap = chosen
-        return made
-    kind, kernel, count, classes = chosen.kind, chosen.kernel, chosen.components, functions is not None
-    products, many = default_products(units, guarantee, descent, functions or 1)
-    if kind == "auto":
-        kind = "grid" if inputs <= 2 else "fourier" if kernel is not None else "linear"
-        pairs = quadratic_count(inputs + 1)
-        if kind == "linear" and classes and count is None and pairs <= products:
-            return QuadraticFeatures.of_waves(inputs, pairs, SHARE * min(1.0, many / pairs) ** 3)
-    if kind == "quadratic":
-        most = products if count is None else whole(count, "components", 1)
-        return QuadraticFeatures.of_waves(inputs, most)
-    if kind == "linear":
-        most = (
-            default_waves(units, guarantee, descent) if count is None else whole(count, "components", 1)
-        )
-        return LinearFeatures.of_waves(inputs, most)
-    if count is None:
-        count = default_components(inputs, units, guarantee, functions, descent)
-    if isinstance(kernel, str):
-        kernel = as_scikit_learn(parse_kernel(kernel, (0.0, 1.0)))
-    kernel = default_kernel(inputs, classes) if kernel is None else kernel
-    if kind == "fourier":
-        return FourierFeatures.drawn(kernel, inputs, count, chosen.seed)
-    if inputs not in GRID_POINTS:
-        raise ParameterError(
-            "features",
-            "not be 'grid' for more than three inputs",
-            f"{inputs} inputs",
-            "Use 'fourier'.",
-        )
-    return LandmarkFeatures.on_grid(kernel, inputs, GRID_POINTS[inputs], count)
-
-
-def _solver(name: str, penalty: object, given: Terms, regression: bool) -> Solver:
-    """The solver that is asked for or fits best, with loss and penalty where none are given."""
-    terms = given
-    if terms.loss.name == "auto":
-        loss = default_loss(name, terms)
-        terms = replace(terms, loss=read_loss(loss, ("hinge", "squared")))
-    if name == "auto":
-        name = default_solver(terms, regression)
-    if penalty is None:
-        penalty = default_penalty(name, terms)
-    return SOLVERS[name](replace(terms, penalty=check_penalty(penalty)))

@@ -24,7 +24,7 @@ from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band
 from dpfda.releases.facts import Stated
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.promise import AddedNoise, certified
+from dpfda.releases.promise import AddedNoise
 from dpfda.releases.staged import GUARANTEE, Selection
 
 # Stages that are paid for.
@@ -231,11 +231,6 @@ class CloserMean(ReleasedFunction):
             if self.excess.reach < min(farthest, 1.0) - AGREED:
                 raise ValueError("records lie farther from the rough line than the reach")
 
-    @classmethod
-    def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
-        laws = [held["first"].noise, held["selection"].noise, *cls._laws(held)]
-        return certified(written, laws=laws)
-
     # Words.
 
     def _stated(self) -> Stated:
@@ -362,7 +357,7 @@ class FoundMean(ReleasedFunction):
 
     @classmethod
     def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
-        made = certified(written, laws=[held["extremes"].noise, held["noise"]])
+        made = super()._charged(written, held)
         if any(cost.loss != loss_of(cost.guarantee) for cost in made.costs[:-2]):
             raise ValueError("of a choice no more is known than its guarantee")
         return made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -12,12 +11,10 @@ from numpy.typing import ArrayLike
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import known
-from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, Variance
 from dpfda.releases.facts import Stated
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.promise import certified, drawn_laws
 
 # Stages that are paid for.
 MEAN, VARIANCE = "mean", "variance"
@@ -76,11 +73,6 @@ class MeanAndVariance(ReleasedFunction):
             return super()._around_population(at, asked, variance)
         found = super()._around_population(at, asked, lambda at: self.variance(at, LEVEL))
         return replace(found, covers=RELEASED)
-
-    @classmethod
-    def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
-        laws = [held["squares"].noise, *drawn_laws(held["noise"], held["divisor"])]
-        return certified(written, laws=laws)
 
     # Words.
 

@@ -33,7 +33,7 @@ from dpfda.releases.files import free_name, write_json
 from dpfda.releases.functional import to_basis, to_fdatagrid
 from dpfda.releases.kinds import KINDS, SCHEMA_VERSION, read
 from dpfda.releases.plain import ON_LINE, plain, thinned
-from dpfda.releases.promise import AddedNoise, certified, checked_promise, given
+from dpfda.releases.promise import AddedNoise, charged, checked_promise, given
 from dpfda.releases.published import LEVEL, Column, Published, as_given
 from dpfda.views.languages import ENGLISH, Language
 
@@ -143,8 +143,7 @@ class Release(Published):
     @classmethod
     def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
         """The certificate in its file; where the file holds noise, its losses are of no other law."""
-        noise = held["shares"].noise if "shares" in held else held.get("noise")
-        return certified(written, laws=None if noise is None else [noise])
+        return charged(written, held)
 
     def _stated_bound(self) -> Mapping[str, object]:
         """The public bound in numbers and words: its words are never those of a file.

@@ -23,7 +23,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -116,7 +116,7 @@ class CombinedMean(Valued):
     @property
     def order(self) -> int:
         """Order of the derivative that the parts are of the mean."""
-        return _order(self.first)
+        return self.first.order
 
     @property
     def about(self) -> Mapping[str, object]:
@@ -150,7 +150,7 @@ class CombinedMean(Valued):
     @cached_property
     def _limits(self) -> tuple[float, float]:
         """Lowest and highest of the parts' public bounds."""
-        limits = [limits for leaf in _leaves(self) if (limits := _limits_of(leaf)) is not None]
+        limits = [limits for leaf in _leaves(self) if (limits := leaf._limits) is not None]
         return min(float(np.min(low)) for low, _ in limits), max(float(np.max(e)) for _, e in limits)
 
     @cached_property
@@ -272,14 +272,6 @@ def measured(release: Leaf) -> Measured:
     return Measured(release._curve_model, release._measured, release.count)
 
 
-def _limits_of(leaf: Leaf) -> tuple[Any, Any] | None:
-    return leaf.bounds if isinstance(leaf, PooledLine) else leaf._limits
-
-
-def _order(release: Averaged) -> int:
-    return 0 if isinstance(release, PooledLine) else release.order
-
-
 def _leaves(*parts: Averaged) -> tuple[Leaf, ...]:
     """The releases that some were made of."""
     found: list[Leaf] = []
@@ -327,7 +319,7 @@ def _check_alike(first: Averaged, second: Averaged) -> None:
         raise ParameterError("other", "protect the same units", theirs)
     same = first.domain_range == second.domain_range
     standardized = [bool(each.about.get("standardized")) for each in (first, second)]
-    same = same and _order(first) == _order(second) and standardized[0] == standardized[1]
+    same = same and first.order == second.order and standardized[0] == standardized[1]
     of = {leaf._claims()[0].of for leaf in _leaves(first, second) if isinstance(leaf, MeanLine)}
     if not same or len(of) > 1:
         words = "be of a mean on the same domain, in the same units, with a band for the same"
@@ -354,7 +346,4 @@ def _bound(first: Averaged, second: Averaged) -> dict[str, object]:
 Leaf = MeanLine | PooledLine
 Averaged = Leaf | CombinedMean
 PARTS = file.part(MeanLine, PooledLine, CombinedMean)
-CombinedMean._ENTRIES = {
-    "first": PARTS,
-    "second": PARTS,
-}
+CombinedMean._ENTRIES = {"first": PARTS, "second": PARTS}

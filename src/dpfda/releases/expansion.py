@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -19,7 +19,7 @@ from dpfda.bases.reading import prior_from_json
 from dpfda.bounds import Bound, LatticeBounds, ValueBounds
 from dpfda.bounds.stated import bound_from_json
 from dpfda.estimates import CurveModel, Posterior, Widths
-from dpfda.noise import AnyLaw, AnyNorm, BoxNoise, NoiseLaw, Width
+from dpfda.noise import AnyNorm, BoxNoise, NoiseLaw, Width
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
@@ -32,7 +32,7 @@ from dpfda.releases import entries as file
 from dpfda.releases.base import Banded
 from dpfda.releases.counts import Divisor, NoisyCount
 from dpfda.releases.facts import Stated
-from dpfda.releases.promise import AddedNoise, certified, drawn_laws, moved_by, noise_on_count, sum_costs
+from dpfda.releases.promise import AddedNoise, moved_by, noise_on_count
 from dpfda.releases.words import points_words, rule_words
 
 if TYPE_CHECKING:
@@ -177,15 +177,6 @@ class Expansion(Banded):
         return shrunk if self.synthesis is None else np.asarray(shrunk @ self.synthesis.T)
 
     # Its file.
-
-    @classmethod
-    def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
-        costs = partial(sum_costs, held["noise"], held["divisor"])
-        return certified(written, costs, laws=cls._laws(held))
-
-    @classmethod
-    def _laws(cls, held: file.Held) -> list[AnyLaw]:
-        return drawn_laws(held["noise"], held["divisor"])
 
     def _checked(self) -> None:
         measured, functions = self.noise.components, len(self.basis.eigenvalues)

@@ -13,29 +13,12 @@ from dpfda.bases.kernels import short_range
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.words import several
 from dpfda.privacy.words import first_up
-from dpfda.releases.bands import (
-    DRAWS,
-    Asked,
-    Band,
-    Variance,
-    asked_level,
-    band_from_errors,
-    each_part,
-    for_population,
-    make_band,
-)
+from dpfda.releases import bands
+from dpfda.releases.bands import Asked, Band, Variance
 from dpfda.releases.base import LEVEL, Release
 from dpfda.releases.expansion import noise_draws
 from dpfda.releases.facts import Claim, Stated
-from dpfda.releases.lines import (
-    PROVED,
-    WIGGLES,
-    MeanLine,
-    line_claim,
-    misfit,
-    posterior_claim,
-    verdict,
-)
+from dpfda.releases.lines import PROVED, WIGGLES, MeanLine, line_claim, misfit, posterior_claim, verdict
 from dpfda.releases.words import per_axis
 from dpfda.views import Curve
 
@@ -136,22 +119,22 @@ class ReleasedFunction(MeanLine):
         if asked.of == "sample":
             line = self.unclipped(at, self.order)
             generator = np.random.Generator(np.random.Philox(key=0))
-            drawn = self._posterior.draws(self._measured, generator, DRAWS)
+            drawn = self._posterior.draws(self._measured, generator, bands.DRAWS)
             sizes = np.abs((drawn - self.coefficients) @ functions.T)
-            band = band_from_errors(line, sizes, asked.level, asked.simultaneous, at)
+            band = bands.band_from_errors(line, sizes, asked.level, asked.simultaneous, at)
         else:
             source = self.unshrunk
             line = source.unclipped(at, self.order)
-            band = make_band(line, functions, partial(noise_draws, source), asked, at)
+            band = bands.make_band(line, functions, partial(noise_draws, source), asked, at)
         return band if asked.exact else self._held(band)
 
     def _around_population(self, at: Floats, asked: Asked, variance: Variance | None) -> Band:
-        usual = replace(asked, of=self._claims()[0].of, level=each_part(asked.level))
-        with asked_level(asked.level):
+        usual = replace(asked, of=self._claims()[0].of, level=bands.each_part(asked.level))
+        with bands.asked_level(asked.level):
             band = self._around(at, usual)
         places = self.grid_points.size
         limits = self._limits_at(at)
-        return for_population(band, self(at), limits, variance, self.count, places, asked.level)
+        return bands.for_population(band, self(at), limits, variance, self.count, places, asked.level)
 
     # Its file.
 

@@ -15,7 +15,6 @@ from dpfda.bases import Basis
 from dpfda.bases.grids import check_point, check_points, frozen, gauss, piecewise
 from dpfda.bases.priors import CurvePrior
 from dpfda.estimates.widths import around_lines, around_slopes
-from dpfda.noise import AnyLaw
 from dpfda.numerics import parameters
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
@@ -98,11 +97,6 @@ class MeanLine(Expansion, Valued, OnBasis):
         return None if found is None else (np.full(points, found[0]), np.full(points, found[1]))
 
     # Its file.
-
-    @classmethod
-    def _laws(cls, held: file.Held) -> list[AnyLaw]:
-        distance = held["distance"]
-        return [*super()._laws(held), *([] if distance is None else [distance.noise])]
 
     def _added_noise(self) -> list[AddedNoise]:
         own = super()._added_noise()

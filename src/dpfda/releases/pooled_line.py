@@ -17,7 +17,7 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
-from dpfda.releases.bands import Asked, Band, settled
+from dpfda.releases.bands import Asked, Band, Limits, settled
 from dpfda.releases.base import LEVEL, Column, Valued
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.promise import AddedNoise
@@ -43,6 +43,8 @@ class PooledLine(Valued):
     certificate: Certificate
     about: Mapping[str, object] = field(default_factory=dict)
 
+    # It is of the mean itself, and of no derivative.
+    order: ClassVar[int] = 0
     _axis_units: ClassVar[str] = "units of the data"
     _has_exact: ClassVar[bool] = False
 
@@ -67,6 +69,11 @@ class PooledLine(Valued):
     def grid_points(self) -> Floats:
         """Points that carry the curve, which is linear between them."""
         return np.asarray(self.domain_range[0] + self._estimate.grid * np.ptp(self.domain_range))
+
+    @property
+    def _limits(self) -> Limits:
+        """Public bounds of its values."""
+        return np.array(self.bounds[0]), np.array(self.bounds[1])
 
     @property
     def _width(self) -> float:
@@ -103,9 +110,8 @@ class PooledLine(Valued):
         """
         half = self._width * self._estimate.half_widths(asked.level, asked.simultaneous)
         values, reach = self._values(at), np.interp(at, self.grid_points, half)
-        limits = np.array(self.bounds[0]), np.array(self.bounds[1])
         band = Band(at, values - reach, values + reach, asked.level, asked.simultaneous, COVERS)
-        return settled(band, values, limits)
+        return settled(band, values, self._limits)
 
     def _stated_bound(self) -> dict[str, object]:
         return {"description": bound_words(self.bounds, self.unit)}
@@ -162,7 +168,7 @@ class PooledLine(Valued):
                 "The noise and the sampling are in it, the variance of sampling being taken from the "
                 "same noisy numbers. Where few were observed it is wide: there the curve says what the "
                 "rest of it makes likely. It is assumed that when somebody was observed says nothing of "
-                "how high their curve is, and that the mean changes little within a cell of times.",
+                "how high their curve is, and that the mean changes little within a cell of times."
             ],
             findings={"estimate": "pooled over all observations, each unit counting as one"},
         )

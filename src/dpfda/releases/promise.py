@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import is_dataclass, replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from dpfda.noise import (
     AnyNorm,
     EllipticalNoise,
     GaussianNoise,
+    Law,
     NoiseLaw,
     Width,
     achieved_guarantee,
@@ -30,9 +32,15 @@ from dpfda.noise.symmetric import (
     achieved_symmetric,
 )
 from dpfda.numerics.arrays import Floats
-from dpfda.numerics.encoding import mapping, name
+from dpfda.numerics.encoding import Json, mapping, name
 from dpfda.numerics.errors import RefusedMechanismError
-from dpfda.privacy.certificates import WHOLE, Certificate, certificate_from_json, guarantee_from_json
+from dpfda.privacy.certificates import (
+    WHOLE,
+    Certificate,
+    Certified,
+    certificate_from_json,
+    guarantee_from_json,
+)
 from dpfda.privacy.composition import Cost, LaplaceLoss, estimated_profile, gaussian_delta, loss_of
 from dpfda.privacy.composition.rounding import root_at_least
 from dpfda.privacy.guarantees import (
@@ -118,11 +126,36 @@ def _is_of(law: AnyLaw, cost: Cost) -> bool:
     )
 
 
-def drawn_laws(noise: AnyLaw, divisor: Divisor) -> list[AnyLaw]:
-    """The laws of a sum and of its count, where that was released too."""
-    if not isinstance(divisor, NoisyCount):
-        return [noise]
-    return [noise, (divisor.before or divisor).noise]
+def laws_in(held: Iterable[object], parts: bool = True) -> list[AnyLaw]:
+    """All noise that is held, at any depth; parts: whether also that of releases inside it.
+
+    What a certificate says of a law is no noise.
+    """
+    found: list[AnyLaw] = []
+    for each in held:
+        if isinstance(each, Certificate) or (isinstance(each, Certified) and not parts):
+            continue
+        if isinstance(each, Law):
+            found.append(cast("AnyLaw", each))
+        elif isinstance(each, Mapping):
+            found += laws_in(each.values(), parts)
+        elif is_dataclass(each):
+            found += laws_in(vars(each).values(), parts)
+        elif isinstance(each, tuple) and is_dataclass(next(iter(each), None)):
+            found += laws_in(each, parts)
+    return found
+
+
+def charged(written: Mapping[str, object], held: Json) -> Certificate:
+    """The certificate in a release's file of any version, by what else the file holds.
+
+    Where that has noise of its own, losses are of no law but those that are held. In version 1 the costs
+    of one sum, and of its count, are known where no other noise is held.
+    """
+    laws, earlier = laws_in(held.values()), one_cost
+    if "divisor" in held and len(laws) == 1 + isinstance(held["divisor"], NoisyCount):
+        earlier = partial(sum_costs, held["noise"], held["divisor"])
+    return certified(written, earlier, laws=laws if laws_in(held.values(), parts=False) else None)
 
 
 def identity_of(written: Mapping[str, object]) -> str:

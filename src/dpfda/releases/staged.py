@@ -18,7 +18,7 @@ from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP
 from dpfda.releases import entries as file
 from dpfda.releases.facts import Stated
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.promise import AddedNoise, Costs, certified, drawn_laws, moved_by, same, without
+from dpfda.releases.promise import AddedNoise, Costs, certified, laws_in, moved_by, same, without
 
 GUARANTEE = file.entry(guarantee_from_json, guarantee_to_json)
 # Stages that are paid for.
@@ -127,10 +127,8 @@ class TwoStageFunction(ReleasedFunction):
 
     @classmethod
     def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
-        first, selection = held["first"], held["selection"]
-        laws = [*drawn_laws(first.noise, first.divisor), held["noise"]]
-        laws += [] if selection is None else [selection.noise]
-        return certified(written, partial(_costs, first, selection), laws=laws)
+        earlier = partial(_costs, held["first"], held["selection"])
+        return certified(written, earlier, laws=laws_in(held.values()))
 
     # Words.
 

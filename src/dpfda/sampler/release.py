@@ -22,7 +22,7 @@ from dpfda.releases import entries as file
 from dpfda.releases.base import LEVEL
 from dpfda.releases.facts import Stated
 from dpfda.releases.moments import Moments, OfMoments, noise_on_counts
-from dpfda.releases.promise import AddedNoise, certified
+from dpfda.releases.promise import AddedNoise
 from dpfda.spine.vectors import bound_words
 from dpfda.views import Curve, Line
 
@@ -209,10 +209,6 @@ class ReleasedCurveSampler(OfMoments):
         return frozen(np.clip(self.bounds.mean(axis=0) + raw, *self.bounds))
 
     # Its file.
-
-    @classmethod
-    def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
-        return certified(written, laws=[*held["moments"].laws, held["noise"]])
 
     @property
     def _all_noise(self) -> list[AddedNoise]:

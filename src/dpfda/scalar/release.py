@@ -24,7 +24,6 @@ from dpfda.releases.bands import Asked, Band
 from dpfda.releases.base import LEVEL, Valued
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.moments import Moments, OfMoments
-from dpfda.releases.promise import certified
 from dpfda.scalar.estimate import Explained, cautious, explained
 from dpfda.spine.memberships import read_covariates
 from dpfda.views import Curve
@@ -228,10 +227,6 @@ class ReleasedScalarOnFunction(Valued, OfMoments):
         return Band(at, line - reach, line + reach, asked.level, asked.simultaneous)
 
     # Its file.
-
-    @classmethod
-    def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
-        return certified(written, laws=held["moments"].laws)
 
     def _stated_bound(self) -> dict[str, object]:
         ends = float(self.bounds[0].min()), float(self.bounds[1].max())

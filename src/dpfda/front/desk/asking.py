@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from flask import Blueprint, request
@@ -24,6 +23,7 @@ from dpfda.front.desk.studies import BusyError, Draft, Said, alone, said
 from dpfda.front.verbs import declared_verbs, published
 from dpfda.front.verbs.plan import OWN
 from dpfda.front.verbs.run import options_of, typed_as
+from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import DpfdaError, LedgerError, ParameterError
 from dpfda.numerics.words import several
 from dpfda.privacy.composition.risk import attack_risk
@@ -226,7 +226,7 @@ def _numbers(sent: Mapping[str, str]) -> dict[str, Value]:
     return {name: sent[name].strip() for name in ASKED if sent.get(name, "").strip()}
 
 
-def _expected(asked: Stated) -> dict[str, Any]:
+def _expected(asked: Stated) -> Json:
     """What a plan's page shows."""
     draft, ledger = desk().draft, Ledger(desk().ledger)
     dataset = str(draft.data["dataset"])

@@ -5,12 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import redirect_stderr
 from dataclasses import replace
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,9 +18,10 @@ from dpfda.command.declared import Given, Option
 from dpfda.command.made import read_options
 from dpfda.command.reading import Curves, ends, parse_points
 from dpfda.front.desk.fields import BESIDE, Stated
+from dpfda.front.desk.shapes import SHAPES, even
 from dpfda.front.desk.studies import Draft, planned
-from dpfda.front.explorer.shapes import SHAPES, even
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.publication import already_charged
 from dpfda.views.shapes import View
@@ -56,12 +56,11 @@ def example(draft: Draft, folder: Path, asked: Stated) -> View:
         given |= {name: value for name, value in own.items() if name in given}
         _write(given, columns, units)
         said = Given(**given)
-        estimator: Any = verb.estimator(said)
+        estimator = verb.estimator(said)
         table = verb.reader.read(said)
         verb.hear(said, estimator, table)
-        view: Any = verb.reader.fit(estimator, table, said).release_.view()
-    shown: View = replace(view, title=f"Made up: {view.title}")
-    return shown
+        view = verb.reader.fit(estimator, table, said).release_.view()
+    return replace(view, title=f"Made up: {view.title}")
 
 
 def _mixed(which: int) -> Floats:
@@ -69,7 +68,7 @@ def _mixed(which: int) -> Floats:
     return np.asarray(0.6 * even(0) + 0.4 * even(1 + which % 5)).ravel()
 
 
-def _named(options: Iterable[Option], given: Mapping[str, Any], units: int) -> Columns:
+def _named(options: Iterable[Option], given: Json, units: int) -> Columns:
     """The columns that options name."""
     columns = Columns()
     span = ends(Given(**{"domain": None, **given})) or (0.0, 1.0)
@@ -100,7 +99,7 @@ def _at(known: tuple[float, float] | list[str], share: Floats) -> list[str]:
     return [f"{low + (high - low) * x:.6g}" for x in share.ravel()]
 
 
-def _curves(given: dict[str, Any], points: int) -> Columns:
+def _curves(given: Json, points: int) -> Columns:
     """Columns of curves within the bounds; where they lie is said anew, in this file's terms."""
     grid = None if given["grid"] is None else np.array(parse_points(given["grid"], "--grid"))
     first, last = span = ends(Given(**given)) or ((0.0, 1.0) if grid is None else (grid[0], grid[-1]))
@@ -117,7 +116,7 @@ def _curves(given: dict[str, Any], points: int) -> Columns:
     return {given["time"]: _at(span, when), given["value"]: _at(bounds, LOADS(when) / GREATEST)}
 
 
-def _write(given: Mapping[str, Any], columns: Columns, units: int) -> None:
+def _write(given: Json, columns: Columns, units: int) -> None:
     """Write the file: of so many people, those that were made up come again."""
     whose, visits = given.get("id") or given["groups"], VISITS if given.get("id") else 1
     records = [*zip(*columns.values(), strict=True)]

@@ -7,7 +7,6 @@ import tempfile
 from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
 
 from flask import Blueprint, Response, abort, request
 
@@ -15,17 +14,18 @@ from dpfda.command.accounts import raises
 from dpfda.command.declared import REQUIRED
 from dpfda.command.publishing import Writer, save_plot, save_table
 from dpfda.front.desk.fields import WORDS, Field, Form, field_of, read_fields
-from dpfda.front.desk.session import Answer, calendar, desk, go, or_none, page, part, run
+from dpfda.front.desk.session import Answer, calendar, desk, go, or_none, page, run
 from dpfda.front.desk.studies import Publication, alone, command_line
-from dpfda.front.explorer.imagined import explored
 from dpfda.front.verbs import declared_verbs
 from dpfda.front.verbs.plot import together
 from dpfda.front.verbs.report import where_charged
+from dpfda.numerics.encoding import Json
 from dpfda.privacy.ledger import Ledger
 from dpfda.privacy.ledger.history import rows
-from dpfda.releases.base import load
+from dpfda.releases.base import Release, load
 from dpfda.releases.files import write_text
 from dpfda.releases.pages import report_page
+from dpfda.views import Table
 from dpfda.views.page import Page, Picture, Section, to_html
 
 PUBLISHING = Blueprint("publishing", __name__)
@@ -118,20 +118,20 @@ def read(name: str) -> Answer:
         links |= {f"{name} beside {each}": step for each, step in others.items()}
         sections += [report.appendix] if report.appendix else []
         codes = {"Command": ("The same as a command", line)} if line else {}
-        shown: dict[str, Any] = {"sections": sections, "codes": codes, "links": links}
+        shown: Json = {"sections": sections, "codes": codes, "links": links}
         if table:
             shown |= {"further": "The numbers", "parts": [Section("Table", table=_cells(table))]}
         return page("read", report=report, remarks=remarks, **shown)
 
 
-def _cells(table: Any) -> list[list[str]]:
+def _cells(table: Table) -> list[list[str]]:
     """A table as words, its header first."""
     cells = zip(*(column.tolist() for column in table.columns.values()), strict=True)
     words = [[f"{x:.5g}" if isinstance(x, int | float) else str(x) for x in row] for row in cells]
     return [[table.meanings[column] for column in table.columns], *words]
 
 
-def _loaded(name: str) -> Any:
+def _loaded(name: str) -> Release:
     """A release of the folder; refused where the file is none."""
     return load(desk().released(name))
 
@@ -156,7 +156,7 @@ def download(name: str, what: str) -> Answer:
         return Response(path.read_bytes(), mimetype="application/octet-stream", headers=saved)
 
 
-def _report(name: str, release: Any) -> Page:
+def _report(name: str, release: Release) -> Page:
     """The report to sign."""
     digest = hashlib.sha256(desk().released(name).read_bytes()).hexdigest()
     charged = where_charged(desk().ledger, {name: release}) if desk().ledger.is_file() else None
@@ -200,13 +200,3 @@ def _fields(action: str) -> list[Field]:
     known = declared_verbs()[f"ledger {action}"].told()
     asked = [each for each in known if each.flag and each.name != "as_json"]
     return [field_of(replace(x, default=REQUIRED) if x.name == "who" else x) for x in asked]
-
-
-@PUBLISHING.get("/explore/")
-def explore() -> Answer:
-    """Imaginary means of made-up curves, or the part of the page that changes."""
-    whole = "live" not in request.args
-    with alone():
-        asked, found = explored(request.args, whole or "words" in request.args)
-        text = page("explore", forms=[asked], live="plan", **found)[0] if whole else part(**found)
-    return text, 422 if "unusable" in found else 200

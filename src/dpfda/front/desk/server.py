@@ -18,6 +18,7 @@ from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
 from dpfda.command.running import say, typed
 from dpfda.front.desk.asking import ASKING
+from dpfda.front.desk.explorer import EXPLORING
 from dpfda.front.desk.fields import WORDS
 from dpfda.front.desk.guard import Guard, headers
 from dpfda.front.desk.publishing import PUBLISHING
@@ -36,7 +37,7 @@ ENTRANCE = '<!DOCTYPE html><title>dpfda desk</title><meta http-equiv="refresh" c
 def make_app(desk: Desk) -> Flask:
     """The pages of a desk as an application."""
     app = Flask("dpfda-desk", static_folder=None)
-    for pages in (ASKING, PUBLISHING):
+    for pages in (ASKING, PUBLISHING, EXPLORING):
         app.register_blueprint(pages, url_prefix=desk.guard.place)
 
     @app.before_request

@@ -18,7 +18,9 @@ from dpfda.front.desk.guard import Guard
 from dpfda.front.desk.opening import Uploads
 from dpfda.front.desk.studies import Draft, Publications, Said, check_name, planned, said
 from dpfda.front.verbs import declared_verbs
+from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import DpfdaError, ParameterError
+from dpfda.privacy.ledger.history import Charged
 from dpfda.views.page import rendered
 
 Answer = AnyResponse | tuple[str, int]
@@ -84,7 +86,7 @@ def part(template: str = "shown.html", **shown: Any) -> str:
     """A template filled in: the part of a page that answers while one types, or all of it."""
     place = desk().guard.place
     here = request.path.removeprefix(place).split("/")[1]
-    own: dict[str, Any] = {"place": place, "here": here, "opened": "words" in request.args}
+    own: Json = {"place": place, "here": here, "opened": "words" in request.args}
     return rendered(template, (__package__,), "dpfda desk", **own, **shown)
 
 
@@ -99,7 +101,7 @@ def run(verb: str, file: Path, stated: Mapping[str, object]) -> Said:
     return said(lambda: called(declared_verbs()[verb], [str(file), "--json", *options]))
 
 
-def calendar(charged: Iterable[Mapping[str, Any]]) -> str:
+def calendar(charged: Iterable[Charged]) -> str:
     """How many releases each month has, of rows of a ledger."""
     months = Counter(row["time"][:7] for row in charged)
     return ", ".join(f"{month}: {count}" for month, count in months.items()) or "none yet"

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from dpfda.command.running import FAILED, REFUSED, WATCHER, typed
 from dpfda.front.desk.fields import FLAG, WORDS, Stated, Value
 from dpfda.front.desk.opening import Opened
 from dpfda.front.verbs.run import Planned, options_of, releases_of
+from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import DpfdaError, ParameterError, StorageError
 from dpfda.privacy.ledger import Ledger
 
@@ -118,7 +118,7 @@ class Said:
     """What a run said: its status, the object that it printed; warnings, notes and errors."""
 
     status: int
-    answer: dict[str, Any] = field(default_factory=dict)
+    answer: Json = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property

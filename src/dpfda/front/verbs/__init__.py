@@ -7,25 +7,28 @@ from __future__ import annotations
 
 import pkgutil
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpfda.command.declared import Declared
 from dpfda.command.functions import Group
 from dpfda.numerics.scan import Late, files_named
 
+if TYPE_CHECKING:
+    from dpfda.command.publishing import Publication
 
-def published() -> Late[Any]:
+
+def published() -> Late[Publication]:
     """Verbs that publish, by name."""
     return _loaded({_called(module): module for module in files_named("verb")})
 
 
-def scanned() -> Late[Any]:
+def scanned() -> Late[Declared | Group]:
     """All verbs and groups of verbs, by name."""
     own = {module.name: f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__)}
     return _loaded(own | {_called(module): module for module in files_named("verb")})
 
 
-def _loaded(modules: dict[str, str]) -> Late[object]:
+def _loaded(modules: dict[str, str]) -> Late[Any]:
     return Late(sorted(modules), lambda name: import_module(modules[name]).VERB)
 
 
@@ -38,6 +41,6 @@ def declared_verbs() -> dict[str, Declared]:
     """All verbs by what is typed for them, such as "ledger show"."""
     found = {**scanned()}
     groups = {name: verb for name, verb in found.items() if isinstance(verb, Group)}
-    alone = {name: verb for name, verb in found.items() if name not in groups}
+    alone = {name: verb for name, verb in found.items() if not isinstance(verb, Group)}
     within = ((name, group.verbs) for name, group in groups.items())
     return alone | {f"{name} {own}": verb for name, verbs in within for own, verb in verbs.items()}

@@ -11,12 +11,7 @@ from dpfda.numerics.errors import ParameterError
 
 
 def combine(
-    files: list[Path],
-    *,
-    out: Path,
-    apart: bool = False,
-    overwrite: bool = False,
-    as_json: bool = False,
+    files: list[Path], *, out: Path, apart: bool = False, overwrite: bool = False, as_json: bool = False
 ) -> None:
     """Make one release of several of one mean, such as two hospitals' or two years'. Costs nothing.
 

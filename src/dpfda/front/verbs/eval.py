@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpfda.command import options as o
 from dpfda.command.functions import Verb
@@ -12,6 +12,9 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.words import cell
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from dpfda.numerics.arrays import Floats
     from dpfda.releases.base import Release
     from dpfda.views import Table
 
@@ -78,7 +81,7 @@ def evaluate(
     from dpfda.views import aligned, to_csv
 
     choice(band, "--band-kind", BANDS)
-    at: Any = None if points is None else _points(points)
+    at: ArrayLike | None = None if points is None else _points(points)
     if points is not None and points_file is not None:
         raise ParameterError("--from", "be given, or --at, and not both", "both")
     inputs = {"F.json": file} | ({} if points_file is None else {"--from": points_file})
@@ -139,7 +142,7 @@ def _heads(release: Release, axis: int) -> tuple[str, str, str, str]:
     return label, label.partition(" (")[0], name, str(cell(f"{name}: {label}"))
 
 
-def _read(path: Path, release: Release) -> object:
+def _read(path: Path, release: Release) -> Floats:
     """Points (q, c) of a file, whose columns are named as the axes of a release."""
     from dpfda.records.csv_tables import Stated
     from dpfda.records.files import opened as opened_table

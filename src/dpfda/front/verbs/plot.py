@@ -42,14 +42,7 @@ def plot(
         Draw the first of two means minus the second, with a band for the difference; of one survival
         curve of groups, how the risk of the first differs from that of the others.
     """
-    from dpfda.command.files import (
-        PICTURES,
-        PIPED,
-        check_outputs,
-        opened,
-        relabelled,
-        save_picture,
-    )
+    from dpfda.command.files import PICTURES, PIPED, check_outputs, opened, relabelled, save_picture
     from dpfda.density.conditional_release import conditional
     from dpfda.views import draw
 

@@ -6,7 +6,7 @@ Where a noisy descent stands, given what its rounds released: from public number
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
@@ -16,7 +16,7 @@ import scipy
 
 from dpfda.bounds import IntegerBall
 from dpfda.bounds.balls import clipped, exponentials, in_order
-from dpfda.machines.solvers.solver import Published, Solver
+from dpfda.machines.solvers.solver import Published, Solver, Told
 from dpfda.machines.solvers.terms import Labelled
 from dpfda.noise import GaussianNoise, gaussian_noise, gaussian_ratio, repeated_width
 from dpfda.numerics.aggregate import IntegerSum
@@ -268,13 +268,7 @@ class GradientSolver(Solver):
         """The calibrated law of the noise of each round."""
         return gaussian_noise(np.ones(self.entries), self.width, self.terms.guarantee)
 
-    def publish(
-        self,
-        data: Labelled,
-        entry: Mapping[str, object],
-        tuning: Mapping[str, object],
-        paying: Paying = NAMED,
-    ) -> Published:
+    def publish(self, data: Labelled, entry: Told, tuning: Told, paying: Paying = NAMED) -> Published:
         guarantee = self.terms.guarantee
         assert not isinstance(guarantee, PureDP)  # noqa: S101 (checked when the solver was made)
         return publish_steps(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -11,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpfda.machines.minimiser import least_tolerance, minimise
-from dpfda.machines.solvers.solver import MinimisingSolver, Published
+from dpfda.machines.solvers.solver import MinimisingSolver, Published, Told
 from dpfda.machines.solvers.terms import Labelled, ceil_root, grid_exponent, rounded
 from dpfda.noise import KNormNoise, cost_of, knorm_loss, knorm_noise
 from dpfda.numerics.aggregate import IntegerSum, exact_product
@@ -179,13 +178,7 @@ class ObjectiveSolver(MinimisingSolver):
         achieved = recomputed(self.noise, self.norm, self.width, second)
         return {OBJECTIVE: Cost(first), MINIMISER: cost_of(self.noise, achieved, second)}
 
-    def publish(
-        self,
-        data: Labelled,
-        entry: Mapping[str, object],
-        tuning: Mapping[str, object],
-        paying: Paying = NAMED,
-    ) -> Published:
+    def publish(self, data: Labelled, entry: Told, tuning: Told, paying: Paying = NAMED) -> Published:
         return publish_perturbed(
             lambda drawn: IntegerSum.of(self.integers(data, list(drawn))), self.perturbation, self.loss,
             self.noise, self.norm, self.width, self.shares, entry, paying, tuning,

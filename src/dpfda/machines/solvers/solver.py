@@ -26,6 +26,8 @@ from dpfda.records.features import feature_ball
 # Units whose contributions are formed at a time: a public number.
 BLOCK = 1024
 Published = tuple[tuple[int, ...], Certificate]
+# What a ledger keeps, and what a certificate says of the mechanism.
+Told = Mapping[str, object]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,24 +75,10 @@ class Solver(ABC):
         achieved = recomputed(self.noise, self.norm, self.width, guarantee)
         return {WHOLE: cost_of(self.noise, achieved, guarantee)}
 
-    def publish(
-        self,
-        data: Labelled,
-        entry: Mapping[str, object],
-        tuning: Mapping[str, object],
-        paying: Paying = NAMED,
-    ) -> Published:
+    def publish(self, data: Labelled, entry: Told, tuning: Told, paying: Paying = NAMED) -> Published:
         """Charge, draw and release the integers behind the coefficients."""
-        return publish_integers(
-            self.total(data),
-            self.noise,
-            self.norm,
-            self.width,
-            self.terms.guarantee,
-            entry,
-            paying,
-            tuning,
-        )
+        law = self.noise, self.norm, self.width
+        return publish_integers(self.total(data), *law, self.terms.guarantee, entry, paying, tuning)
 
     def total(self, data: Labelled) -> IntegerSum:
         """The integers that get the noise, where it is added once. Private."""

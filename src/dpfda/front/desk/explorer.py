@@ -1,4 +1,4 @@
-"""An imaginary release: public choices, made-up curves, real noise; how it is typed, and its page."""
+"""The desk's page to try public choices on: imaginary releases of made-up curves, never of a file."""
 
 from __future__ import annotations
 
@@ -7,30 +7,36 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from flask import Blueprint, request
 
 from dpfda.command.running import typed
 from dpfda.front.desk.fields import Field, Form, field_of, own
-from dpfda.front.explorer.shapes import SHAPES, Shape
+from dpfda.front.desk.session import Answer, page, part
+from dpfda.front.desk.shapes import SHAPES, Shape
+from dpfda.front.desk.studies import alone
 from dpfda.front.verbs import declared_verbs
 from dpfda.front.verbs.run import options_of
+from dpfda.mean.estimator import PrivateMean
+from dpfda.mean.two_looks import single
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import DpfdaError, ParameterError
 from dpfda.numerics.parameters import choice, exact, real, shown, whole
 from dpfda.numerics.words import several
 from dpfda.privacy.words import number
+from dpfda.publication import MeanPlan, already_charged
+from dpfda.publication.averages import publish_curve
+from dpfda.releases.facts import sections
+from dpfda.releases.function import ReleasedFunction
+from dpfda.spine.settings import Domain, PrivacyUnit
+from dpfda.spine.sums import Summation
+from dpfda.views import Curve, Line
 from dpfda.views.page import Section
 
-if TYPE_CHECKING:
-    from dpfda.publication import MeanPlan
-    from dpfda.releases.function import ReleasedFunction
-    from dpfda.views import Curve, Line
-    from dpfda.views.page import Section
-
-
+EXPLORING = Blueprint("exploring", __name__)
 KERNELS = {
     "": "smooth shapes of many scales",
     "matern:30%:2.5": "smooth, range 30%",
@@ -38,10 +44,7 @@ KERNELS = {
     "exponential:10%": "rough, range 10%",
     "rbf:30%": "very smooth, range 30%",
 }
-NEIGHBOURS = {
-    "replace-one": "replaced; number public",
-    "add-remove": "added or removed; number private",
-}
+NEIGHBOURS = {"replace-one": "replaced; number public", "add-remove": "added or removed; number private"}
 # What the sliders reach; the fields beside them take no more either, so that an answer comes soon.
 EPSILON, DELTA = (0.01, 20.0), (0.0, 1e-3)
 UNITS, POINTS, FARTHEST = (2, 1_000_000), (4, 100), 1e6
@@ -128,13 +131,6 @@ class Setting:
         ParameterError
             If the estimator refuses the choices.
         """
-        from dpfda.mean.estimator import PrivateMean
-        from dpfda.mean.two_looks import single
-        from dpfda.publication import already_charged
-        from dpfda.publication.averages import publish_curve
-        from dpfda.spine.settings import Domain, PrivacyUnit
-        from dpfda.spine.sums import Summation
-
         shape = SHAPES[self.shape]
         mean = PrivateMean(
             exact(self.epsilon, "epsilon"),
@@ -222,8 +218,6 @@ class Imagined:
 
     def view(self) -> Curve:
         """The release with its band, the mean that it is of, people's curves and the bounds."""
-        from dpfda.views import Curve, Line
-
         grid = self.release.grid_points
         _, bounded = self.means
         every = max(1, len(self.curves) // DRAWN)
@@ -242,13 +236,9 @@ class Imagined:
         behind = (*people, *limits)
         return Curve((first, mean), labels["domain"], labels["value"], self.title, words, behind=behind)
 
-    def words(self) -> dict[str, Section]:
-        """What the release says of itself, by the title of each part."""
-        from dpfda.releases.facts import sections
-        from dpfda.views.page import Section
-
-        told = sections(self.release.facts)
-        return {title: Section(title, paragraphs) for title, paragraphs in told.items()}
+    def words(self) -> list[Section]:
+        """What the release says of itself."""
+        return [Section(title, said) for title, said in sections(self.release.facts).items()]
 
     def commands(self) -> dict[str, str]:
         """What can be typed for the same: what it does, and the command."""
@@ -275,31 +265,36 @@ def _finite(text: str, name: str) -> float:
         raise ParameterError(name, "be a number", shown(text)) from None
 
 
-def explored(sent: Mapping[str, str], words: bool) -> tuple[Form, dict[str, Any]]:
-    """The form, and what `shown.html` is filled in with.
+@EXPLORING.get("/explore/")
+def explore() -> Answer:
+    """Imaginary means of made-up curves, or the part of the page that changes."""
+    whole, setting, values = "live" not in request.args, Setting(), dict(request.args)
+    with alone():
+        try:
+            setting = Setting.read(request.args)
+            found, values = _found(setting.imagine(), whole or "words" in request.args), setting.sent()
+        except DpfdaError as error:
+            found = {"unusable": typed(error)}
+        if not whole:
+            return part(**found), 422 if "unusable" in found else 200
+        asked = Form(
+            "/explore/", "Draw again", {"": _fields(setting.shape)}, setting.sent() | values,
+            hidden={"was": setting.shape}, live=True, method="get",
+        )  # fmt: skip
+        text = page("explore", forms=[asked], live="plan", **found)[0]
+    return text, 422 if "unusable" in found else 200
 
-    sent: What the form says; text.
-    words: Whether what the release says of itself is shown.
-    """
-    setting, values = Setting(), dict(sent)
-    try:
-        setting = Setting.read(sent)
-        made, values = setting.imagine(), setting.sent()
-        facts = dict(made.facts)
-        commands = {what: (what, command) for what, command in made.commands().items()}
-        found = {
-            "answer": f"Expected error: {facts.pop('Expected error')}.", "view": made.view(),
-            "told": [Section("", facts=facts)], "codes": commands,
-            "further": "What such a release would say of itself",
-            "parts": [*made.words().values()] if words else (),
-        }  # fmt: skip
-    except DpfdaError as error:
-        found = {"unusable": typed(error)}
-    asked = Form(
-        "/explore/", "Draw again", {"": _fields(setting.shape)}, setting.sent() | values,
-        hidden={"was": setting.shape}, live=True, method="get",
-    )  # fmt: skip
-    return asked, found
+
+def _found(made: Imagined, words: bool) -> Json:
+    """What the page shows of a release; if wanted what that says of itself."""
+    facts = dict(made.facts)
+    return {
+        "answer": f"Expected error: {facts.pop('Expected error')}.", "view": made.view(),
+        "told": [Section("", facts=facts)],
+        "codes": {what: (what, command) for what, command in made.commands().items()},
+        "further": "What such a release would say of itself",
+        "parts": made.words() if words else (),
+    }  # fmt: skip
 
 
 def _fields(shape: str) -> list[Field]:
