@@ -8,18 +8,11 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from dpfda.numerics.arrays import Flags, Floats, Integers, Numbers, doubles, is_direct
-
-if TYPE_CHECKING:
-    from dpfda.numerics.gridsums import GridRule, SideBySide
-
-    # The public numbers that the loops need.
-    Rule: TypeAlias = GridRule | SideBySide
-
+from dpfda.numerics.gridrules import Rule
 
 # Fewer numbers than this are not worth a second thread.
 NUMBERS_A_THREAD = 2**20

@@ -8,17 +8,12 @@ not show, and the compiled loop and NumPy give the same integers bit for bit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
-
 import numpy as np
 
 from dpfda.numerics import compiled
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers, doubles
+from dpfda.numerics.gridrules import Rule
 
-# Bits of an integer, so that 2^23 of them add up below 2^53.
-BITS = 30
 ROWS_AT_ONCE = 2**22
 # A row's squares are added up in this many lanes: a fixed order that processors can do in parallel.
 LANES = 32
@@ -26,70 +21,7 @@ LANES = 32
 NUMBERS_AT_ONCE = 2**16
 
 
-@dataclass(frozen=True, eq=False)
-class GridRule:
-    """What turns one record into integers; all of it public.
-
-    With y = (x - center) 2^exponent, a record is either clipped entry by entry, to the nearest integer
-    with |y_k| <= h_k, or (where `limit` is finite) shrunk along its direction until
-    (sum_k w_k y_k^2)^(1/2) <= limit and rounded toward zero.
-
-    center: array (m,). Subtracted from every record, in the units of the data.
-    half_widths: array (m,). Integers h_k below 2^30 + 2, held in float64. No integer of a record is
-        larger.
-    weights: array (m,). Quadrature weights.
-    exponent: The grid of values is 2^-exponent, in the units of the data.
-    limit: Largest weighted length in grid units; infinity for bounds on values.
-    """
-
-    center: Floats
-    half_widths: Floats
-    weights: Floats
-    exponent: int
-    limit: float = np.inf
-    scale: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        if not np.all(self.half_widths <= 2.0**BITS + 1):
-            raise ValueError("half-widths leave the range in which sums are exact")
-        if self.shrinks and np.any(self.center):
-            raise ValueError("records are shrunk toward zero, not toward another center")
-        object.__setattr__(self, "scale", float(np.ldexp(1.0, self.exponent)))
-
-    @property
-    def shrinks(self) -> bool:
-        """Whether records are shrunk to a length, rather than clipped entry by entry."""
-        return bool(np.isfinite(self.limit))
-
-    def same(self, other: GridRule) -> bool:
-        """Whether both make the same integers of every record."""
-        names = ("center", "half_widths", "weights", "exponent", "limit")
-        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
-
-
-class SideBySide:
-    """Rules of several channels, for records (m, d) flattened: d values at a point lie side by side.
-
-    channels: On m points each, all for bounds on values.
-    """
-
-    limit: ClassVar[float] = np.inf
-    shrinks: ClassVar[bool] = False
-
-    def __init__(self, channels: Sequence[GridRule]) -> None:
-        if any(rule.shrinks for rule in channels):
-            raise ValueError("records of several channels are clipped entry by entry")
-
-        def together(parts: list[Floats]) -> Floats:
-            return np.stack(parts, axis=1).ravel()
-
-        self.center = together([rule.center for rule in channels])
-        self.half_widths = together([rule.half_widths for rule in channels])
-        self.weights = together([rule.weights for rule in channels])
-        self.scale = together([np.full(rule.center.size, rule.scale) for rule in channels])
-
-
-def integers(values: Cells, rule: GridRule | SideBySide) -> Integers:
+def integers(values: Cells, rule: Rule) -> Integers:
     """The integers (n, m) of each record; row i is a function of ``values[i]`` alone.
 
     A record with NaN, infinity or an integer of 2^53 or more becomes the zero vector: the center.
@@ -97,16 +29,14 @@ def integers(values: Cells, rule: GridRule | SideBySide) -> Integers:
     return _integers(values, rule)[0].astype(np.int64)
 
 
-def grid_sum(
-    values: Cells, rule: GridRule | SideBySide, compile: bool | None = None
-) -> tuple[Integers, int]:
+def grid_sum(values: Cells, rule: Rule, compile: bool | None = None) -> tuple[Integers, int]:
     """Add up the integers of many records.
 
     Parameters
     ----------
     values : array (n, m)
         Records of any real type and memory layout. Private.
-    rule : GridRule or SideBySide
+    rule : Rule
         Public.
     compile : bool, optional
         Use the compiled loops; by default for many numbers. The result is the
@@ -131,12 +61,12 @@ def grid_sum(
     return totals, unusable
 
 
-def _sum(values: Cells, rule: GridRule | SideBySide) -> tuple[Floats, int]:
+def _sum(values: Cells, rule: Rule) -> tuple[Floats, int]:
     made, unusable = _integers(values, rule)
     return made.sum(axis=0), int(np.count_nonzero(unusable))
 
 
-def _integers(values: Cells, rule: GridRule | SideBySide) -> tuple[Floats, Flags]:
+def _integers(values: Cells, rule: Rule) -> tuple[Floats, Flags]:
     """Integers of records, held in float64, and which records are unusable: zeros there."""
     rows = doubles(values)
     # Here, because a thread does not inherit it: a warning of an overflow tells something of values.
@@ -155,7 +85,7 @@ def _integers(values: Cells, rule: GridRule | SideBySide) -> tuple[Floats, Flags
     return made, unusable
 
 
-def _shrunk(rows: Floats, rule: GridRule | SideBySide) -> Floats:
+def _shrunk(rows: Floats, rule: Rule) -> Floats:
     """Records in grid units, shrunk to a length and rounded toward zero."""
     made = rows * rule.scale
     lengths = square_lengths(made, rule.weights)

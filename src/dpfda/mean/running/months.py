@@ -9,10 +9,10 @@ the file and draws nothing. No record's length depends on sums or noise.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -25,16 +25,13 @@ from dpfda.numerics.errors import DpfdaError, ParameterError, Private, SessionEr
 from dpfda.numerics.parameters import flag, known, whole
 from dpfda.privacy.certificates import Certificate, certificate_from_json, certificate_to_json
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Neighbours
-from dpfda.publication import charge, stamp
+from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.publication import Paying, charge, stamp
 from dpfda.publication.session.journal import Journal, Record
 from dpfda.publication.session.records import Resumable, checked_header, sealed, take_over, undamaged
 from dpfda.releases.promise import ALL
 from dpfda.spine.settings import Settings
 from dpfda.spine.sums import Readable
-
-if TYPE_CHECKING:
-    from dpfda.mean.running.estimator import PrivateRunningMean
 
 FORMAT = "dpfda-running-mean-state"
 WARNING = (
@@ -57,6 +54,35 @@ class Month:
     units: int
     basis: Basis
     settings: Settings
+
+
+class Estimator(Protocol):
+    """What is asked of `PrivateRunningMean`."""
+
+    steps: int
+
+    @property
+    def bounded(self) -> Mapping[str, object]:
+        """The public bound."""
+
+    def asked(self) -> Guarantee:
+        """The guarantee that is asked for."""
+
+    def _paying(self) -> Paying:
+        """The ledger and the data set in it."""
+
+    def stated(self) -> dict[str, object]:
+        """What is public before there is a first month."""
+
+    def month(self, X: object, groups: object, basis: Basis | None) -> Month:
+        """The records of a month."""
+
+    def planned(self, basis: Basis, n: int, settings: Settings, rows: Rows | None = None) -> RunningPlan:
+        """The plan on a basis."""
+
+    @property
+    def settings(self) -> Settings:
+        """Domain, unit and reading."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -114,7 +140,7 @@ class Months(Resumable):
     certificate: Certificate
 
     def __init__(
-        self, estimator: PrivateRunningMean, journal: Journal, certificate: Certificate, stated: object
+        self, estimator: Estimator, journal: Journal, certificate: Certificate, stated: object
     ) -> None:
         super().__init__(journal)
         self.certificate = certificate
@@ -127,7 +153,7 @@ class Months(Resumable):
         self._rows: list[Row] = []
 
     @classmethod
-    def open(cls, estimator: PrivateRunningMean, path: str | Path, plan: RunningPlan | None) -> Self:
+    def open(cls, estimator: Estimator, path: str | Path, plan: RunningPlan | None) -> Self:
         """Charge for all months, and make the file; see `PrivateRunningMean.open`."""
         stated = estimator.stated()
         costs = {ALL: Cost(estimator.asked())} if plan is None else plan.costs()
@@ -160,13 +186,13 @@ class Months(Resumable):
         return made
 
     @classmethod
-    def resume(cls, estimator: PrivateRunningMean, path: str | Path, moved: bool = False) -> Self:
+    def resume(cls, estimator: Estimator, path: str | Path, moved: bool = False) -> Self:
         """Go on from the file; see `PrivateRunningMean.resume`."""
         flag(moved, "moved")
         return sealed(lambda: cls._resumed(estimator, path, moved))
 
     @classmethod
-    def _resumed(cls, estimator: PrivateRunningMean, path: str | Path, moved: bool) -> Self:
+    def _resumed(cls, estimator: Estimator, path: str | Path, moved: bool) -> Self:
         journal, records = Journal.open(path)
         with undamaged(journal, DpfdaError):
             header = checked_header(records, journal, moved, FORMAT)

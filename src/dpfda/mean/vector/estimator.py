@@ -17,7 +17,8 @@ from dpfda.mean.vector.together import equal_share
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import is_native, is_plain
 from dpfda.numerics.errors import DataError, ParameterError
-from dpfda.numerics.gridsums import SideBySide, grid_sum
+from dpfda.numerics.gridrules import SideBySide
+from dpfda.numerics.gridsums import grid_sum
 from dpfda.numerics.parameters import plain_words, shown, whole
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.records.containers import shape_of
