@@ -6,15 +6,12 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, Protocol, Self
 
+from dpfda.bases.ordinary import Outlook
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import probability, real
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
-
-if TYPE_CHECKING:
-    from dpfda.publication.plan import Plan
-
 
 # A table has a half and twice the budget, and steps beyond.
 TIMES = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
@@ -33,7 +30,42 @@ TOO_LARGE = 1e6
 Falling = Callable[[float], float]
 
 
-def ratio_of(plan: Plan, error: float | None, band: float | None, level: float) -> Ratio:
+class Foretelling(Protocol):
+    """What is asked of a plan: what it foretells, and the same for other public numbers."""
+
+    simulated: ClassVar[bool]
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised."""
+
+    @property
+    def n(self) -> int | None:
+        """Number of units, where it is public."""
+
+    @property
+    def close(self) -> float:
+        """How closely least numbers are looked for."""
+
+    @property
+    def error_words(self) -> str:
+        """What the expected error is, or why none is stated."""
+
+    @property
+    def band_words(self) -> str:
+        """Why no expected band is stated."""
+
+    def at(self, n: int | None = None, *, guarantee: Guarantee | None = None) -> Self:
+        """The plan for other public numbers."""
+
+    def outlook(self, quick: bool = False) -> Outlook | None:
+        """Error at a point."""
+
+    def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
+        """Half-width of the default band."""
+
+
+def ratio_of(plan: Foretelling, error: float | None, band: float | None, level: float) -> Ratio:
     """What plans give over what is wanted; infinite where there is no such plan.
 
     plan: Others are made from it.
@@ -68,7 +100,7 @@ def ratio_of(plan: Plan, error: float | None, band: float | None, level: float) 
     return ratio
 
 
-def least_units(plan: Plan, ratio: Ratio) -> tuple[int, float] | None:
+def least_units(plan: Foretelling, ratio: Ratio) -> tuple[int, float] | None:
     """The least number of units, and what the full ratio is of the quick one there."""
     found = least(
         lambda at, quick: ratio(plan.guarantee, math.ceil(at), quick),
@@ -77,7 +109,7 @@ def least_units(plan: Plan, ratio: Ratio) -> tuple[int, float] | None:
     return None if found is None else (math.ceil(found[0]), found[1])
 
 
-def table(plan: Plan, ratio: Ratio) -> list[dict[str, float | None]] | None:
+def table(plan: Foretelling, ratio: Ratio) -> list[dict[str, float | None]] | None:
     """The least numbers of units for the plan's budget and others around it; None where it has none."""
     middle = least_units(plan, ratio)
     if middle is None:
