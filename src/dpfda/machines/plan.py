@@ -23,9 +23,11 @@ from dpfda.machines.defaults import (
     default_solver,
     default_waves,
     descends,
+    epsilon_of,
 )
 from dpfda.machines.errors import noise_at_inputs
 from dpfda.machines.minimiser import Loss, read_loss
+from dpfda.machines.powers import SEARCHED, STAGE, PowerChoice, Unfeatured
 from dpfda.machines.release import BOUND, ReleasedPredictor
 from dpfda.machines.solvers import Budget, Labelled, Solver, Terms, check_penalty
 from dpfda.machines.weights import factor
@@ -37,8 +39,8 @@ from dpfda.numerics.parameters import choice, whole
 from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee, Neighbours
-from dpfda.publication import NAMED, Paying, PlanAgain, planner, stamp
+from dpfda.privacy.guarantees import Guarantee, Neighbours, added
+from dpfda.publication import NAMED, Paying, PlanAgain, already_charged, charge, planner, stamp
 from dpfda.records.features import (
     FeatureMap,
     FourierFeatures,
@@ -85,9 +87,10 @@ class Features(Gathered):
         Number of features, at most (if quadratic five or more); by default from public size and epsilon.
     seed : int
         Public seed of the frequencies of random Fourier features; the noise has none.
-    power : {0.5, 0.25, 0.125, 0.0625}, optional
+    power : {0.5, 0.25, 0.125, 0.0625, "search"}, optional
         Inputs, scaled from their bounds to [0, 1], are raised to it first: for counts and sums of money
-        from zero on, most of them far below their bounds. Public.
+        from zero on, most of them far below their bounds. Public; or chosen privately for a part of the
+        budget, `dpfda.machines.powers`.
 
     Examples
     --------
@@ -99,7 +102,7 @@ class Features(Gathered):
     kernel: Kernel | None = None
     components: int | None = None
     seed: int = 0
-    power: float | None = None
+    power: float | str | None = None
     shorthand: ClassVar[str] = "kind"
 
     def __post_init__(self) -> None:
@@ -152,6 +155,8 @@ class MachinePlan(PlanAgain):
         Public classes; empty where there are none, or they are not stated yet.
     target : (float, float) or None
         Middle of the bounds of a regression's target, and half of their distance; None for classes.
+    choice : PowerChoice, optional
+        Of the power of inputs; the solver then has what it leaves, and features are those of power one.
     """
 
     guarantee: Budget
@@ -162,6 +167,7 @@ class MachinePlan(PlanAgain):
     about: Mapping[str, object]
     classes: tuple[object, ...]
     target: tuple[float, float] | None = None
+    choice: PowerChoice | None = None
     bounded: ClassVar[Mapping[str, object]] = {"description": BOUND}  # type: ignore[misc]
 
     @property
@@ -184,7 +190,7 @@ class MachinePlan(PlanAgain):
 
     @property
     def functions(self) -> str:
-        return self.features.describe()
+        return self.features.describe() + ("; inputs to a power looked for" if self.choice else "")
 
     @property
     def tuning(self) -> dict[str, object]:
@@ -194,13 +200,15 @@ class MachinePlan(PlanAgain):
             "penalty": float(terms.penalty),
             "width": float(terms.loss.width),
             **self.solver.describe(),
+            **({} if self.choice is None else {"power": SEARCHED}),
         }
 
     def entry(self) -> dict[str, object]:
         return super().entry() | {"summary": f"{self.solver.terms.loss.name} kernel machine"}
 
     def costs(self) -> dict[str, Cost]:
-        return self.solver.costs()
+        chosen = {} if self.choice is None else {STAGE: Cost(self.choice.part)}
+        return chosen | self.solver.costs()
 
     # What to expect.
 
@@ -251,13 +259,21 @@ class MachinePlan(PlanAgain):
     def noise_words(self) -> str:
         return f"{self.solver.name}: {self.noise.describe()}"
 
-    def published(self, data: Labelled, paying: Paying = NAMED) -> tuple[tuple[int, ...], Certificate]:
-        """Charge, draw and release the integers behind the coefficients."""
-        return self.solver.publish(data, self.entry(), self.tuning, paying)
-
-    def publish(self, data: Labelled, paying: Paying = NAMED) -> ReleasedPredictor:
+    def publish(self, data: Labelled | Unfeatured, paying: Paying = NAMED) -> ReleasedPredictor:
         """Charge, draw and release the function."""
-        return self.assemble(*self.published(data, paying))
+        if isinstance(data, Labelled):
+            return self.assemble(*self.solver.publish(data, self.entry(), self.tuning, paying))
+        assert self.choice is not None  # noqa: S101
+        certificate = self.certified()
+        self.choice.noise  # noqa: B018
+        charge(paying, certificate, self.entry())
+        power = self.choice.chosen(data.votes())
+        features = self.features if power == 1 else RootFeatures(self.features, power)
+        examples, tuning = data.labelled(features, self.solver.ball), self.tuning | {"power": power}
+        with already_charged():
+            noisy, last = self.solver.publish(examples, self.entry(), tuning)
+        whole = certificate.fulfilled(added([self.choice.part, last.achieved]), last.mechanism)
+        return replace(self, features=features).assemble(noisy, whole)
 
     def assemble(self, noisy: tuple[int, ...], certificate: Certificate) -> ReleasedPredictor:
         """The release around the mechanism's output: post-processing."""
@@ -308,16 +324,21 @@ def machine_plan(
     if descent:
         solver = "gradient"
         loss = read_loss("logistic", ("logistic",)) if loss.name == "auto" else loss
-    made = _features(features, inputs.lower.size, units, guarantee, functions, descent)
-    if isinstance(features, Features) and features.power is not None:
-        made = RootFeatures(made, features.power)
+    power: Any = features.power if isinstance(features, Features) else None
+    choice, rest = None, guarantee
+    if power == SEARCHED:
+        signal = units * epsilon_of(guarantee)
+        choice, rest = PowerChoice.of(guarantee, signal, settings.unit.relation)
+    made = _features(features, inputs.lower.size, units, rest, functions, descent)
+    if power is not None and choice is None:
+        made = RootFeatures(made, power)
     terms = Terms(
-        made.components, units, loss, Fraction(1), guarantee, grouped, functions or 1,
+        made.components, units, loss, Fraction(1), rest, grouped, functions or 1,
         settings.unit.relation,
     )  # fmt: skip
     worked = _solver(solver, solving.penalty, terms, functions is None)
     unit, about = settings.unit.called(grouped or None), read_labels(settings.domain.labels)
-    return MachinePlan(guarantee, worked, made, inputs, unit, about, classes, target)
+    return MachinePlan(guarantee, worked, made, inputs, unit, about, classes, target, choice)
 
 
 def _features(

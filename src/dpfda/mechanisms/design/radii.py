@@ -180,12 +180,12 @@ CLEAR = 0.0045
 SEEN, FARTHER, HIDDEN = 5.0, 1.0, 1.0
 # Of cells that were cut, those of one before count together, or one alone with so many scales more.
 ALONE = 1.0
-# What clipping moves at a point, in the root mean square, over the average excess of a unit's extremes: at
-# 50 points so much. It falls with their root, as a curve is at its extremes in a smaller part of many, and
-# is between the other two.
+# What clipping moves at a point, in the root mean square, over the average excess of a unit's extremes:
+# so much at 50 points. It falls with their root, as curves are at their extremes in a smaller part of
+# many, and is between the other two.
 MOVED_BETWEEN, MOVED_LEAST, MOVED_MOST = 0.3, 0.15, 0.5
-# What the default line between close bounds misses, in shares of their distance: noise on its cells, less
-# what smoothing takes where they are many. Fitted to what plans expect over ordinary curves.
+# What the default line between close bounds misses, in shares of their distance: noise on its cells,
+# less what smoothing takes where they are many. Fitted to what plans expect over ordinary curves.
 NOISY, SMOOTHED, FALLING = 0.59, 0.46, 0.79
 
 
@@ -231,9 +231,9 @@ def found_bounds(
         # Nothing is searched beyond the range.
         sides.append((at, np.append(moved[:-1], 0.0) * half**2))
     (below, lower), (above, upper) = sides
-    moved = min(max(MOVED_BETWEEN * math.sqrt(50 / line[0]), MOVED_LEAST), MOVED_MOST)
+    at_points = float(np.clip(MOVED_BETWEEN * math.sqrt(50 / line[0]), MOVED_LEAST, MOVED_MOST))
     width = below[:, None] + above
-    errors = (width * missed_between(*line)) ** 2 + moved**2 * (lower[:, None] + upper)
+    errors = (width * missed_between(*line)) ** 2 + at_points**2 * (lower[:, None] + upper)
     one, other = np.unravel_index(int(np.argmin(errors)), errors.shape)
     return float(max(edges[0], middle - below[one])), float(min(edges[-1], middle + above[other]))
 
@@ -241,7 +241,7 @@ def found_bounds(
 def missed_between(points: int, strength: float) -> float:
     """About what the default line misses between bounds that hold no more than its records' range."""
     cells = number_of_cells(points, strength)
-    return NOISY * cells / strength / (1 + SMOOTHED * (cells**2 / strength) ** FALLING)
+    return NOISY * cells / strength / (1 + SMOOTHED * math.pow(cells**2 / strength, FALLING))
 
 
 def _counted(apart: Floats, shares: Floats, scale: float, at: Floats) -> Floats:
