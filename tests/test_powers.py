@@ -5,10 +5,13 @@ raises a false alarm with a chance of 1e-6 (`statistical.FALSE_ALARM`).
 """
 
 import numpy as np
+import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from dpfda import PrivacyUnit, PrivateKernelClassifier, PrivateKernelRegressor, Reading, load
 from dpfda.errors import BudgetError, DpfdaError, ParameterError
+from dpfda.front.app import app
 from dpfda.machines import powers
 from dpfda.machines.plan import Features
 from dpfda.machines.powers import BORDERS, CANDIDATES, STAGE, PowerChoice, Unfeatured
@@ -184,6 +187,19 @@ def test_a_plan_tells_it_and_is_made_again():
     assert plan.functions.endswith("inputs to a power looked for")
     assert plan.at(n=3000).choice.part.epsilon < plan.at(n=300).choice.part.epsilon
     assert plan.guarantee == PureDP(1)
+
+
+def test_the_command_line_looks_for_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    values, target = records()
+    pd.DataFrame(values).add_prefix("v").assign(y=target).to_csv("t.csv", index=False)
+    names = [word for place in range(6) for word in ("--covariate", f"v{place}:0:100")]
+    made = CliRunner().invoke(
+        app, ["classify", "t.csv", *names, "--target", "y:0,1", "--epsilon", "1", "--power", "search",
+              "--out", "f.json"],
+    )  # fmt: skip
+    assert made.exit_code == 0, made.output
+    assert load("f.json").mechanism["power"] == 0.125
 
 
 def test_another_power_is_refused():

@@ -50,7 +50,7 @@ from dpfda.records.features import (
     QuadraticFeatures,
     RootFeatures,
 )
-from dpfda.records.features.linear import SHARE, quadratic_count
+from dpfda.records.features.linear import POWERS, SHARE, quadratic_count
 from dpfda.spine.arguments import Kernel
 from dpfda.spine.settings import Gathered, Settings, read_labels
 
@@ -331,7 +331,8 @@ def machine_plan(
         choice, rest = PowerChoice.of(guarantee, signal, settings.unit.relation)
     made = _features(features, inputs.lower.size, units, rest, functions, descent)
     if power is not None and choice is None:
-        made = RootFeatures(made, power)
+        # On the command line a number is a word.
+        made = RootFeatures(made, {str(one): one for one in POWERS}.get(str(power), power))
     terms = Terms(
         made.components, units, loss, Fraction(1), rest, grouped, functions or 1,
         settings.unit.relation,

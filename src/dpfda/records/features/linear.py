@@ -258,7 +258,7 @@ class RootFeatures:
     power: float
 
     def __post_init__(self) -> None:
-        if length(self.power, "power") not in POWERS:
+        if not isinstance(self.power, float | str) or self.power not in POWERS:
             raise ParameterError("power", f"be one of {', '.join(map(str, POWERS))}", shown(self.power))
 
     @property
