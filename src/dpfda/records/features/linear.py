@@ -14,7 +14,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.embedding import coefficients
 from dpfda.numerics.encoding import array_to_json
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import length, shown
+from dpfda.numerics.parameters import shown
 from dpfda.records.features.inputs import FeatureMap, inputs_words
 
 # The constant beside waves, over the root of the number of columns, which lie in [-1, 1].
