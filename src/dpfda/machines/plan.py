@@ -259,10 +259,14 @@ class MachinePlan(PlanAgain):
     def noise_words(self) -> str:
         return f"{self.solver.name}: {self.noise.describe()}"
 
+    def published(self, data: Labelled, paying: Paying = NAMED) -> tuple[tuple[int, ...], Certificate]:
+        """Charge, draw and release the integers behind the coefficients."""
+        return self.solver.publish(data, self.entry(), self.tuning, paying)
+
     def publish(self, data: Labelled | Unfeatured, paying: Paying = NAMED) -> ReleasedPredictor:
         """Charge, draw and release the function."""
         if isinstance(data, Labelled):
-            return self.assemble(*self.solver.publish(data, self.entry(), self.tuning, paying))
+            return self.assemble(*self.published(data, paying))
         assert self.choice is not None  # noqa: S101
         certificate = self.certified()
         self.choice.noise  # noqa: B018
