@@ -329,14 +329,15 @@ def machine_plan(
         solver = "gradient"
         loss = read_loss("logistic", ("logistic",)) if loss.name == "auto" else loss
     power: Any = features.power if isinstance(features, Features) else None
+    word = power if isinstance(power, str) else ""
     choice, rest = None, guarantee
-    if power == SEARCHED:
+    if word == SEARCHED:
         signal = units * epsilon_of(guarantee)
         choice, rest = PowerChoice.of(guarantee, signal, settings.unit.relation)
     made = _features(features, inputs.lower.size, units, rest, functions, descent)
     if power is not None and choice is None:
         # On the command line a number is a word.
-        made = RootFeatures(made, {str(one): one for one in POWERS}.get(str(power), power))
+        made = RootFeatures(made, {str(one): one for one in POWERS}.get(word, power))
     terms = Terms(
         made.components, units, loss, Fraction(1), rest, grouped, functions or 1,
         settings.unit.relation,
