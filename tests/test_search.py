@@ -195,7 +195,7 @@ def test_bounds_lie_in_the_range_whatever_was_released(low, width, number, part,
     shares = np.array(data.draw(st.lists(st.floats(-9, 9), min_size=edges.size - 1,
                                          max_size=edges.size - 1)))  # fmt: skip
     for scale in (1e-4, 0.1):
-        a, b = found_bounds(edges, shares, scale, 5000.0, middle, half)
+        a, b = found_bounds(edges, shares, scale, (12, 5000.0), middle, half)
         assert low <= a < b <= high
         assert b - a >= (high - low) * 2.0**-18
 
@@ -229,8 +229,8 @@ def test_the_rule_moves_and_stretches_with_the_values():
     edges = search_edges((0.0, 64.0), 33.0, 2.0)
     shares = shares[: edges.size - 1]
     for scale in (1e-3, 1e-2):
-        a, b = found_bounds(edges, shares, scale, 5000.0, 33.0, 2.0)
-        again = found_bounds(4 * edges - 100, shares, scale, 5000.0, 32.0, 8.0)
+        a, b = found_bounds(edges, shares, scale, (12, 5000.0), 33.0, 2.0)
+        again = found_bounds(4 * edges - 100, shares, scale, (12, 5000.0), 32.0, 8.0)
         assert again == pytest.approx((4 * a - 100, 4 * b - 100))
 
 
@@ -239,7 +239,7 @@ def test_where_counts_are_clear_nothing_much_is_cut(scale):
     edges = search_edges((0.0, 1000.0), 400.0, 1.0)
     inside = (edges[:-1] >= 397) & (edges[1:] <= 402)
     shares = inside / inside.sum()
-    a, b = found_bounds(edges, shares, scale, 1e5, 400.0, 1.0)
+    a, b = found_bounds(edges, shares, scale, (12, 1e5), 400.0, 1.0)
     assert 395 < a <= 397.3
     assert 401.7 <= b < 404
 
@@ -249,7 +249,7 @@ def test_finer_cells_hold_all_and_less_that_is_empty():
     for finer in (1, FINER):
         edges = search_edges((0.0, 1000.0), 400.0, 1.0, finer)
         shares = np.diff(np.clip(edges, 398.9, 401.1)) / 2.2
-        found.append(found_bounds(edges, shares, 1e-4, 1e5, 400.0, 1.0))
+        found.append(found_bounds(edges, shares, 1e-4, (12, 1e5), 400.0, 1.0))
     (a, b), (low, high) = found
     assert low <= 398.9 + 0.05
     assert high >= 401.1 - 0.05
@@ -264,7 +264,7 @@ def test_finer_cells_still_tell_a_tail_that_only_together_is_seen():
     for part in (0.0, 0.02):
         # Each cell of it has 5 scales of the noise, all have 20.
         shares = (1 - part) * np.diff(np.clip(edges, 399.0, 401.0)) / 2 + part * tail / FINER
-        bounds.append(found_bounds(edges, shares, 1e-3, 1e5, 400.0, 1.0)[1])
+        bounds.append(found_bounds(edges, shares, 1e-3, (12, 1e5), 400.0, 1.0)[1])
     assert bounds[0] < 402 < bounds[1]
 
 

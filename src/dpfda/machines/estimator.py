@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from dpfda.machines.minimiser import Loss, read_loss
 from dpfda.machines.plan import Features, MachinePlan, Solving, machine_plan
+from dpfda.machines.powers import Unfeatured
 from dpfda.machines.predictor import Predictor
 from dpfda.machines.solvers import Budget, Labelled
 from dpfda.machines.table import NAME, PredictorPlan, predictor_plan
 from dpfda.machines.table_release import MOST_INPUTS
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Flags, Floats, Numbers
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import whole
 from dpfda.publication import Prepared
@@ -25,7 +26,7 @@ from dpfda.records.arrow import arrow_table
 from dpfda.records.cells import OUTSIDE
 from dpfda.records.containers import cells_in, column_of, opened, refuse_kinds, shape_of
 from dpfda.records.curves import REPLACE
-from dpfda.records.features import FeatureMap, InputBox, embedded
+from dpfda.records.features import FeatureMap, InputBox
 from dpfda.records.frames import cells_handed
 from dpfda.records.labels import unit_codes
 from dpfda.spine.arguments import Bounds, Labels, Records
@@ -36,8 +37,8 @@ from dpfda.spine.settings import Domain
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-# Rows whose products are formed, and whose features, at a time: public numbers.
-BLOCK, EMBEDDED = 1024, 2**12
+# Rows whose products are formed at a time: a public number.
+BLOCK = 1024
 
 
 class KernelMachine(Estimator):
@@ -90,7 +91,7 @@ class KernelMachine(Estimator):
 
     def prepare(
         self, X: Records, y: Labels, groups: Labels = None
-    ) -> Prepared[MachinePlan, Labelled] | Prepared[PredictorPlan, IntegerSum]:
+    ) -> Prepared[MachinePlan, Labelled | Unfeatured] | Prepared[PredictorPlan, IntegerSum]:
         """Everything before the noise: check, embed, clip, round. The result is private.
 
         Parameters
@@ -119,8 +120,9 @@ class KernelMachine(Estimator):
         targets[~usable] = 0.0
         if isinstance(plan, PredictorPlan):
             return Prepared(plan, plan.total(curves.values, targets, usable, codes, units))
-        rows = _rows(plan, curves.values, usable)
-        return Prepared(plan, Labelled(rows, targets, codes, units))
+        examples = Unfeatured(inputs, curves.values, usable, targets, codes, units)
+        searched, ball = plan.choice is not None, plan.solver.ball
+        return Prepared(plan, examples if searched else examples.labelled(plan.features, ball))
 
     def _checked(self) -> tuple[Budget, Loss]:
         check_choices(self)
@@ -210,19 +212,6 @@ class KernelMachine(Estimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.settings.reading.invalid == "repair"
         return tags
-
-
-def _rows(plan: MachinePlan, values: Floats, usable: Flags) -> Numbers:
-    """Features (n, K) of records (n, d) as integers of the solver's ball, a block at a time."""
-    ball, small = plan.solver.ball, plan.solver.ball.radius < 2**31
-    rows = np.empty((values.shape[0], plan.features.components), dtype=np.int32 if small else np.int64)
-    for start in range(0, values.shape[0], EMBEDDED):
-        part = slice(start, start + EMBEDDED)
-        kept = usable[part, None]
-        points = plan.inputs.scaled(np.where(kept, values[part], plan.inputs.lower))
-        # An unusable record counts as one without features and with target 0: a fixed public element.
-        rows[part] = np.where(kept, embedded(plan.features, ball, points), 0)
-    return rows
 
 
 def _shape(X: object) -> tuple[int, int]:

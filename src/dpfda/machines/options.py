@@ -104,7 +104,7 @@ class Examples(Reader["TableExamples"]):
 
 
 COMPONENTS = Option("components", "--components", "K", DOCSTRING, o.MODEL, int)
-POWER = Option("power", "--power", "Q", f"{DOCSTRING} Example: --power 0.25", o.MODEL, float)
+POWER = Option("power", "--power", "Q", f"{DOCSTRING} Example: --power 0.25", o.MODEL)
 # Not a parameter of the estimators: it makes the features.
 NORM_BOUND = Option(
     "norm_bound", "--norm-bound", "R",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -13,9 +13,10 @@ import numpy as np
 
 from dpfda.bases.kernels import parse_kernel
 from dpfda.bases.ordinary import Outlook
-from dpfda.machines.defaults import chosen_features, chosen_solver, descends
+from dpfda.machines.defaults import chosen_features, chosen_solver, descends, epsilon_of
 from dpfda.machines.errors import noise_at_inputs
 from dpfda.machines.minimiser import Loss, read_loss
+from dpfda.machines.powers import SEARCHED, STAGE, PowerChoice, Unfeatured
 from dpfda.machines.release import BOUND, ReleasedPredictor
 from dpfda.machines.solvers import Budget, Labelled, Solver, Terms
 from dpfda.machines.weights import factor
@@ -27,9 +28,10 @@ from dpfda.numerics.parameters import choice
 from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Neighbours
-from dpfda.publication import NAMED, Paying, PlanAgain, planner, stamp
+from dpfda.privacy.guarantees import Neighbours, added
+from dpfda.publication import NAMED, Paying, PlanAgain, already_charged, charge, planner, stamp
 from dpfda.records.features import FeatureMap, InputBox, RootFeatures
+from dpfda.records.features.linear import POWERS
 from dpfda.spine.arguments import Kernel
 from dpfda.spine.settings import Gathered, Settings, read_labels
 
@@ -65,9 +67,10 @@ class Features(Gathered):
         Number of features, at most (if quadratic five or more); by default from public size and epsilon.
     seed : int
         Public seed of the frequencies of random Fourier features; the noise has none.
-    power : {0.5, 0.25, 0.125, 0.0625}, optional
+    power : {0.5, 0.25, 0.125, 0.0625, "search"}, optional
         Inputs, scaled from their bounds to [0, 1], are raised to it first: for counts and sums of money
-        from zero on, most of them far below their bounds. Public.
+        from zero on, most of them far below their bounds. Public; or chosen privately for a part of the
+        budget, `dpfda.machines.powers`.
 
     Examples
     --------
@@ -79,7 +82,7 @@ class Features(Gathered):
     kernel: Kernel | None = None
     components: int | None = None
     seed: int = 0
-    power: float | None = None
+    power: float | str | None = None
     shorthand: ClassVar[str] = "kind"
 
     def __post_init__(self) -> None:
@@ -132,6 +135,8 @@ class MachinePlan(PlanAgain):
         Public classes; empty where there are none, or they are not stated yet.
     target : (float, float) or None
         Middle of the bounds of a regression's target, and half of their distance; None for classes.
+    choice : PowerChoice, optional
+        Of the power of inputs; the solver then has what it leaves, and features are those of power one.
     """
 
     guarantee: Budget
@@ -142,6 +147,7 @@ class MachinePlan(PlanAgain):
     about: Mapping[str, object]
     classes: tuple[object, ...]
     target: tuple[float, float] | None = None
+    choice: PowerChoice | None = None
     bounded: ClassVar[Mapping[str, object]] = {"description": BOUND}  # type: ignore[misc]
 
     @property
@@ -164,7 +170,7 @@ class MachinePlan(PlanAgain):
 
     @property
     def functions(self) -> str:
-        return self.features.describe()
+        return self.features.describe() + ("; inputs to a power looked for" if self.choice else "")
 
     @property
     def tuning(self) -> dict[str, object]:
@@ -174,13 +180,15 @@ class MachinePlan(PlanAgain):
             "penalty": float(terms.penalty),
             "width": float(terms.loss.width),
             **self.solver.describe(),
+            **({} if self.choice is None else {"power": SEARCHED}),
         }
 
     def entry(self) -> dict[str, object]:
         return super().entry() | {"summary": f"{self.solver.terms.loss.name} kernel machine"}
 
     def costs(self) -> dict[str, Cost]:
-        return self.solver.costs()
+        chosen = {} if self.choice is None else {STAGE: Cost(self.choice.part)}
+        return chosen | self.solver.costs()
 
     # What to expect.
 
@@ -235,9 +243,21 @@ class MachinePlan(PlanAgain):
         """Charge, draw and release the integers behind the coefficients."""
         return self.solver.publish(data, self.entry(), self.tuning, paying)
 
-    def publish(self, data: Labelled, paying: Paying = NAMED) -> ReleasedPredictor:
+    def publish(self, data: Labelled | Unfeatured, paying: Paying = NAMED) -> ReleasedPredictor:
         """Charge, draw and release the function."""
-        return self.assemble(*self.published(data, paying))
+        if isinstance(data, Labelled):
+            return self.assemble(*self.published(data, paying))
+        assert self.choice is not None  # noqa: S101
+        certificate = self.certified()
+        self.choice.noise  # noqa: B018
+        charge(paying, certificate, self.entry())
+        power = self.choice.chosen(data.votes())
+        features = self.features if power == 1 else RootFeatures(self.features, power)
+        examples, tuning = data.labelled(features, self.solver.ball), self.tuning | {"power": power}
+        with already_charged():
+            noisy, last = self.solver.publish(examples, self.entry(), tuning)
+        whole = certificate.fulfilled(added([self.choice.part, last.achieved]), last.mechanism)
+        return replace(self, features=features).assemble(noisy, whole)
 
     def assemble(self, noisy: tuple[int, ...], certificate: Certificate) -> ReleasedPredictor:
         """The release around the mechanism's output: post-processing."""
@@ -289,10 +309,18 @@ def machine_plan(
         solver = "gradient"
         loss = read_loss("logistic", ("logistic",)) if loss.name == "auto" else loss
     count, chosen = inputs.lower.size, Features.of(features)
+    power: Any = chosen.power if isinstance(chosen, Features) else None
+    word = power if isinstance(power, str) else ""
+    choice, rest = None, guarantee
+    if word == SEARCHED:
+        signal = units * epsilon_of(guarantee)
+        choice, rest = PowerChoice.of(guarantee, signal, settings.unit.relation)
     if isinstance(chosen, Features):
         stated = chosen.kind, chosen.kernel, chosen.components, chosen.seed
-        made = chosen_features(*stated, count, units, guarantee, functions, descent)
-        made = made if chosen.power is None else RootFeatures(made, chosen.power)
+        made = chosen_features(*stated, count, units, rest, functions, descent)
+        if power is not None and choice is None:
+            # On the command line a number is a word.
+            made = RootFeatures(made, {str(one): one for one in POWERS}.get(word, power))
     elif getattr(chosen, "inputs", None) == count:
         made = chosen
     else:
@@ -300,9 +328,9 @@ def machine_plan(
         found = repr(features) if features is None else type(features).__name__
         raise ParameterError("features", words, found)
     terms = Terms(
-        made.components, units, loss, Fraction(1), guarantee, grouped, functions or 1,
+        made.components, units, loss, Fraction(1), rest, grouped, functions or 1,
         settings.unit.relation,
     )  # fmt: skip
     worked = chosen_solver(solver, solving.penalty, terms, functions is None)
     unit, about = settings.unit.called(grouped or None), read_labels(settings.domain.labels)
-    return MachinePlan(guarantee, worked, made, inputs, unit, about, classes, target)
+    return MachinePlan(guarantee, worked, made, inputs, unit, about, classes, target, choice)

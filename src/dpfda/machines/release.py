@@ -267,6 +267,15 @@ class ReleasedPredictor(Predictor):
     def _made_by(self) -> str:
         return f"{self.loss} loss, noise by the {self.mechanism['name']} solver"
 
+    @property
+    def _searched(self) -> str:
+        """What of the features was read from records."""
+        return (
+            " (the power was chosen from records, for a part of the promise)"
+            if "power" in self.mechanism
+            else ""
+        )
+
     def _stated(self) -> Stated:
         inputs = self._said_inputs
         if self._several:
@@ -284,7 +293,7 @@ class ReleasedPredictor(Predictor):
             uses="be evaluated at any point, drawn, copied and mailed",
             public=[
                 *self._public,
-                f"the features: {self.features.describe()}",
+                f"the features: {self.features.describe()}{self._searched}",
                 f"the loss ({self.loss}) and the penalty on rough functions ({self.penalty:.3g})",
             ],
             noise=f"{self.mechanism['name']} solver, {self.noise.describe()}",

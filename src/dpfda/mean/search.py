@@ -37,7 +37,7 @@ from dpfda.spine.sums import Readable
 LEAST = 1000.0
 FEW = f"where the number of units times epsilon is below {LEAST:,.0f}"
 # The histogram has so much over n epsilon as its share of the budget, and no less or more than these.
-COUNTED, FEWEST, MOST = 400, Fraction(5, 100), Fraction(15, 100)
+COUNTED, FEWEST, MOST = 600, Fraction(5, 100), Fraction(15, 100)
 # From so much on it has finer cells: noise on them then hides less than coarse ones lose.
 CLEARLY = 28_000.0
 
@@ -158,9 +158,11 @@ class SearchPlan(StagedPlan):
 
     def found(self, values: Extremes) -> tuple[float, float]:
         """The bounds, from a noisy histogram: post-processing."""
+        curves = self.whole.curves
+        assert curves is not None  # noqa: S101
         return found_bounds(
             np.array(values.edges), values.shares(self.size), values.scale(self.size),
-            self.strength(self.shares[1]), *values.interval,
+            (curves.lower.size, self.strength(self.shares[1])), *values.interval,
         )  # fmt: skip
 
     def publish(self, records: Readable, paying: Paying = NAMED) -> ReleasedFunction:

@@ -119,14 +119,12 @@ class Zoom:
         return self._noise(2**k - blocks + 1, 1)
 
     def _noise(self, count: int, choice: int) -> KNormNoise:
-        one = knorm_noise((1,), (1.0,), "l1", self.moved_apart[choice], self.parts[choice])
-        return KNormNoise.equal(count, one.scales[0])
+        return choice_noise(count, self.moved_apart[choice], self.parts[choice])
 
     def check(self) -> None:
         """Recompute what both choices cost. Raises DpfdaError if it is more than their parts."""
-        laws = self.width_noise(), self.place_noise(1)
-        for law, apart, part in zip(laws, self.moved_apart, self.parts, strict=True):
-            recomputed(law, "l1", apart, part)
+        self.width_noise()
+        self.place_noise(1)
 
     def width_scores(self, weights: Sequence[int]) -> list[int]:
         """Private: a score for each width, from the shares of the fine cells."""
@@ -186,6 +184,16 @@ def far_enough(domain_range: tuple[float, float]) -> bool:
     """Whether floats tell the edges of every scale that may be chosen apart."""
     a, b = domain_range
     return b - a > FLOATS_APART * max(abs(a), abs(b))
+
+
+def choice_noise(count: int, apart: int, part: PureDP) -> KNormNoise:
+    """On so many scores of which a unit moves two apart by so much at most.
+
+    Raises DpfdaError if the largest of them would cost more than the part.
+    """
+    law = KNormNoise.equal(count, knorm_noise((1,), (1.0,), "l1", apart, part).scales[0])
+    recomputed(law, "l1", apart, part)
+    return law
 
 
 def noisy_largest(scores: Sequence[int], noise: Sequence[int]) -> int:

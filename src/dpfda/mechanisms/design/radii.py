@@ -9,6 +9,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from dpfda.mechanisms.design.lines import number_of_cells
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.specials import normal_chance, normal_quantile
 
@@ -179,8 +180,13 @@ CLEAR = 0.0045
 SEEN, FARTHER, HIDDEN = 5.0, 1.0, 1.0
 # Of cells that were cut, those of one before count together, or one alone with so many scales more.
 ALONE = 1.0
-# What clipping moves at a point, in the root mean square, over the average excess of a unit's extremes.
-MOVED_BETWEEN = 0.3
+# What clipping moves at a point, in the root mean square, over the average excess of a unit's extremes:
+# so much at 50 points. It falls with their root, as curves are at their extremes in a smaller part of
+# many, and is between the other two.
+MOVED_BETWEEN, MOVED_LEAST, MOVED_MOST = 0.3, 0.15, 0.5
+# What the default line between close bounds misses, in shares of their distance: noise on its cells,
+# less what smoothing takes where they are many. Fitted to what plans expect over ordinary curves.
+NOISY, SMOOTHED, FALLING = 0.59, 0.46, 0.79
 
 
 def search_edges(ends: tuple[float, float], middle: float, half: float, finer: int = 1) -> Floats:
@@ -200,14 +206,14 @@ def search_edges(ends: tuple[float, float], middle: float, half: float, finer: i
 
 
 def found_bounds(
-    edges: Floats, shares: Floats, scale: float, strength: float, middle: float, half: float
+    edges: Floats, shares: Floats, scale: float, line: tuple[int, float], middle: float, half: float
 ) -> tuple[float, float]:
     """The bounds of least expected error: of noise in proportion to their distance, and of clipping.
 
     edges: array (K + 1,). Of `search_edges`.
     shares: array (K,). Of the units' lowest and highest values in each cell, with Laplace noise.
     scale: Of that noise.
-    strength: n epsilon of the mean between the bounds.
+    line: Number of points, and n epsilon, of the mean between the bounds.
     middle, half: Of the interval around which edges lie.
     """
     place, sides = int(np.argmin(np.abs(edges - middle))), []
@@ -225,10 +231,17 @@ def found_bounds(
         # Nothing is searched beyond the range.
         sides.append((at, np.append(moved[:-1], 0.0) * half**2))
     (below, lower), (above, upper) = sides
+    at_points = float(np.clip(MOVED_BETWEEN * math.sqrt(50 / line[0]), MOVED_LEAST, MOVED_MOST))
     width = below[:, None] + above
-    errors = (width * line_error(strength)) ** 2 + MOVED_BETWEEN**2 * (lower[:, None] + upper)
+    errors = (width * missed_between(*line)) ** 2 + at_points**2 * (lower[:, None] + upper)
     one, other = np.unravel_index(int(np.argmin(errors)), errors.shape)
     return float(max(edges[0], middle - below[one])), float(min(edges[-1], middle + above[other]))
+
+
+def missed_between(points: int, strength: float) -> float:
+    """About what the default line misses between bounds that hold no more than its records' range."""
+    cells = number_of_cells(points, strength)
+    return NOISY * cells / strength / (1 + SMOOTHED * math.pow(cells**2 / strength, FALLING))
 
 
 def _counted(apart: Floats, shares: Floats, scale: float, at: Floats) -> Floats:

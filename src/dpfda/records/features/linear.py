@@ -14,7 +14,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.embedding import coefficients
 from dpfda.numerics.encoding import array_to_json
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import length, shown
+from dpfda.numerics.parameters import shown
 from dpfda.records.features.inputs import FeatureMap, inputs_words
 
 # The constant beside waves, over the root of the number of columns, which lie in [-1, 1].
@@ -258,7 +258,7 @@ class RootFeatures:
     power: float
 
     def __post_init__(self) -> None:
-        if length(self.power, "power") not in POWERS:
+        if not isinstance(self.power, float | str) or self.power not in POWERS:
             raise ParameterError("power", f"be one of {', '.join(map(str, POWERS))}", shown(self.power))
 
     @property
