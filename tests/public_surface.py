@@ -41,8 +41,8 @@ from dpfda import (
 from dpfda.bounds import L2Ball, Search
 from dpfda.covariance.strategies import Center, Exponential, MatrixNoise
 from dpfda.machines.plan import Features, Solving
+from dpfda.mean.strategies import TwoLooks
 from dpfda.mean.streams import MeanStream
-from dpfda.mean.two_looks import TwoLooks
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import ApproximateDP, PureDP
 from dpfda.privacy.ledger import Ledger, MemoryLedger

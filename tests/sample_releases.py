@@ -38,7 +38,7 @@ from dpfda import (
 from dpfda.bases import BoxBasis, CosineBasis, FourierBasis
 from dpfda.bounds import L1Ball, L2Ball, Search, ValueBounds
 from dpfda.density.kernel import DensityKernel
-from dpfda.mean.two_looks import TwoLooks
+from dpfda.mean.strategies import TwoLooks
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours

@@ -24,7 +24,7 @@ from dpfda.errors import DpfdaError, StorageError
 from dpfda.front.agreed import agreed_sum
 from dpfda.front.custodians import agree, part, statements
 from dpfda.mean.search import extreme_shares, interval_of
-from dpfda.mean.two_looks import TwoLooks
+from dpfda.mean.strategies import TwoLooks
 from dpfda.mean.weighted import weighted_sum
 from dpfda.mechanisms.design.radii import search_edges
 from dpfda.noise.shares import UNIT

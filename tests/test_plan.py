@@ -28,7 +28,7 @@ from dpfda.command.publishing import Publication
 from dpfda.errors import ParameterError
 from dpfda.front.app import app
 from dpfda.front.verbs import declared_verbs
-from dpfda.mean.two_looks import TwoLooks
+from dpfda.mean.strategies import TwoLooks
 from dpfda.privacy.composition import LaplaceLoss
 from dpfda.publication import Prepared
 from dpfda.records.long import LongCurves

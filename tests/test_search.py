@@ -21,7 +21,7 @@ from dpfda.errors import BudgetError, DataError, ParameterError, StorageError
 from dpfda.mean import search
 from dpfda.mean.search import extreme_shares, interval_of, searched
 from dpfda.mean.staged_release import BETWEEN, SEARCH, FoundMean
-from dpfda.mean.two_looks import TwoLooks
+from dpfda.mean.strategies import TwoLooks
 from dpfda.mechanisms.design.radii import FINER, found_bounds, search_edges
 from dpfda.noise import BoxNoise, KNormNoise
 from dpfda.noise.shares import UNIT

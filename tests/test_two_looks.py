@@ -22,10 +22,11 @@ from dpfda.bounds import L2Ball, ValueBounds
 from dpfda.errors import BudgetError, DataError, ParameterError, StorageError
 from dpfda.front.app import app
 from dpfda.mean import two_looks
-from dpfda.mean.looks import RadiusTry, distances
+from dpfda.mean.radius import RadiusTry, distances
 from dpfda.mean.staged_release import FIRST, LAST, RADIUS, TOLERATED, CloserMean, Excess
+from dpfda.mean.strategies import TwoLooks
 from dpfda.mean.streams import MeanStream
-from dpfda.mean.two_looks import MOST, TwoLooks
+from dpfda.mean.two_looks import MOST
 from dpfda.mechanisms.design.radii import candidate_radii, line_error, moved_at_most, residual_radius
 from dpfda.noise import BoxNoise
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added

@@ -14,15 +14,9 @@ from dpfda.mean.pooled import PooledMean
 from dpfda.mean.public_curves import read_public_curves
 from dpfda.mean.search import StagedPlans, staged_plan
 from dpfda.mean.sparse import plan_pooled, pooled_table, prepare_pooled
+from dpfda.mean.strategies import TwoLooks, is_one_look, mechanism_of_look, strategy_of
 from dpfda.mean.streams import InBlocks, counted, open_summation, refuse_irregular
-from dpfda.mean.two_looks import (
-    LooksPlan,
-    TwoLooks,
-    is_one_look,
-    mechanism_of_look,
-    single,
-    strategy_of,
-)
+from dpfda.mean.two_looks import LooksPlan, single
 from dpfda.mean.variance import both_plans, prepare_both, publish_both
 from dpfda.mean.weighted import prepare_weighted, refuse_weights, weighted_plan
 from dpfda.numerics.aggregate import IntegerSum

@@ -18,7 +18,8 @@ import numpy as np
 from dpfda.bases.cells import CellGrid
 from dpfda.bounds import Search, ValueBounds
 from dpfda.mean.staged_release import BETWEEN, SEARCH, Extremes, FoundMean, looked_for
-from dpfda.mean.two_looks import LooksPlan, StagedPlan, TwoLooks, check_staged
+from dpfda.mean.strategies import TwoLooks
+from dpfda.mean.two_looks import LooksPlan, StagedPlan, check_staged
 from dpfda.mechanisms.design.radii import FINER, found_bounds, search_edges
 from dpfda.noise import NoiseLaw
 from dpfda.noise.shares import EXPONENT, share_noise

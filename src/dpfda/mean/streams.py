@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NoReturn, Self
 import numpy as np
 
 from dpfda.bounds import Search
-from dpfda.mean.two_looks import TwoLooks, single
+from dpfda.mean.strategies import TwoLooks
+from dpfda.mean.two_looks import single
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, DpfdaError, ParameterError
 from dpfda.numerics.parameters import shown

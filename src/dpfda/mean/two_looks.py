@@ -24,22 +24,28 @@ from typing import Any, cast
 import numpy as np
 
 from dpfda.bases.ordinary import Outlook
+from dpfda.bases.priors import CurvePrior
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Search, ValueBounds
-from dpfda.mean.looks import RadiusTry, looked
-from dpfda.mean.staged_release import FIRST, LAST, RADIUS
+from dpfda.mean.radius import RadiusTry, distances
+from dpfda.mean.staged_release import FIRST, LAST, RADIUS, CloserMean, Excess
+from dpfda.mean.strategies import TwoLooks
 from dpfda.mechanisms.design import ExpectedError, choose
 from dpfda.mechanisms.design.expectation import DRAWS
 from dpfda.mechanisms.design.lines import equal_cells, number_of_cells
 from dpfda.mechanisms.design.radii import residual_radius, share_of_try
+from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import known
+from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss
-from dpfda.privacy.guarantees import Guarantee, PureDP, split
+from dpfda.privacy.guarantees import Guarantee, PureDP, added, split
 from dpfda.publication import (
     COUNT_SCALE,
+    EXACT,
     NAMED,
+    Draw,
     MeanPlan,
     Paying,
     Plan,
@@ -47,11 +53,12 @@ from dpfda.publication import (
     charge,
     check,
     publish,
+    publish_curve,
 )
+from dpfda.publication.means import with_distance
 from dpfda.publication.moments import RadiusChoice
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import Selection
-from dpfda.spine.settings import Gathered
 from dpfda.spine.sums import Readable
 
 # Shares of the budget for the rough line and for the histogram; and n epsilon from which on there are
@@ -59,78 +66,11 @@ from dpfda.spine.sums import Readable
 ROUGH, COUNTING, LEAST = Fraction(15, 1000), Fraction(15, 1000), 5000.0
 # Units up to which the default has two: beyond, noise is below what sampling leaves at ordinary budgets.
 MOST = 500_000
-# What says so in the place of an object, on the command line or in a study; and that there is one alone.
-NAME, ONE = "two-looks", "one-look"
 # Errors over ordinary curves at `LEAST`, over those of one look, and the power by which they fall from
 # there: as measured on every second set of real curves.
 GAINED, FALLING = 0.91, 0.035
 # The largest residual that is told apart, in shares of the distance between the bounds.
 HALF = 0.5
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class TwoLooks(Gathered):
-    """Strategy of a mean between bounds: a rough line first, then the records held close to it.
-
-    The default, ``mechanism="auto"``, where `may_look` says so. Given as ``mechanism=TwoLooks()``, or by
-    its name, "two-looks", it is refused where there cannot be two looks; "one-look" is one alone. There
-    is nothing to say: where the number of units times epsilon is below 5,000 there is one look;
-    elsewhere 3 % of the budget find out how far records lie from the mean, and where that is as far as
-    the bounds allow the other 97 % make what one look would.
-
-    Notes
-    -----
-    The guarantee is proved in the docstring of this module. Records are read three times, so there are
-    no streams, Dask arrays or custodians; under add/remove neighbours a public size is needed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dpfda import PrivateMean
-    >>> curves = np.sin(np.linspace(0, 3, 20)) + np.linspace(-0.2, 0.2, 9000)[:, None]
-    >>> mean = PrivateMean(epsilon=10.0, bounds=(-5, 5), mechanism=TwoLooks()).fit(curves)
-    >>> mean.release_.mechanism["name"]
-    'two looks'
-    """
-
-    def refusal(self, what: str) -> ParameterError:
-        """What to raise where there cannot be two looks."""
-        remedy = "Two looks need records between bounds that can be read more than once."
-        return ParameterError("mechanism", f"have one look for {what}", repr(self), remedy)
-
-
-def two_looks_of(mechanism: object) -> TwoLooks | None:
-    """The strategy, where a mechanism is it or its name."""
-    if isinstance(mechanism, TwoLooks):
-        return mechanism
-    return TwoLooks() if isinstance(mechanism, str) and mechanism == NAME else None
-
-
-def strategy_of(bounds: object, mechanism: object) -> TwoLooks | Search | None:
-    """What of the parameters makes records be read again. Raises ParameterError if both do."""
-    looks = two_looks_of(mechanism)
-    if isinstance(bounds, Search):
-        if looks is not None:
-            raise bounds.refusal("two looks")
-        return bounds
-    return looks
-
-
-def is_one_look(mechanism: object) -> bool:
-    """Whether records are to be asked for one thing alone, the line."""
-    return isinstance(mechanism, str) and mechanism == ONE
-
-
-def mechanism_of_look(mechanism: object) -> object:
-    """What a look of its own draws with, for what was said of looks: the default."""
-    said = two_looks_of(mechanism) is not None or is_one_look(mechanism)
-    return "auto" if said else mechanism
-
-
-def refuse_two_looks(mechanism: object, what: str) -> None:
-    """Raise ParameterError where a mechanism is two looks, which there are not for something."""
-    if (strategy := two_looks_of(mechanism)) is not None:
-        raise strategy.refusal(what)
 
 
 class StagedPlan(PlanOfMeans):
@@ -379,3 +319,57 @@ class LooksPlan(StagedPlan):
         lower, upper = np.maximum(low, line - reach), np.minimum(high, line + reach)
         told = np.all(upper - lower >= reach / 2) and np.all(reach > 1e-90)
         return ValueBounds(lower, upper) if place and told else ValueBounds(low, high)
+
+
+def looked(
+    plan: LooksPlan, records: Readable, total: IntegerSum, certificate: Certificate, draw: Draw = EXACT
+) -> CloserMean:
+    """Release all stages, which the caller has charged for.
+
+    total: Of the rough line. Private.
+    draw: As of `dpfda.publication.publish`.
+    """
+    first = publish_curve(total, plan.rough, certificate.part(FIRST), draw)
+    line = np.asarray(first(first.grid_points))
+    lengths = distances(plan.whole, records, line)
+    selection = plan.choice.released(lengths, draw(plan.choice.noise))
+    place, part, excess = plan.place(selection), plan.shares[2], None
+    if place:
+        part = plan.tried[1]
+        excess = plan.tries(line, place).released(lengths, draw)
+        place = place if excess.small(plan.size) else 0
+    closer = plan.closer(line, place, part)
+    look = publish_curve(records.total(closer), closer, certificate.part(LAST), draw)
+    radius = selection.radii[place]
+    made = assembled(plan, certificate, (first, selection, excess, look), closer, radius)
+    if plan.whole.distance_share is None:
+        return made
+    return with_distance(made, records.total(plan.whole), plan.whole, draw)
+
+
+def assembled(
+    plan: LooksPlan,
+    certificate: Certificate,
+    released: tuple[ReleasedFunction, Selection, Excess | None, ReleasedFunction],
+    closer: MeanPlan,
+    radius: float,
+) -> CloserMean:
+    """The release around the output of all stages; everything in it is public."""
+    first, selection, excess, look = released
+    design, stated = known(closer.public_design), known(plan.whole.curves)
+    bound, prior = cast("ValueBounds", closer.bound), cast("CurvePrior", look.hierarchy)
+    tuning = {**look.mechanism, "name": "two looks", "radius": radius, "closer look": design.mechanism}
+    tried = [] if excess is None else [excess.achieved]
+    measured = plan.whole.distance_achieved()
+    # Of a try and a look together no law is known.
+    law = Cost(plan.shares[2]) if tried else closer.cost(design, plan.size)
+    whole = certificate.fulfilled(
+        added([*measured, first.achieved, selection.achieved, *tried, look.achieved]),
+        tuning,
+        drawn={LAST: law},
+    )
+    prior = replace(prior, lower=stated.lower, upper=stated.upper)
+    return look._as(
+        CloserMean, certificate=whole, hierarchy=prior, center=first.center,
+        first=first, selection=selection, closer=bound, excess=excess,
+    )  # fmt: skip

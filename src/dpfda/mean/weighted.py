@@ -18,8 +18,8 @@ import numpy as np
 
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Search, ValueBounds
+from dpfda.mean.strategies import TwoLooks
 from dpfda.mean.streams import InBlocks
-from dpfda.mean.two_looks import TwoLooks
 from dpfda.mechanisms import COUNT_SCALE
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError

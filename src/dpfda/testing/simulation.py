@@ -18,8 +18,7 @@ from dpfda.density.quantiles_design import zoomed
 from dpfda.density.release import ReleasedDensity
 from dpfda.estimates import CurveModel, ImageModel, Posterior
 from dpfda.mean.estimator import PrivateMean
-from dpfda.mean.looks import looked
-from dpfda.mean.two_looks import LooksPlan
+from dpfda.mean.two_looks import LooksPlan, looked
 from dpfda.mechanisms import Design
 from dpfda.noise import NoiseLaw
 from dpfda.numerics import parameters

@@ -20,8 +20,8 @@ from dpfda.mean.comparison.plan import (
     publish_comparison,
 )
 from dpfda.mean.pooled import PooledMean
+from dpfda.mean.strategies import refuse_two_looks
 from dpfda.mean.streams import refuse_irregular
-from dpfda.mean.two_looks import refuse_two_looks
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown, whole

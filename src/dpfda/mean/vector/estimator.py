@@ -10,7 +10,8 @@ from typing import Any, Self
 import numpy as np
 
 from dpfda.mean.estimator import PrivateMean
-from dpfda.mean.two_looks import refuse_two_looks, single
+from dpfda.mean.strategies import refuse_two_looks
+from dpfda.mean.two_looks import single
 from dpfda.mean.vector.plan import PooledVector, VectorPlan, publish_vector
 from dpfda.mean.vector.release import ReleasedVector
 from dpfda.mean.vector.together import equal_share
