@@ -16,11 +16,11 @@ NAME, ONE = "two-looks", "one-look"
 class TwoLooks(Gathered):
     """Strategy of a mean between bounds: a rough line first, then the records held close to it.
 
-    The default, ``mechanism="auto"``, where `dpfda.mean.two_looks.may_look` says so. Given as ``mechanism=TwoLooks()``, or by
-    its name, "two-looks", it is refused where there cannot be two looks; "one-look" is one alone. There
-    is nothing to say: where the number of units times epsilon is below 5,000 there is one look;
-    elsewhere 3 % of the budget find out how far records lie from the mean, and where that is as far as
-    the bounds allow the other 97 % make what one look would.
+    The default, ``mechanism="auto"``, where `dpfda.mean.two_looks.may_look` says so. Given as
+    ``mechanism=TwoLooks()``, or by its name, "two-looks", it is refused where there cannot be two looks;
+    "one-look" is one alone. There is nothing to say: where the number of units times epsilon is below
+    5,000 there is one look; elsewhere 3 % of the budget find out how far records lie from the mean, and
+    where that is as far as the bounds allow the other 97 % make what one look would.
 
     Notes
     -----
