@@ -20,7 +20,7 @@ from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication.charging import charge
-from dpfda.publication.distances import with_distance
+from dpfda.publication.distances import with_distance, with_distances
 from dpfda.publication.mean_designs import FUNCTION
 from dpfda.publication.means import MeanPlan, ReleasedMean, released_mean
 from dpfda.releases.counts import NoisyCount
@@ -29,6 +29,7 @@ from dpfda.releases.function import ReleasedFunction
 # How a law is drawn from: as it says itself; simulations of public data have their own way.
 Draw: TypeAlias = Callable[[Any], Sequence[int]]
 EXACT: Draw = methodcaller("draw")
+Joined: TypeAlias = Callable[[list[ReleasedFunction]], list[ReleasedFunction]]
 # Numbers of units for which a caller's own mechanism is tried before the charge, where it is private.
 TRIED_SIZES = (100, 10_000)
 
@@ -71,7 +72,7 @@ def publish(
     sums = plan.measure(total, design)
     noise = draw(design.noise)
     noisy = sums.with_noise(noise[: design.components], design.thresholds)
-    if plan.distance_share is not None:
+    if plan.distance_share is not None and not plan.among:
         return with_distance(cast("ReleasedFunction", paid.release(noisy)), total, plan, draw)
     if not design.counts:
         return paid.release(noisy)
@@ -149,8 +150,9 @@ def _counted(plan: MeanPlan, count: NoisyCount, certificate: Certificate, own: b
 
 
 def publish_parallel(
-    parts: Sequence[tuple[IntegerSum, MeanPlan]], entry: Mapping[str, object], paying: Paying = NAMED
-) -> list[ReleasedFunction]:
+    parts: Sequence[tuple[IntegerSum, MeanPlan]], entry: Mapping[str, object], paying: Paying = NAMED,
+    joined: Joined = list,
+) -> list[ReleasedFunction]:  # fmt: skip
     """Release several sums of curves over disjoint sets of privacy units, at the cost of one.
 
     Neighbouring data sets differ in one unit, which belongs to one of the sums. The releases are
@@ -158,10 +160,15 @@ def publish_parallel(
     the parts' and not their sum (McSherry 2009, Theorem 4). All parts must have one guarantee, one
     relation and one unit, so the largest is this guarantee.
 
+    Where a share was set aside for how far the lines are from the means, two numbers for all parts
+    follow, of which the unit's part alone is moved (`dpfda.releases.distance.GroupDistance`): they
+    compose with the lines.
+
     parts: sequence of (IntegerSum, MeanPlan). Private sums and the public sides of their releases. The
         caller has made sure that no unit is in two of them, in either of two neighbouring data sets.
     entry: Public description for the ledger's history.
     paying: As in `publish`. Charged once.
+    joined: What becomes of the released lines before distances from them are measured.
     Raises ParameterError if the parts differ in guarantee, neighbours or unit, or are of functions on
     boxes. Raises BudgetError if the ledger refuses; no noise was drawn.
     """
@@ -178,7 +185,8 @@ def publish_parallel(
     for _, plan in parts:
         check(plan, certificate)
     charge(paying, certificate, entry)
-    return [publish_curve(total, plan, certificate=certificate) for total, plan in parts]
+    lines = joined([publish_curve(total, plan, certificate=certificate) for total, plan in parts])
+    return lines if parts[0][1].distance_share is None else with_distances(lines, parts, EXACT)
 
 
 def _paid(

@@ -36,7 +36,7 @@ from dpfda.publication.charging import recomputed, stamp
 from dpfda.publication.mean_designs import COUNT_SHARE, MeanDesign
 from dpfda.publication.plan import Plan
 from dpfda.releases.counts import NoisyCount
-from dpfda.releases.distance import Distance
+from dpfda.releases.distance import Distance, GroupDistance, told_of_groups
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 
@@ -171,17 +171,29 @@ class MeanPlan(MeanDesign):
 
     def _with_distances(self, made: list[ReleasedMean]) -> list[ReleasedMean]:
         """Examples with the largest distances of their lines, and simulated noise on these."""
-        generator, whole = np.random.Generator(np.random.Philox(key=3)), 2 * self.largest_half
-        noise, answers = self.distance_noise.simulate(generator, len(made))[:, 0], list[ReleasedMean]()
+        generator, half = np.random.Generator(np.random.Philox(key=3)), self.largest_half
+        noise, lines = self.distance_noise.simulate(generator, len(made)), list[ReleasedFunction]()
+        apart = np.zeros((len(made), flat_grid(self.basis).size))
         for place, release in enumerate(made):
             assert isinstance(release, ReleasedFunction)  # noqa: S101
             curve = ordinary_curves(release._curve_model.grid, len(made))[place]
             assert release._limits is not None  # noqa: S101
             lower, width = release._limits[0], np.subtract(*release._limits[::-1])
-            apart = np.asarray(release(release.grid_points)) - lower - width * curve
-            shares = np.abs(apart[width > 0] / width[width > 0])
-            noisy = round(whole * release.count * float(np.max(shares)) + float(noise[place]))
-            distance = Distance(noisy, self.largest_half, self.distance_noise)
+            off = np.asarray(release(release.grid_points)) - lower - width * curve
+            apart[place, width > 0] = off[width > 0] / width[width > 0]
+            lines.append(release)
+        answers, law = list[ReleasedMean](), (half, self.distance_noise)
+        own = self.among.index(self.size or 0) if self.among else 0
+        for place, (release, drawn) in enumerate(zip(lines, noise, strict=True)):
+            if not self.among:
+                noisy = round(2 * half * release.count * float(np.max(np.abs(apart[place]))) + drawn[0])
+                answers.append(replace(release, distance=Distance(noisy, *law)))
+                continue
+            # Of the other groups, which are examples too.
+            others = [(place + group - own) % len(made) for group in range(len(self.among))]
+            told = told_of_groups(apart[others], self.among)
+            numbers = np.rint(2 * half * np.array(told) + drawn).astype(int).tolist()
+            distance = GroupDistance(numbers[0], *law, numbers[1], self.among, own)
             answers.append(replace(release, distance=distance))
         return answers
 
