@@ -163,6 +163,7 @@ class GroupDistance(Distance):
 
     def _within(self, level: float, first: float, second: float) -> float:
         """What so many times the first and the second number are at most; each was rounded down."""
+        assert isinstance(self.noise, BoxNoise)  # noqa: S101
         scales = self.noise.scales
         reach = box_quantile(first * scales[0], second * scales[1], level)
         known = first * (self.noisy + 2) + second * (self.apart + 2) + reach

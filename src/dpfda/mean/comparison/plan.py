@@ -123,8 +123,8 @@ class ComparisonPlan(PlanOfMeans):
             )
             for name, part in self.parts.items()
         }
-        made = replace(self, parts=parts)
-        return made.measuring if self.one.measures_distance else made
+        plan = replace(self, parts=parts)
+        return plan.measuring if self.one.measures_distance else plan
 
     @property
     def n(self) -> int | None:
