@@ -80,8 +80,13 @@ class Distance(file.Written):
 
         That of Laplace noise of scale s, and one for its rounding.
         """
-        assert isinstance(self.noise, KNormNoise)  # noqa: S101
-        return self.noise.scales[0] * math.log(0.5 / (1 - level)) + 1
+        return self.scale * math.log(0.5 / (1 - level)) + 1
+
+    @property
+    def scale(self) -> int:
+        """Of its noise."""
+        assert isinstance(self.noise, KNormNoise | BoxNoise)  # noqa: S101
+        return self.noise.scales[0]
 
     def added(self, neighbours: Neighbours) -> AddedNoise:
         """Its noise; it was paid for first."""
@@ -144,6 +149,8 @@ class GroupDistance(Distance):
     def __post_init__(self) -> None:
         if not isinstance(self.noise, BoxNoise) or self.noise.components != self.of:
             raise ParameterError("noise", "be noise of a box on two numbers", repr(self.noise))
+        if len(set(self.noise.scales)) > 1:
+            raise ParameterError("noise", "be noise of a square", repr(self.noise))
         if self.place >= len(self.sizes):
             raise ParameterError("place", "be that of a group", str(self.place))
 
@@ -163,9 +170,7 @@ class GroupDistance(Distance):
 
     def _within(self, level: float, first: float, second: float) -> float:
         """What so many times the first and the second number are at most; each was rounded down."""
-        assert isinstance(self.noise, BoxNoise)  # noqa: S101
-        scales = self.noise.scales
-        reach = box_quantile(first * scales[0], second * scales[1], level)
+        reach = self.scale * box_quantile(first, second, level)
         known = first * (self.noisy + 2) + second * (self.apart + 2) + reach
         return max(0.0, known) / (2 * self.largest)
 
@@ -190,14 +195,34 @@ def box_quantile(first: float, second: float, level: float) -> float:
     (3.27, 2.3)
     """
     one, other = abs(first), abs(second)
-    low, high = 0.0, one + other
-    while _beyond(high, one + other, abs(one - other)) > 1 - level:
+    return laplace_quantile(one + other, abs(one - other), level)
+
+
+def laplace_quantile(p: float, q: float, level: float) -> float:
+    """What p A + q B stays below with a chance of `level`, of independent Laplace variables A and B."""
+    low, high, scales = 0.0, p + q, (max(p, q), min(p, q))
+    while _beyond(high, *scales) > 1 - level:
         high *= 2
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        more = _beyond(middle, one + other, abs(one - other)) > 1 - level
-        low, high = (middle, high) if more else (low, middle)
+        low, high = (middle, high) if _beyond(middle, *scales) > 1 - level else (low, middle)
     return high
+
+
+def average_at_most(parts: Sequence[tuple[float, Distance, float]], level: float) -> float | None:
+    """What an average of two lines is from that of their means at most, in shares of common bounds.
+
+    Not where one is of several groups: noise on these is not its own.
+
+    parts: Weight, distance and number to divide by.
+    """
+    if len(parts) != 2 or any(distance.of > 1 for _, distance, _ in parts):
+        return None
+    units = [weight / (size * 2 * distance.largest) for weight, distance, size in parts]
+    scales = [unit * distance.scale for unit, (_, distance, _) in zip(units, parts, strict=True)]
+    # Each was rounded down, and so was its noise.
+    known = [unit * (distance.noisy + 2) for unit, (_, distance, _) in zip(units, parts, strict=True)]
+    return max(0.0, sum(known) + laplace_quantile(scales[0], scales[1], level))
 
 
 def _beyond(value: float, p: float, q: float) -> float:
