@@ -29,7 +29,6 @@ from dpfda.releases.function import ReleasedFunction
 # How a law is drawn from: as it says itself; simulations of public data have their own way.
 Draw: TypeAlias = Callable[[Any], Sequence[int]]
 EXACT: Draw = methodcaller("draw")
-Joined: TypeAlias = Callable[[list[ReleasedFunction]], list[ReleasedFunction]]
 # Numbers of units for which a caller's own mechanism is tried before the charge, where it is private.
 TRIED_SIZES = (100, 10_000)
 
@@ -68,8 +67,7 @@ def publish(
     Raises BudgetError if the ledger refuses; no noise was drawn.
     """
     paid = pay(total, plan, paying, certificate)
-    design = paid.design
-    sums = plan.measure(total, design)
+    design, sums = paid.design, plan.measure(total, paid.design)
     noise = draw(design.noise)
     noisy = sums.with_noise(noise[: design.components], design.thresholds)
     if plan.distance_share is not None and not plan.among:
@@ -151,26 +149,20 @@ def _counted(plan: MeanPlan, count: NoisyCount, certificate: Certificate, own: b
 
 def publish_parallel(
     parts: Sequence[tuple[IntegerSum, MeanPlan]], entry: Mapping[str, object], paying: Paying = NAMED,
-    joined: Joined = list,
+    joined: Callable[[list[ReleasedFunction]], list[ReleasedFunction]] = list,
 ) -> list[ReleasedFunction]:  # fmt: skip
     """Release several sums of curves over disjoint sets of privacy units, at the cost of one.
 
     Neighbouring data sets differ in one unit, which belongs to one of the sums. The releases are
     independent, so the density ratio of all together is that of this one: the loss is the largest of
-    the parts' and not their sum (McSherry 2009, Theorem 4). All parts must have one guarantee, one
-    relation and one unit, so the largest is this guarantee.
-
-    Where a share was set aside for how far the lines are from the means, two numbers for all parts
-    follow, of which the unit's part alone is moved (`dpfda.releases.distance.GroupDistance`): they
-    compose with the lines.
+    the parts' and not their sum (McSherry 2009, Theorem 4): the one guarantee that all have. How far
+    lines are from means composes with them, where it has a share (`releases.distance.GroupDistance`).
 
     parts: sequence of (IntegerSum, MeanPlan). Private sums and the public sides of their releases. The
         caller has made sure that no unit is in two of them, in either of two neighbouring data sets.
-    entry: Public description for the ledger's history.
-    paying: As in `publish`. Charged once.
+    entry: Public description for the ledger's history, which is charged once; paying as in `publish`.
     joined: What becomes of the released lines before distances from them are measured.
-    Raises ParameterError if the parts differ in guarantee, neighbours or unit, or are of functions on
-    boxes. Raises BudgetError if the ledger refuses; no noise was drawn.
+    Raises ParameterError if parts differ in terms or are on boxes, BudgetError if the ledger refuses.
     """
     terms = {(plan.guarantee, plan.neighbours, plan.unit) for _, plan in parts}
     if len(terms) != 1:
