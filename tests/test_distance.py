@@ -19,7 +19,7 @@ from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import Neighbours, PureDP, within
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.privacy.ledger.named import NAMED
-from dpfda.publication.means import largest_distance
+from dpfda.publication.distances import largest_distance
 from dpfda.releases.distance import Distance, moved
 from dpfda.releases.lines import PROVED, misfit
 from dpfda.views.languages import Language

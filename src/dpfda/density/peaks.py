@@ -23,6 +23,7 @@ import scipy
 
 from dpfda.density.histogram_release import ReleasedHistogram
 from dpfda.density.linear_density import between
+from dpfda.density.sample_band import BENDS, bends
 from dpfda.estimates.histospline import evidence
 from dpfda.numerics.arrays import Flags, Floats
 from dpfda.releases.bands import Asked, Band
@@ -90,6 +91,10 @@ class Peaks:
             moved = self.raw.heights - between(values, inside[None]).reshape(count, -1).mean(axis=1)
             middle = (between(values, held) + moved[cell]) * slopes
             lower, upper = np.where(here, middle, lower), np.where(here, middle, upper)
+            # Where the line leads down from a peak it was not seen where its cell's units end.
+            beside = (scipy.ndimage.maximum_filter1d(self.shares, 5)[cell] > 0) & ~here
+            bend = beside * BENDS * between(bends(self.raw, values), held) * slopes
+            lower, upper = lower - bend, upper + bend
         else:
             # Noise of the two cells that the line goes between is in it too.
             far = math.sqrt(1.5) * far

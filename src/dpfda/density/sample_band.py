@@ -16,11 +16,12 @@ from dpfda.numerics.remembered import remembered
 from dpfda.numerics.words import several
 from dpfda.releases.bands import Asked, Band, band_from_errors
 
-# Chosen on half of the sets that the page on densities names: how much wider than simulated, and what
-# part of its bend from cell to cell a density may differ by.
-GUARD, BENDS = 1.2, 0.5
-# With more than this share in two neighbours among so many cells, peaks are not seen: so much wider.
-CROWDED, CELLS, WIDER = 0.7, 8, 2.0
+# Chosen on half of the sets that the page on densities names: how much wider than simulated, what part
+# of its bend from cell to cell a density may differ by, and how many times itself, by a power of the
+# share that lies in two neighbouring cells: what these hold may lie anywhere within them.
+GUARD, BENDS, HIDDEN, POWER = 1.3, 0.5, 6.0, 4
+# With more than this share in two neighbours among so many cells it is said that peaks are not seen.
+CROWDED, CELLS = 0.7, 8
 # Cells are told to stand out if so many differ from both cells beside them by so many deviations.
 COMB, FAR = 3, 4.0
 # Simulated errors, fewer where each takes long.
@@ -42,8 +43,10 @@ def sample_widths(raw: ReleasedHistogram, nodes: Floats, positions: Floats, aske
     """
     size = float(raw.size)
     reach = _reach(raw.smoother, raw.share_variance, size, nodes.shape, positions, asked)
-    width = GUARD * (WIDER if is_crowded(raw) else 1.0) * reach / raw.cells.volume
-    return width + BENDS * between(bends(raw, nodes), positions) if raw.cells.is_regular else width
+    width = GUARD * reach / raw.cells.volume
+    if not raw.cells.is_regular:
+        return width
+    return width + between(BENDS * bends(raw, nodes) + hidden(raw, nodes), positions)
 
 
 # Words, pictures and tables ask for the same band one after another.
@@ -95,6 +98,25 @@ def bends(raw: ReleasedHistogram, nodes: Floats) -> Floats:
     return found
 
 
+def hidden(raw: ReleasedHistogram, nodes: Floats) -> Floats:
+    """How much higher a density may be where few cells of an interval hold most units.
+
+    Two cells that hold the share s are hidden by HIDDEN s^POWER times the density.
+    """
+    pairs = _pairs(raw)
+    if not pairs.size:
+        return np.zeros(nodes.shape)
+    around = np.maximum(np.append(pairs, 0.0), np.insert(pairs, 0, 0.0))
+    cell = np.arange(nodes.size) * around.size // nodes.size
+    return np.asarray(HIDDEN * np.clip(around, 0.0, 1.0)[cell] ** POWER * nodes)
+
+
+def _pairs(raw: ReleasedHistogram) -> Floats:
+    """Shares of two neighbouring cells (M - 1,) of an interval; none where cells are few."""
+    shares = raw.counts / raw.size
+    return shares[1:] + shares[:-1] if raw.dimensions == 1 and shares.size >= CELLS else np.empty(0)
+
+
 def standing_out(raw: ReleasedHistogram) -> int:
     """Number of cells of an interval that both cells beside them exceed, or fall short of, clearly.
 
@@ -111,10 +133,7 @@ def standing_out(raw: ReleasedHistogram) -> int:
 
 def is_crowded(raw: ReleasedHistogram) -> bool:
     """Whether two neighbouring cells hold most of the units, so that a peak within is not seen."""
-    shares = raw.counts / raw.size
-    return (
-        raw.dimensions == 1 and shares.size >= CELLS and bool(np.max(shares[1:] + shares[:-1]) > CROWDED)
-    )
+    return bool(np.max(_pairs(raw), initial=0.0) > CROWDED)
 
 
 def crowded_words(raw: ReleasedHistogram) -> str:

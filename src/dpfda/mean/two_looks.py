@@ -55,7 +55,7 @@ from dpfda.publication import (
     publish,
     publish_curve,
 )
-from dpfda.publication.means import with_distance
+from dpfda.publication.distances import with_distance
 from dpfda.publication.moments import RadiusChoice
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import Selection

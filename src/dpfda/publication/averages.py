@@ -20,8 +20,9 @@ from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication.charging import charge
+from dpfda.publication.distances import with_distance, with_distances
 from dpfda.publication.mean_designs import FUNCTION
-from dpfda.publication.means import MeanPlan, ReleasedMean, released_mean, with_distance
+from dpfda.publication.means import MeanPlan, ReleasedMean, released_mean
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.function import ReleasedFunction
 
@@ -66,11 +67,10 @@ def publish(
     Raises BudgetError if the ledger refuses; no noise was drawn.
     """
     paid = pay(total, plan, paying, certificate)
-    design = paid.design
-    sums = plan.measure(total, design)
+    design, sums = paid.design, plan.measure(total, paid.design)
     noise = draw(design.noise)
     noisy = sums.with_noise(noise[: design.components], design.thresholds)
-    if plan.distance_share is not None:
+    if plan.distance_share is not None and not plan.among:
         return with_distance(cast("ReleasedFunction", paid.release(noisy)), total, plan, draw)
     if not design.counts:
         return paid.release(noisy)
@@ -148,21 +148,21 @@ def _counted(plan: MeanPlan, count: NoisyCount, certificate: Certificate, own: b
 
 
 def publish_parallel(
-    parts: Sequence[tuple[IntegerSum, MeanPlan]], entry: Mapping[str, object], paying: Paying = NAMED
-) -> list[ReleasedFunction]:
+    parts: Sequence[tuple[IntegerSum, MeanPlan]], entry: Mapping[str, object], paying: Paying = NAMED,
+    joined: Callable[[list[ReleasedFunction]], list[ReleasedFunction]] = list,
+) -> list[ReleasedFunction]:  # fmt: skip
     """Release several sums of curves over disjoint sets of privacy units, at the cost of one.
 
     Neighbouring data sets differ in one unit, which belongs to one of the sums. The releases are
     independent, so the density ratio of all together is that of this one: the loss is the largest of
-    the parts' and not their sum (McSherry 2009, Theorem 4). All parts must have one guarantee, one
-    relation and one unit, so the largest is this guarantee.
+    the parts' and not their sum (McSherry 2009, Theorem 4): the one guarantee that all have. How far
+    lines are from means composes with them, where it has a share (`releases.distance.GroupDistance`).
 
     parts: sequence of (IntegerSum, MeanPlan). Private sums and the public sides of their releases. The
         caller has made sure that no unit is in two of them, in either of two neighbouring data sets.
-    entry: Public description for the ledger's history.
-    paying: As in `publish`. Charged once.
-    Raises ParameterError if the parts differ in guarantee, neighbours or unit, or are of functions on
-    boxes. Raises BudgetError if the ledger refuses; no noise was drawn.
+    entry: Public description for the ledger's history, which is charged once; paying as in `publish`.
+    joined: What becomes of the released lines before distances from them are measured.
+    Raises ParameterError if parts differ in terms or are on boxes, BudgetError if the ledger refuses.
     """
     terms = {(plan.guarantee, plan.neighbours, plan.unit) for _, plan in parts}
     if len(terms) != 1:
@@ -177,4 +177,5 @@ def publish_parallel(
     for _, plan in parts:
         check(plan, certificate)
     charge(paying, certificate, entry)
-    return [publish_curve(total, plan, certificate=certificate) for total, plan in parts]
+    lines = joined([publish_curve(total, plan, certificate=certificate) for total, plan in parts])
+    return lines if parts[0][1].distance_share is None else with_distances(lines, parts, EXACT)

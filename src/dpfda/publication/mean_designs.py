@@ -26,7 +26,7 @@ from dpfda.mechanisms.design import (
     public_mixture,
     with_count,
 )
-from dpfda.noise import KNormNoise, cost_of, knorm_noise, pure_budget
+from dpfda.noise import KNormNoise, NoiseLaw, body_noise, cost_of, knorm_noise, pure_budget
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
@@ -36,7 +36,7 @@ from dpfda.privacy.composition import Cost, LaplaceLoss
 from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, split, without_delta
 from dpfda.publication.charging import recomputed
 from dpfda.publication.plan import Plan
-from dpfda.releases.distance import moved
+from dpfda.releases.distance import moved, moved_together
 
 # Under add/remove neighbours without a public size, a tenth of the budget goes to the count: its
 # relative error at n = 500, epsilon = 1 is then about 3 per cent, below that of the curve.
@@ -88,6 +88,7 @@ class MeanDesign(Plan):
         line alone.
     measures_distance: Whether a share of the budget may go to the largest distance of the line from the
         mean: `distance_share` says whether it does.
+    among: Where that is measured together with those of other groups, the numbers to divide by of all.
     drawn: Where one draw of noise hides several sums: the design, with what this one sees of that noise.
     again: Where records can be read again: what says, at other public numbers, whether that pays.
     """
@@ -110,6 +111,7 @@ class MeanDesign(Plan):
     periods: tuple[float, ...] = ()
     measures_distance: bool = False
     again: type[Again] | None = None
+    among: tuple[int, ...] = ()
 
     @classmethod
     def of(
@@ -220,11 +222,13 @@ class MeanDesign(Plan):
 
         Where a point is no cell of its own, what the mean does between cells is not measured otherwise.
         """
-        if not (self.measures_distance and self.answers_with_line) or self.size is None:
+        line = self.answers_with_line or (self.among and self.curves is not None)
+        if not (self.measures_distance and line) or self.size is None:
             return None
         if self.drawn is not None or self.on_grid is None or self.on_grid.cube is None:
             return None
-        return distance_share(flat_grid(self.basis).size, self.strength(self.guarantee))
+        strength = self.strength(self.guarantee) * min(self.among, default=self.size) / self.size
+        return distance_share(flat_grid(self.basis).size, strength)
 
     def strength(self, guarantee: Guarantee) -> float:
         """Public number of units, or divisor, times epsilon, as under replace-one neighbours."""
@@ -238,22 +242,27 @@ class MeanDesign(Plan):
         return None if share is None else split(self.guarantee, share)[0]
 
     @cached_property
-    def distance_noise(self) -> KNormNoise:
-        """Laplace noise on it; `distance_achieved` checks it."""
-        width = moved(self.largest_half, self.neighbours)
-        return knorm_noise((1,), (1.0,), "l1", width, known(self.distance_part))
+    def distance_noise(self) -> NoiseLaw:
+        """Laplace noise, or a box's on two numbers of groups; `distance_achieved` checks it."""
+        part, width = known(self.distance_part), moved(self.largest_half, self.neighbours)
+        if self.among:
+            return body_noise("box", (width, width), part)
+        return knorm_noise((1,), (1.0,), "l1", width, part)
 
     def distance_costs(self) -> dict[str, Cost]:
         """What the largest distance costs, if it is measured."""
         part = self.distance_part
-        return {} if part is None else {DISTANCE: Cost(part, LaplaceLoss(part.epsilon))}
+        if part is None:
+            return {}
+        return {DISTANCE: Cost(part) if self.among else Cost(part, LaplaceLoss(part.epsilon))}
 
     def distance_achieved(self) -> list[Guarantee]:
         """What its noise gives. Raises DpfdaError if that is more than its share."""
         part = self.distance_part
         if part is None:
             return []
-        return [recomputed(self.distance_noise, "l1", moved(self.largest_half, self.neighbours), part)]
+        norm, width = moved_together(self.largest_half, self.neighbours, self.distance_noise.components)
+        return [recomputed(self.distance_noise, norm, width, part)]
 
     @property
     def largest_half(self) -> int:

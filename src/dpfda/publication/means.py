@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -24,8 +24,7 @@ from dpfda.mechanisms.design import (
     least_share_of_box,
 )
 from dpfda.mechanisms.design.expectation import DRAWS, made_up_sums
-from dpfda.noise import BoxNoise, NoiseLaw
-from dpfda.numerics.aggregate import IntegerSum
+from dpfda.noise import BoxNoise
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
@@ -38,7 +37,7 @@ from dpfda.publication.charging import recomputed, stamp
 from dpfda.publication.mean_designs import COUNT_SHARE, MeanDesign
 from dpfda.publication.plan import Plan, said_by
 from dpfda.releases.counts import NoisyCount
-from dpfda.releases.distance import Distance
+from dpfda.releases.distance import Distance, GroupDistance, told_of_groups
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 
@@ -177,16 +176,28 @@ class MeanPlan(MeanDesign):
 
     def _with_distances(self, made: Sequence[ReleasedFunction]) -> list[ReleasedMean]:
         """Examples with the largest distances of their lines, and simulated noise on these."""
-        generator, whole = np.random.Generator(np.random.Philox(key=3)), 2 * self.largest_half
-        noise, answers = self.distance_noise.simulate(generator, len(made))[:, 0], list[ReleasedMean]()
+        generator, half = np.random.Generator(np.random.Philox(key=3)), self.largest_half
+        noise, lines = self.distance_noise.simulate(generator, len(made)), list[ReleasedFunction]()
+        apart = np.zeros((len(made), flat_grid(self.basis).size))
         for place, release in enumerate(made):
             curve = ordinary_curves(release._curve_model.grid, len(made))[place]
             lower, upper = known(release._limits)
             width = upper - lower
-            apart = np.asarray(release(release.grid_points)) - lower - width * curve
-            shares = np.abs(apart[width > 0] / width[width > 0])
-            noisy = round(whole * release.count * float(np.max(shares)) + float(noise[place]))
-            distance = Distance(noisy, self.largest_half, self.distance_noise)
+            off = np.asarray(release(release.grid_points)) - lower - width * curve
+            apart[place, width > 0] = off[width > 0] / width[width > 0]
+            lines.append(release)
+        answers, law = list[ReleasedMean](), (half, self.distance_noise)
+        own = self.among.index(self.size or 0) if self.among else 0
+        for place, (release, drawn) in enumerate(zip(lines, noise, strict=True)):
+            if not self.among:
+                noisy = round(2 * half * release.count * float(np.max(np.abs(apart[place]))) + drawn[0])
+                answers.append(replace(release, distance=Distance(noisy, *law)))
+                continue
+            # Of the other groups, which are examples too.
+            others = [(place + group - own) % len(made) for group in range(len(self.among))]
+            told = told_of_groups(apart[others], self.among)
+            numbers = np.rint(2 * half * np.array(told) + drawn).astype(int).tolist()
+            distance = GroupDistance(numbers[0], *law, numbers[1], self.among, own)
             answers.append(replace(release, distance=distance))
         return answers
 
@@ -282,42 +293,3 @@ def released_mean(
     if noisy_count is not None:
         public["divisor"] = NoisyCount(noisy_count, design.counts, design.noise, public["divisor"])
     return made(noisy_sum=noisy_sum, **public)
-
-
-def with_distance(
-    release: Line, total: IntegerSum, plan: MeanPlan, draw: Callable[[NoiseLaw], Sequence[int]]
-) -> Line:
-    """A released line with its largest distance from the mean; the ledger has been charged for it.
-
-    The line is public by then. For integer sums S_t on the grid, to be divided by a public N, of records
-    between bounds that are 2 h_t apart at t, and 2 h where they are farthest apart, what gets noise is
-
-        max_t floor(h |S_t - N l_t| / h_t),        l_t the line in the same integers.
-
-    Whatever the line l, it is a function of the records. One unit that is replaced moves S_t by 2 h_t at
-    most, one that is added or removed by h_t. So each term moves by 2 h, or h, and by one for the
-    rounding down, and the largest of them by no more. Laplace noise of that width over a share of
-    epsilon keeps to this share for every line that may have come out; both compose to the whole.
-
-    total: The exact sums on the grid. Private.
-    draw: As of `dpfda.publication.publish`.
-    """
-    rule = known(plan.on_grid).rule
-    line = np.asarray(release(release.grid_points)) - rule.center
-    # Between the bounds, so that it is a number of their size whatever was measured.
-    line = np.clip(np.nan_to_num(np.rint(line * rule.scale)), -rule.half_widths, rule.half_widths)
-    public = list(map(int, line)), list(map(int, rule.half_widths)), known(plan.size)
-    exact = IntegerSum.one_number([total], partial(largest_distance, public=public))
-    (noisy,) = exact.with_noise(draw(plan.distance_noise))
-    return replace(release, distance=Distance(noisy, plan.largest_half, plan.distance_noise))
-
-
-def largest_distance(totals: list[list[int]], public: tuple[list[int], list[int], int]) -> int:
-    """Of a sum from so many times a line, where bounds are farthest apart. Private.
-
-    totals: One list of sums (m,).
-    public: Line (m,), half distances of bounds (m,), and the number to divide by.
-    """
-    (sums,), (line, halves, size) = totals, public
-    widest, apart = max(halves), zip(sums, line, halves, strict=True)
-    return max(widest * abs(total - size * at) // half for total, at, half in apart if half)

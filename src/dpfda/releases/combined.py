@@ -13,6 +13,10 @@ one average of all. Half-widths of bands that are for the noise alone add up as 
 their squares; for suprema that is a little wide. Those of default lines, which share what they smooth
 away, add up as they are.
 
+Where the largest distances of two lines were measured, an average of the means is within the average of
+these of that of the lines (triangle inequality), whatever the curves are: the band of an average, and of
+one estimate, is around that, and made to hold the line.
+
 Its guarantee is that of both together (`dpfda.privacy.guarantees`): the sum, or the weaker of the two
 where no unit has records in both.
 """
@@ -23,10 +27,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
+from dpfda.bases.grids import piecewise
 from dpfda.bases.priors import CurvePrior
 from dpfda.estimates.joint import Measured, joined
 from dpfda.estimates.widths import Widths
@@ -44,8 +49,9 @@ from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, settled
 from dpfda.releases.base import LEVEL, Valued
 from dpfda.releases.counts import NoisyCount
+from dpfda.releases.distance import average_at_most
 from dpfda.releases.facts import Claim, Stated
-from dpfda.releases.lines import ORDINARY, MeanLine
+from dpfda.releases.lines import ORDINARY, PROVED, MeanLine
 from dpfda.releases.pooled_line import PooledLine
 from dpfda.views import Curve
 
@@ -182,8 +188,43 @@ class CombinedMean(Valued):
         first, second = (np.asarray(release(at)) for release in (self.first, self.second))
         return self.share * first + (1 - self.share) * second
 
+    @property
+    def _is_proved(self) -> bool:
+        """Whether its band holds the average of two means whatever they are; see `_measured`."""
+        return self._measured(LEVEL) is not None
+
+    def _measured(self, level: float) -> Floats | None:
+        """How far the average of two lines is from that of the means at most (m,) on their common grid.
+
+        None where it was not measured of each, as a part of its own.
+        """
+        parts = [part for part in (self.first, self.second) if isinstance(part, MeanLine)]
+        measured = [(part, part.distance) for part in parts if part._is_proved and part.distance]
+        if len(measured) < 2:
+            return None
+        (one, near), (other, far) = measured
+        places = zip((one.grid_points, *_ends(one)), (other.grid_points, *_ends(other)), strict=True)
+        if not all(np.array_equal(*pair) for pair in places):
+            return None
+        weighed = (self.share, near, one.count), (1 - self.share, far, other.count)
+        share = average_at_most(weighed, level)
+        if share is None:
+            return None
+        errors = self.share * one._typical_error, (1 - self.share) * other._typical_error
+        rounding = max(one._rounding(near), other._rounding(far))
+        return np.asarray(max(share, math.hypot(*errors)) * one._scale + rounding)
+
     def _around(self, at: Floats, asked: Asked) -> Band:
         line = self._values(at)
+        if (apart := self._measured(asked.level)) is not None and asked.of == "sample":
+            half = piecewise(self.grid_points, apart, at)
+            first, second = (np.asarray(release(at)) for release in (self.first, self.second))
+            average = self.share * first + (1 - self.share) * second
+            band = Band(at, average - half, average + half, asked.level, asked.simultaneous)
+            low, high = (
+                piecewise(self.grid_points, end, at) for end in _ends(cast("MeanLine", self.first))
+            )
+            return settled(band, line, (low, high))
         if self.jointly:
             half = self._in_units(self._half_widths(asked.level, asked.simultaneous), at)
             band = Band(at, line - half, line + half, asked.level, asked.simultaneous)
@@ -217,8 +258,8 @@ class CombinedMean(Valued):
         claims = [leaf._claims()[0] for leaf in leaves]
         own = next((claim for claim in claims if claim.of == "population"), claims[0])
         where = "both" if parts == 2 else f"all {parts}"
-        # What is proved of each is not of both: their lines are joined, not their bands.
-        among = own.among or (ORDINARY if own.of == "sample" else "")
+        # What is proved of each is not of more than two: their lines are joined, not their bands.
+        among = own.among or (ORDINARY if own.of == "sample" and not self._is_proved else "")
         return (replace(own, holds=f"{own.holds}, if it is the same in {where}", among=among, seen=""),)
 
     def _stated(self) -> Stated:
@@ -236,7 +277,7 @@ class CombinedMean(Valued):
             "all parts together.",
             public=[f"the parts ({said})"],
             noise="that of its parts",
-            remarks=[] if average else [INDEPENDENT],
+            remarks=[PROVED] if self._is_proved else [] if average else [INDEPENDENT],
             numbers=numbers,
         )
 
@@ -270,6 +311,11 @@ def measured(release: Leaf) -> Measured:
     if isinstance(release, PooledLine):
         return Measured(*release._estimate.measured, math.inf)
     return Measured(release._curve_model, release._measured, release.count)
+
+
+def _ends(release: MeanLine) -> tuple[Floats, Floats]:
+    """Public bounds (m,) of a line on its grid."""
+    return parameters.known(release._limits)
 
 
 def _leaves(*parts: Averaged) -> tuple[Leaf, ...]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
-from dpfda.noise import KNormNoise, NoiseLaw
+from dpfda.noise import AnyNorm, BoxNoise, KNormNoise, NoiseLaw, Width
+from dpfda.numerics import encoding
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.guarantees import Neighbours
@@ -16,6 +19,12 @@ from dpfda.releases.promise import AddedNoise
 
 # Half of the distance between bounds has so many bits in a sum on the grid.
 BITS = 30
+# Two scales are taken for equal from this ratio on; quantiles are found by so many halvings.
+ALIKE, HALVINGS = 0.999, 60
+
+
+def _sizes(written: object) -> tuple[int, ...]:
+    return tuple(encoding.integer(size, 1) for size in encoding.sequence(written))
 
 
 @dataclass(frozen=True)
@@ -35,6 +44,9 @@ class Distance(file.Written):
     noisy: int = field(metadata=file.whole_number().kept)
     largest: int = field(metadata=file.whole_number(1, 2**BITS).kept)
     noise: NoiseLaw = field(metadata=file.LAW.kept)
+
+    of: ClassVar[int] = 1
+    """How many numbers got noise together."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.noise, KNormNoise) or self.noise.components != 1:
@@ -59,17 +71,26 @@ class Distance(file.Written):
         """The same from below."""
         return max(0.0, (self.noisy - self._reach(level)) / divisor - 2) / (2 * self.largest)
 
+    def from_other(self, other: Distance | None, level: float) -> float | None:
+        """What the difference of two lines is from that of the means at most; None if not measured."""
+        return None
+
     def _reach(self, level: float) -> float:
         """What noise is beyond on one side with a chance of 1 - level at most.
 
         That of Laplace noise of scale s, and one for its rounding.
         """
-        assert isinstance(self.noise, KNormNoise)  # noqa: S101
-        return self.noise.scales[0] * math.log(0.5 / (1 - level)) + 1
+        return self.scale * math.log(0.5 / (1 - level)) + 1
+
+    @property
+    def scale(self) -> int:
+        """Of its noise."""
+        assert isinstance(self.noise, KNormNoise | BoxNoise)  # noqa: S101
+        return self.noise.scales[0]
 
     def added(self, neighbours: Neighbours) -> AddedNoise:
         """Its noise; it was paid for first."""
-        return AddedNoise(self.noise, "l1", moved(self.largest, neighbours), 0)
+        return AddedNoise(self.noise, *moved_together(self.largest, neighbours, self.of), 0)
 
     def check(self, width: Floats) -> None:
         """Refuse units that are not those of a sum between bounds that are `width` (m,) apart.
@@ -87,3 +108,133 @@ def moved(largest: int, neighbours: Neighbours) -> int:
     Distances are taken to that width by a division, rounded down, which may add one.
     """
     return neighbours.differences(largest) + 1
+
+
+def moved_together(largest: int, neighbours: Neighbours, numbers: int) -> tuple[AnyNorm, Width]:
+    """Norm and width of one distance, or of several that one unit may move all at once."""
+    width = moved(largest, neighbours)
+    return ("l1", width) if numbers == 1 else ("box", (width,) * numbers)
+
+
+@dataclass(frozen=True)
+class GroupDistance(Distance):
+    """The same for the line of one of several disjoint groups, by two numbers that tell of all.
+
+    With e_g how far the line of group g lies from its mean (in shares, with its sign), N_g its number to
+    divide by and N their sum, these are
+
+        Q = max_t |sum_g N_g e_g(t)|    and    P = max_t max_(g, h) min(N_g, N_h) |e_g(t) - e_h(t)|.
+
+    For any two groups |e_g - e_h| is then P / min(N_g, N_h) at most; and since e_g is the average of
+    all, weighted by N_h / N, plus that of what it differs from each,
+
+        |e_g| <= Q / N + P sum_(h != g) (N_h / N) / min(N_g, N_h).
+
+    One unit is in one group g. It moves N_g e_g by as much as it moves a sum, and so each term of Q and,
+    as min(N_g, N_h) / N_g is at most one, of P: noise of a box hides both at the price of one.
+
+    noisy: Q, plus noise.
+    apart: P, plus noise.
+    sizes: Number to divide by of each group.
+    place: Of this group among them.
+    noise: Of a box, on both.
+    """
+
+    apart: int = field(metadata=file.whole_number().kept)
+    sizes: tuple[int, ...] = field(metadata=file.entry(_sizes, list).kept)
+    place: int = field(metadata=file.whole_number(0).kept)
+
+    of: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.noise, BoxNoise) or self.noise.components != self.of:
+            raise ParameterError("noise", "be noise of a box on two numbers", repr(self.noise))
+        if len(set(self.noise.scales)) > 1:
+            raise ParameterError("noise", "be noise of a square", repr(self.noise))
+        if self.place >= len(self.sizes):
+            raise ParameterError("place", "be that of a group", str(self.place))
+
+    def at_most(self, level: float, divisor: float) -> float:
+        own, whole = self.sizes[self.place], sum(self.sizes)
+        beside = sum(size / min(size, own) for size in self.sizes) - 1
+        return self._within(level, 1 / whole, beside / whole)
+
+    def from_other(self, other: Distance | None, level: float) -> float | None:
+        if not isinstance(other, GroupDistance) or replace(other, place=self.place) != self:
+            return None
+        return self._within(level, 0.0, 1 / min(self.sizes[self.place], self.sizes[other.place]))
+
+    def at_least(self, level: float, divisor: float) -> float:
+        """Of one group among several nothing is known from below."""
+        return 0.0
+
+    def _within(self, level: float, first: float, second: float) -> float:
+        """What so many times the first and the second number are at most; each was rounded down."""
+        reach = self.scale * box_quantile(first, second, level)
+        known = first * (self.noisy + 2) + second * (self.apart + 2) + reach
+        return max(0.0, known) / (2 * self.largest)
+
+
+def told_of_groups(apart: Floats, sizes: Sequence[int]) -> tuple[float, float]:
+    """Q and P of lines that lie so far (G, m) from their means, in shares: `GroupDistance`."""
+    counted = np.array(sizes, dtype=float)
+    both = np.minimum.outer(counted, counted)[:, :, None] * np.abs(apart[:, None] - apart[None])
+    return float(np.max(np.abs(counted @ apart))), float(np.max(both))
+
+
+def box_quantile(first: float, second: float, level: float) -> float:
+    """What first X + second Y stays below with a chance of `level`, (X, Y) noise of a square, scale one.
+
+    Their density is proportional to exp(-max(|x|, |y|)), and max(|a + b|, |a - b|) = |a| + |b|: so they
+    are A + B and A - B of independent Laplace variables A and B. The sum asked for is a sum of these
+    with p = |first| + |second| and q = ||first| - |second||, up to signs.
+
+    Examples
+    --------
+    >>> round(box_quantile(1.0, 0.0, 0.95), 2), round(box_quantile(0.5, 0.5, 0.95), 2)
+    (3.27, 2.3)
+    """
+    one, other = abs(first), abs(second)
+    return laplace_quantile(one + other, abs(one - other), level)
+
+
+def laplace_quantile(p: float, q: float, level: float) -> float:
+    """What p A + q B stays below with a chance of `level`, of independent Laplace variables A and B."""
+    low, high, scales = 0.0, p + q, (max(p, q), min(p, q))
+    while _beyond(high, *scales) > 1 - level:
+        high *= 2
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _beyond(middle, *scales) > 1 - level else (low, middle)
+    return high
+
+
+def average_at_most(parts: Sequence[tuple[float, Distance, float]], level: float) -> float | None:
+    """What an average of two lines is from that of their means at most, in shares of common bounds.
+
+    Not where one is of several groups: noise on these is not its own.
+
+    parts: Weight, distance and number to divide by.
+    """
+    if len(parts) != 2 or any(distance.of > 1 for _, distance, _ in parts):
+        return None
+    units = [weight / (size * 2 * distance.largest) for weight, distance, size in parts]
+    scales = [unit * distance.scale for unit, (_, distance, _) in zip(units, parts, strict=True)]
+    # Each was rounded down, and so was its noise.
+    known = [unit * (distance.noisy + 2) for unit, (_, distance, _) in zip(units, parts, strict=True)]
+    return max(0.0, sum(known) + laplace_quantile(scales[0], scales[1], level))
+
+
+def _beyond(value: float, p: float, q: float) -> float:
+    """The chance of p A + q B above a value that is not negative: p the larger one."""
+    if q > ALIKE * p:
+        # As if they were equal, when it is larger.
+        return math.exp(-value / p) * (2 + value / p) / 4
+    less = q**2 * math.exp(-value / q) if q else 0.0
+    return (p**2 * math.exp(-value / p) - less) / (2 * (p**2 - q**2))
+
+
+def distance_from_json(written: object) -> Distance:
+    """Of one line, or of one among those of groups; whatever does not fit raises a `ValueError`."""
+    kind = GroupDistance if isinstance(written, Mapping) and "sizes" in written else Distance
+    return kind.from_json(written)

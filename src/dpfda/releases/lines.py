@@ -22,7 +22,7 @@ from dpfda.numerics.parameters import values_at
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, Limits, settled
 from dpfda.releases.base import LEVEL, OnBasis, Valued
-from dpfda.releases.distance import Distance
+from dpfda.releases.distance import Distance, distance_from_json
 from dpfda.releases.expansion import Expansion
 from dpfda.releases.facts import Claim
 from dpfda.releases.promise import AddedNoise
@@ -80,7 +80,7 @@ class MeanLine(Expansion, Valued, OnBasis):
     basis: Basis = field(metadata=file.ANY_BASIS.kept)
     order: int = field(default=0, metadata=file.whole_number(0, 2).kept)
     distance: Distance | None = field(
-        default=None, metadata=file.itself(Distance.from_json).or_absent.kept
+        default=None, metadata=file.itself(distance_from_json).or_absent.kept
     )
 
     def __post_init__(self) -> None:
@@ -300,11 +300,24 @@ class MeanLine(Expansion, Valued, OnBasis):
 
 
 def difference_band(first: MeanLine, second: MeanLine, asked: Asked, at: Floats) -> Band:
-    """The band for the difference of two means, from what both may be, independently."""
-    half = _half_widths((first, second), asked, at)
-    line = first._uncut(at) - second._uncut(at)
+    """The band for the difference of two means, from what both may be, independently; or measured."""
+    share, line = difference_share(first, second, asked.level), first._uncut(at) - second._uncut(at)
+    if share is None:
+        half = _half_widths((first, second), asked, at)
+    else:
+        assert first.distance is not None  # noqa: S101
+        share = max(share, math.hypot(first._typical_error, second._typical_error))
+        apart = share * first._scale + 2 * first._rounding(first.distance)
+        half = piecewise(first.grid_points, apart, at)
     band = Band(at, line - half, line + half, asked.level, asked.simultaneous)
     return around_difference(first, second, band)
+
+
+def difference_share(first: MeanLine, second: MeanLine, level: float) -> float | None:
+    """How far the difference of two lines is from that of the means at most, where it was measured."""
+    if first.order or first.distance is None:
+        return None
+    return first.distance.from_other(second.distance, level)
 
 
 def around_difference(first: MeanLine, second: MeanLine, band: Band) -> Band:

@@ -21,7 +21,7 @@ from dpfda.releases.base import LEVEL, Column, Valued
 from dpfda.releases.expansion import noise_draws
 from dpfda.releases.facts import Claim, Stated
 from dpfda.releases.function import ReleasedFunction
-from dpfda.releases.lines import around_difference, difference_band
+from dpfda.releases.lines import PROVED, around_difference, difference_band, difference_share
 from dpfda.views import Curve
 
 # Exponents g of the priors that a difference is smoothed under.
@@ -151,12 +151,14 @@ class ReleasedDifference(Valued):
 
         Notes
         -----
-        Of the sample, for default lines of curves between bounds: meant to hold the difference of the
-        two means of the clipped records itself, made of what both means may be, independently; levels
-        from .9. Of the noise: what the difference of linear estimates of what was measured would have
-        been without noise, by the laws of both noises alone; made to contain the difference, but where
-        the exact one is asked for. Neither is about sampling: a difference that leaves the band around
-        zero is not explained by the noise, but may be by sampling.
+        Of the sample, for default lines of curves between bounds: holds the difference of the two means
+        of the clipped records itself, at grid points, where that was measured (see
+        `dpfda.releases.distance.GroupDistance`). Elsewhere it is meant to, and made of what both means
+        may be, independently; levels from .9. Of the noise: what the difference of linear estimates of
+        what was measured would have been without noise, by the laws of both noises alone; made to
+        contain the difference, but where the exact one is asked for. Neither is about sampling: a
+        difference that leaves the band around zero is not explained by the noise, but may be by
+        sampling.
 
         Of the population it is meant to hold the difference of the two populations' means: made of such
         a band of either group at half of what the level leaves, so that it holds however the two hang
@@ -223,16 +225,19 @@ class ReleasedDifference(Valued):
         if not self._is_line:
             return noise, *more
         of = "derivatives of the means" if self.first.order else "means"
-        line = Claim(
-            "sample",
-            f"the difference of the {of} of the bounded curves",
-            units,
-            legend="the difference",
-            among="releases of groups like ordinary ones",
-            seen=SPLIT if self._borrows and not self.first.order else "",
-            name=names,
-        )
+        held = {"among": "releases of groups like ordinary ones"}
+        if self._is_proved:
+            held = {}
+        elif self._borrows and not self.first.order:
+            held["seen"] = SPLIT
+        holds = f"the difference of the {of} of the bounded curves"
+        line = Claim("sample", holds, units, legend="the difference", name=names, **held)
         return line, noise, *more
+
+    @property
+    def _is_proved(self) -> bool:
+        """Whether its band holds the difference of the means whatever they are."""
+        return difference_share(self.first, self.second, LEVEL) is not None
 
     @property
     def _verdict(self) -> str:
@@ -242,7 +247,7 @@ class ReleasedDifference(Valued):
         band = f"{100 * LEVEL:g}% band {self._verdict}"
         return Stated(
             f"The {self._subject} over {self._spoken_domain}.",
-            remarks=[f"The {band}. {SAMPLING}"],
+            remarks=[*([PROVED] if self._is_proved else []), f"The {band}. {SAMPLING}"],
             findings={"difference": f"its {band} (sampling is not in it)"},
         )
 

@@ -225,7 +225,7 @@ class PrivateComparison(Estimator):
                 public_size(unit, count, settings.reading.invalid), unit.called(groups), mechanism,
                 expected_size=count if expected else None,
             )  # fmt: skip
-        return ComparisonPlan(parts, str(self.mechanism), settings.unit.design_size)
+        return ComparisonPlan(parts, str(self.mechanism), settings.unit.design_size).measuring
 
     def pooled(self, n: int, columns: Columns = POINTS) -> PooledComparison:
         """All groups' sums as several holders make them, whatever each group's size; see `PooledSum`."""

@@ -88,6 +88,11 @@ class ComparisonPlan(PlanOfMeans):
     design_size: int | None = None
 
     @property
+    def measuring(self) -> ComparisonPlan:
+        """The same, where it pays with what tells how far lines are from the means; see `among`."""
+        return replace(self, parts=dict(zip(self.parts, among(list(self.parts.values())), strict=True)))
+
+    @property
     def about(self) -> Mapping[str, object]:  # type: ignore[override]
         return {**self.one.about, "summary": "mean curves of groups"}
 
@@ -118,7 +123,8 @@ class ComparisonPlan(PlanOfMeans):
             )
             for name, part in self.parts.items()
         }
-        return replace(self, parts=parts)
+        plan = replace(self, parts=parts)
+        return plan.measuring if self.one.measures_distance else plan
 
     @property
     def n(self) -> int | None:
@@ -156,11 +162,24 @@ def publish_comparison(
     factors: Labels of several columns by the names of these, where groups are their combinations.
     """
     plan = ComparisonPlan({name: part.plan for name, part in prepared.items()}, mechanism)
-    pairs = [(part.total, part.plan) for part in prepared.values()]
-    released = publish_parallel(pairs, plan.entry(), paying)
-    means, places = dict(zip(prepared, released, strict=True)), crossed(factors) if factors else None
+    pairs, places = [(part.total, part.plan) for part in prepared.values()], crossed(factors or {})
+
+    def joined(lines: list[ReleasedFunction]) -> list[ReleasedFunction]:
+        return [*borrowing(dict(zip(prepared, lines, strict=True)), places).values()]
+
+    released = publish_parallel(pairs, plan.entry(), paying, joined)
     named = {name: tuple(map(str, levels)) for name, levels in factors.items()} if factors else None
-    return ReleasedComparison(borrowing(means, places), named)
+    return ReleasedComparison(dict(zip(prepared, released, strict=True)), named)
+
+
+def among(plans: Sequence[MeanPlan]) -> list[MeanPlan]:
+    """Plans of disjoint groups that measure how far their lines are together: `GroupDistance`.
+
+    Not where the number of units of one is private, nor under a named mechanism.
+    """
+    sizes = tuple(plan.size or 0 for plan in plans)
+    known = all(sizes) and getattr(plans[0].mechanism, "mechanism", None) == "auto"
+    return [replace(plan, measures_distance=True, among=sizes) if known else plan for plan in plans]
 
 
 @dataclass(frozen=True)
@@ -328,10 +347,20 @@ class PooledComparison(PooledSum):
         if self.plan.neighbours is Neighbours.ADD_REMOVE:
             words = "be drawn by the coordinator where the numbers of units are private"
             raise ParameterError("noise", words, "'shared'")
-        return replace(Sharing.of_mean(self.plan.one), plan=self.plan, groups=len(self.keys))
+        plan = self._lines_alone
+        return replace(Sharing.of_mean(plan.one), plan=plan, groups=len(self.keys))
+
+    @property
+    def _lines_alone(self) -> ComparisonPlan:
+        """What can get noise in shares, which is drawn before anyone has the lines."""
+        alone = {
+            name: replace(part, measures_distance=False, among=())
+            for name, part in self.plan.parts.items()
+        }
+        return replace(self.plan, parts=alone)
 
     def measured(self, total: IntegerSum) -> IntegerSum:
-        plan, sums = self.plan.one, []
+        plan, sums = self._lines_alone.one, []
         for each in total.parted(len(self.keys)):
             measured = self.one.summation.finish(each, plan)
             # Of all coefficients those that get noise, which are the first.
@@ -347,13 +376,14 @@ class PooledComparison(PooledSum):
         if isinstance(size, Fraction):
             sizes = [Fraction(each, COUNTED) for each in sizes]
         # One design for all, made for the number of units that was agreed on.
-        design = replace(designed(self.plan.one), noise=law)
+        shared = self._lines_alone
+        design = replace(designed(shared.one), noise=law)
         # Of units that count for less there may be fewer than two.
         whole = [max(2, math.floor(own)) if isinstance(own, Fraction) else own for own in sizes]
-        plans = self.plan.of_sizes(whole).parts.values()
+        plans = shared.of_sizes(whole).parts.values()
         pairs = zip(plans, sizes, strict=True)
         public = [around(plan, design, own, certificate) for plan, own in pairs]
-        charge(read_ledger(ledger), certificate, self.plan.entry())
+        charge(read_ledger(ledger), certificate, shared.entry())
         released = [
             cast("ReleasedFunction", released_mean(each, design, own.with_noise([0] * law.components)))
             for each, own in zip(public, sums, strict=True)

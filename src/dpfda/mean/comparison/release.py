@@ -24,6 +24,7 @@ from dpfda.releases.bands import Asked
 from dpfda.releases.base import LEVEL, Column, Release
 from dpfda.releases.facts import BandFact, Claim, Stated
 from dpfda.releases.function import OfMeans, ReleasedFunction
+from dpfda.releases.lines import PROVED
 from dpfda.releases.promise import identity_of
 from dpfda.spine.memberships import crossed, level_name
 from dpfda.views import Curve, Line, Panels
@@ -247,7 +248,7 @@ class ReleasedComparison(OfMeans):
         if not self.factors:
             verdicts = [f"{' minus '.join(gap.names)} {gap._verdict}" for gap in self._gaps]
             told = f"the {100 * LEVEL:g}% band of {'; that of '.join(verdicts)}"
-            remarks.insert(0, f"{first_up(told)}. {SAMPLING}")
+            remarks = [*([PROVED] if gap._is_proved else []), f"{first_up(told)}. {SAMPLING}", *remarks]
             numbers = {"difference": {"names": list(gap.names), "outside_noise": gap.outside_noise()}}
             findings = {"difference": f"{told} (sampling is not in it)"}
         return Stated(

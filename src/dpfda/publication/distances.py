@@ -1,0 +1,122 @@
+"""The largest distance of a released line from the mean, measured on the sums that it was made of.
+
+The line is public by then. For integer sums S_t on the grid, to be divided by a public N, of records
+between bounds that are 2 h_t apart at t, and 2 h where they are farthest apart, what gets noise is
+
+    max_t floor(h |S_t - N l_t| / h_t),        l_t the line in the same integers.
+
+Whatever the line l, it is a function of the records. One unit that is replaced moves S_t by 2 h_t at
+most, one that is added or removed by h_t. So each term moves by 2 h, or h, and by one for the rounding
+down, and the largest of them by no more. Laplace noise of that width over a share of epsilon keeps to
+this share for every line that may have come out; both together compose to the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import combinations
+from operator import mul
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+
+from dpfda.noise import NoiseLaw
+from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.parameters import known
+from dpfda.publication.means import MeanPlan
+from dpfda.releases.distance import Distance, GroupDistance
+from dpfda.releases.function import ReleasedFunction
+
+Line = TypeVar("Line", bound=ReleasedFunction)
+Draw: TypeAlias = Callable[[NoiseLaw], Sequence[int]]
+Groups: TypeAlias = tuple[list[list[int]], list[int], tuple[int, ...]]
+
+
+def with_distance(release: Line, total: IntegerSum, plan: MeanPlan, draw: Draw) -> Line:
+    """A released line with its largest distance from the mean; the ledger has been charged for it.
+
+    total: The exact sums on the grid. Private.
+    draw: As of `dpfda.publication.publish`.
+    """
+    line, halves = _public(release, plan)
+    exact = IntegerSum.one_number(
+        [total], partial(largest_distance, public=(line, halves, plan.size or 0))
+    )
+    (noisy,) = exact.with_noise(draw(plan.distance_noise))
+    return replace(release, distance=Distance(noisy, plan.largest_half, plan.distance_noise))
+
+
+def with_distances(
+    releases: Sequence[Line], parts: Sequence[tuple[IntegerSum, MeanPlan]], draw: Draw
+) -> list[Line]:
+    """Released lines of disjoint groups with what tells how far each, and each difference, may be.
+
+    See `dpfda.releases.distance.GroupDistance`. Parameters as of `with_distance`, one a group.
+    """
+    plan, totals = parts[0][1], [total for total, _ in parts]
+    public = [_public(*pair) for pair in zip(releases, (plan for _, plan in parts), strict=True)]
+    lines, halves = [line for line, _ in public], public[0][1]
+    sizes = tuple(part.size or 0 for _, part in parts)
+    both = (
+        partial(of_all, public=(lines, halves, sizes)),
+        partial(of_pairs, public=(lines, halves, sizes)),
+    )
+    exact = IntegerSum.side_by_side([IntegerSum.one_number(totals, each) for each in both])
+    noisy, apart = exact.with_noise(draw(plan.distance_noise))
+    return [
+        replace(
+            release,
+            distance=GroupDistance(noisy, plan.largest_half, plan.distance_noise, apart, sizes, place),
+        )
+        for place, release in enumerate(releases)
+    ]
+
+
+def _public(release: ReleasedFunction, plan: MeanPlan) -> tuple[list[int], list[int]]:
+    """A line (m,) in integers, and half distances of the bounds."""
+    rule = known(plan.on_grid).rule
+    line = np.asarray(release(release.grid_points)) - rule.center
+    # Between the bounds, so that it is a number of their size whatever was measured.
+    line = np.clip(np.nan_to_num(np.rint(line * rule.scale)), -rule.half_widths, rule.half_widths)
+    return list(map(int, line)), list(map(int, rule.half_widths))
+
+
+def largest_distance(totals: list[list[int]], public: tuple[list[int], list[int], int]) -> int:
+    """Of a sum from so many times a line, where bounds are farthest apart. Private.
+
+    totals: One list of sums (m,).
+    public: Line (m,), half distances of bounds (m,), and the number to divide by.
+    """
+    (sums,), (line, halves, size) = totals, public
+    widest, apart = max(halves), zip(sums, line, halves, strict=True)
+    return max(widest * abs(total - size * at) // half for total, at, half in apart if half)
+
+
+def of_all(totals: list[list[int]], public: Groups) -> int:
+    """`largest_distance` of all groups' sums from so many times their lines together. Private.
+
+    public: Lines of all groups, half distances of bounds, and the numbers to divide by.
+    """
+    lines, halves, sizes = public
+    whole = [sum(map(mul, sizes, column)) for column in zip(*lines, strict=True)]
+    return largest_distance([list(map(sum, zip(*totals, strict=True)))], (whole, halves, 1))
+
+
+def of_pairs(totals: list[list[int]], public: Groups) -> int:
+    """The largest distance of a difference of two groups' lines from that of their means. Private.
+
+    As if each of the two had as many units as the smaller one; a unit moves it by no more than a sum.
+    """
+    (lines, halves, sizes), widest, largest = public, max(public[1]), 0
+    apart = [
+        [total - size * at for total, at in zip(own, line, strict=True)]
+        for own, line, size in zip(totals, lines, sizes, strict=True)
+    ]
+    for (one, n), (other, m) in combinations(zip(apart, sizes, strict=True), 2):
+        found = zip(one, other, halves, strict=True)
+        # (a / n - b / m) min(n, m), in one fraction.
+        here = (widest * abs(a * m - b * n) // (max(n, m) * half) for a, b, half in found if half)
+        largest = max(largest, *here)
+    return largest

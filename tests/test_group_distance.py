@@ -1,0 +1,247 @@
+"""Distances of groups' lines and of their differences: width, law, budget, bands, roads."""
+
+import dataclasses
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from dpfda import Domain, PrivacyUnit, PrivateComparison, load
+from dpfda.privacy.composition import compose
+from dpfda.privacy.guarantees import Neighbours, within
+from dpfda.privacy.ledger import MemoryLedger
+from dpfda.publication.distances import of_all, of_pairs
+from dpfda.releases.distance import GroupDistance, box_quantile, moved, told_of_groups
+from statistical import FALSE_ALARM, SEEN
+
+GRID = np.linspace(0, 1, 40)
+NAMES, SIZES = ("a", "b", "c"), (200, 300, 500)
+
+
+def made(points: int = 40, spike: float = 0.0) -> tuple[Any, Any]:
+    """Curves of three groups of unequal size; the first may have a spike of one point."""
+    grid, rows = np.linspace(0, 1, points), []
+    for level, size in zip((0.4, 0.5, 0.55), SIZES, strict=True):
+        curves = level + 0.2 * np.sin(5 * grid) + np.linspace(-0.2, 0.2, size)[:, None]
+        curves[:, points // 3] += spike * (level == 0.4)
+        rows.append(np.clip(curves, 0, 1))
+    return np.concatenate(rows), np.repeat(NAMES, SIZES)
+
+
+def means_of(curves: Any, labels: Any) -> dict[str, Any]:
+    return {name: curves[labels == name].mean(axis=0) for name in NAMES}
+
+
+cases = st.tuples(st.integers(1, 4), st.integers(2, 4)).flatmap(
+    lambda shape: st.fixed_dictionaries(
+        {
+            "halves": st.lists(st.integers(0, 9), min_size=shape[0], max_size=shape[0]).filter(any),
+            "sizes": st.lists(st.integers(1, 7), min_size=shape[1], max_size=shape[1]),
+            "totals": st.lists(
+                st.lists(st.integers(-60, 60), min_size=shape[0], max_size=shape[0]),
+                min_size=shape[1],
+                max_size=shape[1],
+            ),
+            "line": st.lists(st.integers(-9, 9), min_size=shape[0], max_size=shape[0]),
+            "moves": st.lists(st.floats(-1, 1), min_size=shape[0], max_size=shape[0]),
+            "group": st.integers(0, shape[1] - 1),
+        }
+    )
+)
+
+
+@given(cases)
+@settings(max_examples=400, deadline=None)
+@pytest.mark.parametrize("neighbours", [Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE])
+def test_one_unit_moves_neither_by_more_than_is_said(neighbours: Any, case: Any) -> None:
+    halves, sizes, totals = case["halves"], tuple(case["sizes"]), case["totals"]
+    lines = [[at + place for at in case["line"]] for place in range(len(sizes))]
+    changed = [list(row) for row in totals]
+    for at, (share, half) in enumerate(zip(case["moves"], halves, strict=True)):
+        changed[case["group"]][at] += round(share * neighbours.differences(half))
+    for measure in (of_all, of_pairs):
+        of = partial(measure, public=(lines, halves, sizes))
+        assert abs(of(totals) - of(changed)) <= moved(max(halves), neighbours)
+
+
+def test_a_unit_can_move_both_by_all_but_one() -> None:
+    for measure in (of_all, of_pairs):
+        of = partial(measure, public=([[0], [0]], [8], (3, 5)))
+        assert of([[16], [0]]) - of([[0], [0]]) == 16
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 500), st.lists(st.floats(-1, 1), min_size=3, max_size=3)),
+        min_size=2,
+        max_size=5,
+    )
+)
+@settings(max_examples=300, deadline=None)
+def test_two_numbers_bound_every_line_and_difference(groups: Any) -> None:
+    sizes = tuple(size for size, _ in groups)
+    apart = np.array([row for _, row in groups])
+    told = told_of_groups(apart, sizes)
+    noise = PrivateComparison(1, bounds=(0, 1)).plan(1000, 200).one.distance_noise
+    largest = 2**29
+    numbers = [int(2 * largest * each) for each in told]
+    each = [
+        GroupDistance(numbers[0], largest, noise, numbers[1], sizes, place)
+        for place in range(len(sizes))
+    ]
+    for place, one in enumerate(each):
+        # At the middle of the noise nothing is left of it.
+        assert np.max(np.abs(apart[place])) <= one.at_most(0.5, sizes[place]) + 1e-6
+        for other in range(len(sizes)):
+            if other != place:
+                gap = one.from_other(each[other], 0.5)
+                assert gap is not None
+                assert np.max(np.abs(apart[place] - apart[other])) <= gap + 1e-6
+    assert each[0].from_other(dataclasses.replace(each[1], apart=numbers[1] + 1), 0.5) is None
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [(1.0, 0.0), (0.5, 0.5), (1.0, 0.3), (0.02, 1.0), (0.7, 0.7)]
+)
+def test_quantiles_are_those_of_the_noise(first: float, second: float) -> None:
+    noise = PrivateComparison(1, bounds=(0, 1)).plan(1000, 200).one.distance_noise
+    drawn = noise.simulate(np.random.default_rng(5), 40_000) / noise.scales[0]
+    for level in (0.9, 0.95, 0.99):
+        below = int(np.sum(drawn @ [first, second] <= box_quantile(first, second, level)))
+        assert stats.binomtest(below, 40_000, level).pvalue > FALSE_ALARM
+        wrong = int(np.sum(drawn @ [first, second] <= box_quantile(first, second, level) / 2**0.5))
+        assert stats.binomtest(wrong, 40_000, level).pvalue < SEEN
+
+
+@pytest.fixture(scope="module")
+def errors_in_scales() -> Any:
+    """Noise on both numbers of fits, in units of the scale that a share of epsilon calls for."""
+    curves, labels = made()
+    means, found = means_of(curves, labels), []
+    comparison = PrivateComparison(1, bounds=(0, 1), domain=Domain(GRID))
+    for _ in range(400):
+        release = comparison.fit(curves, labels).release_
+        apart = np.array([release[name](GRID) - means[name] for name in NAMES])
+        one = release["a"].distance
+        noisy = np.array([one.noisy, one.apart]) / (2 * one.largest)
+        found.append((noisy - told_of_groups(apart, SIZES)) / 10)
+    return np.array(found)
+
+
+def scale_p_value(draws: Any) -> float:
+    """That the larger of both has a Gamma(2) law of scale one, by their sum."""
+    below = stats.gamma.cdf(np.sum(np.max(np.abs(draws), axis=1)), 2 * len(draws))
+    return float(2 * min(below, 1 - below))
+
+
+def test_noise_is_that_of_a_square_for_its_share_of_epsilon(errors_in_scales: Any) -> None:
+    longest = np.max(np.abs(errors_in_scales), axis=1)
+    assert stats.kstest(longest, stats.gamma(2).cdf).pvalue > FALSE_ALARM
+    for sign in (1, -1):
+        half = (errors_in_scales[:, 0] + sign * errors_in_scales[:, 1]) / 2
+        assert stats.kstest(half, stats.laplace.cdf).pvalue > FALSE_ALARM
+    assert scale_p_value(errors_in_scales) > FALSE_ALARM
+
+
+@pytest.mark.parametrize("wrong", [2**0.5, 0.5**0.5])
+def test_another_scale_would_be_seen(errors_in_scales: Any, wrong: float) -> None:
+    assert scale_p_value(errors_in_scales * wrong) < SEEN
+
+
+@pytest.mark.parametrize(
+    "asked", [{"epsilon": 1}, {"epsilon": 1, "delta": 1e-5}, {"epsilon": None, "rho": Fraction(1, 2)}]
+)
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_lines_and_distances_are_the_budget(asked: Any, neighbours: str) -> None:
+    curves, labels = made()
+    size = None if neighbours[0] == "r" else dict(zip(NAMES, SIZES, strict=True))
+    unit = PrivacyUnit("home", neighbours=neighbours, public_size=size)
+    budget = PrivateComparison(**asked, bounds=(0, 1)).asked()
+    ledger = MemoryLedger().create("homes", budget, neighbours)
+    comparison = PrivateComparison(
+        **asked, bounds=(0, 1), levels=NAMES, unit=unit, domain=Domain(GRID), ledger=ledger.of("homes")
+    )
+    release = comparison.fit(curves, labels).release_
+    first, last = release.certificate.costs
+    assert release.certificate.stages == ("largest distance", "function")
+    one = release["a"].distance
+    width = release.neighbours.differences(one.largest) + 1
+    part = Fraction(width, min(one.noise.scales))
+    assert first.guarantee.epsilon * (1 - Fraction(1, 10**6)) < part <= first.guarantee.epsilon
+    assert within(compose([first.guarantee, last.guarantee]), budget)
+    assert all(within(mean.achieved, budget) for mean in release.means.values())
+    assert max(ledger.remaining("homes").values) < Fraction(1, 100)
+
+
+def test_bands_hold_what_no_cell_shows() -> None:
+    curves, labels = made(200, spike=0.6)
+    means = means_of(curves, labels)
+    held = {"measured": 0, "assumed": 0, "means": 0}
+    for _ in range(50):
+        release = PrivateComparison(1, bounds=(0, 1)).fit(curves, labels).release_
+        gap = release.difference("a", "c")
+        grid = release.grid_points
+        bare = [dataclasses.replace(each, distance=None) for each in (gap.first, gap.second)]
+        without = dataclasses.replace(gap, first=bare[0], second=bare[1])
+        truth = means["a"] - means["c"]
+        for name, each in (("measured", gap), ("assumed", without)):
+            band = each.band(0.95, points=grid)
+            held[name] += bool(np.all((band.lower <= truth) & (truth <= band.upper)))
+        band = release["a"].band(0.95, points=grid)
+        held["means"] += bool(np.all((band.lower <= means["a"]) & (means["a"] <= band.upper)))
+    # At .95 fewer than 38 of 50 have a chance below 1e-6.
+    assert min(held["measured"], held["means"]) >= 38
+    assert held["assumed"] < 10
+    assert "whatever the curves are" in " ".join(release.describe().split())
+    assert gap.facts.bands[0].claim.among == ""
+
+
+def test_it_comes_back_from_a_file_and_another_scale_is_refused(tmp_path: Any) -> None:
+    curves, labels = made()
+    release = PrivateComparison(1, bounds=(0, 1), domain=Domain(GRID)).fit(curves, labels).release_
+    release.save(tmp_path / "groups.json")
+    again = load(tmp_path / "groups.json")
+    assert again["b"].distance == release["b"].distance
+    bands = [each.difference("a", "b").band(0.95) for each in (release, again)]
+    assert np.array_equal(bands[0].upper, bands[1].upper)
+    written = release.to_json()
+    noise = written["groups"][1]["mean"]["distance"]["noise"]
+    noise["scales"] = [round(scale / 2**0.5) for scale in noise["scales"]]
+    with pytest.raises(Exception, match=r"release|noise"):
+        type(release).from_json(written)
+
+
+def test_where_it_is_measured() -> None:
+    curves, labels = made()
+    groups = dict(zip(NAMES, SIZES, strict=True))
+    domain = Domain(GRID)
+    plan = PrivateComparison(1, bounds=(0, 1), domain=domain).plan(groups, GRID)
+    assert plan.costs().keys() == {"largest distance", "function"}
+    # For the smallest group.
+    assert {part.distance_share for part in plan.parts.values()} == {Fraction(1, 10)}
+    assert plan.at(300).costs().keys() == {"release"}
+    private = PrivacyUnit(neighbours="add-remove")
+    for other in ({"mechanism": "knorm"}, {"unit": private}):
+        asked: Any = {"bounds": (0, 1), "levels": NAMES, "domain": domain, **other}
+        made_so = PrivateComparison(1, **asked).fit(curves, labels).release_
+        assert all(mean.distance is None for mean in made_so.means.values())
+    pool = PrivateComparison(1, bounds=(0, 1), levels=NAMES, domain=domain).pooled_on(curves)
+    assert pool.sharing.plan.costs().keys() == {"release"}
+    whole = pool.publish(pool.total(curves, y=labels))
+    assert whole["a"].distance is not None
+
+
+def test_expected_half_widths_are_those_of_releases() -> None:
+    curves, labels = made()
+    comparison = PrivateComparison(1, bounds=(0, 1), domain=Domain(GRID))
+    told = comparison.plan(dict(zip(NAMES, SIZES, strict=True)), GRID).outlook_width(0.95)
+    found = []
+    for _ in range(20):
+        band = comparison.fit(curves, labels).release_["a"].band(0.95)
+        found.append(np.mean(band.upper - band.lower) / 2)
+    assert 0.6 < np.median(found) / told.typical < 1.6
