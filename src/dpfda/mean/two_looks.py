@@ -28,9 +28,9 @@ from dpfda.bases.priors import CurvePrior
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Search, ValueBounds
 from dpfda.mean.staged_release import FIRST, LAST, RADIUS, CloserMean, Excess, width_beyond
-from dpfda.mechanisms.design import ExpectedError, choose
+from dpfda.mechanisms.design import ExpectedError
 from dpfda.mechanisms.design.expectation import DRAWS
-from dpfda.mechanisms.design.lines import equal_cells, number_of_cells
+from dpfda.mechanisms.design.lines import number_of_cells
 from dpfda.mechanisms.design.radii import residual_radius, share_of_try
 from dpfda.noise import NoiseLaw
 from dpfda.noise.shares import UNIT
@@ -357,15 +357,8 @@ class LooksPlan(StagedPlan):
         radius = float(self.choice.radii[place])
         bound = self._around(line, place)
         plan = replace(self.whole, bound=bound, guarantee=part, measures_distance=False)
-        made, points = plan.curves, line.size
-        assert made is not None  # noqa: S101
         strengths = self.strength(part) * HALF / radius, self.strength(self.whole.guarantee)
-        cells = max(number_of_cells(points, strength) for strength in strengths)
-        cells = max(cells, len(made.cells or ()))
-        problem = replace(
-            plan.problem(self.size), curves=replace(made, cells=equal_cells(points, cells))
-        )
-        return replace(plan, drawn=choose(problem))
+        return plan.on_cells(max(number_of_cells(line.size, strength) for strength in strengths))
 
     def _around(self, line: Floats, place: int) -> ValueBounds:
         """Curves at the radius from a line, cut at the stated bounds, which stay at the largest one.
