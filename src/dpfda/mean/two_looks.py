@@ -30,9 +30,9 @@ from dpfda.bounds import Search, ValueBounds
 from dpfda.mean.radius import RadiusTry, distances
 from dpfda.mean.staged_release import FIRST, LAST, RADIUS, CloserMean, Excess
 from dpfda.mean.strategies import TwoLooks
-from dpfda.mechanisms.design import ExpectedError, choose
+from dpfda.mechanisms.design import ExpectedError
 from dpfda.mechanisms.design.expectation import DRAWS
-from dpfda.mechanisms.design.lines import equal_cells, number_of_cells
+from dpfda.mechanisms.design.lines import number_of_cells
 from dpfda.mechanisms.design.radii import residual_radius, share_of_try
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
@@ -286,14 +286,8 @@ class LooksPlan(StagedPlan):
         radius = float(self.choice.radii[place])
         bound = self._around(line, place)
         plan = replace(self.whole, bound=bound, guarantee=part, measures_distance=False)
-        made, points = known(plan.curves), line.size
         strengths = self.strength(part) * HALF / radius, self.strength(self.whole.guarantee)
-        cells = max(number_of_cells(points, strength) for strength in strengths)
-        cells = max(cells, len(made.cells or ()))
-        problem = replace(
-            plan.problem(self.size), curves=replace(made, cells=equal_cells(points, cells))
-        )
-        return replace(plan, drawn=choose(problem))
+        return plan.on_cells(max(number_of_cells(line.size, strength) for strength in strengths))
 
     def publish(self, records: Readable, paying: Paying = NAMED) -> ReleasedFunction:
         """Charge for all stages, and release them one after the other."""

@@ -26,6 +26,7 @@ from dpfda.mechanisms.design import (
     public_mixture,
     with_count,
 )
+from dpfda.mechanisms.design.lines import equal_cells
 from dpfda.noise import KNormNoise, NoiseLaw, body_noise, cost_of, knorm_noise, pure_budget
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats, Integers
@@ -350,6 +351,15 @@ class MeanDesign(Plan):
         if self.size is None and isinstance(self.mechanism, str):
             problem = replace(problem, cube=None)
         return choose(problem, self.mechanism)
+
+    def on_cells(self, count: int) -> Self:
+        """The same with at least so many equal cells, where there is a line and the size is public."""
+        made = self.curves
+        if made is None or self.size is None:
+            return self
+        cells = equal_cells(flat_grid(self.basis).size, max(count, len(made.cells or ())))
+        finer = replace(self.problem(self.size), curves=replace(made, cells=cells))
+        return replace(self, drawn=choose(finer))
 
     @property
     def answers_with_line(self) -> bool:

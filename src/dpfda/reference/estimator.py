@@ -34,8 +34,8 @@ from dpfda.spine.estimator import Estimator, warn_of_labels
 from dpfda.spine.settings import Reading, Settings, read_labels
 from dpfda.spine.sums import Readable, read_block
 
-# Widths are no smaller than about a quarter of the largest one: they are noisy.
-FLOOR = 0.35
+# Widths are no smaller than about an eighth of the largest one: they are noisy.
+FLOOR = 0.15
 
 
 class PrivateReferenceBand(Estimator):

@@ -14,7 +14,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -23,6 +23,7 @@ from dpfda.bases import Basis
 from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import ValueBounds
 from dpfda.mechanisms import COUNT_SCALE
+from dpfda.mechanisms.design.lines import number_of_cells
 from dpfda.noise import KNormNoise, knorm_noise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
@@ -89,12 +90,13 @@ class LastHeld:
 
     # What is known of how many units lie below.
 
-    def threshold_for(self, expected: float) -> float:
-        """A threshold with that many units below the published candidate at least, on average.
+    def threshold_for(self, expected: float, units: int) -> float:
+        """A threshold with that many of the units below the published candidate at least, on average.
 
-        They are T less the noise on it, if it is not the last candidate, whatever the data.
+        They are T less the noise on it, and what noise on counts leaves above that, whatever the data.
         """
-        return expected + self.threshold.scales[0] / COUNT_SCALE + SLACK
+        lowered = expected + self.threshold.scales[0] / COUNT_SCALE + SLACK
+        return lowered - self.scale * left_above((units - lowered) / self.scale)
 
     @property
     def scale(self) -> float:
@@ -106,8 +108,34 @@ class LastHeld:
         return float(SHARE) * math.exp(-max(room, 0.0) / self.scale)
 
 
+# Scales of noise on a count between which what is left above is tabulated, and up to which.
+STEP, FARTHEST = 0.01, 12.0
+
+
+def left_above(start: float) -> float:
+    """Least mean of what is left above the lowered threshold where a choice ends, in scales of a count.
+
+    start: How far the first count is above it, at least.
+    """
+    return float(_left()[int(np.clip(start, 0.0, FARTHEST) / STEP)])
+
+
+@cache
+def _left() -> Floats:
+    """The same for all starts, from below: whatever the counts, they fall from one start to another."""
+    starts = STEP * np.arange(FARTHEST / STEP + 1)
+    stops, left = np.exp(-starts), np.zeros(starts.size)
+    for place in range(1, starts.size):
+        # The choice stops here at the next count with at least that chance, or goes on from there.
+        others = left[:place]
+        left[place] = np.min(others + (starts[place] - others) * stops[1 : place + 1])
+    return left
+
+
 # Of the units, those from which the centre is made, and widths where they follow the spread.
-FIRST = {False: Fraction(1, 2), True: Fraction(13, 20)}
+FIRST = {False: Fraction(11, 20), True: Fraction(3, 4)}
+# And where fewer units times epsilon than so many may lie beyond the band.
+BEYOND, CLOSE = 80.0, Fraction(13, 20)
 # Shares of epsilon on these: centre, largest deviation, what the centre is off, widths. Widths that
 # follow the spread cost more than they save where n epsilon is less.
 FOLLOWING = Fraction(5, 20), Fraction(1, 20), Fraction(9, 20), Fraction(5, 20)
@@ -167,7 +195,8 @@ class ReferencePlan(Plan):
     @property
     def first(self) -> int:
         """Number of units from which centre and widths are made."""
-        return round(FIRST[self.follows] * self.size)
+        beyond = self.size * float(self.guarantee.epsilon) * (1 - self.coverage)
+        return round((CLOSE if self.follows and beyond < BEYOND else FIRST[self.follows]) * self.size)
 
     @property
     def second(self) -> int:
@@ -191,8 +220,13 @@ class ReferencePlan(Plan):
         return self._mean(self.bound, self.shares[0], "mean curve")
 
     def closer(self, largest: float) -> MeanPlan:
-        """Of the mean deviation from the first centre, clipped to a largest one that was released."""
-        return self._mean(ValueBounds(-largest, largest), self.shares[2], "mean deviation")
+        """Of the mean deviation from the first centre, clipped to a largest one that was released.
+
+        Cells are as many as one look would have whose noise is as small.
+        """
+        plan = self._mean(ValueBounds(-largest, largest), self.shares[2], "mean deviation")
+        strength = plan.strength(plan.guarantee) * self.largest / 2 / largest
+        return plan.on_cells(number_of_cells(flat_grid(self.basis).size, strength))
 
     def worth(self, largest: float) -> float:
         """Share of that mean which the centre is moved by: as noise in both says."""
@@ -232,7 +266,7 @@ class ReferencePlan(Plan):
 
         With it the share of new units inside is at least the coverage: see `LastHeld.threshold_for`.
         """
-        made = self._single.threshold_for(self.coverage * (self.second + 1))
+        made = self._single.threshold_for(self.coverage * (self.second + 1), self.second)
         if self.second - made < self._single.scale:
             raise ParameterError(
                 "coverage",

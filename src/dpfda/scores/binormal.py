@@ -16,8 +16,9 @@ from dpfda.numerics.specials import normal_quantile
 
 # Areas over which groups are chosen, and what room for orders inside a group costs there, and many with
 # the outcome in one, in variances of a person's part in the area: the more, by EVEN, the fewer have no
-# outcome, whose cells limit the area then. Chosen on made-up scores.
-AREAS, ROOM, MANY, EVEN = (0.65, 0.8, 0.92), 2.0, 2.5, 10.0
+# outcome, whose cells limit the area then. By which part of its room the order in a group is otherwise
+# than the binormal law says, however many persons there are. Chosen on made-up scores.
+AREAS, ROOM, MANY, EVEN, OTHERWISE = (0.65, 0.8, 0.92), 0.5, 0.5, 10.0, 0.05
 # How far a, the logarithm of b and that of a number lie from 0, 0 and what was counted, before a look;
 # and by which share of their number persons in a cell deviate from the binormal law.
 SPREADS, MISFIT, FARTHEST = np.array([1.5, 0.25, 2.0]), 0.15, 2.0
@@ -29,7 +30,7 @@ def starts_for(below: Floats, persons: tuple[float, float], variance: float) -> 
     """First of the cells of each group that persons with the outcome are counted in together.
 
     The groups with the least sum of what each adds to the squared error of the area: its noise; the
-    order of persons inside, by chance; `ROOM` and `MANY`, for which curves and thresholds are finer.
+    order of persons inside, by chance and by other laws; `ROOM` and `MANY`, for which curves are finer.
 
     below: Shares (K + 1,), increasing, of those without the outcome below the edges.
     persons: About how many there are without, and with the outcome.
@@ -44,7 +45,7 @@ def starts_for(below: Floats, persons: tuple[float, float], variance: float) -> 
         high = np.maximum(shares - shares[:, None], 0.0)
         order = (wide * without + high * with_it + 1) / (12 * without * with_it)
         cost += unit * (middle - area) ** 2 + order * wide * high
-        cost += fine * high * (ROOM * wide + MANY * high)
+        cost += fine * high * (ROOM * wide + MANY * high) + (OTHERWISE * wide * high) ** 2
     least, before = np.zeros(below.size), np.zeros(below.size, dtype=np.int64)
     for edge in range(1, below.size):
         sums = least[:edge] + cost[:edge, edge]
