@@ -37,6 +37,7 @@ from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.gridsums import FromLine
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss
 from dpfda.privacy.guarantees import Guarantee, PureDP, added, split
@@ -493,11 +494,7 @@ def distances(plan: MeanPlan, records: Readable, line: Floats) -> Floats:
 
     Each is a function of that unit alone; of one that cannot be used it is nothing.
     """
-    grid, bound, found = flat_grid(plan.basis), plan.bound, [np.empty(0)]
-    assert plan.curves is not None  # noqa: S101
-    middle = bound.center_on(grid)
-    for curves in records.units(plan):
-        values = bound.restrict(curves.values, grid) + middle
-        apart = np.max(np.abs(values - line) / plan.curves.width, axis=1)
-        found.append(np.where(curves.usable, apart, 0.0))
-    return np.concatenate(found)
+    stated = plan.curves
+    assert stated is not None  # noqa: S101
+    shares = FromLine(stated.lower, stated.upper, line, 1 / stated.width)
+    return records.lengths(plan, shares)

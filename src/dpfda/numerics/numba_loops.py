@@ -122,6 +122,8 @@ compiled = _compile
 # Where the result does not depend on whether operations are fused, or on the order of a sum either.
 fusing = partial(_compile, fastmath={"contract"})
 in_any_order = partial(_compile, fastmath={"contract", "reassoc"})
+# Of finite numbers whose largest is looked for, which no order changes.
+largest_first = partial(_compile, fastmath={"nnan", "nsz", "reassoc"})
 
 
 @compiled
@@ -374,3 +376,38 @@ def shrink_and_add(
                 number = np.trunc(np.float64(chunk[i, k]) * first[i] * second[i])
                 totals[k] += max(min(number, half_widths[k]), -half_widths[k])
     return unusable
+
+
+@largest_first
+def _length(row: Numbers, lower: Floats, upper: Floats, line: Floats, shares: Floats) -> float:
+    """How far a finite row, clipped, is from a line at its farthest point."""
+    largest = 0.0
+    for k in range(UNSIGNED(row.size)):
+        number = max(min(np.float64(row[k]), upper[k]), lower[k])
+        largest = max(largest, abs(number - line[k]) * shares[k])
+    return largest
+
+
+@compiled
+def lengths_of(
+    values: Numbers,
+    lower: Floats,
+    upper: Floats,
+    line: Floats,
+    shares: Floats,
+    lengths: Floats,
+    usable: Flags,
+) -> int:
+    """Lengths of the finite rows, one after another; returns how many there are.
+
+    Which they are is put in `usable`, where that has room for it.
+    """
+    count = 0
+    for i in range(values.shape[0]):
+        good = is_finite(values[i])
+        if good:
+            lengths[count] = _length(values[i], lower, upper, line, shares)
+            count += 1
+        if usable.size:
+            usable[i] = good
+    return count
