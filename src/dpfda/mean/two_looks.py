@@ -38,6 +38,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.gridsums import FromLine
+from dpfda.numerics.remembered import remembered
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss
 from dpfda.privacy.guarantees import Guarantee, PureDP, added, split
@@ -279,11 +280,8 @@ class LooksPlan(StagedPlan):
         check(self.rough)
         self.choice.noise  # noqa: B018
         self.whole.distance_achieved()
-        for line in self._extremes:
-            self.tries(line, 1).noise  # noqa: B018
-            for place in (0, -1):
-                for part in (self.shares[2], self.tried[1]):
-                    check(self.closer(line, place, part))
+        # Of the words about the data nothing hangs.
+        _check_closer(LooksPlan(replace(self.whole, about={}), self.strategy))
 
     # What to expect.
 
@@ -413,6 +411,16 @@ class RadiusTry:
         (noisy,) = total.with_noise(draw(self.noise))
         achieved = recomputed(self.noise, "l1", self._width, self.part)
         return Excess(self.radius, self.reach, noisy, self.noise, achieved)
+
+
+@remembered(16)
+def _check_closer(plan: LooksPlan) -> None:
+    """Check the closer looks around the lines and at the radii that are extreme."""
+    for line in plan._extremes:
+        plan.tries(line, 1).noise  # noqa: B018
+        for place in (0, -1):
+            for part in (plan.shares[2], plan.tried[1]):
+                check(plan.closer(line, place, part))
 
 
 def fit_looks(prepared: Prepared[LooksPlan, Readable], paying: Paying = NAMED) -> ReleasedFunction:
