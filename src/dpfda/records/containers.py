@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfda.numerics.arrays import WIDEST, Cells, Floats, doubles, is_native, is_plain
+from dpfda.numerics.arrays import WIDEST, Cells, Floats, doubles, is_native, is_plain, put_columns
 from dpfda.numerics.errors import DataError
 from dpfda.records.arrow import (
     arrow_array,
@@ -33,8 +33,8 @@ from dpfda.records.arrow import (
 from dpfda.records.cells import NO_NUMBER, OUTSIDE, TOO_LARGE_INTEGER, read_cell
 from dpfda.records.doors import door_of
 
-# Columns that are put into a matrix together, and how many rows of them.
-COLUMNS_AT_ONCE, ROWS_AT_ONCE = 64, 1024
+# Columns that are put into a matrix together.
+COLUMNS_AT_ONCE = 64
 # How types of numbers of 32 bits are called.
 SINGLE = frozenset({"float", "float32", "Float32", "float[pyarrow]"})
 # Types of pandas that hold a mask beside an array of numpy's.
@@ -405,7 +405,6 @@ def _columns(values: Any, invalid: str, name: str) -> Cells:
     matrix = np.empty((count, width), dtype=np.float32 if single else np.float64)
     # By items a frame does not make each column anew.
     every = (cells for _, cells in values.items()) if of_pandas else map(values.column, range(width))
-    held = np.empty((min(width, COLUMNS_AT_ONCE), ROWS_AT_ONCE), dtype=matrix.dtype)
     for first in range(0, width, COLUMNS_AT_ONCE):
         columns = []
         for place, cells in enumerate(islice(every, COLUMNS_AT_ONCE), first):
@@ -414,12 +413,7 @@ def _columns(values: Any, invalid: str, name: str) -> Cells:
                 row, kind = offence
                 raise _unreadable(name, kind, row, place, "the columns of numbers alone")
             columns.append(numbers)
-        # Some rows of each are put side by side in the processor's cache, and turned there.
-        for start in range(0, count, ROWS_AT_ONCE):
-            block = matrix[start : start + ROWS_AT_ONCE, first : first + len(columns)]
-            for part, numbers in zip(held, columns, strict=False):
-                part[: len(block)] = numbers[start : start + ROWS_AT_ONCE]
-            block[:] = held[: len(columns), : len(block)].T
+        put_columns(matrix[:, first : first + len(columns)], columns)
     return matrix
 
 
