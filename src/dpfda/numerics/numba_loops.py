@@ -122,8 +122,6 @@ compiled = _compile
 # Where the result does not depend on whether operations are fused, or on the order of a sum either.
 fusing = partial(_compile, fastmath={"contract"})
 in_any_order = partial(_compile, fastmath={"contract", "reassoc"})
-# Of finite numbers whose largest is looked for, which no order changes.
-largest_first = partial(_compile, fastmath={"nnan", "nsz", "reassoc"})
 
 
 @compiled
@@ -378,13 +376,21 @@ def shrink_and_add(
     return unusable
 
 
-@largest_first
-def _length(row: Numbers, lower: Floats, upper: Floats, line: Floats, shares: Floats) -> float:
-    """How far a finite row, clipped, is from a line at its farthest point."""
-    largest = 0.0
+@compiled
+def _length(
+    row: Numbers, lower: Floats, upper: Floats, line: Floats, shares: Floats, terms: Floats
+) -> float:
+    """How far a finite row, clipped, is from a line at its farthest point; `terms` has zeros behind."""
     for k in range(UNSIGNED(row.size)):
         number = max(min(np.float64(row[k]), upper[k]), lower[k])
-        largest = max(largest, abs(number - line[k]) * shares[k])
+        terms[k] = abs(number - line[k]) * shares[k]
+    # By lanes: a loop for one largest number would not be made one over vectors.
+    for start in range(LANES, terms.size, LANES):
+        for lane in range(UNSIGNED(LANES)):
+            terms[lane] = max(terms[lane], terms[UNSIGNED(start) + lane])
+    largest = 0.0
+    for lane in range(LANES):
+        largest = max(largest, terms[lane])
     return largest
 
 
@@ -402,11 +408,11 @@ def lengths_of(
 
     Which they are is put in `usable`, where that has room for it.
     """
-    count = 0
+    count, terms = 0, room_for_lanes(line.size)
     for i in range(values.shape[0]):
         good = is_finite(values[i])
         if good:
-            lengths[count] = _length(values[i], lower, upper, line, shares)
+            lengths[count] = _length(values[i], lower, upper, line, shares, terms)
             count += 1
         if usable.size:
             usable[i] = good
