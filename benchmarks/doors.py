@@ -1,5 +1,7 @@
 """Processor time of a mean of the same doubles in several containers, as multiples of NumPy's fit.
 
+In one look, and in two, as the default does here.
+
 Run: python benchmarks/doors.py [ROWS]
 Works are taken in turns, after one turn that does not count; the least of each is told.
 """
@@ -46,16 +48,18 @@ def containers(rows: int) -> dict[str, Callable[[], object]]:
 def main(rows: int = 50_000) -> None:
     """Print seconds and multiples."""
     warnings.simplefilter("ignore")
-    mean, taken = PrivateMean(1.0, bounds=(0, 1)), dict[str, list[float]]()
-    works = containers(rows)
+    looks = [PrivateMean(1.0, bounds=(0, 1), mechanism=each) for each in ("one-look", "auto")]
+    works, taken = containers(rows), dict[tuple[str, int], list[float]]()
     for _ in range(TURNS + 1):
         for name, made in works.items():
-            start = time.process_time()
-            mean.fit(made())
-            taken.setdefault(name, []).append(time.process_time() - start)
-    least = {name: min(times[1:]) for name, times in taken.items()}
-    for name, seconds in least.items():
-        print(f"{name:24}{seconds:8.4f} s{seconds / least['numpy']:8.1f}")
+            for place, mean in enumerate(looks):
+                start = time.process_time()
+                mean.fit(made())
+                taken.setdefault((name, place), []).append(time.process_time() - start)
+    least = {key: min(times[1:]) for key, times in taken.items()}
+    for name in works:
+        found = [(least[name, place], least["numpy", place]) for place in range(len(looks))]
+        print(f"{name:24}" + "".join(f"{mine:8.4f} s{mine / numpy:6.1f}" for mine, numpy in found))
 
 
 if __name__ == "__main__":

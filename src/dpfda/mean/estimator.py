@@ -339,7 +339,9 @@ class PrivateMean(InBlocks):
         named = invalid == "refuse" and not stated and not is_basis(self.basis)
         grid = table.grid(groups) if named else None
         rule = summation.clipping
-        if rule is None or (query := table.query(rule, grid is not None)) is None:
+        if rule is None:
+            return None
+        if (query := table.query(rule, invalid == "repair", grid is not None)) is None:
             return None
         total = sum_of_query(query, rule.center.size, invalid, grid)
         return counted(summation, total).summed(total)

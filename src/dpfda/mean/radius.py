@@ -7,12 +7,12 @@ from functools import cached_property
 
 import numpy as np
 
-from dpfda.bases.protocol import flat_grid
 from dpfda.mean.staged_release import Excess, width_beyond
 from dpfda.noise import NoiseLaw
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.gridrules import FromLine
 from dpfda.numerics.parameters import known
 from dpfda.privacy.guarantees import PureDP
 from dpfda.publication import EXACT, Draw, MeanPlan, recomputed
@@ -58,10 +58,5 @@ def distances(plan: MeanPlan, records: Readable, line: Floats) -> Floats:
 
     Each is a function of that unit alone; of one that cannot be used it is nothing.
     """
-    grid, bound, found = flat_grid(plan.basis), plan.bound, [np.empty(0)]
-    middle, width = bound.center_on(grid), known(plan.curves).width
-    for curves in records.units(plan):
-        values = bound.restrict(curves.values, grid) + middle
-        apart = np.max(np.abs(values - line) / width, axis=1)
-        found.append(np.where(curves.usable, apart, 0.0))
-    return np.concatenate(found)
+    stated = known(plan.curves)
+    return records.lengths(plan, FromLine(stated.lower, stated.upper, line, 1 / stated.width))

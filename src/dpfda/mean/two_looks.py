@@ -38,6 +38,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import known
+from dpfda.numerics.remembered import remembered
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss
 from dpfda.privacy.guarantees import Guarantee, PureDP, added, split
@@ -207,11 +208,8 @@ class LooksPlan(StagedPlan):
         check(self.rough)
         self.choice.noise  # noqa: B018
         self.whole.distance_achieved()
-        for line in self._extremes:
-            self.tries(line, 1).noise  # noqa: B018
-            for place in (0, -1):
-                for part in (self.shares[2], self.tried[1]):
-                    check(self.closer(line, place, part))
+        # Of the words about the data nothing hangs.
+        _check_closer(LooksPlan(replace(self.whole, about={}), self.strategy))
 
     # What to expect.
 
@@ -313,6 +311,16 @@ class LooksPlan(StagedPlan):
         lower, upper = np.maximum(low, line - reach), np.minimum(high, line + reach)
         told = np.all(upper - lower >= reach / 2) and np.all(reach > 1e-90)
         return ValueBounds(lower, upper) if place and told else ValueBounds(low, high)
+
+
+@remembered(16)
+def _check_closer(plan: LooksPlan) -> None:
+    """Check the closer looks around the lines and at the radii that are extreme."""
+    for line in plan._extremes:
+        plan.tries(line, 1).noise  # noqa: B018
+        for place in (0, -1):
+            for part in (plan.shares[2], plan.tried[1]):
+                check(plan.closer(line, place, part))
 
 
 def looked(

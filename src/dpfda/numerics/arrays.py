@@ -7,6 +7,7 @@ Here the type leaves no choice: every content is read as `dpfda.records.cells` r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ Objects = NDArray[np.object_]
 # From here on float64 does not hold every integer: such an entry is a label, or would be rounded unseen.
 TOO_LARGE = 2.0**53
 WIDEST = 8
+# Numbers that are turned at a time, in the processor's cache.
+NUMBERS_AT_ONCE = 2**16
 
 
 def is_plain(values: object) -> bool:
@@ -56,3 +59,14 @@ def is_direct(values: Cells) -> bool:
     return (
         values.dtype in (np.float64, np.float32) and values.dtype.isnative and values.flags.c_contiguous
     )
+
+
+def put_columns(matrix: Cells, columns: Sequence[Cells]) -> None:
+    """Put columns into a matrix: some rows of each side by side, which are then turned."""
+    step = max(1, NUMBERS_AT_ONCE // max(1, len(columns)))
+    held = np.empty((len(columns), step), dtype=matrix.dtype)
+    for start in range(0, len(matrix), step):
+        block = matrix[start : start + step]
+        for part, numbers in zip(held, columns, strict=True):
+            part[: len(block)] = numbers[start : start + step]
+        block[:] = held[:, : len(block)].T

@@ -8,11 +8,19 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 from dpfda.numerics.arrays import Flags, Floats, Integers, Numbers, doubles, is_direct
-from dpfda.numerics.gridrules import Rule
+from dpfda.numerics.gridrules import FromLine, Rule
+
+# How records are read, and which of them are whose: see `read_and_sum`.
+Reading: TypeAlias = tuple[bool, bool, Floats, Floats, float, float]
+Units: TypeAlias = tuple[Integers, Integers, Integers]
+# Takes rows of records, marks those that are usable, and says how many are not.
+Take: TypeAlias = Callable[..., int]
+Result = TypeVar("Result")
 
 # Fewer numbers than this are not worth a second thread.
 NUMBERS_A_THREAD = 2**20
@@ -77,11 +85,7 @@ def clip_round_sum(values: Numbers, rule: Rule) -> tuple[Floats, int]:
 
 
 def read_and_sum(
-    values: Numbers,
-    rule: Rule,
-    reading: tuple[bool, bool, Floats, float, float],
-    units: tuple[Integers, Integers, Integers],
-    unusable: Flags,
+    values: Numbers, rule: Rule, reading: Reading, units: Units, unusable: Flags
 ) -> tuple[Integers, int, int]:
     """Sum of the integers of units, each an average of records that are filled or standardised first.
 
@@ -91,7 +95,7 @@ def read_and_sum(
         Private.
     rule : Rule
         Public.
-    reading : (complete, standardized, grid, whole, flat)
+    reading : (complete, standardized, grid, weights, whole, flat)
         Public; see `dpfda.numerics.numba_units`.
     units : (order, starts, sizes)
         Which records are whose; `starts` is empty where every record is a unit.
@@ -104,6 +108,46 @@ def read_and_sum(
     refused, found : int
         Records that are not finite, and those that were found unusable now.
     """
+
+    def summing() -> tuple[Take, Floats]:
+        add, totals = _loop_of(rule), np.zeros(rule.center.size)
+        return lambda rows, usable=UNMARKED: add(rows, totals, usable), totals
+
+    totals, refused, found = _read(values, summing, reading, units, unusable)
+    return np.sum([part.astype(np.int64) for part in totals], axis=0), refused, found
+
+
+def read_lengths(
+    values: Numbers, rule: FromLine, reading: Reading, units: Units, unusable: Flags
+) -> tuple[Floats, int, int]:
+    """How far units are from a line; those alone that can be used, in no order. As `read_and_sum`."""
+    from dpfda.numerics import numba_loops
+
+    lower, upper, line, shares = map(np.array, (rule.lower, rule.upper, rule.line, rule.shares))
+
+    def measuring() -> tuple[Take, list[Floats]]:
+        lengths: list[Floats] = []
+
+        def measure(rows: Numbers, usable: Flags = UNMARKED) -> int:
+            made = np.empty(len(rows))
+            count = int(numba_loops.lengths_of(rows, lower, upper, line, shares, made, usable))
+            lengths.append(made[:count])
+            return len(rows) - count
+
+        return measure, lengths
+
+    parts, refused, found = _read(values, measuring, reading, units, unusable)
+    return np.concatenate([some for part in parts for some in part]), refused, found
+
+
+def _read(
+    values: Numbers,
+    taking: Callable[[], tuple[Take, Result]],
+    reading: Reading,
+    units: Units,
+    unusable: Flags,
+) -> tuple[list[Result], int, int]:
+    """What each thread takes of units, by a way of its own, and what `read_and_sum` tells beside."""
     order, starts, sizes = units
     count = len(values) if starts.size == 0 else sizes.size
     parts = min(threads(), 1 + values.size // NUMBERS_A_THREAD)
@@ -116,57 +160,59 @@ def read_and_sum(
 
     complete, standardize = reading[:2]
 
-    def work(first: int, last: int) -> tuple[Integers, int, int]:
+    def work(first: int, last: int) -> tuple[Result, int, int]:
+        take, result = taking()
         if not starts.size:
-            if not standardize:
-                return _fill_part(values[first:last], rule, reading[2])
-            return _read_part(values[first:last], rule, reading, units, unusable[first:last])
-        rows = slice(int(starts[first]), int(starts[last]))
-        own = (order[rows], starts[first : last + 1] - starts[first], sizes[first:last])
-        # Threads mark records each of its own.
-        mine, marks = (values, unusable) if order.size else (values[rows], unusable[rows])
-        if not complete and not standardize:
-            return _average_part(mine, rule, own, marks)
-        return _read_part(mine, rule, reading, own, marks)
+            mine, own, marks = values[first:last], units, unusable[first:last]
+        else:
+            rows = slice(int(starts[first]), int(starts[last]))
+            own = (order[rows], starts[first : last + 1] - starts[first], sizes[first:last])
+            # Threads mark records each of its own.
+            mine, marks = (values, unusable) if order.size else (values[rows], unusable[rows])
+        if standardize or (complete and starts.size):
+            return result, *_read_part(mine, take, reading, own, marks)
+        if starts.size:
+            return result, *_average_part(mine, take, own, marks)
+        return result, *_fill_part(mine, take, reading[2] if complete else None)
 
     if len(ends) == 2:
-        return work(0, count)
+        result, refused, found = work(0, count)
+        return [result], refused, found
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(threads()) as pool:
         made = list(pool.map(work, ends[:-1].tolist(), ends[1:].tolist()))
-    totals, refused, found = zip(*made, strict=True)
-    return np.sum(totals, axis=0), sum(refused), sum(found)
+    results, refuses, finds = zip(*made, strict=True)
+    return list(results), sum(refuses), sum(finds)
 
 
-def _fill_part(values: Numbers, rule: Rule, grid: Floats) -> tuple[Integers, int, int]:
-    """`read_and_sum` of records whose gaps are filled: those with gaps are copied, and they alone."""
+def _fill_part(values: Numbers, take: Take, grid: Floats | None) -> tuple[int, int]:
+    """`_read` of records that are units, with gaps filled on a grid: those alone are copied."""
     from dpfda.numerics import numba_units
 
-    add, points, grid = _loop_of(rule), rule.center.size, np.array(grid)
-    totals, refused = np.zeros(points), 0
+    if grid is None:
+        refused = take(values)
+        return refused, refused
+    points, refused, grid = values.shape[1], 0, np.array(grid)
     step = min(len(values), max(1, MORE_AT_ONCE // points))
     usable, filled = np.empty(step, dtype=np.bool_), np.empty((0, points))
     for first in range(0, len(values), step):
         block = values[first : first + step]
         good = usable[: len(block)]
-        if add(block, totals, good):
+        if take(block, good):
             if not filled.size:
                 filled = np.empty((step, points))
             made = numba_units.fill_others(block, grid, filled, good)
-            refused += add(filled[:made], totals)
-    return totals.astype(np.int64), refused, refused
+            refused += take(filled[:made])
+    return refused, refused
 
 
-def _average_part(
-    values: Numbers, rule: Rule, units: tuple[Integers, Integers, Integers], unusable: Flags
-) -> tuple[Integers, int, int]:
-    """`read_and_sum` of averages of records as they are, each read once, where it lies."""
+def _average_part(values: Numbers, take: Take, units: Units, unusable: Flags) -> tuple[int, int]:
+    """`_read` of averages of records as they are, each read once, where it lies."""
     from dpfda.numerics import numba_units
 
     order, starts, sizes = units
-    add, points = _loop_of(rule), rule.center.size
-    totals, found = np.zeros(points), 0
+    points, found = values.shape[1], 0
     step = min(sizes.size, max(1, MORE_AT_ONCE // points))
     averages = np.empty((step, points))
     for first in range(0, sizes.size, step):
@@ -175,8 +221,8 @@ def _average_part(
         found += numba_units.average_where_they_lie(
             values, order, own, some, unusable, averages[: some.size]
         )
-        add(averages[: some.size], totals)
-    return totals.astype(np.int64), found, found
+        take(averages[: some.size])
+    return found, found
 
 
 def _loop_of(rule: Rule) -> Callable[..., int]:
@@ -197,22 +243,17 @@ def _loop_of(rule: Rule) -> Callable[..., int]:
 
 
 def _read_part(
-    values: Numbers,
-    rule: Rule,
-    reading: tuple[bool, bool, Floats, float, float],
-    units: tuple[Integers, Integers, Integers],
-    unusable: Flags,
-) -> tuple[Integers, int, int]:
-    """`read_and_sum` in one thread, as much at a time as stays in the processor's cache.
+    values: Numbers, take: Take, reading: Reading, units: Units, unusable: Flags
+) -> tuple[int, int]:
+    """`_read` in one thread, as much at a time as stays in the processor's cache.
 
     Loop by loop, called from here: together in one function they are not made vectors.
     """
     from dpfda.numerics import numba_units
 
-    complete, standardize, grid, whole, flat = reading
+    complete, standardize, grid, weights, whole, flat = reading
     order, starts, sizes = units
-    grid, weights = np.array(grid), np.array(rule.weights)
-    add, totals, points = _loop_of(rule), np.zeros(rule.center.size), rule.center.size
+    grid, weights, points = np.array(grid), np.array(weights), values.shape[1]
     records = order.size or values.shape[0]
     step = min(records, max(1, NUMBERS_AT_ONCE // points))
     usable = np.empty(step, dtype=np.bool_)
@@ -242,13 +283,13 @@ def _read_part(
             found += int(np.count_nonzero(~good & ~unusable[places]))
             unusable[places] = ~good
         if not starts.size:
-            add(block, totals)
+            take(block)
             continue
         made = numba_units.average(block, good, first, starts, sizes, unit, averages)
-        add(averages[:made], totals)
+        take(averages[:made])
         unit += made
         averages[0] = averages[made]
-    return totals.astype(np.int64), refused, found
+    return refused, found
 
 
 def sorted_order(codes: Integers, starts: Integers) -> Integers:

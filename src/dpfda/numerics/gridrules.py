@@ -55,6 +55,28 @@ class GridRule:
         return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
 
 
+@dataclass(frozen=True, eq=False)
+class FromLine:
+    """How far a record, clipped between public curves, is from a public line at its farthest point.
+
+    lower, upper, line: array (m,).
+    shares: array (m,). What a distance is multiplied by at each point.
+    """
+
+    lower: Floats
+    upper: Floats
+    line: Floats
+    shares: Floats
+
+    def lengths(self, values: Floats) -> Floats:
+        """Of finite records (n, m), each by itself; `compiled.read_lengths` gives the same. Private."""
+        apart = np.clip(values, self.lower, self.upper)
+        apart -= self.line
+        np.abs(apart, out=apart)
+        apart *= self.shares
+        return np.asarray(apart.max(axis=1))
+
+
 class SideBySide:
     """Rules of several channels, for records (m, d) flattened: d values at a point lie side by side.
 

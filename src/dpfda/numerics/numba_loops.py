@@ -374,3 +374,46 @@ def shrink_and_add(
                 number = np.trunc(np.float64(chunk[i, k]) * first[i] * second[i])
                 totals[k] += max(min(number, half_widths[k]), -half_widths[k])
     return unusable
+
+
+@compiled
+def _length(
+    row: Numbers, lower: Floats, upper: Floats, line: Floats, shares: Floats, terms: Floats
+) -> float:
+    """How far a finite row, clipped, is from a line at its farthest point; `terms` has zeros behind."""
+    for k in range(UNSIGNED(row.size)):
+        number = max(min(np.float64(row[k]), upper[k]), lower[k])
+        terms[k] = abs(number - line[k]) * shares[k]
+    # By lanes: a loop for one largest number would not be made one over vectors.
+    for start in range(LANES, terms.size, LANES):
+        for lane in range(UNSIGNED(LANES)):
+            terms[lane] = max(terms[lane], terms[UNSIGNED(start) + lane])
+    largest = 0.0
+    for lane in range(LANES):
+        largest = max(largest, terms[lane])
+    return largest
+
+
+@compiled
+def lengths_of(
+    values: Numbers,
+    lower: Floats,
+    upper: Floats,
+    line: Floats,
+    shares: Floats,
+    lengths: Floats,
+    usable: Flags,
+) -> int:
+    """Lengths of the finite rows, one after another; returns how many there are.
+
+    Which they are is put in `usable`, where that has room for it.
+    """
+    count, terms = 0, room_for_lanes(line.size)
+    for i in range(values.shape[0]):
+        good = is_finite(values[i])
+        if good:
+            lengths[count] = _length(values[i], lower, upper, line, shares, terms)
+            count += 1
+        if usable.size:
+            usable[i] = good
+    return count

@@ -161,9 +161,9 @@ class RadiusChoice:
 def bin_counts(lengths: Floats, radii: Floats) -> IntegerSum:
     """One-hot counts (C,) of lengths: a bin is how many candidates, but the largest, are not below."""
     # What is no number falls into the outermost bin.
-    bins = (lengths[:, None] <= radii[1:]).sum(axis=1)
-    counts = np.bincount(bins, minlength=radii.size)
-    return IntegerSum(radii.size).add_totals((counts * COUNT_SCALE).tolist(), bins.size)
+    within = [int(np.count_nonzero(lengths <= radius)) for radius in radii[1:]]
+    counts = -np.diff([lengths.size, *within, 0])
+    return IntegerSum(radii.size).add_totals((counts * COUNT_SCALE).tolist(), lengths.size)
 
 
 # Shares of the budget: of the mean, of all lengths, and, of what is left, of each step but the last.

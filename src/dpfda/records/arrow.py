@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -158,6 +159,8 @@ NUMERIC = frozenset(
 COPY = {"zero_copy_only": False}
 # Types of polars that Arrow has not. Of objects polars would hand over the addresses in memory.
 NOT_IN_ARROW = frozenset({"Object", "Int128", "UInt128"})
+# Tables that cannot change and were checked, by where they are in memory as long as they are there.
+CHECKED: WeakValueDictionary[int, Any] = WeakValueDictionary()
 # Rows of a block, where a source does not have blocks of its own.
 BLOCK_ROWS = 65536
 
@@ -257,8 +260,10 @@ def arrow_table(values: object) -> Any:
     message may hold cells and is not shown. Raises MissingExtraError without pyarrow.
     """
     table = _table(values)
-    if is_arrow_table(table) and not isinstance(table, NamedRows):
+    known = isinstance(table, NamedRows) or CHECKED.get(id(table)) is table
+    if is_arrow_table(table) and not known:
         guarded(lambda: check_buffers(table))
+        CHECKED[id(table)] = table
     return table
 
 

@@ -13,11 +13,12 @@ No sequence of a user's is ever converted as a whole: what numpy made of it woul
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from dpfda.numerics.arrays import WIDEST, Cells, Floats, doubles, is_native, is_plain
+from dpfda.numerics.arrays import WIDEST, Cells, Floats, doubles, is_native, is_plain, put_columns
 from dpfda.numerics.errors import DataError
 from dpfda.records.arrow import (
     arrow_array,
@@ -32,8 +33,8 @@ from dpfda.records.arrow import (
 from dpfda.records.cells import NO_NUMBER, OUTSIDE, TOO_LARGE_INTEGER, read_cell
 from dpfda.records.doors import door_of
 
-# Columns that are put into a matrix together, and how many rows of them.
-COLUMNS_AT_ONCE, ROWS_AT_ONCE = 64, 2048
+# Columns that are put into a matrix together.
+COLUMNS_AT_ONCE = 64
 # How types of numbers of 32 bits are called.
 SINGLE = frozenset({"float", "float32", "Float32", "float[pyarrow]"})
 # Types of pandas that hold a mask beside an array of numpy's.
@@ -402,20 +403,17 @@ def _columns(values: Any, invalid: str, name: str) -> Cells:
     kinds = values.dtypes if of_pandas else getattr(getattr(values, "schema", None), "types", [None])
     single = {*map(str, kinds)} <= SINGLE
     matrix = np.empty((count, width), dtype=np.float32 if single else np.float64)
-    # Records then lie as in an array; the rows of one turn stay in the processor's cache.
+    # By items a frame does not make each column anew.
+    every = (cells for _, cells in values.items()) if of_pandas else map(values.column, range(width))
     for first in range(0, width, COLUMNS_AT_ONCE):
         columns = []
-        for place in range(first, min(first + COLUMNS_AT_ONCE, width)):
-            cells = values.iloc[:, place] if of_pandas else values.column(place)
+        for place, cells in enumerate(islice(every, COLUMNS_AT_ONCE), first):
             numbers, offence = _numbers(cells, name, as_it_lies=True)
             if offence is not None and invalid == "refuse":
                 row, kind = offence
                 raise _unreadable(name, kind, row, place, "the columns of numbers alone")
             columns.append(numbers)
-        for start in range(0, count, ROWS_AT_ONCE):
-            block = matrix[start : start + ROWS_AT_ONCE]
-            for place, numbers in enumerate(columns, first):
-                block[:, place] = numbers[start : start + ROWS_AT_ONCE]
+        put_columns(matrix[:, first : first + len(columns)], columns)
     return matrix
 
 

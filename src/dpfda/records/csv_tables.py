@@ -154,8 +154,8 @@ class TextFile:
                 _header_line(stream)
                 while chunk := stream.read(CHUNK_BYTES) + stream.readline():
                     part, count = read_chunk(chunk, columns, line)
-                    values.frombytes(part.numbers.tobytes())
-                    places.frombytes(cast(Integers, part.lines).tobytes())
+                    values.frombytes(part.numbers.reshape(-1).view(np.uint8).data)
+                    places.frombytes(cast(Integers, part.lines).view(np.uint8).data)
                     for column, more in zip(found, part.labels, strict=True):
                         column.extend(more)
                     line += count
@@ -261,9 +261,11 @@ def read_chunk(chunk: bytes, columns: Columns, first: int = 2) -> tuple[Table, i
     easy = np.zeros(records.size, dtype=bool)
     if pattern is not None:
         easy = records & plain.plain_lines(raw, starts, layout, pattern)
+    together = _read_together(raw, starts, easy, columns, layout) if easy.any() else None
+    if together is not None and easy.all() and not columns.dated:
+        return together._replace(lines=first + np.arange(records.size)), records.size
     numbers = np.empty((records.size, len(columns.numbers)))
     labels: list[Cells] = [np.empty(records.size, dtype=object) for _ in columns.labels]
-    together = _read_together(raw, starts, easy, columns, layout) if easy.any() else None
     if together is None:
         easy[:] = False
     else:
@@ -290,12 +292,14 @@ def _read_together(
     if read is None or len(read[0]) != np.count_nonzero(easy):
         return None
     found, texts = read
-    numbers = np.empty((len(found), len(columns.numbers)))
-    for target, position in enumerate(columns.numbers):
-        if position in layout.numbers:
-            numbers[:, target] = found[:, layout.numbers.index(position)]
-        else:
-            numbers[:, target] = _dated(texts[layout.texts.index(position)], columns, position)
+    numbers = found
+    if columns.numbers != layout.numbers:
+        numbers = np.empty((len(found), len(columns.numbers)))
+        for target, position in enumerate(columns.numbers):
+            if position in layout.numbers:
+                numbers[:, target] = found[:, layout.numbers.index(position)]
+            else:
+                numbers[:, target] = _dated(texts[layout.texts.index(position)], columns, position)
     labels = [
         list(map(columns.source.notation.label, texts[layout.texts.index(position)].to_pylist()))
         for position in columns.labels

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.numerics.arrays import Flags, Floats, Integers
+from dpfda.numerics.arrays import Flags, Floats, Integers, put_columns
 from dpfda.records.cells import MISSING
 
 Bytes = NDArray[np.uint8]
@@ -147,9 +147,9 @@ def read_plain(chunk: Bytes, layout: Layout, longest: int) -> tuple[Floats, list
         return None
     (missing,) = pa.Array.from_buffers(pa.float64(), 1, [None, pa.py_buffer(np.full(1, np.nan))])
     numbers = np.empty((table.num_rows, len(layout.numbers)))
-    for target, position in enumerate(layout.numbers):
-        column = compute.fill_null(table.column(str(position)), missing).combine_chunks()
-        numbers[:, target] = np.from_dlpack(column)
+    columns = (table.column(str(position)) for position in layout.numbers)
+    filled = (compute.fill_null(column, missing).combine_chunks() for column in columns)
+    put_columns(numbers, [np.from_dlpack(column) for column in filled])
     return numbers, [table.column(str(i)) for i in layout.texts]
 
 

@@ -74,9 +74,12 @@ class Queried(Kept):
         spelt = curves_handed(self.made_up, groups, None, "repair").grid
         return spelt if isinstance(spelt, np.ndarray) and moments(labels) is None else None
 
-    def query(self, rule: GridRule, compared: bool = False) -> Any | None:
+    def query(self, rule: GridRule, repairs: bool = True, compared: bool = False) -> Any | None:
         """What `sum_of_query` runs; None where the rule or the table cannot be put into a query.
 
+        Each step is bound with all below it: the fewer, the faster.
+
+        repairs: Whether sums are of use where a record is not usable.
         compared: Whether it also tells what a header is compared with.
         """
         ends = _ends(rule)
@@ -86,15 +89,15 @@ class Queried(Kept):
         read = [f"{number} AS {name}" for number, name in zip(self.numbers, columns, strict=True)]
         if self.label is not None:
             read += [f"{self.label} AS unit", f"{OWN}row_number() OVER () AS place"]
-        finite = " AND ".join(f"coalesce({OWN}isfinite({name}), false)" for name in columns)
+        finite = " AND ".join(f"coalesce({OWN}isfinite({number}), false)" for number in self.numbers)
         told = [COUNT, f"{COUNT} FILTER (usable)", "0", COUNT, f"{COUNT} FILTER (usable)"]
         try:
-            made = self.relation.project(", ".join(read)).project(f"*, {finite} AS usable")
-            if self.label is None:
+            made = self.relation.project(f"{', '.join(read)}, {finite} AS usable")
+            if self.label is None and repairs:
                 # Null is looked at by no sum and no end; a filter on each of them is slower.
                 kept = (f"CASE WHEN usable THEN {name} END AS {name}" for name in columns)
                 made = made.project(f"usable, {', '.join(kept)}")
-            else:
+            if self.label is not None:
                 made = _averages(made, columns)
                 sums = [f"{OWN}sum({name})" for name in ("records", "size")]
                 told[2:] = [f"{COUNT} FILTER (unit IS NULL)", *sums]
@@ -202,10 +205,14 @@ def _averages(records: Any, columns: Sequence[str]) -> Any:
 
 def _below(columns: Sequence[str]) -> list[str]:
     """What is told of records for `Below`."""
-    steps = ", ".join(f"{b} - {a}" for a, b in pairwise(columns))
+    every = [f"{b} - {a}" for a, b in pairwise(columns)]
+    first, second, steps = every[0], every[min(1, len(every) - 1)], ", ".join(every)
     rising = " AND ".join(f"{a} < {b}" for a, b in pairwise(columns))
     mean = f"{OWN}abs({columns[-1]} - {columns[0]}) / {_double(len(columns) - 1)}"
-    even = f"{OWN}greatest({steps}) - {OWN}least({steps}) <= {_double(ALIKE)} * {mean}"
+    alike = f"<= {_double(ALIKE)} * {mean}"
+    # Two steps alone tell of most records that they are not all alike.
+    even = f"{OWN}greatest({steps}) - {OWN}least({steps}) {alike}"
+    even = f"CASE WHEN {OWN}abs(({second}) - ({first})) {alike} THEN {even} ELSE false END"
     ends = [f"{OWN}{end}({name})" for end in ("min", "max") for name in columns]
     return [*(f"{COUNT} FILTER ({which})" for which in (rising, even)), *ends]
 
@@ -231,7 +238,8 @@ def _ends(rule: GridRule) -> list[tuple[str, ...]] | None:
 
 
 def _double(value: float) -> str:
-    return f"CAST('{float(value)!r}' AS DOUBLE)"
+    # With an exponent, or it would be a decimal.
+    return f"({value:.17e})"
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers, doubles, is_direct
 from dpfda.numerics.embedding import Rows, product, quantised, transform, transform_matrix
 from dpfda.numerics.errors import DataError, Kept, ParameterError
-from dpfda.numerics.gridrules import GridRule
+from dpfda.numerics.gridrules import FromLine, GridRule
 from dpfda.numerics.gridsums import grid_sum
 from dpfda.numerics.parameters import known
 from dpfda.publication import MeanPlan, Prepared
@@ -118,10 +119,8 @@ class Summation:
             self._check(unusable, matrix, first_row)
             return
         if self._compiled(matrix):
-            step = matrix.shape[0] if is_direct(matrix) else max(1, CONVERTED_AT_ONCE // matrix.shape[1])
-            for start in range(0, matrix.shape[0], step):
-                block = matrix[start : start + step]
-                self._add_read(total, block if is_direct(block) else doubles(block), first_row + start)
+            for start, block in _direct(matrix):
+                total.add_totals(self._read_alone(block, first_row + start), len(block))
             return
         for rows in self._blocks(matrix.shape[0]):
             self.add_curves(total, self._curves(matrix[rows], first_row + rows.start))
@@ -146,8 +145,7 @@ class Summation:
         """
         sizes = np.bincount(codes)
         if self._compiled(matrix) and is_direct(matrix):
-            totals = self._sum_of_units(matrix, codes, sizes)
-            total.add_totals(totals, sizes.size)
+            total.add_totals(self._read_units(matrix, codes, sizes), sizes.size)
             return
         for curves in self._averaged(matrix, codes):
             self.add_curves(total, curves)
@@ -161,6 +159,23 @@ class Summation:
         else:
             for rows in self._blocks(matrix.shape[0]):
                 yield self._curves(matrix[rows], rows.start)
+
+    def lengths(self, matrix: Cells | Curves, codes: Integers | None, line: FromLine) -> Floats:
+        """How far units are from a line: those alone that can be used, in no order. Private.
+
+        matrix, codes: As of `add_units`.
+        """
+        if (
+            isinstance(matrix, Curves)
+            or not self._compiled(matrix)
+            or (codes is not None and not is_direct(matrix))
+        ):
+            made = [line.lengths(some.values[some.usable]) for some in self.units(matrix, codes)]
+        elif codes is not None:
+            made = [self._read_units(matrix, codes, np.bincount(codes), line)]
+        else:
+            made = [self._read_alone(block, start, line) for start, block in _direct(matrix)]
+        return np.concatenate(made)
 
     def _averaged(self, matrix: Cells, codes: Integers) -> Iterator[Curves]:
         if self.reading.invalid == "refuse":
@@ -200,34 +215,47 @@ class Summation:
         alone = self.plan.on_grid is not None and self.embedding is None
         return alone and compiled.worthwhile(matrix.size)
 
-    def _add_read(self, total: IntegerSum, matrix: Cells, first_row: int) -> None:
-        none = np.empty(0, dtype=np.int64)
-        marks = np.zeros(len(matrix), dtype=np.bool_)
-        totals, _ = self._read(matrix, (none, none, none), marks, first_row)
-        total.add_totals(totals, len(matrix))
+    def _read_alone(self, matrix: Cells, first_row: int, line: FromLine | None = None) -> Any:
+        """What `_read` gives of records that are units."""
+        none, marks = np.empty(0, dtype=np.int64), np.zeros(len(matrix), dtype=np.bool_)
+        return self._read(matrix, (none, none, none), marks, first_row, line)[0]
 
-    def _sum_of_units(self, matrix: Cells, codes: Integers, sizes: Integers) -> Integers:
+    def _read_units(
+        self, matrix: Cells, codes: Integers, sizes: Integers, line: FromLine | None = None
+    ) -> Any:
+        """What `_read` gives of averages over the usable records of units."""
         starts, order = np.append(0, np.cumsum(sizes)), np.empty(0, dtype=np.int64)
         if np.any(codes[1:] < codes[:-1]):
             order = compiled.sorted_order(codes, starts)
         marks = np.zeros(len(codes), dtype=np.bool_)
-        totals, found = self._read(matrix, (order, starts, sizes), marks, 0)
+        made, found = self._read(matrix, (order, starts, sizes), marks, 0, line)
         if found:
             # Averages are over usable records: which are is known only now.
             usable = np.bincount(codes[~marks], minlength=sizes.size)
-            totals, _ = self._read(matrix, (order, starts, usable), marks, 0)
-        return totals
+            made, _ = self._read(matrix, (order, starts, usable), marks, 0, line)
+        return made
 
     def _read(
-        self, matrix: Cells, units: tuple[Integers, Integers, Integers], marks: Flags, first_row: int
-    ) -> tuple[Integers, int]:
+        self,
+        matrix: Cells,
+        units: tuple[Integers, Integers, Integers],
+        marks: Flags,
+        first_row: int,
+        line: FromLine | None,
+    ) -> tuple[Any, int]:
+        """Totals, or lengths from a line; and how many records were found unusable."""
         rule, basis = known(self.plan.on_grid).rule, self.plan.basis
         complete, standardize = self.reading.missing == "complete", self.reading.standardize
-        reading = (complete, standardize, flat_grid(basis), *shape_limits(basis.weights))
-        totals, refused, found = compiled.read_and_sum(matrix, rule, reading, units, marks)
+        how = (complete, standardize, flat_grid(basis), rule.weights)
+        reading = (*how, *shape_limits(basis.weights))
+        made: Any
+        if line is None:
+            made, refused, found = compiled.read_and_sum(matrix, rule, reading, units, marks)
+        else:
+            made, refused, found = compiled.read_lengths(matrix, line, reading, units, marks)
         if refused and self.reading.invalid == "refuse":
             self.refuse(matrix, first_row)
-        return totals, found
+        return made, found
 
     def refuse(self, matrix: Cells, first_row: int = 0) -> None:
         """Read records again, to say which of them is the first that cannot be used."""
@@ -324,6 +352,13 @@ class Readable(Kept):
         """One curve a unit, as a plan reads it, block by block."""
         return Summation.of(plan).units(self.matrix, self.codes)
 
+    def lengths(self, plan: MeanPlan, line: FromLine) -> Floats:
+        """How far units (n,), as a plan reads them, are from a line; nothing for unusable ones."""
+        count = len(self) if self.codes is None else int(self.codes.max()) + 1
+        found, lengths = Summation.of(plan).lengths(self.matrix, self.codes, line), np.zeros(count)
+        lengths[: found.size] = found
+        return lengths
+
     def __repr__(self) -> str:
         return "Readable(content private)"
 
@@ -350,6 +385,14 @@ class Summed:
 
 # A plan of a mean, and what has its integers: not said yet is what of them gets noise.
 Answered = Prepared[MeanPlan, Readable] | Prepared[MeanPlan, Summed]
+
+
+def _direct(matrix: Cells) -> Iterator[tuple[int, Cells]]:
+    """Blocks that compiled loops can read, and where they begin: all at once, or made doubles."""
+    step = len(matrix) if is_direct(matrix) else max(1, CONVERTED_AT_ONCE // matrix.shape[1])
+    for start in range(0, len(matrix), step):
+        block = matrix[start : start + step]
+        yield start, block if is_direct(block) else doubles(block)
 
 
 def read_block(
