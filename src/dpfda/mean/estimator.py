@@ -14,7 +14,7 @@ from dpfda.bounds import Search, read_bounds
 from dpfda.mean.pooled import PooledMean
 from dpfda.mean.public_curves import read_public_curves
 from dpfda.mean.search import StagedPlans, fit_staged, staged_plan, strategy_of
-from dpfda.mean.sparse import plan_pooled, pooled_table, prepare_pooled
+from dpfda.mean.sparse import PooledVisits, plan_pooled, prepare_pooled
 from dpfda.mean.streams import InBlocks, counted, open_summation, refuse_irregular
 from dpfda.mean.two_looks import (
     LooksPlan,
@@ -58,7 +58,7 @@ from dpfda.spine.clusters import total_on_cluster
 from dpfda.spine.curves import POINTS, is_pooled, public_basis, read_curves, unit_curves
 from dpfda.spine.embedding import own_fit
 from dpfda.spine.estimator import warn_of_labels
-from dpfda.spine.pooled_curves import PooledPlan, PooledTable, refuse_pooled
+from dpfda.spine.pooled_curves import PooledPlan, refuse_pooled
 from dpfda.spine.settings import Reading, Settings
 from dpfda.spine.sums import Readable, Summation, Summed, matrix_on
 
@@ -414,13 +414,13 @@ class PrivateMean(InBlocks):
         if self.variance is not None:
             raise ParameterError("variance", f"be None {where}", shown(self.variance))
 
-    def pooled(self, n: int, columns: Columns = POINTS) -> PooledMean | PooledTable[ReleasedPooledMean]:
+    def pooled(self, n: int, columns: Columns = POINTS) -> PooledMean | PooledVisits:
         """The sum as several holders make it, for n units of all of them; see `PooledSum`."""
         self._check_road("pooled")
         self._refuse_more("for one sum of several holders")
         plan = self.plan(n, columns)
         if isinstance(plan, PooledPlan):
-            return pooled_table(self, plan)
+            return PooledVisits(self.settings, plan)
         if (strategy := self._staged) is not None:
             raise strategy.refusal("one sum of several holders")
         one = single(plan)

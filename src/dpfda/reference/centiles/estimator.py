@@ -17,9 +17,11 @@ from dpfda.publication import Prepared
 from dpfda.records.dask_arrays import is_dask
 from dpfda.records.labels import units_of
 from dpfda.reference.centiles.plan import QuantileCurvesPlan, quantile_curves_plan
+from dpfda.reference.centiles.pooled import PooledQuantileCurves
 from dpfda.reference.centiles.release import MOST_LEVELS, read_quantile
 from dpfda.spine.arguments import Bounds, Columns, Labels, Number, Payer, Place, Protected, Records
 from dpfda.spine.choices import check_choices, check_count, value_bounds
+from dpfda.spine.clusters import fit_on_cluster
 from dpfda.spine.curves import POINTS, is_pooled, public_basis, read_curves
 from dpfda.spine.embedding import embedding_of
 from dpfda.spine.estimator import Estimator, warn_of_labels
@@ -122,6 +124,10 @@ class PrivateQuantileCurves(Estimator):
             As `PrivateMean.fit`.
         """
         warn_of_labels(y, groups)
+        if is_dask(X):
+            self.release_ = fit_on_cluster(self, X, groups)
+            self.n_features_in_ = self.release_.grid_points.size
+            return self
         # Whether arithmetic overflows depends on values: it may neither warn nor raise.
         with np.errstate(all="ignore"):
             prepared = self._prepare(X, groups)
@@ -154,14 +160,24 @@ class PrivateQuantileCurves(Estimator):
         grid = flat_grid(basis)
         return self._plan(settings, whole(n, "n", 2), None, grid, basis.domain_range, visits, True)
 
+    def pooled(self, n: int, columns: Columns = POINTS) -> PooledQuantileCurves:
+        """The sum as several holders make it of whole curves; see `PooledSum`."""
+        self._check_road("pooled")
+        if self.settings.reading.missing == "pooled":
+            words = "be 'refuse' or 'complete' for one sum of several holders"
+            raise ParameterError("missing", words, "'pooled'")
+        basis = public_basis(self.settings, None, columns)
+        return PooledQuantileCurves(self.settings, self.plan(n, columns), basis)
+
+    def _pooled_for(self, n: int, X: object, y: object) -> PooledQuantileCurves:
+        """The same on the columns of X."""
+        return self.pooled(n, flat_grid(read_curves(self.settings, None, X)[1]))
+
     def _prepare(self, X: object, groups: object) -> Prepared[QuantileCurvesPlan, IntegerSum]:
         """Everything before the noise. The result is private."""
         check_choices(self)
         self._bound()
         settings = self._settings_for(X, groups)
-        if is_dask(X):
-            words = "be curves in memory, for quantile curves"
-            raise ParameterError("X", words, type(X).__name__)
         if is_pooled(self.settings, X):
             return self._visits(settings, X, groups)
         values, basis, groups = read_curves(settings, None, X, groups)
