@@ -137,7 +137,9 @@ FOLLOWED = {"event": "code", "start": "began", "by": "case"}
 # What is asked, its columns, what else is said of a record, and what one fit is given.
 MORE = {
     "effects": (
-        PrivateFunctionalRegression(1.0, bounds=(-1, 1), covariates={"age": (20, 80)}, unit="person"),
+        PrivateFunctionalRegression(
+            1.0, bounds=(-1, 1), covariates={"age": (20, 80)}, unit="person", grid_points=range(POINTS)
+        ),
         COLUMNS, ["age"], (RECORDS, {"age": AGE}),
     ),
     "follow-ups": (
@@ -146,7 +148,8 @@ MORE = {
     ),
     "events": (PrivateSurvival(1.0, domain=(0, 60), unit="person"), ["day"], "code", (DAY, CODE)),
     "quantile curves": (
-        PrivateQuantileCurves(1.0, bounds=(-1, 1), unit="person"), COLUMNS, None, (RECORDS,)
+        PrivateQuantileCurves(1.0, bounds=(-1, 1), unit="person", grid_points=range(POINTS)),
+        COLUMNS, None, (RECORDS,),
     ),
 }  # fmt: skip
 
@@ -208,7 +211,7 @@ def test_other_summaries_and_half_of_what_orders_persons_are_refused():
     for other in (
         object(),
         PrivateQuantiles(domain=(0, 1), **given),
-        PrivateFPCA(bounds=(0, 1), components=2, **given),
+        PrivateFPCA(bounds=(0, 1), n_components=2, **given),
     ):
         with pytest.raises(ParameterError, match="be of a summary that is one sum"):
             fit_on_spark(other, MagicMock(columns=COLUMNS))
