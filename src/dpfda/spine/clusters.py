@@ -92,7 +92,9 @@ def total_on_cluster(pool: PooledSum, X: object, groups: object = None, y: objec
     buckets = 0
     if seen.several:
         added: Callable[[Sequence[int]], int] = sum
-        moving = map_and_join([labels], _moving, (pool.invalid, seen), added)
+        moving = seen.records
+        if not seen.most:
+            moving = map_and_join([labels], _moving, (pool.invalid, seen), added)
         buckets = min(MOST_BUCKETS, -(-len(blocks) * moving // seen.records))
     tasks = Tasks(blocks, labels, said)
     dealt = tasks.mapped([blocks, labels, said], _dealt, pool, seen, buckets)
@@ -211,6 +213,12 @@ class Seen:
         """Whether anybody may be in several partitions."""
         lows, highs = np.sort(self.ends, axis=0).T
         return bool(self.twice.any() and np.any(lows[1:] <= highs[:-1]))
+
+    @property
+    def most(self) -> bool:
+        """Whether most places are of persons who may be in several: then all records may well move."""
+        once, twice = (int(np.bitwise_count(each).sum()) for each in (self.once, self.twice))
+        return 2 * twice > once
 
     def buckets_of(self, marks: Integers, buckets: int) -> Integers:
         """To which of some buckets records move, -1 where whose they are is in no other partition.
