@@ -40,7 +40,7 @@ from dpfda.spine.clusters import (
     summed,
     total_on_cluster,
 )
-from dpfda.spine.pooled import pooled_for
+from dpfda.spine.counted import pooled_for
 from dpfda.testing import exact_totals
 
 dask = pytest.importorskip("dask")
@@ -464,7 +464,7 @@ def test_quantile_curves_have_the_integers_of_one_fit(grouped, neighbours):
     labels = da.from_array(PERSON, chunks=13) if grouped else None
     lazy = da.from_array(RECORDS, chunks=(13, 5))
     pool = pooled_for(estimator, sample(lazy), labels, None, lambda: 91 if whose is None else 22)
-    prepared = estimator._prepare(RECORDS, whose)
+    prepared = estimator.prepare(RECORDS, whose)
     made = total_on_cluster(pool, lazy, labels)
     assert exact_totals(made) == exact_totals(prepared.total)
     assert pool.plan.table.law.to_json() == prepared.plan.table.law.to_json()

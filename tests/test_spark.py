@@ -157,9 +157,7 @@ MORE = {
 def prepared(kind, groups):
     """The sum of one fit."""
     estimator, _, _, given = MORE[kind]
-    named = {} if kind == "quantile curves" else {"groups": groups}
-    made = estimator._prepare(*given, groups) if not named else estimator.prepare(*given, **named)
-    return exact_totals(made.total)
+    return exact_totals(estimator.prepare(*given, groups=groups).total)
 
 
 def more_columns(order=slice(None)):
@@ -208,6 +206,10 @@ def test_other_summaries_and_half_of_what_orders_persons_are_refused():
         fit_on_spark(mean(), None, groups="who")
     ledger = MemoryLedger().create("all", PureDP(1))
     given = {"epsilon": 1.0, "ledger": ledger.of("all")}
+    survival, columns, *_ = MORE["events"]
+    pool = pool_of(survival, columns, False)
+    with pytest.raises(DataError, match="time must hold one label a record"):
+        pool.total(table().select(COLUMNS[:2]))
     for other in (
         object(),
         PrivateQuantiles(domain=(0, 1), **given),

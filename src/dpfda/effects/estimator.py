@@ -118,7 +118,8 @@ class PrivateFunctionalRegression(OfCurves[EffectsPlan]):
         Parameters
         ----------
         X : array (n, m), DataFrame, Arrow table, DataArray or FDataGrid
-            One curve a row, in the units of the data. Private.
+            One curve a row, in the units of the data. Private. Dask arrays and frames are added up where
+            they lie, with `Z` and `groups` in partitions like those of X.
         Z : array (n, q), DataFrame, mapping from name to column; optional
             Covariates of each record: the columns of a frame by the names of `covariates`, those of an
             array in their order. By default the columns of these names of a data frame X, which are

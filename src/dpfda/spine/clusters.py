@@ -34,7 +34,8 @@ from dpfda.records.covariates import columns_apart, columns_named
 from dpfda.records.dask_arrays import Tasks, along, map_and_join, partitions, rows_of, sample
 from dpfda.records.frames import units_apart
 from dpfda.records.labels import label_marks, numbers_of_marks, units_of
-from dpfda.spine.pooled import PooledSum, Units, pooled_for
+from dpfda.spine.counted import Units, pooled_for
+from dpfda.spine.pooled import PooledSum
 from dpfda.spine.settings import Settings
 
 # Buckets of persons, at most: each partition hands a piece to every one of them, in a task of its own.

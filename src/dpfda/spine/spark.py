@@ -30,7 +30,8 @@ import numpy as np
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, DpfdaError, ParameterError
 from dpfda.spine.clusters import PrivateSum, joined, refused, sent, summed
-from dpfda.spine.pooled import OneSum, PooledSum, pooled_for
+from dpfda.spine.counted import pooled_for
+from dpfda.spine.pooled import OneSum, PooledSum
 
 Summed = TypeVar("Summed", bound=OneSum)
 # What a partition answers; integers of any size are text.

@@ -121,7 +121,8 @@ class PrivateSurvival(Estimator):
         Parameters
         ----------
         time : array (n,)
-            End of each follow-up, in the units of the domain. Private.
+            End of each follow-up, in the units of the domain. Private. Those of Dask are added up where
+            they lie, and what else is said of follow-ups comes in partitions like theirs.
         event : array (n,), optional
             How it ended, as a code of `causes` or `censored`; by default all are events. Private.
         start : array (n,), optional

@@ -108,7 +108,9 @@ class PooledSurvival(PooledTable[ReleasedSurvival]):
     def read(self, X: Records, y: Any = None) -> Rows:
         """As of a sum; y holds events, or columns by the names that `PrivateSurvival.fit` has."""
         said: Mapping[str, Any] = y if isinstance(y, Mapping) else {"event": y}
-        time = X.column(0) if is_arrow_table(X) else X  # type: ignore[union-attr]
+        time: Any = X
+        if is_arrow_table(time) and len(time.column_names) == 1:
+            time = time.column(0)
         return read_follow_ups(self.coding, self.levels, self.invalid, time, **said)
 
     def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:

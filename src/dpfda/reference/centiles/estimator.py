@@ -107,7 +107,8 @@ class PrivateQuantileCurves(Estimator):
         Parameters
         ----------
         X : array (n, m), DataFrame, Arrow table, DataArray or FDataGrid; or LongCurves, FDataIrregular
-            Curves on one grid, one a row; or visits, each with its time and value. Private.
+            Curves on one grid, one a row; or visits, each with its time and value. Private. Curves of
+            Dask are added up where they lie.
         y : None
             Not read; where there are no `groups` a warning says so.
         groups : array (n,) or str, optional
@@ -130,7 +131,7 @@ class PrivateQuantileCurves(Estimator):
             return self
         # Whether arithmetic overflows depends on values: it may neither warn nor raise.
         with np.errstate(all="ignore"):
-            prepared = self._prepare(X, groups)
+            prepared = self.prepare(X, groups)
         self.release_ = prepared.plan.publish(prepared.total, self._paying())
         if not prepared.plan.cells.visits:
             self.n_features_in_ = self.release_.grid_points.size
@@ -173,7 +174,7 @@ class PrivateQuantileCurves(Estimator):
         """The same on the columns of X."""
         return self.pooled(n, flat_grid(read_curves(self.settings, None, X)[1]))
 
-    def _prepare(self, X: object, groups: object) -> Prepared[QuantileCurvesPlan, IntegerSum]:
+    def prepare(self, X: Records, groups: Labels = None) -> Prepared[QuantileCurvesPlan, IntegerSum]:
         """Everything before the noise. The result is private."""
         check_choices(self)
         self._bound()
