@@ -218,7 +218,9 @@ class Adder:
                 columns = rows.columns
                 whose = columns[self.columns] if self.grouped else None
                 last: Any = columns[self.columns + self.grouped :]
-                said = dict(zip(self.named, last, strict=True)) if self.named else [*last, None][0]
+                said: Any = [*last, None][0]
+                if self.named:
+                    said = dict(zip(self.named, last, strict=True))
                 records = rows.select(list(range(self.columns)))
                 total.merge(self.pool.total(records, whose, said))
         except DpfdaError as error:

@@ -27,7 +27,7 @@ from dpfda.spine.embedding import embedding_of
 from dpfda.spine.estimator import Estimator, warn_of_labels
 from dpfda.spine.pooled_curves import pooled_observations
 from dpfda.spine.settings import Reading, Settings
-from dpfda.spine.sums import matrix_on, read_block
+from dpfda.spine.sums import matrix_on
 
 
 class PrivateQuantileCurves(Estimator):
@@ -181,17 +181,14 @@ class PrivateQuantileCurves(Estimator):
         settings = self._settings_for(X, groups)
         if is_pooled(self.settings, X):
             return self._visits(settings, X, groups)
-        values, basis, groups = read_curves(settings, None, X, groups)
+        values, basis, labels = read_curves(settings, None, X, groups)
         reading, grid = settings.reading, flat_grid(basis)
         matrix = matrix_on(values, basis, reading)
-        codes, count = units_of(groups, len(matrix), reading.invalid)
+        codes, count = units_of(labels, len(matrix), reading.invalid)
         check_count(settings.unit.relation, count, reading.invalid)
-        plan = self._plan(settings, count, groups, grid, basis.domain_range, False)
-        curves = read_block(matrix, basis, reading)
-        usable = curves.usable
-        of = (np.arange(len(matrix)) if codes is None else codes)[usable]
-        cells = plan.cells.of_values(curves.values[usable], plan.lower, plan.upper)
-        return Prepared(plan, IntegerSum.of(plan.cells.curve_shares(cells, of, count)))
+        plan = self._plan(settings, count, labels, grid, basis.domain_range, False)
+        pool = PooledQuantileCurves(settings, plan, basis)
+        return Prepared(plan, pool.add_up(pool.rows_of(matrix), codes))
 
     def _visits(
         self, settings: Settings, X: object, groups: object

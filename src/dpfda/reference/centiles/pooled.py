@@ -9,7 +9,7 @@ import numpy as np
 from dpfda.bases import Basis
 from dpfda.bases.protocol import flat_grid
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Integers
+from dpfda.numerics.arrays import Cells, Integers
 from dpfda.numerics.errors import DataError
 from dpfda.reference.centiles.plan import QuantileCurvesPlan
 from dpfda.reference.centiles.release import ReleasedQuantileCurves
@@ -44,6 +44,10 @@ class PooledQuantileCurves(PooledTable[ReleasedQuantileCurves]):
         matrix, basis, _ = read_matrix(self.settings, None, X, None)
         if not np.array_equal(basis.grid_points, self.basis.grid_points):
             raise DataError("X must be on the grid of all holders; found another.")
+        return self.rows_of(matrix)
+
+    def rows_of(self, matrix: Cells) -> Rows:
+        """Cells (n, m) of the values of curves, and which curves are usable. Private."""
         curves = read_block(matrix, self.basis, self.settings.reading)
         # What is not usable has a cell, too, and no share.
         values = np.where(curves.usable[:, None], curves.values, self.plan.lower)
