@@ -15,8 +15,11 @@ from dpfda import (
     PrivateComparison,
     PrivateCovariance,
     PrivateDensity,
+    PrivateFunctionalRegression,
     PrivateMean,
+    PrivateQuantileCurves,
     PrivateQuantiles,
+    PrivateSurvival,
 )
 from dpfda.bounds import L1Ball, L2Ball
 from dpfda.covariance.deviations import outer_sum
@@ -25,15 +28,19 @@ from dpfda.covariance.strategies import Center
 from dpfda.errors import DataError, ParameterError
 from dpfda.privacy.guarantees import PureDP
 from dpfda.privacy.ledger import MemoryLedger
+from dpfda.records.dask_arrays import sample
+from dpfda.records.frames import units_apart
 from dpfda.records.labels import label_marks
 from dpfda.spine.clusters import (
     PLACE_BITS,
     PrivateSum,
+    columns_on_cluster,
     joined,
     places_of,
     summed,
     total_on_cluster,
 )
+from dpfda.spine.counted import pooled_for
 from dpfda.testing import exact_totals
 
 dask = pytest.importorskip("dask")
@@ -262,8 +269,8 @@ def test_records_and_labels_are_of_one_making_of_a_partition():
     frame = dd.from_pandas(whole, npartitions=2).map_partitions(made, meta=whole.iloc[:0])
     with dask.config.set(scheduler="synchronous"):
         mean().prepare(frame, "who")
-    # Once for who is there, once for how many move, once for the sum.
-    assert len(calls) == 2 * 3
+    # Once for who is there, once for the sum: where all may move they are not counted.
+    assert len(calls) == 2 * 2
 
 
 def test_a_file_whose_columns_would_be_divided_otherwise_has_the_integers_of_one_fit(tmp_path):
@@ -370,6 +377,132 @@ def test_a_covariance_is_released_from_a_cluster():
 
 
 CASE = np.where(PERSON % 3 == 0, "case", "control")
+
+
+def facts(release) -> dict[str, object]:
+    """All that a release says, but its noisy numbers and what tells it from the next one."""
+    told = release.to_json()
+    chance = ("release_id", "shares", "noisy_sum", "noisy_shares", "table")
+    return {name: value for name, value in told.items() if name not in chance}
+
+
+def same_sums(estimator, lazy, arrays, said=None, beside=None) -> None:
+    """Integers of one fit, what is published of them, and one charge for it."""
+    (X, groups), (whole, whose) = lazy, arrays
+    sizes = len(whole) if whose is None else len({*whose})
+    pool = pooled_for(estimator, sample(X), groups, said, lambda: sizes)
+    made, prepared = total_on_cluster(pool, X, groups, said), estimator.prepare(whole, *beside, whose)
+    assert exact_totals(made) == exact_totals(prepared.total)
+    assert made.count_with_noise(0, 1) == sizes
+    assert pool.plan.table.law.to_json() == prepared.plan.table.law.to_json()
+    assert pool.plan.unit == prepared.plan.unit
+
+
+DAYS = np.random.default_rng(6).exponential(300.0, 91)
+CODES = np.random.default_rng(7).integers(0, 3, 91)
+FOLLOWED = {"event": CODES, "start": DAYS * np.random.default_rng(8).random(91) / 2, "by": CASE}
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("names", [(), ("event",), ("event", "start"), ("event", "start", "by")])
+def test_follow_ups_have_the_integers_of_one_fit(names, grouped):
+    estimator = PrivateSurvival(
+        1.0, domain=(0, 1000), causes=[1, 2] if names else None, censored=[0] if names else None,
+        levels=["case", "control"] if "by" in names else None,
+    )  # fmt: skip
+    whose = PERSON if grouped else None
+    lazy = da.from_array(DAYS, chunks=13)
+    labels = da.from_array(PERSON, chunks=20) if grouped else None
+    given = {name: FOLLOWED[name] for name in names}
+    said = {name: da.from_array(given[name], chunks=13) for name in names}
+    beside = [given.get(name) for name in ("event", "start", "by")]
+    same_sums(estimator, (lazy, labels), (DAYS, whose), said or None, beside)
+    made, one = (estimator.fit(*each).release_ for each in (
+        (lazy, *(said.get(name) for name in ("event", "start", "by")), labels), (DAYS, *beside, whose)
+    ))  # fmt: skip
+    assert facts(made) == facts(one)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("kind", ["frame", "array", "apart"])
+def test_regressions_of_curves_have_the_integers_of_one_fit(kind, grouped):
+    """Covariates as columns of the frame of curves, as an array, or by their names."""
+    age, sex = np.random.default_rng(9).uniform(15, 90, 91), np.where(PERSON % 2, "f", "m")
+    numbers = {"age": (20, 80), "height": (0, 1)}
+    estimator = PrivateFunctionalRegression(
+        1.0,
+        bounds=(-1, 1),
+        covariates=numbers if kind == "array" else {"age": (20, 80), "sex": ["f", "m"]},
+    )
+    whose = PERSON if grouped else None
+    beside = np.stack([age, DAYS % 1], axis=1) if kind == "array" else {"age": age, "sex": sex}
+    if kind == "frame":
+        frame = pd.DataFrame(RECORDS, columns=[f"{hour}" for hour in range(POINTS)])
+        split = dd.from_pandas(frame.assign(age=age, sex=sex, who=PERSON), npartitions=4)
+        columns = [*frame.columns, "age", "sex"]
+        X, Z, groups = split[[*columns, "who"]] if grouped else split[columns], None, "who"
+        groups, memory = groups if grouped else None, frame
+    else:
+        X, memory = da.from_array(RECORDS, chunks=(13, 5)), RECORDS
+        groups = da.from_array(PERSON, chunks=13) if grouped else None
+        Z = da.from_array(beside, chunks=(13, 1)) if kind == "array" else beside
+    rest, labels = units_apart(X, groups)
+    rest, said = columns_on_cluster(rest, Z, [*estimator.covariates])
+    same_sums(estimator, (rest, labels), (memory, whose), said, [beside])
+    made = estimator.fit(X, Z, groups)
+    one = estimator.fit(memory, beside, whose).release_
+    assert facts(made.release_) == facts(one)
+    assert made.n_features_in_ == POINTS
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_quantile_curves_have_the_integers_of_one_fit(grouped, neighbours):
+    unit = PrivacyUnit("person", neighbours, None if neighbours == "replace-one" else 40)
+    estimator = PrivateQuantileCurves(1.0, bounds=(-1, 1), unit=unit)
+    whose = PERSON if grouped else None
+    labels = da.from_array(PERSON, chunks=13) if grouped else None
+    lazy = da.from_array(RECORDS, chunks=(13, 5))
+    pool = pooled_for(estimator, sample(lazy), labels, None, lambda: 91 if whose is None else 22)
+    prepared = estimator.prepare(RECORDS, whose)
+    made = total_on_cluster(pool, lazy, labels)
+    assert exact_totals(made) == exact_totals(prepared.total)
+    assert pool.plan.table.law.to_json() == prepared.plan.table.law.to_json()
+    made, one = estimator.fit(lazy, groups=labels), estimator.fit(RECORDS, groups=whose)
+    assert facts(made.release_) == facts(one.release_)
+    assert made.n_features_in_ == POINTS
+
+
+def test_what_is_said_of_records_is_read_of_each_partition_as_it_is_and_charged_once():
+    """Whole numbers in one partition, others in the next; a record that is refused has its place."""
+    days = [np.arange(1, 9), np.arange(8) + 0.5, np.arange(1, 9)]
+    blocks = [da.from_delayed(dask.delayed(part), (8,), dtype=float) for part in days]
+    whose, ended = np.arange(24) % 5, np.arange(24) % 2
+    ledger = MemoryLedger().create("all", PureDP(2))
+    given = {"domain": (0, 10), "cells": 4, "unit": "patient", "ledger": ledger.of("all")}
+    survival = PrivateSurvival(1.0, **given)
+    pool = pooled_for(survival, np.zeros(1), whose, {"event": None}, lambda: 5)
+    assert pickle.loads(pickle.dumps(pool)).digest == pool.digest  # noqa: S301
+    total = total_on_cluster(pool, da.concatenate(blocks), whose, {"event": ended})
+    assert exact_totals(total) == exact_totals(
+        survival.prepare(np.concatenate(days), ended, groups=whose).total
+    )
+    assert survival.fit(da.concatenate(blocks), ended, groups=whose).release_.unit == "patient"
+    assert ledger.spent("all").values == (1,)
+    spoilt = np.where(np.arange(24) == 17, np.nan, np.concatenate(days))
+    with pytest.raises(DataError, match=r"In partition 2: time must be finite.* in row 1\."):
+        survival.fit(da.from_array(spoilt, chunks=8), ended, groups=whose)
+    lazy = da.from_array(spoilt, chunks=8)
+    with pytest.raises(ParameterError, match="weights must be None but for follow-ups in memory"):
+        survival.fit(lazy, ended, weights=object())
+    with pytest.raises(DataError, match="event must be a Dask array"):
+        survival.fit(da.concatenate(blocks), ended[:20], groups=whose)
+    private = PrivacyUnit("person", "add-remove")
+    with pytest.raises(ParameterError, match="cells must be given under add/remove"):
+        PrivateSurvival(1.0, domain=(0, 10), unit=private).fit(lazy)
+    with pytest.raises(ParameterError, match="public_size must be given under add/remove"):
+        PrivateQuantileCurves(1.0, bounds=(0, 1), unit=private).fit(da.from_array(RECORDS))
+    assert ledger.spent("all").values == (1,)
 
 
 @pytest.mark.parametrize("grouped", [False, True])

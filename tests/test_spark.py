@@ -16,8 +16,10 @@ from dpfda import (
     PrivateComparison,
     PrivateCovariance,
     PrivateDensity,
+    PrivateFPCA,
     PrivateFunctionalRegression,
     PrivateMean,
+    PrivateQuantileCurves,
     PrivateQuantiles,
     PrivateSurvival,
 )
@@ -120,7 +122,7 @@ def test_a_comparison_on_batches_has_the_integers_of_one_fit(grouped, neighbours
         1.0, bounds=(-1, 1), levels=["case", "control"], neighbours=neighbours, grid_points=range(POINTS)
     )
     pool = pool_of(comparison, COLUMNS, grouped)
-    adder = Adder(pool, POINTS, grouped, True)
+    adder = Adder(pool, POINTS, grouped)
     said = table().append_column("case", pa.array(CASE)).drop_columns(["day"])
     said = said if grouped else said.drop_columns(["who"])
     parts = [adder.sum(said.take(rows).to_batches(5), k) for k, rows in enumerate(dealt(4))]
@@ -128,6 +130,62 @@ def test_a_comparison_on_batches_has_the_integers_of_one_fit(grouped, neighbours
     made = pool.prepared(summed(joined([*parts[::-1], parts[0]])))
     assert [exact(part.total) for part in made] == [exact(part.total) for part in whole]
     assert [part.plan.trial.noise for part in made] == [part.plan.trial.noise for part in whole]
+
+
+AGE, CODE = np.random.default_rng(4).uniform(15, 90, 60), np.random.default_rng(5).integers(0, 2, 60)
+FOLLOWED = {"event": "code", "start": "began", "by": "case"}
+# What is asked, its columns, what else is said of a record, and what one fit is given.
+MORE = {
+    "effects": (
+        PrivateFunctionalRegression(
+            1.0, bounds=(-1, 1), covariates={"age": (20, 80)}, unit="person", grid_points=range(POINTS)
+        ),
+        COLUMNS, ["age"], (RECORDS, {"age": AGE}),
+    ),
+    "follow-ups": (
+        PrivateSurvival(1.0, domain=(0, 60), levels=["case", "control"], unit="person"),
+        ["day"], FOLLOWED, (DAY, CODE, DAY - 0.5, CASE),
+    ),
+    "events": (PrivateSurvival(1.0, domain=(0, 60), unit="person"), ["day"], "code", (DAY, CODE)),
+    "quantile curves": (
+        PrivateQuantileCurves(1.0, bounds=(-1, 1), unit="person", grid_points=range(POINTS)),
+        COLUMNS, None, (RECORDS,),
+    ),
+}  # fmt: skip
+
+
+def prepared(kind, groups):
+    """The sum of one fit."""
+    estimator, _, _, given = MORE[kind]
+    return exact_totals(estimator.prepare(*given, groups=groups).total)
+
+
+def more_columns(order=slice(None)):
+    """The table with what else is said of its records."""
+    beside = {"age": AGE, "code": CODE, "began": DAY - 0.5, "case": CASE}
+    made = table(order)
+    for name, column in beside.items():
+        made = made.append_column(name, pa.array(column[order]))
+    return made
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("kind", MORE)
+def test_more_summaries_on_batches_have_the_integers_of_one_fit(kind, grouped):
+    estimator, columns, y, _ = MORE[kind]
+    sizes = len({*WHO}) if grouped else 60
+    pool = pool_of(estimator, columns, grouped, y, lambda: sizes)
+    said = (
+        [] if y is None else [y] if isinstance(y, str) else [*(y if isinstance(y, list) else y.values())]
+    )
+    names = () if y is None or isinstance(y, str) else tuple(y)
+    adder = Adder(pool, len(columns), grouped, names)
+    wanted = [*columns, *["who"] * grouped, *said]
+    parts = [
+        adder.sum(more_columns(rows).select(wanted).to_batches(5), k) for k, rows in enumerate(dealt(4))
+    ]
+    total = exact(summed(joined([*parts[::-1], parts[0]])))
+    assert total == (prepared(kind, WHO if grouped else None), sizes)
 
 
 def test_what_an_executor_answers_is_a_row_of_integers_or_a_refusal():
@@ -148,11 +206,14 @@ def test_other_summaries_and_half_of_what_orders_persons_are_refused():
         fit_on_spark(mean(), None, groups="who")
     ledger = MemoryLedger().create("all", PureDP(1))
     given = {"epsilon": 1.0, "ledger": ledger.of("all")}
+    survival, columns, *_ = MORE["events"]
+    pool = pool_of(survival, columns, False)
+    with pytest.raises(DataError, match="time must hold one label a record"):
+        pool.total(table().select(COLUMNS[:2]))
     for other in (
         object(),
         PrivateQuantiles(domain=(0, 1), **given),
-        PrivateSurvival(domain=(0, 1), **given),
-        PrivateFunctionalRegression(bounds=(0, 1), covariates={"age": (20, 80)}, **given),
+        PrivateFPCA(bounds=(0, 1), n_components=2, **given),
     ):
         with pytest.raises(ParameterError, match="be of a summary that is one sum"):
             fit_on_spark(other, MagicMock(columns=COLUMNS))
@@ -296,6 +357,22 @@ def test_means_and_densities_are_released_from_a_session(session):
     assert [made[name].count for name in ("case", "control")] == sizes
     with pytest.raises(DataError, match="text or integers; found double"):
         fit_on_spark(mean(), frame, COLUMNS[1:], groups=COLUMNS[0], order="day")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", MORE)
+def test_more_summaries_are_released_from_a_session_which_says_how_many_persons_there_are(session, kind):
+    estimator, columns, y, given = MORE[kind]
+    frame = session.createDataFrame(more_columns().to_pandas()).repartition(4)
+    made = fit_on_spark(estimator, frame, columns, "who", "day", y).release_
+    named = {"groups": WHO}
+    one = estimator.fit(*given, **named).release_
+    chance = ("release_id", "shares", "noisy_sum", "noisy_shares", "table")
+    told, expected = (
+        {name: fact for name, fact in each.to_json().items() if name not in chance}
+        for each in (made, one)
+    )
+    assert told == expected
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpfda.bases import Basis
 from dpfda.bases.corners import Corners
+from dpfda.bases.protocol import flat_grid
 from dpfda.effects.plan import EffectsPlan, effects_plan
+from dpfda.effects.pooled import PooledEffects, blocks_of, corner_sum
 from dpfda.effects.release import ReleasedFunctionalRegression
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.errors import DataError
 from dpfda.numerics.parameters import choice
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared
-from dpfda.publication.tables import NOISES, VALUE, WEIGHT
+from dpfda.publication.tables import NOISES
 from dpfda.records import Curves
-from dpfda.records.covariates import columns_apart, columns_named, corner_weights, table_rows
-from dpfda.records.labels import unit_codes
+from dpfda.records.covariates import columns_apart, columns_named
+from dpfda.records.dask_arrays import is_dask
+from dpfda.records.labels import units_of
 from dpfda.spine.arguments import Columns, Number
-from dpfda.spine.curves import POINTS, check_in_memory, read_matrix
+from dpfda.spine.clusters import columns_on_cluster, fit_on_cluster
+from dpfda.spine.curves import POINTS, check_in_memory, public_basis, read_curves, read_matrix
 from dpfda.spine.memberships import read_covariates, stated_covariates
-from dpfda.spine.pooled_curves import PooledCorners
 from dpfda.spine.settings import Reading
 from dpfda.spine.sums import read_block
 from dpfda.spine.vectors import OfCurves
-
-# Records that are added up at a time: public, and so few that sums of products stay below 2^63.
-BLOCK = 4096
 
 
 class PrivateFunctionalRegression(OfCurves[EffectsPlan]):
@@ -120,7 +118,8 @@ class PrivateFunctionalRegression(OfCurves[EffectsPlan]):
         Parameters
         ----------
         X : array (n, m), DataFrame, Arrow table, DataArray or FDataGrid
-            One curve a row, in the units of the data. Private.
+            One curve a row, in the units of the data. Private. Dask arrays and frames are added up where
+            they lie, with `Z` and `groups` in partitions like those of X.
         Z : array (n, q), DataFrame, mapping from name to column; optional
             Covariates of each record: the columns of a frame by the names of `covariates`, those of an
             array in their order. By default the columns of these names of a data frame X, which are
@@ -138,42 +137,23 @@ class PrivateFunctionalRegression(OfCurves[EffectsPlan]):
         ParameterError, DataError, BudgetError
             As `PrivateMean.fit`.
         """
+        if is_dask(X):
+            X, said = columns_on_cluster(X, Z, [each.name for each in self._corners().covariates])
+            self.release_ = fit_on_cluster(self, X, groups, said)
+            self.n_features_in_ = int(self.release_.grid_points.size)
+            return self
         prepared = self.prepare(X, Z, groups)
         self.release_ = prepared.plan.publish(prepared.total, self._paying())
         self.n_features_in_ = int(prepared.plan.grid.size)
         return self
 
+    # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
+    @np.errstate(all="ignore")
     def prepare(
         self, X: object, Z: object = None, groups: object = None
     ) -> Prepared[EffectsPlan, IntegerSum]:
         """Everything before the noise: read, clip, spread, add up. The result is private."""
-        guarantee = self._checked()
-        return self._summed(X, Z, groups, lambda *found: self._plan(guarantee, *found))
-
-    def pooled(self, n: int, columns: Columns = POINTS) -> PooledCorners[ReleasedFunctionalRegression]:
-        """The sum as several holders make it of curves, with covariates as y; see `PooledSum`."""
-        settings, plan = self.settings, self.plan(n, columns)
-
-        def planned(basis: Basis, *_: object) -> EffectsPlan:
-            if not np.array_equal(basis.grid_points, plan.grid):
-                raise DataError("X must be on the grid of all holders; found another.")
-            return plan
-
-        def counted(X: object, groups: object, y: object) -> tuple[list[int], int]:
-            total = self._summed(X, y, groups, planned).total
-            return [*total.with_noise([0] * total.components)], total.count_with_noise(0, 1)
-
-        numbers = plan.grid, *plan.limits
-        made = [plan.corners.to_json(), *plan.cells, *(each.tobytes().hex() for each in numbers)]
-        rule: dict[str, object] = {"reading": settings.reading.rules, "integers": made}
-        return PooledCorners(settings, plan, rule, counted)
-
-    # Whether arithmetic overflows or underflows depends on values: it may neither warn nor raise.
-    @np.errstate(all="ignore")
-    def _summed(
-        self, X: object, Z: object, groups: object, planned: Callable[[Basis, int, object], EffectsPlan]
-    ) -> Prepared[EffectsPlan, IntegerSum]:
-        corners, reading = self._corners(), self.settings.reading
+        guarantee, corners, reading = self._checked(), self._corners(), self.settings.reading
         names = [each.name for each in corners.covariates]
         check_in_memory(X)
         X, columns = columns_apart(X, names) if Z is None else (X, columns_named(Z, names))
@@ -184,38 +164,28 @@ class PrivateFunctionalRegression(OfCurves[EffectsPlan]):
         covariates, usable = read_covariates(
             corners.covariates, self.covariates, columns, count, reading.invalid
         )
-        codes = np.arange(count)
-        if groups is not None:
-            codes = unit_codes(groups, count, reading.invalid)
-        units = int(codes.max(initial=-1)) + 1
-        plan = planned(basis, units, groups)
-        blocks = [slice(start, start + BLOCK) for start in range(0, count, BLOCK)]
+        codes, units = units_of(groups, count, reading.invalid)
+        plan = self._plan(guarantee, basis, units, groups)
 
         def curves_of(rows: slice) -> Curves:
             return read_block(matrix[rows], basis, reading, rows.start)
 
-        if groups is not None or reading.invalid == "repair":
-            for rows in blocks:
+        if codes is not None or reading.invalid == "repair":
+            for rows in blocks_of(count):
                 usable[rows] &= curves_of(rows).usable
-        sizes = np.bincount(codes[usable], minlength=units)[codes]
-        size = plan.table.rows * plan.table.columns
-        total = IntegerSum(size).add_totals([0] * size, units)
-        lower, upper = plan.limits
-        for rows in blocks:
-            shares = (2 * curves_of(rows).values - lower - upper) / (upper - lower)
-            numbers = [
-                column[rows]
-                for column, each in zip(covariates, corners.covariates, strict=True)
-                if each.bounds is not None
-            ]
-            squares = np.stack(numbers, axis=1) if numbers else np.zeros((len(shares), 0))
-            weights = corner_weights(corners, [column[rows] for column in covariates])
-            parts, found = table_rows(
-                weights, squares, np.clip(shares, -1, 1), plan.cells, sizes[rows], usable[rows],
-                (WEIGHT, VALUE),
-            )  # fmt: skip
-            total.add_totals((parts.T @ found).ravel(), 0)
-        return Prepared(plan, total)
+        codes = np.arange(count) if codes is None else codes
+        return Prepared(plan, corner_sum(plan, curves_of, covariates, usable, codes, units))
+
+    def pooled(self, n: int, columns: Columns = POINTS) -> PooledEffects:
+        """The sum as several holders make it of curves, with covariates as y; see `PooledSum`."""
+        self._check_road("pooled")
+        plan, basis = self.plan(n, columns), public_basis(self.settings, None, columns)
+        assert self.covariates is not None  # noqa: S101
+        return PooledEffects(self.settings, plan, basis, self.covariates)
+
+    def _pooled_for(self, n: int, X: object, y: object) -> PooledEffects:
+        """The same on the columns of X."""
+        return self.pooled(n, flat_grid(read_curves(self.settings, None, X)[1]))
 
     def _planned(self, guarantee: Guarantee, count: int, **choices: Any) -> EffectsPlan:
         given = {"corners": self._corners(), "cells": self.cells, "noise": self.noise}

@@ -13,7 +13,7 @@ from dpfda.bounds import Bound, Search, read_bounds
 from dpfda.mean.pooled import PooledMean
 from dpfda.mean.public_curves import read_public_curves
 from dpfda.mean.search import StagedPlans, staged_plan
-from dpfda.mean.sparse import plan_pooled, pooled_table, prepare_pooled
+from dpfda.mean.sparse import PooledVisits, plan_pooled, prepare_pooled
 from dpfda.mean.strategies import TwoLooks, is_one_look, mechanism_of_look, strategy_of
 from dpfda.mean.streams import InBlocks, counted, open_summation, refuse_irregular
 from dpfda.mean.two_looks import LooksPlan, single
@@ -55,7 +55,7 @@ from dpfda.spine.curves import (
 )
 from dpfda.spine.embedding import own_fit
 from dpfda.spine.estimator import warn_of_labels
-from dpfda.spine.pooled_curves import PooledPlan, PooledTable
+from dpfda.spine.pooled_curves import PooledPlan
 from dpfda.spine.settings import Reading, Settings
 from dpfda.spine.sums import Answered, Readable, Summation
 
@@ -353,13 +353,13 @@ class PrivateMean(InBlocks):
         if self.variance is not None:
             raise ParameterError("variance", f"be None for {what}", shown(self.variance))
 
-    def pooled(self, n: int, columns: Columns = POINTS) -> PooledMean | PooledTable[ReleasedPooledMean]:
+    def pooled(self, n: int, columns: Columns = POINTS) -> PooledMean | PooledVisits:
         """The sum as several holders make it, for n units of all of them; see `PooledSum`."""
         self._check_road("pooled")
         self._refuse_more("one sum of several holders")
         plan = self.plan(n, columns)
         if isinstance(plan, PooledPlan):
-            return pooled_table(self, plan)
+            return PooledVisits(self.settings, plan)
         # Noise in shares is drawn before anyone has the line.
         one = replace(single(plan), measures_distance=False)
         return PooledMean(self.settings, Summation.of(one))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dpfda.bases.cells import CellGrid
@@ -25,6 +27,7 @@ from dpfda.spine.pooled_curves import (
     pooled_plan,
     two_bounds,
 )
+from dpfda.spine.settings import Settings
 
 REMEDY = "For the estimate that fills each person's gaps first: missing='complete'."
 
@@ -70,20 +73,31 @@ def plan_pooled(estimator: InBlocks, n: int) -> PooledPlan:
     )  # fmt: skip
 
 
-def pooled_table(estimator: InBlocks, plan: PooledPlan) -> PooledTable[ReleasedPooledMean]:
+@dataclass(frozen=True, eq=False)
+class PooledVisits(PooledTable[ReleasedPooledMean]):
     """The same table as a sum of several holders, on the cells of a plan for all of their units."""
-    settings, (start, end) = estimator.settings, plan.ends
-    cells = CellGrid.regular(plan.table.cells // CORNERS, plan.ends)
 
-    def counted(X: Records, groups: Labels, y: Labels) -> tuple[list[int], int]:
+    settings: Settings
+    plan: PooledPlan
+
+    @property
+    def cells(self) -> CellGrid:
+        """Public cells of time."""
+        return CellGrid.regular(self.numbers // CORNERS, self.plan.ends)
+
+    @property
+    def rule(self) -> dict[str, object]:  # type: ignore[override]
+        made = [self.cells.to_json(), [float(end).hex() for end in self.plan.bounds]]
+        return {"reading": self.invalid, "integers": made}
+
+    def total(self, X: Records, groups: Labels = None, y: Labels = None) -> IntegerSum:
+        plan, (start, end) = self.plan, self.plan.ends
         with np.errstate(all="ignore"):
-            found, _, ends, _ = pooled_observations(settings, X, groups)
+            found, _, ends, _ = pooled_observations(self.settings, X, groups)
             if ends != plan.ends:
                 raise ParameterError("X", f"be on the domain {start:g} to {end:g} of all", "another")
-            return found.shares(cells, plan.bounds, UNIT), found.units
-
-    made = [cells.to_json(), [float(end).hex() for end in plan.bounds]]
-    return PooledTable(settings, plan, {"reading": settings.reading.invalid, "integers": made}, counted)
+            sums = found.shares(self.cells, plan.bounds, UNIT)
+            return IntegerSum(self.numbers).add_totals(sums, found.units)
 
 
 def _asked(estimator: InBlocks) -> tuple[tuple[float, float], str]:

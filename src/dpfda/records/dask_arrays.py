@@ -5,7 +5,7 @@ The only module that imports Dask. It knows nothing of privacy: what a task comp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
 from typing import Any, TypeVar
@@ -135,13 +135,23 @@ def _itself(value: Part) -> Part:
     return value
 
 
+def _named(names: Sequence[str], *columns: object) -> dict[str, object]:
+    return dict(zip(names, columns, strict=True))
+
+
 def along(data: Any, labels: Any, name: str) -> list[object]:
-    """Delayed blocks of labels, one for each block of the data.
+    """Delayed blocks of labels, one for each block of the data; of several by names, mappings.
 
     Raises DataError if their partitions cannot be those of the data.
     """
     import dask.array as da
 
+    if isinstance(labels, Mapping):
+        from dask.delayed import delayed
+
+        together = delayed(partial(_named, tuple(labels)))
+        columns = [along(data, column, each) for each, column in labels.items()]
+        return [together(*row) for row in zip(*columns, strict=True)]
     if not is_dask(labels):
         if rows_of(data) != len(labels):
             raise DataError(

@@ -20,7 +20,7 @@ same bits as in one fit.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,10 +29,14 @@ import numpy as np
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Integers, is_plain
 from dpfda.numerics.errors import DataError, DpfdaError
-from dpfda.records.containers import cells_in, is_frame
-from dpfda.records.dask_arrays import Tasks, along, map_and_join, partitions
-from dpfda.records.labels import label_marks, numbers_of_marks
+from dpfda.records.containers import cells_in, is_dask, is_frame
+from dpfda.records.covariates import columns_apart, columns_named
+from dpfda.records.dask_arrays import Tasks, along, map_and_join, partitions, rows_of, sample
+from dpfda.records.frames import units_apart
+from dpfda.records.labels import label_marks, numbers_of_marks, units_of
+from dpfda.spine.counted import Units, pooled_for
 from dpfda.spine.pooled import PooledSum
+from dpfda.spine.settings import Settings
 
 # Buckets of persons, at most: each partition hands a piece to every one of them, in a task of its own.
 MOST_BUCKETS = 64
@@ -72,7 +76,7 @@ def total_on_cluster(pool: PooledSum, X: object, groups: object = None, y: objec
     X: One record a row; chunks of any number of rows. Private.
     groups: dask array or series, or array (n,). Whose each record is, in partitions like those of X.
         Private.
-    y: What else the sum takes of each record, such as its group in a comparison.
+    y: What else the sum takes of each record, such as its group in a comparison; or columns by names.
     Raises DataError with partition, row within it and column of a value that cannot be used, unless
     repairing.
     """
@@ -89,7 +93,9 @@ def total_on_cluster(pool: PooledSum, X: object, groups: object = None, y: objec
     buckets = 0
     if seen.several:
         added: Callable[[Sequence[int]], int] = sum
-        moving = map_and_join([labels], _moving, (pool.invalid, seen), added)
+        moving = seen.records
+        if not seen.most:
+            moving = map_and_join([labels], _moving, (pool.invalid, seen), added)
         buckets = min(MOST_BUCKETS, -(-len(blocks) * moving // seen.records))
     tasks = Tasks(blocks, labels, said)
     dealt = tasks.mapped([blocks, labels, said], _dealt, pool, seen, buckets)
@@ -100,6 +106,40 @@ def total_on_cluster(pool: PooledSum, X: object, groups: object = None, y: objec
         found = map_and_join([blocks, said], _add_up, pool, joined)
         total = found if found.refusal else total
     return summed(total)
+
+
+def fit_on_cluster(estimator: Any, X: Any, groups: Any = None, y: Any = None) -> Any:
+    """The release of a summary that asks how many units there are, and is told by a pass over labels.
+
+    X, groups, y: As of `total_on_cluster`.
+    """
+    X, groups = units_apart(X, groups)
+    pool = pooled_for(estimator, sample(X), groups, y, lambda: _units(estimator, X, groups))
+    return pool.publish(total_on_cluster(pool, X, groups, y), estimator.ledger)
+
+
+def _units(estimator: Any, X: object, groups: Any) -> int:
+    """How many units there are."""
+    settings: Settings = estimator.settings
+    if groups is not None and not is_dask(groups):
+        return units_of(groups, len(groups), settings.reading.invalid)[1]
+    known = rows_of(X) if groups is None else None
+    whose = X if groups is None else groups
+    return known or total_on_cluster(Units(settings), whose, groups).count_with_noise(0, 1)
+
+
+def columns_on_cluster(X: Any, Z: Any, names: Sequence[str]) -> tuple[Any, dict[str, Any]]:
+    """Records, and columns of these names beside them: of Z, or of a frame X, which has others then.
+
+    Z: Mapping, Dask array (n, q) in the order of the names, or Dask frame.
+    """
+    if Z is None:
+        X, columns = columns_apart(X, names)
+    elif isinstance(Z, Mapping) or hasattr(Z, "columns") or not is_dask(Z):
+        columns = columns_named(Z, names)
+    else:
+        columns = [Z[:, place] for place in range(len(names))]
+    return X, dict(zip(names, columns, strict=True))
 
 
 def summed(part: PrivateSum) -> IntegerSum:
@@ -174,6 +214,12 @@ class Seen:
         """Whether anybody may be in several partitions."""
         lows, highs = np.sort(self.ends, axis=0).T
         return bool(self.twice.any() and np.any(lows[1:] <= highs[:-1]))
+
+    @property
+    def most(self) -> bool:
+        """Whether most places are of persons who may be in several: then all records may well move."""
+        once, twice = (int(np.bitwise_count(each).sum()) for each in (self.once, self.twice))
+        return 2 * twice > once
 
     def buckets_of(self, marks: Integers, buckets: int) -> Integers:
         """To which of some buckets records move, -1 where whose they are is in no other partition.
@@ -259,10 +305,7 @@ class Dealt:
         """Some records of a partition, not copied where they are all."""
         if len(chosen) == len(block):
             return cls(block, marks, said)
-        cells = None if said is None else cells_in(said, "y")
-        if cells is not None:
-            cells = cells[chosen] if isinstance(cells, np.ndarray) else [cells[row] for row in chosen]
-        return cls(block.take(chosen, axis=0), marks[chosen], cells)
+        return cls(block.take(chosen, axis=0), marks[chosen], _chosen(said, chosen))
 
     def __sizeof__(self) -> int:
         """By which Dask tells when to write it to disk."""
@@ -281,8 +324,10 @@ def _dealt(
         marks = label_marks(labels, pool.invalid)
         if len(marks) != len(block):
             raise DataError(f"groups must hold one label a record ({len(block)}); found {len(marks)}.")
-        if said is not None and len(said) != len(block):
-            raise DataError(f"y must hold one entry a record ({len(block)}); found {len(said)}.")
+        for column in said.values() if isinstance(said, dict) else [said]:
+            if column is not None and len(column) != len(block):
+                words = f"y must hold one entry a record ({len(block)}); found {len(column)}."
+                raise DataError(words)
         if seen.held.get(number) != _digest(marks):
             raise DataError(
                 "groups must be the same labels each time that a partition is made; found others the "
@@ -313,6 +358,23 @@ def _gathered(number: int, pool: PooledSum, dealt: Sequence[Dealt | None]) -> Pr
         return refused(str(error))
 
 
+def _chosen(said: Any, rows: Any) -> Any:
+    """What is said of some records."""
+    if said is None:
+        return None
+    if isinstance(said, dict):
+        return {name: _chosen(column, rows) for name, column in said.items()}
+    cells = cells_in(said, "y")
+    return cells[rows] if isinstance(cells, np.ndarray) else [cells[row] for row in rows]
+
+
+def _said(parts: list[Any]) -> Any:
+    """What is said of the records of several pieces."""
+    if isinstance(parts[0], dict):
+        return {name: _said([part[name] for part in parts]) for name in parts[0]}
+    return None if parts[0] is None else [cell for part in parts for cell in part]
+
+
 def _together(pieces: Sequence[Dealt]) -> Dealt | None:
     """Pieces as one, where all are of the same types."""
     if len(pieces) == 1:
@@ -326,5 +388,4 @@ def _together(pieces: Sequence[Dealt]) -> Dealt | None:
         join, kinds = pd.concat, [(*each.columns, *map(str, each.dtypes)) for each in rows]
     if len({*kinds}) > 1:
         return None
-    said = None if pieces[0].said is None else [cell for piece in pieces for cell in piece.said]
-    return Dealt(join(rows), pieces[0].marks[:0], said)
+    return Dealt(join(rows), pieces[0].marks[:0], _said([piece.said for piece in pieces]))

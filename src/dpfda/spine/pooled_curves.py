@@ -5,7 +5,6 @@ Tables of shares or corners as one exact sum, wherever the units are: visits, su
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
@@ -38,7 +37,6 @@ from dpfda.releases.base import Release
 from dpfda.releases.pooled_line import bound_words
 from dpfda.releases.pooled_mean import ReleasedPooledMean
 from dpfda.releases.shares import NoisyShares
-from dpfda.spine.arguments import Labels, Records
 from dpfda.spine.choices import sizes_for, stated_size
 from dpfda.spine.curves import grid_of, handed_curves
 from dpfda.spine.pooled import PooledSum, Size
@@ -150,16 +148,10 @@ class PooledTable(PooledSum, Generic[Made]):
     settings : Settings
     plan : TablePlan
         Its cells are the same for all holders.
-    rule : dict
-    counted : callable
-        From records, labels of their units and what else is said of each to the sums of shares, as
-        integers, and the number of units.
     """
 
     settings: Settings
     plan: TablePlan[Made]
-    rule: dict[str, object]
-    counted: Callable[[Records, Labels, Labels], tuple[list[int], int]]
     largest = UNIT
 
     @property
@@ -170,10 +162,6 @@ class PooledTable(PooledSum, Generic[Made]):
     @property
     def numbers(self) -> int:  # type: ignore[override]
         return int(self.table.cells)
-
-    def total(self, X: Records, groups: Labels = None, y: Labels = None) -> IntegerSum:
-        sums, units = self.counted(X, groups, y)
-        return IntegerSum(self.numbers).add_totals(sums, units)
 
     def publish(self, total: IntegerSum, ledger: object = None) -> Made:
         noisy, certificate = self.table.publish(total, read_ledger(ledger))

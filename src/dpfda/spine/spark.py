@@ -20,7 +20,7 @@ at a time, and who is in it.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -30,7 +30,8 @@ import numpy as np
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, DpfdaError, ParameterError
 from dpfda.spine.clusters import PrivateSum, joined, refused, sent, summed
-from dpfda.spine.pooled import OneSum, PooledSum, one_sum
+from dpfda.spine.counted import pooled_for
+from dpfda.spine.pooled import OneSum, PooledSum
 
 Summed = TypeVar("Summed", bound=OneSum)
 # What a partition answers; integers of any size are text.
@@ -45,18 +46,20 @@ LABELS = ("string", "tinyint", "smallint", "int", "bigint")
 
 def fit_on_spark(
     estimator: Summed, frame: Any, columns: Sequence[str] | None = None, groups: str | None = None,
-    order: str | None = None, y: str | None = None,
+    order: str | None = None, y: str | Sequence[str] | Mapping[str, str] | None = None,
 ) -> Summed:  # fmt: skip
-    """Release a mean, a comparison, a density or a covariance of the rows of a Spark data frame.
+    """Release a summary that is one exact sum of the rows of a Spark data frame.
 
-    estimator: A density must have its cells given, a covariance a public center, a comparison its
-        levels.
+    estimator: Of a mean, or of a comparison (its levels given), a density (its cells), a covariance (its
+        center public), a regression of curves, follow-ups, or quantile curves.
     frame: One record a row. Private.
     columns: Columns of numbers, in order; numbers as names are the grid. By default all but the next
         three.
     groups, order: Column with the label of each record's person, and one whose values put a person's
         records in order, such as the visit. Both or neither.
-    y: Column with the group of each record, for a comparison.
+    y: Column with the group of each record, for a comparison; those of covariates; or by the names that
+        `fit` has, as in ``{"event": "status", "by": "arm"}`` of follow-ups, whose time is the one of
+        `columns`.
     Returns the estimator, with `release_`.
     Raises ParameterError if a public parameter is unusable. Nothing was charged and no noise was drawn.
     Raises DataError if the data cannot be used, with partition and row, or if Spark made a part of them
@@ -65,25 +68,46 @@ def fit_on_spark(
     if (groups is None) != (order is None):
         remedy = "Rounding of a person's average depends on the order of its records."
         raise ParameterError("groups and order", "be given together", "one of them", remedy)
-    named: list[str] = [name for name in frame.columns if name not in (groups, order, y)]
+    beside = (groups, order, *_columns_of(y))
+    named: list[str] = [name for name in frame.columns if name not in beside]
     used = named if columns is None else list(columns)
-    pool = pool_of(estimator, used, groups is not None)
+    pool = pool_of(estimator, used, groups is not None, y, lambda: _units(frame, groups))
     total = total_on_spark(pool, frame, used, groups, order, y)
     estimator.release_ = pool.publish(total, estimator.ledger)
     return estimator
 
 
-def pool_of(estimator: object, columns: Sequence[str], grouped: bool) -> PooledSum:
-    """The pooled sum of an estimator over columns of a table."""
+def pool_of(
+    estimator: object, columns: Sequence[str], grouped: bool, y: object = None,
+    count: Callable[[], int] = lambda: 2,
+) -> PooledSum:  # fmt: skip
+    """The pooled sum of an estimator over columns of a table; `count` says how many units there are."""
     import pandas as pd
 
     made_up = pd.DataFrame(np.zeros((1, len(columns))), columns=list(columns))
-    return one_sum(estimator, "pooled_on").pooled_on(made_up, columns if grouped else None)
+    return pooled_for(estimator, made_up, columns if grouped else None, _names_of(y) or y, count)
+
+
+def _columns_of(y: Any) -> list[str]:
+    """Columns of what is said of records."""
+    if y is None or isinstance(y, str):
+        return [] if y is None else [y]
+    return list(y.values()) if isinstance(y, Mapping) else list(y)
+
+
+def _names_of(y: Any) -> dict[str, None]:
+    """What several of them are called, in order; none where there is one alone."""
+    return {} if y is None or isinstance(y, str) else dict.fromkeys(y)
+
+
+def _units(frame: Any, groups: str | None) -> int:
+    """How many units there are."""
+    return int((frame if groups is None else frame.select(f"`{groups}`").distinct()).count())
 
 
 def total_on_spark(
     pool: PooledSum, frame: Any, columns: Sequence[str], groups: str | None = None,
-    order: str | None = None, y: str | None = None,
+    order: str | None = None, y: object = None,
 ) -> IntegerSum:  # fmt: skip
     """The exact sum over a Spark data frame; parameters as in `fit_on_spark`. The result is private."""
     wanted = list(columns)
@@ -93,12 +117,11 @@ def total_on_spark(
             raise DataError(f"groups must be a column of text or integers; found {kind}.")
         frame = _persons_together(frame, groups).sortWithinPartitions(f"`{groups}`", f"`{order}`")
         wanted.append(groups)
-    if y is not None:
-        wanted.append(y)
+    wanted += _columns_of(y)
     chosen = frame.select(*(f"`{name}`" for name in wanted))
     # By place: Spark takes a point in a name, such as that of a grid point, for a field.
     chosen = chosen.toDF(*(f"column_{place}" for place in range(len(wanted))))
-    adder = Adder(pool, len(columns), groups is not None, y is not None)
+    adder = Adder(pool, len(columns), groups is not None, tuple(_names_of(y)))
     arrived = map(_arrived, _collected(chosen, adder))
     # Where no record is left Spark may leave no partition either.
     return summed(joined([sent(IntegerSum(pool.numbers), NONE), *arrived]))
@@ -162,13 +185,13 @@ class Adder:
     pool: Public.
     columns: How many columns of numbers come first.
     grouped: Whether labels of persons come after them.
-    labelled: Whether a label of each record comes last.
+    named: What columns are called that come last, where several say something of each record.
     """
 
     pool: PooledSum
     columns: int
     grouped: bool = False
-    labelled: bool = False
+    named: tuple[str, ...] = ()
 
     def __call__(self, batches: Iterator[object]) -> Iterator[object]:
         """One row with the number of the partition that Spark is at."""
@@ -194,7 +217,10 @@ class Adder:
             for rows in self._persons(batches):
                 columns = rows.columns
                 whose = columns[self.columns] if self.grouped else None
-                said = columns[self.columns + self.grouped] if self.labelled else None
+                last: Any = columns[self.columns + self.grouped :]
+                said: Any = [*last, None][0]
+                if self.named:
+                    said = dict(zip(self.named, last, strict=True))
                 records = rows.select(list(range(self.columns)))
                 total.merge(self.pool.total(records, whose, said))
         except DpfdaError as error:

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Self
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
-import numpy as np
-
-from dpfda.bases.lifetimes import CENSORED, LifeCells
+from dpfda.bases.lifetimes import LifeCells
 from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
-from dpfda.numerics.arrays import Flags, Floats, Integers
-from dpfda.numerics.errors import DataError, ParameterError
+from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, flag, shown, whole
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import Prepared
-from dpfda.records.containers import column_of
+from dpfda.records.dask_arrays import is_dask
 from dpfda.records.labels import units_of
-from dpfda.records.points import cell_weights
 from dpfda.records.weights import Weights, check_weights, usual_total, whole_weights
-from dpfda.spine.arguments import Columns, Labels, Number, Payer, Place, Protected, Records
+from dpfda.spine.arguments import Columns, Labels, Number, Payer, Place, Protected
 from dpfda.spine.choices import check_choices
+from dpfda.spine.clusters import fit_on_cluster
 from dpfda.spine.estimator import Estimator
-from dpfda.spine.memberships import OTHER, members, none_of, public_labels
-from dpfda.spine.pooled_curves import PooledTable
+from dpfda.spine.memberships import public_labels
 from dpfda.spine.settings import Reading
 from dpfda.survival.endings import Coding
 from dpfda.survival.plan import SurvivalPlan, survival_plan
-from dpfda.survival.release import ReleasedSurvival
+from dpfda.survival.pooled import PooledSurvival, counted_in, read_follow_ups
 
 
 class PrivateSurvival(Estimator):
@@ -125,7 +121,8 @@ class PrivateSurvival(Estimator):
         Parameters
         ----------
         time : array (n,)
-            End of each follow-up, in the units of the domain. Private.
+            End of each follow-up, in the units of the domain. Private. Those of Dask are added up where
+            they lie, and what else is said of follow-ups comes in partitions like theirs.
         event : array (n,), optional
             How it ended, as a code of `causes` or `censored`; by default all are events. Private.
         start : array (n,), optional
@@ -149,6 +146,13 @@ class PrivateSurvival(Estimator):
         ParameterError, DataError, BudgetError
             As `PrivateMean.fit`.
         """
+        if is_dask(time):
+            if weights is not None:
+                raise ParameterError("weights", "be None but for follow-ups in memory", "weights")
+            said = {"event": event, "start": start, "by": by}
+            said = {name: column for name, column in said.items() if column is not None}
+            self.release_ = fit_on_cluster(self, time, groups, said or None)
+            return self
         prepared = self.prepare(time, event, start, by, groups, weights)
         self.release_ = prepared.plan.publish(prepared.total, self._paying())
         return self
@@ -213,106 +217,41 @@ class PrivateSurvival(Estimator):
         """Everything before the noise: read, check, count. The result is private."""
         self._checked()
         named = self._named(start is not None, by is not None)
-        count_in, coding, count = self._read(time, event, start, by)
-        invalid = self.settings.reading.invalid
-        codes, units = units_of(groups, count, invalid)
-        said = "" if event is None else coding
+        coding, invalid = self._coding(event is not None), self.settings.reading.invalid
+        rows = read_follow_ups(coding, self._levels(by is not None), invalid, time, event, start, by)
+        codes, units = units_of(groups, len(rows[0]), invalid)
+        said = "" if event is None else coding.words(invalid)
         plan = self._plan(usual_total(weights, units), groups, named, said)
         plan = plan if weights is None else plan.weighted(check_weights(weights).largest)
-        counted = whole_weights(weights, count, invalid, EXPONENT)
-        return Prepared(plan, IntegerSum.of(count_in(plan.cells, codes, counted)))
+        counted = whole_weights(weights, len(rows[0]), invalid, EXPONENT)
+        return Prepared(plan, IntegerSum.of(counted_in(plan.cells, rows, codes, counted)))
 
-    def pooled(self, n: int, columns: Columns | None = None) -> PooledTable[ReleasedSurvival]:
+    def pooled(self, n: int, columns: Columns | None = None) -> PooledSurvival:
         """The sum as several holders make it of `time`, with `event` as y; see `PooledSum`.
 
         Of one group, all of whom are followed from the start of the domain.
         """
-        self._check_road("pooled")
-        settings, named = self.settings, self._named(False, self.levels is not None)
         if self.levels is not None or columns is not None:
             raise ParameterError("levels", "be left out for one sum of several holders", "levels")
-        coding = Coding.of(self.causes, self.censored).checked(True, settings.reading.invalid)
-        plan = self._plan(n, None, named, coding.words(settings.reading.invalid), planned=True)
+        return self._pooled_for(n, None, "event")
 
-        def counted(X: Records, groups: Labels, y: Labels) -> tuple[list[int], int]:
-            count_in, _, total = self._read(X, y, None, None)
-            codes, units = units_of(groups, total, settings.reading.invalid)
-            return count_in(plan.cells, codes), units
+    def _pooled_for(self, n: int, X: object, y: Any) -> PooledSurvival:
+        """The same of what is said of each follow-up: its event, or columns by their names in `fit`."""
+        self._check_road("pooled")
+        said = {*y} if isinstance(y, Mapping) else {"event"} if y is not None else set()
+        if said - {"event", "start", "by"}:
+            raise ParameterError("y", "have columns for event, start and by alone", shown(list(y)))
+        named = self._named("start" in said, "by" in said)
+        coding, invalid = self._coding("event" in said), self.settings.reading.invalid
+        words = coding.words(invalid) if "event" in said else ""
+        plan = self._plan(n, None, named, words, planned=True)
+        return PooledSurvival(self.settings, plan, coding, self._levels("by" in said))
 
-        rule = [plan.cells.to_json(), coding.names]
-        return PooledTable(
-            settings, plan, {"reading": settings.reading.invalid, "integers": rule}, counted
-        )
-
-    def _read(
-        self, time: object, event: Labels, start: Labels, by: Labels
-    ) -> tuple[Callable[..., list[int]], str, int]:
-        """What counts the follow-ups in cells, given their units; words of the coding; their number."""
-        invalid, given = self.settings.reading.invalid, event is not None
-        coding = Coding.of(self.causes, self.censored).checked(given, invalid)
-        times = column_of(time, "time")[0]
-        count = len(times)
-        ends = np.zeros(count, dtype=np.int64) if event is None else coding.read(event)
-        starts = None if start is None else column_of(start, "start")[0]
-        member = np.zeros(count, dtype=np.int64)
-        if by is not None:
-            member = members(by, self._levels(True), "by")
-        for column, name in ((ends, "event"), (starts, "start"), (member, "by")):
-            if column is not None and len(column) != count:
-                raise DataError(
-                    f"{name} must have one entry a follow-up ({count}); found {len(column)}."
-                )
-        if invalid == "refuse":
-            # First: with a code or group that has no meaning the coding is not that of the data, and
-            # to leave follow-ups out, the remedy for all others, would change what they say.
-            coding.refuse_others(ends)
-            if (member == OTHER).any():
-                where = f" in row {int(np.argmax(member == OTHER))}"
-                raise none_of("by", "levels", self._levels(True), where, "by")
-        offences = {
-            ("event", "have a code for every follow-up; found none"): ends < CENSORED,
-            ("by", "have a level for every follow-up; found none"): member < 0,
-            ("time", "be finite; found one that is missing or is not"): ~np.isfinite(times),
-            ("start", "be before the end; found one that is not"): _late(starts, times),
-        }
-        if invalid == "refuse":
-            coding.refuse(offences, given)
-        usable = ~np.any([*offences.values()], axis=0)
-        times = np.where(usable, times, 0.0)
-
-        def count_in(
-            cells: LifeCells, codes: Integers | None, weights: Integers | None = None
-        ) -> list[int]:
-            return _counted(cells, times, ends, starts, member, usable, codes, weights)
-
-        return count_in, coding.words(invalid), count
+    def _coding(self, given: bool) -> Coding:
+        return Coding.of(self.causes, self.censored).checked(given, self.settings.reading.invalid)
 
     def _levels(self, given: bool) -> list[object]:
         if given != (self.levels is not None):
             words = "be given with by, and only then: who is in which group is private"
             raise ParameterError("levels", words, shown(self.levels))
         return public_labels(self.levels, "levels", 2) if given else []
-
-
-def _late(starts: Floats | None, times: Floats) -> Flags:
-    """Which follow-ups have a beginning that is missing, or not before their end."""
-    if starts is None:
-        return np.zeros(len(times), dtype=np.bool_)
-    with np.errstate(invalid="ignore"):
-        return ~(np.isfinite(starts) & (starts < times))
-
-
-def _counted(
-    cells: LifeCells, times: Floats, ends: Integers, starts: Floats | None, member: Integers,
-    usable: Flags, codes: Integers | None, weights: Integers | None,
-) -> list[int]:  # fmt: skip
-    """Exact sums of all units' shares of the cells, in units of 2^-20."""
-    shift = np.where(usable, member, 0) * cells.each
-    index = shift + cells.ends(times, np.where(usable, ends, CENSORED))
-    if starts is None:
-        return cell_weights(index, usable, codes, cells.size, EXPONENT, weights)
-    begins = shift + cells.begins(np.where(usable, starts, 0.0))
-    owners = np.arange(len(times)) if codes is None else codes
-    both = np.concatenate([index, begins])
-    twice = None if weights is None else np.tile(weights, 2)
-    return cell_weights(both, np.tile(usable, 2), np.tile(owners, 2), cells.size, EXPONENT, twice)

@@ -17,15 +17,17 @@ from dpfda.publication import Prepared
 from dpfda.records.dask_arrays import is_dask
 from dpfda.records.labels import units_of
 from dpfda.reference.centiles.plan import QuantileCurvesPlan, quantile_curves_plan
+from dpfda.reference.centiles.pooled import PooledQuantileCurves
 from dpfda.reference.centiles.release import MOST_LEVELS, read_quantile
 from dpfda.spine.arguments import Bounds, Columns, Labels, Number, Payer, Place, Protected, Records
 from dpfda.spine.choices import check_choices, check_count, value_bounds
+from dpfda.spine.clusters import fit_on_cluster
 from dpfda.spine.curves import POINTS, is_pooled, public_basis, read_curves
 from dpfda.spine.embedding import embedding_of
 from dpfda.spine.estimator import Estimator, warn_of_labels
 from dpfda.spine.pooled_curves import pooled_observations
 from dpfda.spine.settings import Reading, Settings
-from dpfda.spine.sums import matrix_on, read_block
+from dpfda.spine.sums import matrix_on
 
 
 class PrivateQuantileCurves(Estimator):
@@ -105,7 +107,8 @@ class PrivateQuantileCurves(Estimator):
         Parameters
         ----------
         X : array (n, m), DataFrame, Arrow table, DataArray or FDataGrid; or LongCurves, FDataIrregular
-            Curves on one grid, one a row; or visits, each with its time and value. Private.
+            Curves on one grid, one a row; or visits, each with its time and value. Private. Curves of
+            Dask are added up where they lie.
         y : None
             Not read; where there are no `groups` a warning says so.
         groups : array (n,) or str, optional
@@ -122,9 +125,13 @@ class PrivateQuantileCurves(Estimator):
             As `PrivateMean.fit`.
         """
         warn_of_labels(y, groups)
+        if is_dask(X):
+            self.release_ = fit_on_cluster(self, X, groups)
+            self.n_features_in_ = self.release_.grid_points.size
+            return self
         # Whether arithmetic overflows depends on values: it may neither warn nor raise.
         with np.errstate(all="ignore"):
-            prepared = self._prepare(X, groups)
+            prepared = self.prepare(X, groups)
         self.release_ = prepared.plan.publish(prepared.total, self._paying())
         if not prepared.plan.cells.visits:
             self.n_features_in_ = self.release_.grid_points.size
@@ -154,27 +161,34 @@ class PrivateQuantileCurves(Estimator):
         grid = flat_grid(basis)
         return self._plan(settings, whole(n, "n", 2), None, grid, basis.domain_range, visits, True)
 
-    def _prepare(self, X: object, groups: object) -> Prepared[QuantileCurvesPlan, IntegerSum]:
+    def pooled(self, n: int, columns: Columns = POINTS) -> PooledQuantileCurves:
+        """The sum as several holders make it of whole curves; see `PooledSum`."""
+        self._check_road("pooled")
+        if self.settings.reading.missing == "pooled":
+            words = "be 'refuse' or 'complete' for one sum of several holders"
+            raise ParameterError("missing", words, "'pooled'")
+        basis = public_basis(self.settings, None, columns)
+        return PooledQuantileCurves(self.settings, self.plan(n, columns), basis)
+
+    def _pooled_for(self, n: int, X: object, y: object) -> PooledQuantileCurves:
+        """The same on the columns of X."""
+        return self.pooled(n, flat_grid(read_curves(self.settings, None, X)[1]))
+
+    def prepare(self, X: Records, groups: Labels = None) -> Prepared[QuantileCurvesPlan, IntegerSum]:
         """Everything before the noise. The result is private."""
         check_choices(self)
         self._bound()
         settings = self._settings_for(X, groups)
-        if is_dask(X):
-            words = "be curves in memory, for quantile curves"
-            raise ParameterError("X", words, type(X).__name__)
         if is_pooled(self.settings, X):
             return self._visits(settings, X, groups)
-        values, basis, groups = read_curves(settings, None, X, groups)
+        values, basis, labels = read_curves(settings, None, X, groups)
         reading, grid = settings.reading, flat_grid(basis)
         matrix = matrix_on(values, basis, reading)
-        codes, count = units_of(groups, len(matrix), reading.invalid)
+        codes, count = units_of(labels, len(matrix), reading.invalid)
         check_count(settings.unit.relation, count, reading.invalid)
-        plan = self._plan(settings, count, groups, grid, basis.domain_range, False)
-        curves = read_block(matrix, basis, reading)
-        usable = curves.usable
-        of = (np.arange(len(matrix)) if codes is None else codes)[usable]
-        cells = plan.cells.of_values(curves.values[usable], plan.lower, plan.upper)
-        return Prepared(plan, IntegerSum.of(plan.cells.curve_shares(cells, of, count)))
+        plan = self._plan(settings, count, labels, grid, basis.domain_range, False)
+        pool = PooledQuantileCurves(settings, plan, basis)
+        return Prepared(plan, pool.add_up(pool.rows_of(matrix), codes))
 
     def _visits(
         self, settings: Settings, X: object, groups: object
