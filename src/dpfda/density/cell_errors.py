@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.bases.cells import CellGrid, Domain
 from dpfda.density.many_cells import averaging, block_response, blocks_for, errors_on_nodes, within_nodes
-from dpfda.estimates.histospline import LARGEST_UNEQUAL, expected_error
+from dpfda.estimates.histospline import LARGEST_UNEQUAL, Smoother, expected_error
 from dpfda.noise import NoiseLaw
 from dpfda.noise.shares import EXPONENT, share_noise
 from dpfda.numerics.arrays import Floats
@@ -23,10 +23,6 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import length, shown
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.releases.bands import DRAWS
-
-if TYPE_CHECKING:
-    from dpfda.density.histogram_release import ReleasedHistogram
-
 
 # Numbers of cells along an axis among which the design chooses, by dimension.
 CANDIDATES = {
@@ -36,6 +32,30 @@ CANDIDATES = {
 }
 # How far the domain may be from a whole number of steps, over its length.
 CLOSE = 1e-9
+
+
+class Counted(Protocol):
+    """Noisy counts of cells, and the smooth function that is made of them."""
+
+    @property
+    def cells(self) -> CellGrid:
+        """Where the cells are."""
+
+    @property
+    def noise(self) -> NoiseLaw:
+        """Law of the noise on the counts."""
+
+    @property
+    def exponent(self) -> int:
+        """A unit counts two to this."""
+
+    @property
+    def size(self) -> float:
+        """What counts are divided by."""
+
+    @property
+    def smoother(self) -> Smoother:
+        """What makes the function."""
 
 
 def lattice_cells(domain: Domain, step: object, count: int) -> CellGrid:
@@ -112,12 +132,12 @@ def is_fine(cells: CellGrid) -> bool:
     return cells.size > FEW and cells.is_regular
 
 
-def errors_at(made: ReleasedHistogram, at: Floats, averaged: bool = False) -> Floats:
+def errors_at(made: Counted, at: Floats, averaged: bool = False) -> Floats:
     """Simulated errors (draws, q) of the smooth function at points (q, d), per unit of volume.
 
     Parameters
     ----------
-    made : ReleasedHistogram
+    made : Counted
     at : array (q, d)
     averaged : bool
         Whether they are those of averages over the cells, of an interval, that the points lie in.
@@ -147,7 +167,7 @@ def noise_errors(noise: NoiseLaw, response: Floats) -> Floats:
     return np.concatenate(parts)
 
 
-def _block_errors(made: ReleasedHistogram, at: Floats, averaged: bool) -> Floats:
+def _block_errors(made: Counted, at: Floats, averaged: bool) -> Floats:
     """The same by sums over blocks, in shares of the units over those of the volume."""
     cells, smoother = made.cells, made.smoother
     position, damping = unit_box(cells, at), None
@@ -179,7 +199,7 @@ def block_noise(
     return np.asarray(block.simulate_sums(generator, draws * count, together).reshape(draws, count))
 
 
-def node_errors(made: ReleasedHistogram, draws: int, nodes: int) -> NDArray[np.float32]:
+def node_errors(made: Counted, draws: int, nodes: int) -> NDArray[np.float32]:
     """Simulated errors (draws, nodes) of the smooth function of an interval at midpoints of equal parts.
 
     In single precision. There are no more nodes than cells.
@@ -221,7 +241,7 @@ def _law(law: Any, scale: int) -> NoiseLaw:
     return made
 
 
-def share_step(made: ReleasedHistogram) -> float:
+def share_step(made: Counted) -> float:
     """One unit of the noise, in shares of the units."""
     return math.ldexp(1.0, -made.exponent) / made.size
 
