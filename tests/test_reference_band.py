@@ -304,3 +304,6 @@ def test_coverage_and_size_in_a_file_are_held_to_the_threshold(name: str, value:
     assert type(release).from_json(written).coverage == 0.9
     with pytest.raises(Exception, match="threshold"):
         type(release).from_json({**written, name: value})
+    less = {key: each for key, each in written["mechanism"].items() if key != "threshold"}
+    with pytest.raises(Exception, match="threshold"):
+        type(release).from_json({**written, "mechanism": less})
