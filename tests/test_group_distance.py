@@ -12,11 +12,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpfda import Domain, PrivacyUnit, PrivateComparison, load
+from dpfda.bounds import ValueBounds
+from dpfda.errors import ParameterError
 from dpfda.privacy.composition import compose
 from dpfda.privacy.guarantees import Neighbours, within
 from dpfda.privacy.ledger import MemoryLedger
+from dpfda.publication import publish_parallel, read_ledger
 from dpfda.publication.distances import of_all, of_pairs
 from dpfda.releases.distance import GroupDistance, box_quantile, moved, told_of_groups
+from dpfda.spine.sums import Summation
 from statistical import FALSE_ALARM, SEEN
 
 GRID = np.linspace(0, 1, 40)
@@ -245,3 +249,45 @@ def test_expected_half_widths_are_those_of_releases() -> None:
         band = comparison.fit(curves, labels).release_["a"].band(0.95)
         found.append(np.mean(band.upper - band.lower) / 2)
     assert 0.6 < np.median(found) / told.typical < 1.6
+
+
+def test_all_groups_pay_for_one_measurement() -> None:
+    """At the least budget for it, where floats may be rounded another way for every size."""
+    plan = PrivateComparison(0.064, bounds=(0, 1)).plan({"a": 3125, "b": 4007}, 40)
+    assert {part.distance_share for part in plan.parts.values()} == {Fraction(1, 10)}
+    parts = list(plan.parts.values())
+    alone = dataclasses.replace(parts[1], measures_distance=False, among=())
+    wider = dataclasses.replace(parts[1], bound=ValueBounds(0, 2))
+    ledger = MemoryLedger().create("homes", plan.guarantee, plan.neighbours)
+    for other in (alone, wider):
+        pairs = [(Summation.of(part).empty(), part) for part in (parts[0], other)]
+        with pytest.raises(ParameterError, match="distances"):
+            publish_parallel(pairs, {}, read_ledger(ledger.of("homes")))
+    assert ledger.remaining("homes").values == (plan.guarantee.epsilon,)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("sizes", [200_000, 300_000, 500_000]), ("sizes", [200, 300, 50_000]), ("place", 2)],
+)
+def test_sizes_and_places_of_groups_are_not_believed(name: str, value: Any) -> None:
+    curves, labels = made()
+    release = PrivateComparison(1, bounds=(0, 1), domain=Domain(GRID)).fit(curves, labels).release_
+    written = release.to_json()
+    for group in written["groups"]:
+        group["mean"]["distance"][name] = value
+    with pytest.raises(Exception, match="group"):
+        type(release).from_json(written)
+    if value != [200, 300, 50_000]:
+        with pytest.raises(Exception, match="group's size"):
+            type(release["a"]).from_json(written["groups"][0]["mean"])
+
+
+def test_groups_of_a_file_have_one_measurement() -> None:
+    curves, labels = made()
+    release = PrivateComparison(1, bounds=(0, 1), domain=Domain(GRID)).fit(curves, labels).release_
+    for name in ("noisy", "apart"):
+        written = release.to_json()
+        written["groups"][1]["mean"]["distance"][name] += 1
+        with pytest.raises(Exception, match="one measurement"):
+            type(release).from_json(written)

@@ -295,3 +295,15 @@ def test_candidates_reach_to_all_there_can_be_and_are_fewer_where_noise_would_st
         assert found[0] < 6 / 150
         assert found[-1] == pytest.approx(6)
         assert all(a < b for a, b in pairwise(found))
+
+
+@pytest.mark.parametrize(("name", "value"), [("coverage", 0.95), ("size", 4000)])
+def test_coverage_and_size_in_a_file_are_held_to_the_threshold(name: str, value: float) -> None:
+    release = band(coverage=0.9).fit(curves(800)).release_
+    written = release.to_json()
+    assert type(release).from_json(written).coverage == 0.9
+    with pytest.raises(Exception, match="threshold"):
+        type(release).from_json({**written, name: value})
+    less = {key: each for key, each in written["mechanism"].items() if key != "threshold"}
+    with pytest.raises(Exception, match="threshold"):
+        type(release).from_json({**written, "mechanism": less})

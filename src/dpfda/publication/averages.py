@@ -20,7 +20,7 @@ from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication.charging import charge
-from dpfda.publication.distances import with_distance, with_distances
+from dpfda.publication.distances import measured_alike, with_distance, with_distances
 from dpfda.publication.mean_designs import FUNCTION
 from dpfda.publication.means import MeanPlan, ReleasedMean, released_mean
 from dpfda.releases.counts import NoisyCount
@@ -162,13 +162,18 @@ def publish_parallel(
         caller has made sure that no unit is in two of them, in either of two neighbouring data sets.
     entry: Public description for the ledger's history, which is charged once; paying as in `publish`.
     joined: What becomes of the released lines before distances from them are measured.
-    Raises ParameterError if parts differ in terms or are on boxes, BudgetError if the ledger refuses.
+    Raises ParameterError if parts differ in terms, or in what of distances they measure, or are on
+    boxes; BudgetError if the ledger refuses.
     """
     terms = {(plan.guarantee, plan.neighbours, plan.unit) for _, plan in parts}
     if len(terms) != 1:
         raise ParameterError("parts", "share guarantee, neighbours and unit", f"{len(terms)} kinds")
     if any(isinstance(plan.basis, BoxFunctions) for _, plan in parts):
         raise ParameterError("parts", "be of curves on an interval", "functions on boxes")
+    plans = [plan for _, plan in parts]
+    if len({plan.distance_share for plan in plans}) > 1 or not measured_alike(plans):
+        words = "share bounds and what is paid for distances, where these are measured together"
+        raise ParameterError("parts", words, "others")
     certificate = parts[0][1].certified()
     if len({tuple(plan.costs().items()) for _, plan in parts}) > 1:
         # Laws that differ from group to group: what all have in common is the guarantee.

@@ -74,6 +74,15 @@ def with_distances(
     ]
 
 
+def measured_alike(plans: Sequence[MeanPlan]) -> bool:
+    """Whether one measurement fits all groups, if there is one: on one grid, between the same bounds."""
+    if plans[0].distance_share is None:
+        return True
+    rules = [known(plan.on_grid).rule for plan in plans]
+    sizes = tuple(plan.size for plan in plans)
+    return all(rules[0].same(rule) for rule in rules) and {plan.among for plan in plans} == {sizes}
+
+
 def _public(release: ReleasedFunction, plan: MeanPlan) -> tuple[list[int], list[int]]:
     """A line (m,) in integers, and half distances of the bounds."""
     rule = known(plan.on_grid).rule

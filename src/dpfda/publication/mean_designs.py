@@ -228,13 +228,17 @@ class MeanDesign(Plan):
             return None
         if self.drawn is not None or self.on_grid is None or self.on_grid.cube is None:
             return None
-        strength = self.strength(self.guarantee) * min(self.among, default=self.size) / self.size
-        return distance_share(flat_grid(self.basis).size, strength)
+        # Of the smallest group, in the same floats for all: they pay for one measurement.
+        least = min(self.among, default=self.size)
+        return distance_share(flat_grid(self.basis).size, self._strength(self.guarantee, least))
 
     def strength(self, guarantee: Guarantee) -> float:
         """Public number of units, or divisor, times epsilon, as under replace-one neighbours."""
+        return self._strength(guarantee, known(self.size))
+
+    def _strength(self, guarantee: Guarantee, size: int) -> float:
         epsilon = float(pure_budget(without_delta(guarantee)))
-        return 2 * known(self.size) * epsilon / self.neighbours.differences(1)
+        return 2 * size * epsilon / self.neighbours.differences(1)
 
     @property
     def distance_part(self) -> PureDP | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import nan
 from typing import Any, ClassVar
 
 import numpy as np
@@ -82,6 +83,17 @@ class ReleasedReferenceBand(Release):
             raise ParameterError("centre", "have one value a grid point, as the widths", "others")
         if not (0 < self.coverage < 1 and self.radius > 0 and np.all(self.widths > 0)):
             raise ParameterError("radius", "be positive, as the widths, and coverage a share", "others")
+
+    def _checked(self) -> None:
+        super()._checked()
+        names = "units for the centre", "units for the radius", "threshold"
+        said = [self.mechanism.get(name) for name in names]
+        first, second, threshold = (
+            float(each) if isinstance(each, int | float) else nan for each in said
+        )
+        # Noise lowers the threshold, on average by more than it leaves above: so it is larger than this.
+        if first + second != self.size or not self.coverage * (second + 1) <= threshold <= second:
+            raise ValueError("coverage and units are those of the threshold")
 
     # The band.
 

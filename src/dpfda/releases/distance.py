@@ -92,9 +92,10 @@ class Distance(file.Written):
         """Its noise; it was paid for first."""
         return AddedNoise(self.noise, *moved_together(self.largest, neighbours, self.of), 0)
 
-    def check(self, width: Floats) -> None:
+    def check(self, width: Floats, divisor: float) -> None:
         """Refuse units that are not those of a sum between bounds that are `width` (m,) apart.
 
+        divisor: Of the line.
         Raises ValueError.
         """
         half = float(np.max(width)) / 2
@@ -154,6 +155,11 @@ class GroupDistance(Distance):
         if self.place >= len(self.sizes):
             raise ParameterError("place", "be that of a group", str(self.place))
 
+    def check(self, width: Floats, divisor: float) -> None:
+        super().check(width, divisor)
+        if self.sizes[self.place] != divisor:
+            raise ValueError("the group's size is not what its sum was divided by")
+
     def at_most(self, level: float, divisor: float) -> float:
         own, whole = self.sizes[self.place], sum(self.sizes)
         beside = sum(size / min(size, own) for size in self.sizes) - 1
@@ -173,6 +179,21 @@ class GroupDistance(Distance):
         reach = self.scale * box_quantile(first, second, level)
         known = first * (self.noisy + 2) + second * (self.apart + 2) + reach
         return max(0.0, known) / (2 * self.largest)
+
+
+def check_together(parts: Sequence[tuple[Distance | None, float]]) -> None:
+    """Refuse distances of all groups of one release that are not from one measurement.
+
+    parts: Distance and number to divide by of each group, in order.
+    Raises ValueError.
+    """
+    if all(distance is None for distance, _ in parts):
+        return
+    one, sizes = parts[0][0], tuple(divisor for _, divisor in parts)
+    for place, (distance, _) in enumerate(parts):
+        known = isinstance(one, GroupDistance) and one.sizes == sizes
+        if not known or distance != replace(one, place=place):
+            raise ValueError("distances of groups are from one measurement of all")
 
 
 def told_of_groups(apart: Floats, sizes: Sequence[int]) -> tuple[float, float]:

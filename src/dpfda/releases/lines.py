@@ -107,7 +107,7 @@ class MeanLine(Expansion, Valued, OnBasis):
         if self.distance is not None:
             if not self._is_line:
                 raise ValueError("the largest distance is that of a line between bounds")
-            self.distance.check(self._scale)
+            self.distance.check(self._scale, self.count)
 
     @property
     def _is_line(self) -> bool:

@@ -22,6 +22,7 @@ from dpfda.privacy.words import first_up
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked
 from dpfda.releases.base import LEVEL, Column, Release
+from dpfda.releases.distance import check_together
 from dpfda.releases.facts import BandFact, Claim, Stated
 from dpfda.releases.function import OfMeans, ReleasedFunction
 from dpfda.releases.lines import PROVED
@@ -152,6 +153,10 @@ class ReleasedComparison(OfMeans):
 
     def _to_entries(self) -> dict[str, object]:
         return {"composition": self.describe_composition(), **super()._to_entries()}
+
+    def _checked(self) -> None:
+        super()._checked()
+        check_together([(mean.distance, mean.count) for mean in self.means.values()])
 
     @classmethod
     def _entries(cls, written: dict[str, object], kernel: object) -> file.Held:
