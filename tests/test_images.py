@@ -171,7 +171,7 @@ def test_expected_errors_fall_with_the_budget_and_state_the_scale():
         PrivateMean(epsilon, bounds=(0, 4), basis=basis_of((8, 8))).plan(n=500)
         for epsilon in (0.1, 1.0, 10.0)
     ]
-    errors = [plan.expected(quick=True) for plan in plans]
+    errors = [plan.outlook(quick=True).typical for plan in plans]
     assert errors[0] > 1.5 * errors[1] > 3 * errors[2] > 0
     assert plans[1].scale == (4.0, "the distance between the bounds")
     assert "between the bounds" in plans[1].error_words

@@ -395,11 +395,11 @@ def test_what_the_number_of_units_is_private_for_says_none() -> None:
     assert "- the levels: 0.5; - the ends of the axis: 0 and 1; points outside" in told
     assert "- nothing about the number of persons." in told
     assert "347" not in told
-    assert made.plan(1000).expected() == pytest.approx(made.plan(500).expected() / 2)
+    assert made.plan(1000).error == pytest.approx(made.plan(500).error / 2)
     # Half of the error that is planned where one is replaced.
     replaced = PrivateQuantiles(1.0, domain=(0, 1)).plan(500)
-    assert made.plan(500).expected() == pytest.approx(replaced.expected() / 2)
-    assert replaced.expected() == pytest.approx(math.sqrt(8) / 500, rel=1e-3)
+    assert made.plan(500).error == pytest.approx(replaced.error / 2)
+    assert replaced.error == pytest.approx(math.sqrt(8) / 500, rel=1e-3)
 
 
 def test_damaged_files_are_refused() -> None:
