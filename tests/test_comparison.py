@@ -396,6 +396,11 @@ class TestRefusals:
             compared(X, y[:, None])
         with pytest.raises(DataError, match="y must have a group for every record; found none in row 5"):
             compared(X, np.where(np.arange(200) == 5, None, y.astype(object)))
+        alone = np.where(np.arange(200) == 5, "alone", y.astype(object))
+        with pytest.raises(
+            DataError, match=r"The group 'alone' must have at least two units; found 1\. J"
+        ):
+            compared(X, alone)
         with pytest.raises(ParameterError, match="group must be one of 'case', 'control'; found 'x'"):
             compared().difference("case", "x")
 
