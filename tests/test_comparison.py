@@ -428,6 +428,17 @@ class TestFiles:
 
     def test_words_say_what_is_public(self):
         assert "which group, like the number of records of each, is public" in repr(compared())
+        said, own = (
+            " ".join(each.describe().split()) for each in (compared(), compared().means["case"])
+        )
+        for start in (
+            "- the grid: ",
+            "- how smooth the curve is expected to be: ",
+            "- how the noise is made: ",
+        ):
+            (told,) = [line for line in said.split(";") if start in line]
+            assert told in own
+        assert "What the bound does" in said
         private = compared(neighbours="add-remove", levels=["case", "control"])
         assert "twice the guarantee" in repr(private)
 
