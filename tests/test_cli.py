@@ -477,7 +477,7 @@ def test_plan_is_drawn_with_its_parts():
     total, noise, bias, sampling, limit = lines.values()
     np.testing.assert_allclose(limit, [plan.limit() for plan in plans])
     assert (limit < total).all()
-    np.testing.assert_allclose(total, [plan.expected(quick=True) for plan in plans])
+    np.testing.assert_allclose(total, [plan.outlook(quick=True).typical for plan in plans])
     np.testing.assert_allclose(total**2, noise**2 + bias**2)
     # Halfwidth 1/2 of the bounds, over the root of the number of curves.
     np.testing.assert_allclose(sampling, 0.5 / np.sqrt(200))

@@ -254,3 +254,12 @@ def test_show_says_what_is_promised(table):
     margins = json.loads(run("show", "d.json", "--json").stdout)["report"]
     assert "above zero where it predicts 'high', else 'low'" in " ".join(margins.split())
     assert len(answer["warnings"]) == 1
+
+
+def test_another_class_is_told_by_the_option_of_its_column(table, draws):
+    result = run(*CLASSIFY[:-1], "side:low,middle", "--epsilon", 1, "-o", "c.json")
+    assert result.exit_code == 2
+    assert "--target must hold one of the classes ['low', 'middle']; found" in " ".join(
+        result.output.split()
+    )
+    assert not draws

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dpfda import PrivateDensity, PrivateMean, load
+from dpfda import PrivateComparison, PrivateDensity, PrivateMean, load
 from dpfda.front.app import app
 from dpfda.views import draw as true_draw
 
@@ -70,11 +70,23 @@ def test_a_difference_is_the_first_minus_the_second(files, drawn, tmp_path):
     assert view.baseline == 0
 
 
+def test_the_difference_of_a_comparison_is_its_first_group_minus_its_second(drawn, tmp_path):
+    groups = PrivateComparison(1, bounds=(0, 1), levels=["a", "b"]).fit(
+        CURVES, ["b", "a"] * (len(CURVES) // 2)
+    )
+    file = groups.release_.save(tmp_path / "groups.json")
+    result = run("plot", file, "--difference", "--plot", tmp_path / "d.png")
+    assert result.exit_code == 0, result.output
+    (view,) = drawn
+    (line,) = view.lines
+    np.testing.assert_allclose(line.values, load(file).difference("a", "b")(line.points), atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("names", "flags", "words"),
     [
         (("before", "ages"), (), "have the same axes where several are drawn in one"),
-        (("before",), ("--difference",), "be of two released curves"),
+        (("before",), ("--difference",), "ReleasedFunction. Name two files of mean curves, or one that"),
         (("before", "ages"), ("--difference",), "be of two released curves"),
         (("before", "longer"), ("--difference",), "be of curves on one domain"),
         (("before", "kernel"), ("--difference",), "be of two default means of curves between bounds"),

@@ -396,6 +396,11 @@ class TestRefusals:
             compared(X, y[:, None])
         with pytest.raises(DataError, match="y must have a group for every record; found none in row 5"):
             compared(X, np.where(np.arange(200) == 5, None, y.astype(object)))
+        alone = np.where(np.arange(200) == 5, "alone", y.astype(object))
+        with pytest.raises(
+            DataError, match=r"The group 'alone' must have at least two units; found 1\. J"
+        ):
+            compared(X, alone)
         with pytest.raises(ParameterError, match="group must be one of 'case', 'control'; found 'x'"):
             compared().difference("case", "x")
 
@@ -423,6 +428,17 @@ class TestFiles:
 
     def test_words_say_what_is_public(self):
         assert "which group, like the number of records of each, is public" in repr(compared())
+        said, own = (
+            " ".join(each.describe().split()) for each in (compared(), compared().means["case"])
+        )
+        for start in (
+            "- the grid: ",
+            "- how smooth the curve is expected to be: ",
+            "- how the noise is made: ",
+        ):
+            (told,) = [line for line in said.split(";") if start in line]
+            assert told in own
+        assert "What the bound does" in said
         private = compared(neighbours="add-remove", levels=["case", "control"])
         assert "twice the guarantee" in repr(private)
 

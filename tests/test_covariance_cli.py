@@ -50,6 +50,46 @@ def forbid_noise(monkeypatch):
     monkeypatch.setattr(exactness, "system_bytes", drawn)
 
 
+def test_a_dry_run_says_the_radius_that_the_header_allows(run, table):
+    """A radius is at most that of a curve on the domain, which the header's numbers say."""
+    text = table.read_text().replace(",p_", ",")
+    table.write_text(text)
+    at = (table, "--groups", "person", "--bounds", -1, 1)
+    words = ("covariance", *at, "--epsilon", 4, "-o", "c.json")
+    named = (*words, "--columns", "0..11")
+    told = run(*named, "--dry-run").output
+    made = run(*named)
+    assert made.exit_code == 0, made.output
+    at_most = f"at most {np.sqrt(22):.6g}"
+    assert at_most in told
+    assert at_most in made.output
+    # What stands where a header is to be is not said unless it was typed: nor what follows from it.
+    table.write_text("".join(",".join(line.split(",")[:1] + line.split(",")[2:]) for line in
+                             text.splitlines(keepends=True)))  # fmt: skip
+    told = run(*words, "--overwrite", "--dry-run").output
+    assert "values clipped to [-1, 1]\n" in told
+
+
+def test_what_is_said_of_groups_names_what_was_typed(run, table):
+    curves = (table, "--columns", "p_*", "--groups", "person", "--bounds", -1, 1)
+    words = ("compare", *curves, "--epsilon", 4, "-o", "c.json")
+    for more, said in (
+        (("--by", "group:case,others"), "--by must hold one of the levels ['case', 'others']; found "),
+        (
+            ("--by", "group:case,control", "--mechanism", "one-look"),
+            "found 'one-look'. Means of curves ",
+        ),
+        (
+            ("--by", "group:case,control", "--mechanism", "two-looks"),
+            "found 'two-looks'. Two looks need records between bounds that can be read more than once; "
+            "elsewhere --mechanism auto has one.",
+        ),
+    ):
+        result = run(*words, *more)
+        assert result.exit_code == 2
+        assert said in " ".join(result.output.split())
+
+
 def test_what_is_said_of_the_center(run, table):
     for center, words in (("pairs", "differences of pairs"), ("private", "with a part of the budget"),
                           ("0.1", "a public curve"), ("bound", "the middle of the bound")):  # fmt: skip

@@ -260,7 +260,13 @@ def test_it_keeps_the_contract(given: dict[str, Any], tmp_path: Any) -> None:
     check_summary(model, curves)
     release = model.fit(curves).release_
     check_release(release)
-    assert "must not be used" in release.describe().replace("\n", " ")
+    said = " ".join(release.describe().split())
+    assert "must not be used" in said
+    # Both laws that curves are made of.
+    assert (
+        f"how the noise is made: {release.moments.laws[-1].describe()}; {release.noise.describe()};"
+        in said
+    )
     path = release.save(tmp_path / "sampler.json")
     assert np.array_equal(load(path).sample(5, 1), release.sample(5, 1))
     for place, entry in ((("noise",), "scale"), (("moments", "steps", 0, "noise"), "scale")):

@@ -455,6 +455,24 @@ def test_regressions_of_curves_have_the_integers_of_one_fit(kind, grouped):
     assert made.n_features_in_ == POINTS
 
 
+@pytest.mark.parametrize("kind", ["series", "array"])
+def test_a_regression_takes_one_covariate_as_a_column(kind):
+    age = np.random.default_rng(9).uniform(15, 90, 91)
+    if kind == "series":
+        columns = [f"{hour}" for hour in range(POINTS)]
+        split = dd.from_pandas(pd.DataFrame(RECORDS, columns=columns).assign(age=age), npartitions=4)
+        X, Z, memory = split[columns], split["age"], pd.DataFrame(RECORDS, columns=columns)
+    else:
+        X, Z, memory = da.from_array(RECORDS, chunks=(13, 5)), da.from_array(age, chunks=13), RECORDS
+    estimator = PrivateFunctionalRegression(1.0, bounds=(-1, 1), covariates={"age": (20, 80)})
+    assert facts(estimator.fit(X, Z).release_) == facts(estimator.fit(memory, age).release_)
+    two = PrivateFunctionalRegression(
+        1.0, bounds=(-1, 1), covariates={"age": (20, 80), "sex": ["f", "m"]}
+    )
+    with pytest.raises(DataError, match=r"Z must have one column a covariate \(2\); found a single one"):
+        two.fit(X, Z)
+
+
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 @pytest.mark.parametrize("grouped", [False, True])
 def test_quantile_curves_have_the_integers_of_one_fit(grouped, neighbours):

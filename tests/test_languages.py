@@ -182,6 +182,10 @@ def test_the_command_says_it_in_a_language(tmp_path):
         "their products;",
         "the features: a constant and 4 linear functions of 4 inputs, clipped to length 1; of inputs to "
         "the power 0.5;",
+        "the features: a constant and 2 linear functions of 2 inputs, clipped to length 0.25; of inputs "
+        "to the power 0.5 (the power was chosen from records, for a part of the promise);",
+        "In such an account (dpfda compose) this release counts as: power of inputs, "
+        "0.02-differential privacy (pure) (any mechanism of epsilon 0.02).",
         "the features: 30 random Fourier features of Matern(length_scale=0.3, nu=2.5) on 3 inputs;",
         "There is no band: how far noise moved the function is not in this release.",
         "There is no band: how far noise moved the functions is not known after a descent for more than "

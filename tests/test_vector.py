@@ -630,6 +630,29 @@ class TestOnePass:
         with pytest.raises(DataError, match="same records in every channel"):
             vector().fit({"x": parts[..., 0], "y": parts[1:, :, 1], "z": parts[..., 2]})
 
+    def test_dask_arrays_with_more_points_than_cells_are_published_as_one_fit(self):
+        """No channel measures how far its line is, and none pays for it."""
+        generator = np.random.default_rng(3)
+        X = generator.uniform(-1, 1, (400, 24, 2)) * 0.1
+        split = da.from_array(X, chunks=(150, 24, 1))
+        ledger = MemoryLedger().create("paths", PureDP(1))
+        estimator = PrivateVectorMean(1.0, bounds=[(-1, 1), (-2, 2)], ledger=ledger.of("paths"))
+        whole, parted = estimator.prepare(X), estimator.prepare(split)
+        assert whole.plan.parts["1"].components() < 24
+        for name, part in whole.plan.parts.items():
+            apart = parted.plan.parts[name]
+            assert apart.entry() == part.entry()
+            zeros = [0] * part.components()
+            assert parted.total[name].with_noise(zeros) == whole.total[name].with_noise(zeros)
+        release = estimator.fit(split).release_
+        assert ledger.spent("paths").values == (1,)
+        assert (
+            release.mechanism
+            == PrivateVectorMean(1.0, bounds=[(-1, 1), (-2, 2)]).fit(X).release_.mechanism
+        )
+        mean = PrivateMean(1.0, bounds=(-1, 1))
+        assert mean.prepare(split[..., 0]).plan.costs() == mean.prepare(X[..., 0]).plan.costs()
+
     @pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16, np.int8, ">f8"])
     @pytest.mark.parametrize("points", [2, 33, 700])
     def test_the_integers_are_those_of_each_channel_alone(self, kind, points):

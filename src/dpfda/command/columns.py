@@ -31,7 +31,7 @@ BY = Option(
     "by", "--by", "NAME|NAME:A,B,..",
     "Column with the group of each record, and the public names of the groups. Example: --by "
     "case:control,MS",
-    o.READING, default=REQUIRED, sets=("levels",),
+    o.READING, default=REQUIRED, sets=("levels", "y"),
 )  # fmt: skip
 WEIGHTS = Option(
     "survey_weights", "--weights", "COLUMN:LARGEST",

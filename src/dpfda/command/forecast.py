@@ -213,7 +213,7 @@ def _words(forecast: Forecast, rows: list[Row]) -> str:
         "  noise     added for privacy",
         "  sampling  beside it, at most: these curves against a wider population",
         limited and "  limit     below which no noise that protects in proportion can expect to come",
-        f"Expected {forecast.plan.one.belief}{forecast.looks}.",
+        f"Expected: {forecast.plan.one.belief}{forecast.looks}.",
         approximate and f"Under {kind} no limit for such noise is proved{best}.",
         limited
         and f"At {forecast.term} = {middle[forecast.term]:.4g} the error expected is "

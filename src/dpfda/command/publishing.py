@@ -159,8 +159,7 @@ class Publication:
         outputs = [(option, getattr(given, option.name), write) for option, write in self.written]
         paths = {"--out": given.out, **{option.flag: path for option, path, _ in reversed(outputs)}}
         check_outputs(paths, {"FILE": given.file}, given.overwrite)
-        further = weights_planned(given)
-        planned = self.trial(estimator) if self.trial else try_plan(estimator, **further)
+        planned = self._tried(given, estimator)
         charged = not given.dry_run and not self.reader.paid(given)
         account = opened_account(given.ledger, given.dataset, told=charged)
         warnings = list(cautions(guarantee, getattr(given, "public_size", None)))
@@ -191,6 +190,10 @@ class Publication:
                 account.note_file(given.out)
             tell_files(release, files, given.as_json, warnings=warnings + new, notes=notes)
 
+    def _tried(self, given: Given, estimator: Summary) -> Certificate | None:
+        """What a release of made-up size would promise."""
+        return self.trial(estimator) if self.trial else try_plan(estimator, **weights_planned(given))
+
     def hear(self, given: Given, estimator: Summary, table: object) -> None:
         """Tell the estimator what the public part of the file says."""
         from_file = {**self.reader.found(given, table), **self.found(given, table)}
@@ -214,7 +217,11 @@ class Publication:
         others = [] if stated else [f"{len(table.columns)} of the curve"]
         if not stated and table.axis != "words":
             axis = "as the header says: name the curve's columns (--columns) to see it here"
-        bound = "" if planned is None else str(planned.bound["description"])
+        # A radius may follow from where the header says that curves lie.
+        heard = self._tried(given, estimator)
+        bound = "" if heard is None else str(heard.bound["description"])
+        if planned is not None and not stated and str(planned.bound["description"]) != bound:
+            bound = ""
         ends = getattr(given, "bounds", None)
         beside = [getattr(given, option.name) for option, _ in self.written]
         return {

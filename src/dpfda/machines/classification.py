@@ -270,11 +270,13 @@ def _plain(label: object) -> object:
 def _refuse_others(places: Integers, classes: Sequence[object]) -> None:
     """Refuse labels that are no class; before those that are missing, which alone may be left out."""
     if (places == OTHER).any():
-        raise none_of("y", "classes", classes, f" in row {int(np.argmax(places == OTHER))}")
+        where = f" in row {int(np.argmax(places == OTHER))}"
+        raise none_of("y", "classes", classes, where, "y")
     if (places == NONE).any():
         raise DataError(
             f"y must hold one of the classes; found a missing label in row {int(np.argmin(places))}. "
-            f"Use invalid='repair' to count such records without their features. {OUTSIDE}"
+            f"Use invalid='repair' to count such records without their features. {OUTSIDE}",
+            "y",
         )
 
 

@@ -104,7 +104,9 @@ class Examples(Reader["TableExamples"]):
 
 
 COMPONENTS = Option("components", "--components", "K", DOCSTRING, o.MODEL, int)
-POWER = Option("power", "--power", "Q", f"{DOCSTRING} Example: --power 0.25", o.MODEL)
+POWER = Option(
+    "power", "--power", "Q|search", f"{DOCSTRING} Example: --power 0.25 --power search", o.MODEL
+)
 # Not a parameter of the estimators: it makes the features.
 NORM_BOUND = Option(
     "norm_bound", "--norm-bound", "R",

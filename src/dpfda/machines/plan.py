@@ -69,8 +69,8 @@ class Features(Gathered):
         Public seed of the frequencies of random Fourier features; the noise has none.
     power : {0.5, 0.25, 0.125, 0.0625, "search"}, optional
         Inputs, scaled from their bounds to [0, 1], are raised to it first: for counts and sums of money
-        from zero on, most of them far below their bounds. Public; or chosen privately for a part of the
-        budget, `dpfda.machines.powers`.
+        from zero on, most of them far below their bounds. Public; "search" chooses it privately for a
+        part of the budget, `dpfda.machines.powers`.
 
     Examples
     --------

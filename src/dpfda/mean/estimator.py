@@ -321,7 +321,9 @@ class PrivateMean(InBlocks):
                 X, groups = units_apart(X, groups)
                 pool = self._pool_on(sample(X), groups)
                 total = total_on_cluster(pool, X, groups)
-                return counted(pool.summation, total).summed(total)
+                made = counted(pool.summation, total).summed(total)
+                # As of records at hand, whoever asks says whether more is measured than the line.
+                return Prepared(replace(made.plan, measures_distance=False), made.total)
             return self._queried(X, groups) or self._read(X, groups, boxes=True)
 
     def _queried(self, X: object, groups: Any) -> Answered | None:

@@ -39,8 +39,11 @@ class TwoLooks(Gathered):
 
     def refusal(self, what: str) -> ParameterError:
         """What to raise where there cannot be two looks."""
-        remedy = "Two looks need records between bounds that can be read more than once."
-        return ParameterError("mechanism", f"have one look for {what}", repr(self), remedy)
+        remedy = (
+            "Two looks need records between bounds that can be read more than once; elsewhere "
+            "mechanism='auto' has one."
+        )
+        return ParameterError("mechanism", f"have one look for {what}", repr(NAME), remedy)
 
 
 def two_looks_of(mechanism: object) -> TwoLooks | None:

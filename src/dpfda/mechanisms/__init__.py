@@ -34,7 +34,9 @@ def read_mechanism(mechanism: object) -> Mechanism:
     known = mechanisms()
     if isinstance(mechanism, str):
         if mechanism not in known:
-            raise ParameterError("mechanism", f"be 'auto' or one of {', '.join(known)}", repr(mechanism))
+            words = f"be 'auto' or one of {', '.join(known)}"
+            remedy = "Means of curves between bounds know 'one-look' and 'two-looks' beside these."
+            raise ParameterError("mechanism", words, repr(mechanism), remedy)
         made: Mechanism = known[mechanism]()
         return made
     if isinstance(mechanism, type) or not hasattr(mechanism, "design"):

@@ -260,7 +260,7 @@ class CombinedMean(Valued):
         where = "both" if parts == 2 else f"all {parts}"
         # What is proved of each is not of more than two: their lines are joined, not their bands.
         among = own.among or (ORDINARY if own.of == "sample" and not self._is_proved else "")
-        return (replace(own, holds=f"{own.holds}, if it is the same in {where}", among=among, seen=""),)
+        return (replace(own, holds=f"{own.holds} (if it is the same in {where})", among=among, seen=""),)
 
     def _stated(self) -> Stated:
         count, parts = _number(self), (self.first, self.second)

@@ -237,7 +237,7 @@ class ReleasedCurveSampler(OfMoments):
                 f"the grid and the domain: {self._spoken_domain}",
                 *self._divided,
             ],
-            noise=self.noise.describe(),
+            noise="; ".join(law.describe() for law in (self.moments.laws[-1], self.noise)),
             bounded=["Values outside their bounds count as the nearest end."],
             first=[UNFIT],
         )

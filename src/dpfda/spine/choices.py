@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from fractions import Fraction
 from typing import TypeGuard
 
 from dpfda.bases import Basis
@@ -136,6 +138,21 @@ def check_count(neighbours: Neighbours, count: int, invalid: str = "refuse") -> 
             "There must be at least two privacy units; found one sample or none. "
             "This check is outside the privacy guarantee."
         )
+
+
+def check_groups(sizes: Mapping[str, int | Fraction]) -> None:
+    """Refuse groups of fewer than two units, by name: how many each has is public.
+
+    sizes: Fractions where units count for less; then there may be fewer than two.
+
+    Raises DataError if there is one.
+    """
+    for name, size in sizes.items():
+        if size == 0 or (isinstance(size, int) and size < 2):
+            raise DataError(
+                f"The group {name!r} must have at least two units; found {size or 'none'}. Join it with "
+                "another group, or leave it and its records out."
+            )
 
 
 def is_basis(basis: object) -> TypeGuard[Basis]:

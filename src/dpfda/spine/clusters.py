@@ -131,10 +131,14 @@ def _units(estimator: Any, X: object, groups: Any) -> int:
 def columns_on_cluster(X: Any, Z: Any, names: Sequence[str]) -> tuple[Any, dict[str, Any]]:
     """Records, and columns of these names beside them: of Z, or of a frame X, which has others then.
 
-    Z: Mapping, Dask array (n, q) in the order of the names, or Dask frame.
+    Z: Mapping, Dask array (n, q) in the order of the names, Dask frame, or series of one column.
     """
     if Z is None:
         X, columns = columns_apart(X, names)
+    elif is_dask(Z) and Z.ndim == 1:
+        if len(names) != 1:
+            raise DataError(f"Z must have one column a covariate ({len(names)}); found a single one.")
+        columns = [Z]
     elif isinstance(Z, Mapping) or hasattr(Z, "columns") or not is_dask(Z):
         columns = columns_named(Z, names)
     else:

@@ -110,7 +110,7 @@ class VectorPlan(PlanAgain):
     @property
     def noise_words(self) -> str:
         laws: list[NoiseLaw | SymmetricNoise] = [*self.design.laws.values(), *self.laws.values()]
-        return "; ".join(law.describe() for law in laws)
+        return "; ".join(dict.fromkeys(law.describe() for law in laws))
 
     # What is measured after moments, if there is anything, by name.
 

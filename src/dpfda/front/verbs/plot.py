@@ -39,8 +39,9 @@ def plot(
     plot : F.png
         The picture: .png, .pdf or .svg. By default beside the release, with its name and .png.
     difference
-        Draw the first of two means minus the second, with a band for the difference; of one survival
-        curve of groups, how the risk of the first differs from that of the others.
+        Draw the first of two means minus the second, with a band for the difference; of one comparison,
+        its first group minus its second; of one survival curve of groups, how the risk of the first
+        differs from that of the others.
     """
     from dpfda.command.files import PICTURES, PIPED, check_outputs, opened, relabelled, save_picture
     from dpfda.density.conditional_release import conditional
@@ -115,16 +116,20 @@ def _each(releases: dict[str, Release]) -> str:
 
 def _difference(releases: dict[str, Release]) -> View:
     from dpfda.mean.comparison.difference_release import ReleasedDifference
+    from dpfda.mean.comparison.release import ReleasedComparison
     from dpfda.releases.function import ReleasedFunction
     from dpfda.survival.release import ReleasedSurvival
 
     alone = next(iter(releases.values()))
     if len(releases) == 1 and isinstance(alone, ReleasedSurvival):
         return alone.difference_view()
+    if len(releases) == 1 and isinstance(alone, ReleasedComparison):
+        return alone.leading.view()
     pair = [release for release in releases.values() if isinstance(release, ReleasedFunction)]
     if len(releases) != 2 or len(pair) != 2:
         kinds = ", ".join(type(release).__name__ for release in releases.values())
-        raise ParameterError("--difference", "be of two released curves", kinds)
+        remedy = "Name two files of mean curves, or one that dpfda compare or survival made of groups."
+        raise ParameterError("--difference", "be of two released curves", kinds, remedy)
     first, second = releases
     if len({release.domain_range for release in pair}) > 1:
         ends = " and ".join(str(release.domain_range) for release in pair)

@@ -44,7 +44,13 @@ from dpfda.spine.arguments import (
     Protected,
     Records,
 )
-from dpfda.spine.choices import check_choices, check_interval, mean_plan, public_size
+from dpfda.spine.choices import (
+    check_choices,
+    check_groups,
+    check_interval,
+    mean_plan,
+    public_size,
+)
 from dpfda.spine.clusters import total_on_cluster
 from dpfda.spine.curves import POINTS, public_basis, read_curves, refuse_pooled
 from dpfda.spine.estimator import Estimator
@@ -341,15 +347,14 @@ class PrivateComparison(Estimator):
         known = np.any(rows, axis=0) | other
         rows = [chosen & ~other for chosen in rows]
         if not known.all() and (neighbours is Neighbours.REPLACE_ONE or invalid == "refuse"):
-            raise none_of("y", "levels", names, f" in row {int(np.argmin(known))}")
+            raise none_of("y", "levels", names, f" in row {int(np.argmin(known))}", "y")
         counts = [count_units(chosen, own) for chosen in rows]
         kept = list(range(len(levels)))
         if neighbours is Neighbours.REPLACE_ONE:
             if factors and np.count_nonzero(counts) > 1:
                 # Not every combination occurs; which do is public, like their sizes.
                 kept = [place for place in kept if counts[place]]
-            if empty := [names[place] for place in kept if not counts[place]]:
-                raise DataError(f"The group {empty[0]!r} must have at least two units; found none.")
+            check_groups({names[place]: counts[place] for place in kept})
         sizes = {levels[place]: counts[place] for place in kept}
         return [names[place] for place in kept], sizes, [rows[place] for place in kept]
 

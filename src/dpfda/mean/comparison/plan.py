@@ -42,6 +42,7 @@ from dpfda.publication.shares import COUNTED, SharedLaw, Sharing, around, design
 from dpfda.records.labels import Key, read_keys
 from dpfda.releases.function import ReleasedFunction
 from dpfda.spine.arguments import Labels, Records
+from dpfda.spine.choices import check_groups
 from dpfda.spine.memberships import IN_TWO, by_value, crossed, none_of
 from dpfda.spine.pooled import PooledSum, Rows, Size
 from dpfda.spine.settings import Settings
@@ -320,7 +321,7 @@ class PooledComparison(PooledSum):
         replaced = self.plan.neighbours is Neighbours.REPLACE_ONE
         if (replaced or self.invalid == "refuse") and none.any():
             where = f" in row {int(np.argmax(none))}" if codes is None else ""
-            raise none_of("y", "levels", list(self.plan.parts), where)
+            raise none_of("y", "levels", list(self.plan.parts), where, "y")
         return places
 
     def prepared(self, total: IntegerSum) -> list[Prepared[MeanPlan, IntegerSum]]:
@@ -396,12 +397,10 @@ class PooledComparison(PooledSum):
         Raises
         ------
         DataError
-            If one has none.
+            If one has fewer than two.
         """
         sizes = [each.count_with_noise(0, 1) for each in sums]
-        if 0 in sizes:
-            empty = list(self.plan.parts)[sizes.index(0)]
-            raise DataError(f"The group {empty!r} must have at least two units; found none.")
+        check_groups(dict(zip(self.plan.parts, sizes, strict=True)))
         return sizes
 
     def publish(self, total: IntegerSum, ledger: object = None) -> ReleasedComparison:

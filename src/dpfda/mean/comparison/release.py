@@ -248,6 +248,8 @@ class ReleasedComparison(OfMeans):
 
     def _stated(self) -> Stated:
         composition, gap = self.describe_composition(), self.leading
+        # All groups have one grid, one kernel and one law.
+        own = next(iter(self.means.values()))._stated()
         remarks, numbers = [BORROWED] if gap._borrows else [], {}
         findings = {}
         if not self.factors:
@@ -261,6 +263,9 @@ class ReleasedComparison(OfMeans):
             "anything else that is made of them, cost no further privacy. The promise is for all "
             "groups together.",
             protected=[f"{first_up(composition)}."],
+            public=own.public,
+            noise=own.noise,
+            bounded=own.bounded,
             remarks=remarks,
             numbers={"groups": list(self.names), "composition": composition, **numbers},
             findings=findings,

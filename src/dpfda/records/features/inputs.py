@@ -76,7 +76,8 @@ class InputBox:
         if not np.all(fits):
             low, high = (np.broadcast_to(end, fits.shape)[np.argmin(fits)] for end in (lower, upper))
             words = "be finite with lower < upper in every column"
-            raise ParameterError("bounds", words, f"({low:g}, {high:g})", "Swap the ends?")
+            remedy = "Lower ends come first, then upper ends: swap them?"
+            raise ParameterError("bounds", words, f"({low:g}, {high:g})", remedy)
         if not np.all((np.abs(lower) <= LARGEST) & (np.abs(upper) <= LARGEST) & (wide >= SMALLEST)):
             raise ParameterError("bounds", "be of size at most 1e100 and 1e-100 apart", "others")
         ends = (frozen(np.broadcast_to(end, (inputs,)).copy()) for end in (lower, upper))
