@@ -190,10 +190,11 @@ def check_together(parts: Sequence[tuple[Distance | None, float]]) -> None:
     if all(distance is None for distance, _ in parts):
         return
     one, sizes = parts[0][0], tuple(divisor for _, divisor in parts)
-    for place, (distance, _) in enumerate(parts):
-        known = isinstance(one, GroupDistance) and one.sizes == sizes
-        if not known or distance != replace(one, place=place):
-            raise ValueError("distances of groups are from one measurement of all")
+    if isinstance(one, GroupDistance) and one.sizes == sizes:
+        expected = [replace(one, place=place) for place in range(len(parts))]
+        if [distance for distance, _ in parts] == expected:
+            return
+    raise ValueError("distances of groups are from one measurement of all")
 
 
 def told_of_groups(apart: Floats, sizes: Sequence[int]) -> tuple[float, float]:
