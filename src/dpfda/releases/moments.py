@@ -21,14 +21,14 @@ from dpfda.releases.promise import ALL, AddedNoise, check_one_draw
 from dpfda.releases.staged import Selection
 
 # Vectors of second moments are shortened to such a multiple of the root of what is expected of their
-# squared length, which is their number of coordinates at most. What noise drowns is taken to be so large
-# a part of it.
-REACH, DROWNED = 1.3, 0.5
+# squared length, which is their number of coordinates at most; to the second where there is a focus.
+# What noise drowns is taken to be so large a part of it.
+REACH, NEAR, DROWNED = 1.3, 1.2, 0.5
 # The constant's own second moment, one but for shortened vectors and noise, is taken to be no smaller.
 CONSTANT = 0.5
 MOST_DECAY = 4.0
 # So many leading directions keep their size where others are seen smaller.
-LEADING = 16
+LEADING = 12
 
 
 def noise_on_counts(noise: NoiseLaw, moved: int, each: int, cost: int) -> AddedNoise:
@@ -156,6 +156,7 @@ class Moments(file.Written):
         constant = [] if self.decay is None else [1.0]
         expected = np.append(self.each(self.radii) * self.weights, constant)
         found = [np.diag(expected) * math.sqrt(len(self.blocks) + len(constant))]
+        reach = REACH if self.focus is None else NEAR
         for place in range(len(self.steps)):
             noise = DROWNED * math.sqrt(self.power(place) * self.order)
             values, vectors = np.linalg.eigh(self.measured(place))
@@ -164,7 +165,7 @@ class Moments(file.Written):
             if place + 1 == self.focus:
                 root = self._focused(root)
             seen = np.linalg.solve(root, found[-1] @ vectors) ** 2
-            found.append(root * (REACH * math.sqrt(float(np.sum(seen * values)) + 1)))
+            found.append(root * (reach * math.sqrt(float(np.sum(seen * values)) + 1)))
         return found
 
     def _focused(self, root: Floats) -> Floats:
