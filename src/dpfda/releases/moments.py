@@ -161,20 +161,20 @@ class Moments(file.Written):
             noise = DROWNED * math.sqrt(self.power(place) * self.order)
             values, vectors = np.linalg.eigh(self.measured(place))
             values = np.maximum(values, 0.0)
-            root = found[-1] @ np.linalg.cholesky((vectors * (values + noise)) @ vectors.T)
+            root = np.linalg.cholesky((vectors * (values + noise)) @ vectors.T)
             if place + 1 == self.focus:
-                root = self._focused(root)
-            seen = np.linalg.solve(root, found[-1] @ vectors) ** 2
-            found.append(root * (reach * math.sqrt(float(np.sum(seen * values)) + 1)))
+                root = root @ self._turned(found[-1] @ root)
+            square = float(np.sum(np.linalg.solve(root, vectors) ** 2 * values)) + 1
+            found.append(found[-1] @ root * (reach * math.sqrt(square)))
         return found
 
-    def _focused(self, root: Floats) -> Floats:
-        """A factor that shows what lies beyond the leading directions smaller; the constant is kept."""
+    def _turned(self, factor: Floats) -> Floats:
+        """What makes a factor show all beyond the leading directions smaller; the constant is kept."""
         size = sum(self.blocks)
-        _, _, rows = np.linalg.svd(root[:size, :size])
+        _, _, rows = np.linalg.svd(factor[:size, :size])
         turned = np.eye(self.order)
         turned[:size, :size] = rows.T * np.maximum(1.0, (1.0 + np.arange(size)) / LEADING)
-        return np.asarray(root @ turned)
+        return turned
 
     def measured(self, place: int) -> Floats:
         """Noisy second moments (d, d) of a step, as its factor L shows them."""
@@ -189,8 +189,8 @@ class Moments(file.Written):
     def _whole(self) -> Floats:
         """Second moments by the last step, with those of the constant, positive semidefinite.
 
-        With a focus by the last two. In coordinates in which noise of both is independent from entry to
-        entry each entry is their average by precision.
+        With a focus by the last two. In coordinates in which noise of both is uncorrelated from entry
+        to entry each is their average by precision.
         """
         last = len(self.steps) - 1
         factor, found = self.factors[last], self.measured(last)
