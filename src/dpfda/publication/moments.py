@@ -191,7 +191,7 @@ class MomentsDesign:
     neighbours: Which data sets it makes hard to tell apart.
     count: Number of steps.
     mean_share, lengths_share: Shares of the budget for the mean, and of what is left for all lengths.
-    decay: As in `Moments`.
+    decay, focus: As in `Moments`.
     """
 
     blocks: tuple[int, ...]
@@ -203,6 +203,7 @@ class MomentsDesign:
     mean_share: Fraction = MEAN_SHARE
     lengths_share: Fraction = LENGTHS_SHARE
     decay: float | None = None
+    focus: int | None = None
 
     @property
     def joint(self) -> bool:
@@ -313,7 +314,7 @@ class MomentsDesign:
             total.add(self.ball.clip(Rows(rows, np.zeros(len(rows), dtype=np.int64))))
         found = Moments(
             self.blocks, self.bounds, size, total.with_noise(drawn(self.mean_noise)), self.ball.exponent,
-            self.mean_noise, (), (), self.outer.exponent, (), self.decay,
+            self.mean_noise, (), (), self.outer.exponent, (), self.decay, self.focus,
         )  # fmt: skip
         deviations = vectors - found.mean
         chosen = [

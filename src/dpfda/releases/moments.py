@@ -21,12 +21,14 @@ from dpfda.releases.promise import ALL, AddedNoise, check_one_draw
 from dpfda.releases.staged import Selection
 
 # Vectors of second moments are shortened to such a multiple of the root of what is expected of their
-# squared length, which is their number of coordinates at most. What noise drowns is taken to be so large
-# a part of it.
-REACH, DROWNED = 1.3, 0.5
+# squared length, which is their number of coordinates at most; to the second where there is a focus.
+# What noise drowns is taken to be so large a part of it.
+REACH, NEAR, DROWNED = 1.3, 1.2, 0.5
 # The constant's own second moment, one but for shortened vectors and noise, is taken to be no smaller.
 CONSTANT = 0.5
 MOST_DECAY = 4.0
+# So many leading directions keep their size where others are seen smaller.
+LEADING = 12
 
 
 def noise_on_counts(noise: NoiseLaw, moved: int, each: int, cost: int) -> AddedNoise:
@@ -79,6 +81,9 @@ class Moments(file.Written):
     decay: Where given, a constant 1 stands beside each vector in second moments, which then measure its
         mean anew; and within each block coordinate j is expected to be (1 + j)^-decay as large as the
         first, and lengths are taken in these units. None before.
+    focus: Where given, after so many steps one sees the leading directions as it would else, and
+        direction j beyond them by LEADING / j smaller: noise in the leading ones is less, as vectors
+        are shorter. Moments are then those of the last two steps together. None before.
     """
 
     blocks: tuple[int, ...] = field(metadata=file.INTEGERS.kept)
@@ -92,6 +97,7 @@ class Moments(file.Written):
     exponent: int = field(metadata=file.EXPONENT.kept)
     steps: tuple[Step, ...] = field(metadata=file.many(Step).kept)
     decay: float | None = field(default=None, metadata=file.NUMBER.or_absent.kept)
+    focus: int | None = field(default=None, metadata=file.whole_number(1).or_absent.kept)
 
     def __post_init__(self) -> None:
         size, count = sum(self.blocks), len(self.blocks)
@@ -146,18 +152,29 @@ class Moments(file.Written):
 
     @cached_property
     def factors(self) -> list[Floats]:
-        """The lower triangular L (d, d) of each step, and of one that could follow."""
+        """The L (d, d) of each step, and of one that could follow: lower triangular but with a focus."""
         constant = [] if self.decay is None else [1.0]
         expected = np.append(self.each(self.radii) * self.weights, constant)
         found = [np.diag(expected) * math.sqrt(len(self.blocks) + len(constant))]
+        reach = REACH if self.focus is None else NEAR
         for place in range(len(self.steps)):
             noise = DROWNED * math.sqrt(self.power(place) * self.order)
             values, vectors = np.linalg.eigh(self.measured(place))
             values = np.maximum(values, 0.0)
-            around = (vectors * (values + noise)) @ vectors.T
-            square = float(np.sum(values / (values + noise))) + 1
-            found.append(found[-1] @ np.linalg.cholesky(around) * (REACH * math.sqrt(square)))
+            root = np.linalg.cholesky((vectors * (values + noise)) @ vectors.T)
+            if place + 1 == self.focus:
+                root = root @ self._turned(found[-1] @ root)
+            square = float(np.sum(np.linalg.solve(root, vectors) ** 2 * values)) + 1
+            found.append(found[-1] @ root * (reach * math.sqrt(square)))
         return found
+
+    def _turned(self, factor: Floats) -> Floats:
+        """What makes a factor show all beyond the leading directions smaller; the constant is kept."""
+        size = sum(self.blocks)
+        _, _, rows = np.linalg.svd(factor[:size, :size])
+        turned = np.eye(self.order)
+        turned[:size, :size] = rows.T * np.maximum(1.0, (1.0 + np.arange(size)) / LEADING)
+        return turned
 
     def measured(self, place: int) -> Floats:
         """Noisy second moments (d, d) of a step, as its factor L shows them."""
@@ -170,9 +187,21 @@ class Moments(file.Written):
 
     @cached_property
     def _whole(self) -> Floats:
-        """Second moments by the last step, with those of the constant, positive semidefinite."""
-        factor = self.factors[len(self.steps) - 1]
-        return np.asarray(factor @ nearest_positive(self.measured(len(self.steps) - 1)) @ factor.T)
+        """Second moments by the last step, with those of the constant, positive semidefinite.
+
+        With a focus by the last two. In coordinates in which noise of both is uncorrelated from entry
+        to entry each is their average by precision.
+        """
+        last = len(self.steps) - 1
+        factor, found = self.factors[last], self.measured(last)
+        if self.focus is not None and last:
+            through = np.linalg.solve(factor, self.factors[last - 1])
+            squares, axes = np.linalg.eigh(through @ through.T)
+            before = axes.T @ through @ self.measured(last - 1) @ through.T @ axes
+            noise = self.power(last - 1) * np.outer(squares, squares)
+            share = noise / (noise + self.power(last))
+            factor, found = factor @ axes, share * (axes.T @ found @ axes) + (1 - share) * before
+        return np.asarray(factor @ nearest_positive(found) @ factor.T)
 
     @cached_property
     def _moved(self) -> Floats:

@@ -135,7 +135,7 @@ def sampler_plan(
     steps, counts, mean, length = PURE if isinstance(guarantee, PureDP) else NORMAL
     part, rest = parted(shared(guarantee), counts)
     design = MomentsDesign(
-        blocks, bounds, ("curves",), rest, settings.unit.relation, steps, mean, length, DECAY
+        blocks, bounds, ("curves",), rest, settings.unit.relation, steps, mean, length, DECAY, steps - 1
     )
     about = {"summary": "synthetic curves", **read_labels(settings.domain.labels)}
     plan = SamplerPlan(design, {SCORES: part}, guarantee, used, bound, size, unit, about)

@@ -39,7 +39,7 @@ COUNTED = 6
 # Counts a unit, as integers.
 COUNT = 1 << 20
 # A law is taken to be normal, give or take such a part of each bin's share.
-ASIDE = 1.0
+ASIDE = 0.3
 # Eigenvalues are no smaller than such a part of the largest.
 LEAST = 1e-9
 # Synthetic curves in a picture.
