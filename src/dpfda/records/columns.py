@@ -42,7 +42,8 @@ def read_columns(
     source = opened(path, stated or Stated())
     named = [label for _, label in (*numbers, *labels)]
     if len({*named}) < len(named):
-        raise ParameterError("Columns", "be named once each", repr(named))
+        remedy = "A column has one use: for two, write it twice, under two names, in the file."
+        raise ParameterError("Columns", "be named once each", repr(named), remedy)
     first, last = source.places(numbers), source.places(labels)
     table = source.read(first, last)
     uses = [use for use, _ in labels]

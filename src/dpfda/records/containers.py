@@ -343,7 +343,8 @@ def cells_in(values: object, name: str) -> Any:
         found = f"shape {() if cells is None else cells.shape}"
         if isinstance(values, str):
             found = "a word, but no table with columns that have names"
-        raise DataError(f"{name} must hold one label a record; found {found}.")
+        remedy = "Pass an array (n,), a list or one column of a table."
+        raise DataError(f"{name} must hold one label a record; found {found}. {remedy}")
     return cells
 
 

@@ -122,9 +122,15 @@ class Account:
             known = "whose law is not known" if bare else cost.loss.describe()
             lines.append(f"  - {cost.guarantee}, {known}")
         if self.again:
+            are = (
+                "is a derivative, part or copy"
+                if self.again == 1
+                else "are derivatives, parts or copies"
+            )
+            count = "counts" if self.again == 1 else "count"
             lines.append(
-                f"  {self.again} of the releases are derivatives, parts or copies of one listed before, "
-                "or charged in the ledger, and count once."
+                f"  {self.again} of the releases {are} of one listed before, or charged in the ledger, "
+                f"and {count} once."
             )
         return "\n".join(lines)
 
