@@ -24,6 +24,7 @@ from dpfda.spine.settings import Reading
 from dpfda.survival.endings import Coding
 from dpfda.survival.plan import SurvivalPlan, survival_plan
 from dpfda.survival.pooled import PooledSurvival, counted_in, read_follow_ups
+from dpfda.survival.release import ReleasedSurvival
 
 
 class PrivateSurvival(Estimator):
@@ -87,6 +88,8 @@ class PrivateSurvival(Estimator):
     """
 
     _stepped = True
+
+    release_: ReleasedSurvival
 
     def __init__(
         self,

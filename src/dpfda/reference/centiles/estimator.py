@@ -18,7 +18,7 @@ from dpfda.records.dask_arrays import is_dask
 from dpfda.records.labels import units_of
 from dpfda.reference.centiles.plan import QuantileCurvesPlan, quantile_curves_plan
 from dpfda.reference.centiles.pooled import PooledQuantileCurves
-from dpfda.reference.centiles.release import MOST_LEVELS, read_quantile
+from dpfda.reference.centiles.release import MOST_LEVELS, ReleasedQuantileCurves, read_quantile
 from dpfda.spine.arguments import Bounds, Columns, Labels, Number, Payer, Place, Protected, Records
 from dpfda.spine.choices import check_choices, check_count, value_bounds
 from dpfda.spine.clusters import fit_on_cluster
@@ -84,6 +84,8 @@ class PrivateQuantileCurves(Estimator):
     >>> bool(2.8 < release[0.5](6.0) < 3.2), bool(3.2 < release[0.9](6.0) < 3.6)
     (True, True)
     """
+
+    release_: ReleasedQuantileCurves
 
     def __init__(
         self,
