@@ -323,7 +323,7 @@ class PrivateMean(InBlocks):
                 total = total_on_cluster(pool, X, groups)
                 made = counted(pool.summation, total).summed(total)
                 # As of records at hand, whoever asks says whether more is measured than the line.
-                return Prepared(replace(made.plan, measures_distance=False), made.total)
+                return Prepared(made.plan.line_alone, made.total)
             return self._queried(X, groups) or self._read(X, groups, boxes=True)
 
     def _queried(self, X: object, groups: Any) -> Answered | None:
@@ -363,8 +363,7 @@ class PrivateMean(InBlocks):
         if isinstance(plan, PooledPlan):
             return PooledVisits(self.settings, plan)
         # Noise in shares is drawn before anyone has the line.
-        one = replace(single(plan), measures_distance=False)
-        return PooledMean(self.settings, Summation.of(one))
+        return PooledMean(self.settings, Summation.of(single(plan).line_alone))
 
     def pooled_on(self, X: Records, groups: Labels = None) -> PooledMean:
         """The same on the columns of X, where the number of records is not known yet."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
@@ -106,18 +106,14 @@ class PooledMean(PooledSum):
         return publish(prepared.total, prepared.plan, read_ledger(ledger))
 
     @property
-    def _line_alone(self) -> MeanPlan:
-        """What can get noise in shares, which is drawn before anyone has the line."""
-        return replace(self.plan, measures_distance=False)
-
-    @property
     def sharing(self) -> Sharing:
-        return Sharing.of_mean(self._line_alone)
+        # Noise in shares is drawn before anyone has the line.
+        return Sharing.of_mean(self.plan.line_alone)
 
     def measured(self, total: IntegerSum) -> IntegerSum:
-        return self.summation.prepared(total, self._line_alone).total
+        return self.summation.prepared(total, self.plan.line_alone).total
 
     def publish_shared(
         self, total: IntegerSum, law: SharedLaw, size: int | Fraction | None, ledger: object
     ) -> ReleasedMean:
-        return publish_shared(total, self._line_alone, law, read_ledger(ledger), size)
+        return publish_shared(total, self.plan.line_alone, law, read_ledger(ledger), size)

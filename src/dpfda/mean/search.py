@@ -159,11 +159,9 @@ class SearchPlan(StagedPlan):
 
     def found(self, values: Extremes) -> tuple[float, float]:
         """The bounds, from a noisy histogram: post-processing."""
-        curves = self.whole.curves
-        assert curves is not None  # noqa: S101
         return found_bounds(
             np.array(values.edges), values.shares(self.size), values.scale(self.size),
-            (curves.lower.size, self.strength(self.shares[1])), *values.interval,
+            (known(self.whole.curves).lower.size, self.strength(self.shares[1])), *values.interval,
         )  # fmt: skip
 
     def publish(self, records: Readable, paying: Paying = NAMED) -> ReleasedFunction:

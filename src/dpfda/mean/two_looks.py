@@ -169,7 +169,7 @@ class LooksPlan(StagedPlan):
     @cached_property
     def rough(self) -> MeanPlan:
         """Of the rough line."""
-        return replace(self.whole, guarantee=self.shares[0], measures_distance=False)
+        return replace(self.whole.line_alone, guarantee=self.shares[0])
 
     @cached_property
     def choice(self) -> RadiusChoice:
@@ -220,7 +220,7 @@ class LooksPlan(StagedPlan):
     def expected_of(self) -> MeanPlan:
         if not self.two_looks:
             return self.whole
-        return replace(self.whole, guarantee=self.shares[2], measures_distance=False)
+        return replace(self.whole.line_alone, guarantee=self.shares[2])
 
     @property
     def gained(self) -> float:
@@ -283,7 +283,7 @@ class LooksPlan(StagedPlan):
         """
         radius = float(self.choice.radii[place])
         bound = self._around(line, place)
-        plan = replace(self.whole, bound=bound, guarantee=part, measures_distance=False)
+        plan = replace(self.whole.line_alone, bound=bound, guarantee=part)
         strengths = self.strength(part) * HALF / radius, self.strength(self.whole.guarantee)
         return plan.on_cells(max(number_of_cells(line.size, strength) for strength in strengths))
 

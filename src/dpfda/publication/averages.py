@@ -9,25 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import methodcaller
-from typing import TypeAlias, cast
+from typing import cast
 
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.mechanisms import COUNT_SCALE, Design
-from dpfda.noise import KNormNoise, NoiseLaw
+from dpfda.noise import KNormNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication.charging import charge
-from dpfda.publication.distances import measured_alike, with_distance, with_distances
+from dpfda.publication.distances import Draw, measured_alike, with_distance, with_distances
 from dpfda.publication.mean_designs import FUNCTION
 from dpfda.publication.means import MeanPlan, ReleasedMean, released_mean
 from dpfda.releases.counts import NoisyCount
 from dpfda.releases.function import ReleasedFunction
 
 # How a law is drawn from: as it says itself; simulations of public data have their own way.
-Draw: TypeAlias = Callable[[NoiseLaw], Sequence[int]]
 EXACT: Draw = methodcaller("draw")
 # Numbers of units for which a caller's own mechanism is tried before the charge, where it is private.
 TRIED_SIZES = (100, 10_000)

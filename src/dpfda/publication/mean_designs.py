@@ -217,6 +217,11 @@ class MeanDesign(Plan):
         """The same, with the largest distance of the line where that pays."""
         return replace(self, measures_distance=True)
 
+    @property
+    def line_alone(self) -> Self:
+        """The same with all of the budget in the line."""
+        return replace(self, measures_distance=False, among=())
+
     @cached_property
     def distance_share(self) -> Fraction | None:
         """Share of the budget for the largest distance of the line from the mean; None for nothing.

@@ -354,10 +354,7 @@ class PooledComparison(PooledSum):
     @property
     def _lines_alone(self) -> ComparisonPlan:
         """What can get noise in shares, which is drawn before anyone has the lines."""
-        alone = {
-            name: replace(part, measures_distance=False, among=())
-            for name, part in self.plan.parts.items()
-        }
+        alone = {name: part.line_alone for name, part in self.plan.parts.items()}
         return replace(self.plan, parts=alone)
 
     def measured(self, total: IntegerSum) -> IntegerSum:

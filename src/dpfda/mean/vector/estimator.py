@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -177,7 +176,7 @@ class PrivateVectorMean(Estimator):
         names = self._planned_channels(channels)
         plans: Any = [single(mean.plan(n, columns)) for mean in self._means(len(names))]
         # The distance of a line is measured of one mean alone.
-        made = [replace(plan, measures_distance=False) for plan in plans]
+        made = [plan.line_alone for plan in plans]
         shares = dict(zip(names, made, strict=True))
         _check_domain(shares)
         return VectorPlan(shares, self.asked())
