@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any, ClassVar
@@ -9,7 +10,6 @@ from typing import Annotated, Any, ClassVar
 import typer
 from typer.core import TyperGroup
 
-import dpfda
 from dpfda.command.declared import Declared
 from dpfda.command.functions import Group
 from dpfda.command.made import CONTEXT, command_of, examples_below, listed, plainly_read
@@ -24,7 +24,7 @@ SHOWN = 3
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"dpfda {dpfda.__version__}")
+        typer.echo(f"dpfda {sys.modules['dpfda'].__version__}")
         raise typer.Exit
 
 
