@@ -1,9 +1,9 @@
 """Covariance, principal components and two seasons of a year of days, and how useful they are.
 
-Run it with:  python examples/covariance.py [FILE.png]
-With a file name it draws one release each for the packaged temperatures (public data, a record being a
-day). Without one it prints the tables of docs/covariance.md, for which DPFDA_DATA_DIR must name the
-folder with dti_cca.csv and adelaide_monday_demand.csv (two minutes). Noise is the real one.
+Run it with:  python examples/covariance.py [COVARIANCE.png [GROUPS.png]]
+With names of files it draws one release each for the packaged temperatures (public data, a record being
+a day). Without one it prints the tables of docs/appendix/covariance.md, for which DPFDA_DATA_DIR must
+name the folder with dti_cca.csv and adelaide_monday_demand.csv (two minutes). Noise is the real one.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,9 +19,10 @@ import numpy as np
 
 from dpfda import Domain, PrivateComparison, PrivateCovariance, PrivateFPCA, PrivateMean
 from dpfda.covariance.strategies import Center, MatrixNoise
-from dpfda.datasets import load_temperatures
+from dpfda.datasets import TemperatureCurves, load_temperatures
 
 DRAWS = 40
+WITHOUT_NOISE = "without noise (these data are public)"
 
 
 class Study(NamedTuple):
@@ -151,27 +153,22 @@ def shown(results: list[list[float]]) -> str:
     return " | ".join(f"{column.mean():.3f} +- {column.std():.3f}" for column in columns)
 
 
-def draw(path: str) -> None:
-    """One release of each kind for a year of days, beside what it is without noise."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    days = load_temperatures()
-    grid = days.grid_points
+def pictured(days: TemperatureCurves) -> dict[str, Any]:
+    """What releases of these days say of their hours, and of who is protected."""
     labels = {"domain": "hour of the day", "value": "temperature (degrees C)"}
-    shared: dict[str, Any] = {"domain": Domain(grid, labels=labels), "unit": "day"}
+    return {"domain": Domain(days.grid_points, labels=labels), "unit": "day"}
+
+
+def draw_covariance(axes: Any) -> None:
+    """A covariance around an earlier mean, and its components beside those without noise."""
+    days = load_temperatures()
+    grid, shared = days.grid_points, pictured(days)
     mean = PrivateMean(0.5, bounds=(-10.0, 40.0), **shared).fit(days.values).release_
     covariance = (
         PrivateCovariance(1.0, center=Center(mean, radius=60.0), **shared).fit(days.values).release_
     )
-    months = days.dates.astype("datetime64[M]").astype(int) % 12
-    season = np.where((months >= 3) & (months < 9), "April to September", "October to March")
-    groups = PrivateComparison(1.0, bounds=(-10.0, 40.0), **shared).fit(days.values, season).release_
-    figure, axes = pyplot.subplots(2, 2, figsize=(11, 8.5), layout="constrained")
-    covariance.plot(axes[0, 0])
-    covariance.components(2).plot(axes[0, 1])
+    covariance.plot(axes[0])
+    covariance.components(2).plot(axes[1])
     exact = days.values - days.values.mean(axis=0)
     weights = covariance.basis.weights
     root = np.sqrt(weights)
@@ -179,22 +176,43 @@ def draw(path: str) -> None:
     for index in range(2):
         function = vectors[:, index] / root
         function *= np.sign(function @ (weights * covariance.components(2)(grid)[index]))
-        label = "without noise (these data are public)" if index == 0 else None
-        axes[0, 1].plot(grid, function, "k:", label=label)
-    axes[0, 1].legend(fontsize="small")
-    groups.plot(axes[1, 0])
+        axes[1].plot(grid, function, "k:", label=WITHOUT_NOISE if index == 0 else None)
+    axes[1].autoscale(axis="y")
+    axes[1].legend(fontsize="small")
+
+
+def draw_groups(axes: Any) -> None:
+    """Means of two seasons, and their difference beside that without noise."""
+    days = load_temperatures()
+    months = days.dates.astype("datetime64[M]").astype(int) % 12
+    season = np.where((months >= 3) & (months < 9), "April to September", "October to March")
+    comparison = PrivateComparison(1.0, bounds=(-10.0, 40.0), **pictured(days))
+    groups = comparison.fit(days.values, season).release_
+    groups.plot(axes[0])
     difference = groups.difference("April to September", "October to March")
-    difference.plot(axes[1, 1])
+    difference.plot(axes[1])
     gap = [days.values[season == name].mean(axis=0) for name in difference.names]
-    axes[1, 1].plot(grid, gap[0] - gap[1], "k:", label="without noise (these data are public)")
-    axes[1, 1].legend(fontsize="small")
+    axes[1].plot(days.grid_points, gap[0] - gap[1], "k:", label=WITHOUT_NOISE)
+    axes[1].legend(fontsize="small")
+
+
+def draw(path: str, pictures: Callable[[Any], None]) -> None:
+    """Two pictures beside each other, of one release each for a year of days."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
+    pictures(axes)
     figure.savefig(path, dpi=100)
 
 
-def main(path: str | None = None) -> None:
+def main(*paths: str) -> None:
     """Draw, or print the tables."""
-    if path is not None:
-        draw(path)
+    for path, pictures in zip(paths, (draw_covariance, draw_groups), strict=False):
+        draw(path, pictures)
+    if paths:
         return
     for study in studies(Path(os.environ["DPFDA_DATA_DIR"])):
         covariance_table(study)
