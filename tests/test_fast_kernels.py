@@ -24,6 +24,7 @@ from sklearn.gaussian_process.kernels import (
 from dpfda.bases import KernelBasis, KroneckerBasis, lanczos
 from dpfda.bases import kernel as kernel_module
 from dpfda.bases.grids import product_points
+from dpfda.bases.kernels import default_kernel
 from dpfda.bases.lanczos import (
     cross_product,
     gram_product,
@@ -256,6 +257,32 @@ class TestLeadingFunctions:
             left = 1 - whole.eigenvalues[:count].sum() / whole.eigenvalues.sum()
             assert short.residual == pytest.approx(left, abs=1e-9)
             assert whole.residual == 0.0
+
+    def test_all_of_a_smooth_kernel_on_many_points_are_found_without_the_matrix(self):
+        grid = np.sort(np.random.default_rng(5).uniform(0, 1, 2600))
+        kernel = default_kernel((0.0, 1.0))
+        basis = KernelBasis.on_grid(kernel, grid)
+        assert basis.defect is not None
+        root = np.sqrt(basis.weights)
+        vectors = root[:, None] * basis.values
+        matrix = root[:, None] * kernel(grid[:, None], grid) * root
+        first = basis.eigenvalues[0]
+        misses = matrix @ vectors - vectors * basis.eigenvalues
+        assert np.linalg.norm(misses, axis=0).max() <= 1e-12 * first
+        np.testing.assert_allclose(vectors.T @ vectors, np.eye(vectors.shape[1]), rtol=0, atol=1e-11)
+        # Nothing above rounding is left: of the rest the largest is less than the rule's least.
+        left = matrix - (vectors * basis.eigenvalues) @ vectors.T
+        start = np.random.default_rng(6).normal(size=len(grid))
+        for _ in range(60):
+            start = left @ (start / np.linalg.norm(start))
+        assert np.linalg.norm(start) < 1.1e-10 * first
+        assert basis.eigenvalues[-1] > 1e-10 * first
+        assert basis.residual == 0.0
+
+    def test_a_rough_kernel_on_many_points_keeps_all_its_functions(self):
+        basis = KernelBasis.on_grid(MATERNS[0], np.linspace(0, 1, 2500))
+        assert basis.defect is None
+        assert basis.eigenvalues.size == 2500
 
     def test_the_residual_is_in_units_of_the_domains_length(self):
         short = KernelBasis.on_grid(Matern(1.0, nu=0.5), 10 * np.linspace(0, 1, 50), components=4)

@@ -44,6 +44,8 @@ UNEVEN = 2.0**-46
 # Lanczos is taken from this many points on, for at most this share of the functions.
 LANCZOS_POINTS = 1000
 LANCZOS_SHARE = 1 / 5
+# From so many points on all functions above rounding are looked for among so few by Lanczos.
+MANY_POINTS, FEW_FUNCTIONS = 2500, 240
 # Kernel values between the grid and other points that are held at once.
 LARGEST_MATRIX = 2**24
 # Values that are kept, because a band, a picture and a table ask for the same ones.
@@ -94,7 +96,8 @@ class KernelBasis:
         All functions cost O(m^3) time and O(m^2) memory. A few leading ones (`components` at most a
         fifth of at least 1000 points) are found by Lanczos with fast products where the kernel has a
         structure: a stationary scikit-learn kernel on a uniform grid, or sums and multiples of Matern
-        1/2, 3/2 and 5/2 on any grid. That costs O(m K^2) time and O(m K) memory.
+        1/2, 3/2 and 5/2 on any grid. That costs O(m K^2) time and O(m K) memory. So are all of a
+        smooth kernel on at least 2,500 points, if no more than 240 are above rounding.
 
         Parameters
         ----------
@@ -130,16 +133,10 @@ class KernelBasis:
             kernel = clone(kernel)
         grid, domain, weights = public_grid(grid_points, domain_range, quadrature)
         count = grid.size if components is None else whole(components, "components", 1, grid.size)
-        few = grid.size >= LANCZOS_POINTS and count <= LANCZOS_SHARE * grid.size
-        product = gram_product(kernel, grid) if few else None
-        if product is None:
+        pairs, trace = _fast_pairs(kernel, grid, weights, count, components is None)
+        if pairs is None:
             pairs = _all_pairs(kernel, grid, weights)
-            trace, defect = float(pairs.values.sum()), None
-        else:
-            # Kernels with fast products are stationary: the same on the diagonal everywhere.
-            trace = float(kernel_function(kernel)(grid[:1], grid[:1])[0, 0] * weights.sum())
-            pairs = _few_pairs(product, weights, trace, count)
-            defect = pairs.defect
+            trace = float(pairs.values.sum())
         rank = min(count, int(np.sum(pairs.values > RELATIVE_RANK * pairs.values[0])))
         return cls(
             kernel,
@@ -149,7 +146,7 @@ class KernelBasis:
             frozen(pairs.values[:rank]),
             frozen(fix_signs(pairs.vectors[:, :rank]) / np.sqrt(weights)[:, None]),
             None if components is None else trace,
-            defect,
+            pairs.defect or None,
         )
 
     @property
@@ -335,6 +332,30 @@ def _even_and_odd(matrix: Floats) -> tuple[Floats, Floats]:
     values = np.concatenate([even, odd])
     order = np.argsort(-values, kind="stable")
     return values[order], vectors[:, order]
+
+
+def _fast_pairs(
+    kernel: object, grid: Floats, weights: Floats, count: int, smooth: bool
+) -> tuple[EigenPairs | None, float]:
+    """Leading eigenpairs by Lanczos, and the trace; None where it does not pay.
+
+    smooth: Whether all above rounding are wanted, which for a smooth kernel are few.
+    """
+    asked = FEW_FUNCTIONS if smooth and grid.size >= MANY_POINTS else count
+    few = grid.size >= LANCZOS_POINTS and asked <= LANCZOS_SHARE * grid.size
+    product = gram_product(kernel, grid) if few else None
+    if product is None:
+        return None, 0.0
+    # Kernels with fast products are stationary: the same on the diagonal everywhere.
+    trace = float(kernel_function(kernel)(grid[:1], grid[:1])[0, 0] * weights.sum())
+    try:
+        pairs = _few_pairs(product, weights, trace, asked)
+    except ParameterError:
+        if smooth:
+            return None, 0.0
+        raise
+    left_out = smooth and pairs.values[-1] > RELATIVE_RANK * pairs.values[0]
+    return (None if left_out else pairs), trace
 
 
 def _few_pairs(product: Product, weights: Floats, trace: float, count: int) -> EigenPairs:
