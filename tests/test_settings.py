@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from dpfda import (
     Reading,
 )
 from dpfda.covariance.strategies import Center, Exponential, MatrixNoise
-from dpfda.errors import ParameterError
+from dpfda.errors import DataError, ParameterError
 from dpfda.machines.plan import Features, Solving
 from dpfda.spine.estimator import Estimator
 
@@ -119,6 +120,15 @@ class TestFieldsByTheirOwnNames:
     def test_others_are_refused(self, fields, words):
         with pytest.raises(ParameterError, match=words):
             PrivateMean(1.0, bounds=(0, 1), **fields)
+
+    def test_bounds_of_points_are_their_domain(self):
+        with pytest.raises(ParameterError, match=r"found 'bounds'\. Did you mean domain\?"):
+            PrivateDensity(1.0, bounds=(0, 1))
+
+    @pytest.mark.parametrize("path", ["scans.csv", Path("scans.csv")])
+    def test_a_path_is_no_record(self, path):
+        with pytest.raises(DataError, match=r"found a text or a path\. Read the file first"):
+            PrivateMean(1.0, bounds=(0, 1)).fit(path)
 
 
 @pytest.mark.parametrize("made", MADE, ids=lambda made: type(made).__name__)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,11 @@ def opened(values: object) -> object:
         return values
     if hasattr(values, "tocsr") or hasattr(values, "iloc") or is_arrow_array(values):
         return values
+    if isinstance(values, str | Path):
+        raise DataError(
+            "X must hold the records themselves; found a text or a path. Read the file first "
+            "(pandas.read_csv), or use the command: dpfda mean FILE."
+        )
     if hasattr(values, "columns"):
         raise DataError(
             "X must be an array, a list of rows, a data frame of pandas, or a table that speaks Arrow; "
