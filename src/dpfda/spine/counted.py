@@ -12,7 +12,7 @@ import numpy as np
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Integers
 from dpfda.numerics.errors import DpfdaError
-from dpfda.spine.arguments import Labels, Records
+from dpfda.spine.arguments import Beside, Labels, Records
 from dpfda.spine.choices import public_size, stated_size
 from dpfda.spine.pooled import PooledSum, Rows, one_sum
 from dpfda.spine.settings import Settings
@@ -28,7 +28,7 @@ class Units(PooledSum):
     settings: Settings
     numbers = 0
 
-    def read(self, X: Any, y: Labels = None) -> Rows:
+    def read(self, X: Any, y: Beside = None) -> Rows:
         return (np.zeros(len(X), dtype=np.bool_),)
 
     def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.records import Curves
 from dpfda.spine.settings import Reading
+
+if TYPE_CHECKING:
+    from dpfda.spine.estimator import Estimator
 
 
 @dataclass(frozen=True)
@@ -101,9 +104,9 @@ def embedding_of(reading: object) -> Embedding | None:
     return reading.embedding if isinstance(reading, EmbeddedReading) else None
 
 
-def embedded(reading: Reading, estimator: Any, base: Any) -> Reading:
+def embedded(reading: Reading, estimator: Any, base: type[Estimator]) -> Reading:
     """How an estimator's records are read: with its own `embed`, where its class has one."""
-    kind: Any = type(estimator)
+    kind: type[Estimator] = type(estimator)
     moved = kind.embedded_points is not base.embedded_points
     if kind.embed is base.embed and not moved:
         return reading

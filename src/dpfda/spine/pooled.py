@@ -22,7 +22,7 @@ from dpfda.numerics.parameters import shown
 from dpfda.publication import Plan
 from dpfda.publication.shares import SharedLaw, Sharing
 from dpfda.records.labels import units_of
-from dpfda.spine.arguments import Columns, Labels, Records
+from dpfda.spine.arguments import Beside, Columns, Labels, Records
 from dpfda.spine.settings import Settings
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class PooledSum(ABC):
     settings: Settings
     plan: Plan
 
-    def read(self, X: Records, y: Labels = None) -> Rows:
+    def read(self, X: Records, y: Beside = None) -> Rows:
         """What is needed of each record, in arrays with a row a record; X and labels y are private.
 
         Raises
@@ -80,7 +80,7 @@ class PooledSum(ABC):
         """
         raise DpfdaError(IN_ONE)
 
-    def total(self, X: Records, groups: Labels = None, y: Labels = None) -> IntegerSum:
+    def total(self, X: Records, groups: Labels = None, y: Beside = None) -> IntegerSum:
         """The same from records, the labels of their units, and what else is said of each."""
         with np.errstate(all="ignore"):
             rows = self.read(X, y)

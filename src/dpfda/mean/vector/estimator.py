@@ -174,7 +174,7 @@ class PrivateVectorMean(Estimator):
         True
         """
         names = self._planned_channels(channels)
-        plans: Any = [single(mean.plan(n, columns)) for mean in self._means(len(names))]
+        plans = [single(mean.plan(n, columns)) for mean in self._means(len(names))]
         # The distance of a line is measured of one mean alone.
         made = [plan.line_alone for plan in plans]
         shares = dict(zip(names, made, strict=True))
@@ -185,7 +185,7 @@ class PrivateVectorMean(Estimator):
         """The sum as several holders make it, of a stated number of channels; see `PooledSum`."""
         return PooledVector(self.settings, self.plan(n, columns), self._parts)
 
-    def _parts(self, X: object) -> list[Any]:
+    def _parts(self, X: Records) -> list[Records]:
         names = self._planned_channels(None)
         return [*_channels(X, names).values()]
 

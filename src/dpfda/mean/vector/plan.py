@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -40,7 +40,7 @@ from dpfda.publication.means import released_mean
 from dpfda.publication.needed import LEVEL
 from dpfda.publication.shares import SharedLaw, Sharing, around, designed
 from dpfda.records.labels import read_keys
-from dpfda.spine.arguments import Labels, Records
+from dpfda.spine.arguments import Beside, Labels, Records
 from dpfda.spine.pooled import PooledSum, Size
 from dpfda.spine.settings import Settings
 from dpfda.spine.sums import Summation
@@ -215,7 +215,7 @@ class PooledVector(PooledSum):
 
     settings: Settings
     plan: VectorPlan
-    parted: Callable[[object], list[Any]]
+    parted: Callable[[Records], Sequence[Records]]
 
     @cached_property
     def ones(self) -> list[PooledMean]:
@@ -247,7 +247,7 @@ class PooledVector(PooledSum):
             ],
         }
 
-    def total(self, X: Records, groups: Labels = None, y: Labels = None) -> IntegerSum:
+    def total(self, X: Records, groups: Labels = None, y: Beside = None) -> IntegerSum:
         if groups is not None and not isinstance(groups, str):
             # Read once: it may be a stream.
             groups = read_keys(groups, "groups", self.invalid)
