@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -76,7 +75,7 @@ class PooledEffects(PooledCorners[ReleasedFunctionalRegression]):
 
     plan: EffectsPlan
     basis: Basis
-    stated: Mapping[str, Any]
+    stated: Mapping[str, Iterable[object]]
 
     @property
     def rule(self) -> dict[str, object]:  # type: ignore[override]

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -249,7 +249,7 @@ def _pointed(label: str, notation: Notation) -> str:
     return pointed if NUMBER.fullmatch(pointed) and "." not in label else label
 
 
-def buffered(values: array[Any]) -> Cells:
+def buffered(values: array[int] | array[float]) -> Cells:
     """The numbers in a growing buffer, without a copy."""
     kind = np.dtype(values.typecode)
     return np.frombuffer(values, kind) if values else np.empty(0, kind)

@@ -19,6 +19,7 @@ from dpfda.spine.settings import Settings
 
 if TYPE_CHECKING:
     from dpfda.releases.base import Release
+    from dpfda.spine.estimator import Estimator
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +41,7 @@ class Units(PooledSum):
 
 
 def pooled_for(
-    estimator: Any, X: Records, groups: Labels, y: object, count: Callable[[], int]
+    estimator: Estimator, X: Records, groups: Labels, y: object, count: Callable[[], int]
 ) -> PooledSum:
     """The sum of an estimator on the columns of X, where these are records that were made up.
 

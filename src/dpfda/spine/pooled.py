@@ -10,7 +10,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from dpfda.spine.settings import Settings
 
 if TYPE_CHECKING:
     from dpfda.releases.base import Release
+    from dpfda.spine.estimator import Estimator
 
 Rows = tuple[Cells, ...]
 # Of units that are in a sum with noise in shares; None where their number is private.
@@ -147,7 +148,7 @@ class OneSum(Protocol):
         """The sum on the columns of X, where the number of units is not known yet."""
 
 
-def one_sum(estimator: Any, road: str) -> OneSum:
+def one_sum(estimator: Estimator, road: str) -> OneSum:
     """The estimator, if its summary is one sum that `road`, "pooled" or "pooled_on", leads to.
 
     Raises

@@ -32,15 +32,17 @@ from dpfda.numerics.errors import DataError, DpfdaError, ParameterError
 from dpfda.spine.arguments import Beside
 from dpfda.spine.clusters import PrivateSum, joined, refused, sent, summed
 from dpfda.spine.counted import pooled_for
-from dpfda.spine.pooled import OneSum, PooledSum
+from dpfda.spine.pooled import PooledSum
 
 if TYPE_CHECKING:
     from pyarrow import ChunkedArray, RecordBatch, Table
     from pyspark import StatusTracker
     from pyspark.sql import DataFrame, Row
 
+    from dpfda.spine.estimator import Estimator
 
-Summed = TypeVar("Summed", bound=OneSum)
+
+Summed = TypeVar("Summed", bound="Estimator")
 # Columns of what else is said of records, by the names that `fit` has where there are any.
 Named: TypeAlias = str | Sequence[str] | Mapping[str, str] | None
 # What a partition answers; integers of any size are text.
@@ -87,7 +89,7 @@ def fit_on_spark(
 
 
 def pool_of(
-    estimator: object, columns: Sequence[str], grouped: bool, y: Named = None,
+    estimator: Estimator, columns: Sequence[str], grouped: bool, y: Named = None,
     count: Callable[[], int] = lambda: 2,
 ) -> PooledSum:  # fmt: skip
     """The pooled sum of an estimator over columns of a table; `count` says how many units there are."""

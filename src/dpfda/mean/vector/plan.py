@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -31,6 +31,7 @@ from dpfda.noise.charges import sizes_of
 from dpfda.noise.knorm_shares import along_one, in_blocks
 from dpfda.noise.shared import SharedGaussianNoise
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
@@ -312,7 +313,7 @@ class PooledVector(PooledSum):
         if isinstance(law, SharedGaussianNoise):
             # Each channel sees some of the noise that was drawn for all.
             certificate = replace(certificate, stages=(ALL,))
-        released: dict[str, Any] = {}
+        released: Json = {}
         for name, design in self._designs.items():
             own = slice(start, start + design.components)
             start = own.stop
