@@ -18,7 +18,6 @@ from typing import Annotated, Any, Protocol
 
 import typer
 
-from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import DpfdaError
 
 # Says that another estimator has the words.
@@ -205,7 +204,7 @@ class Option:
 
     def parameter(self) -> inspect.Parameter:
         """The parameter of a function that the command line is read from."""
-        words: Json = {"help": self.help.replace("[", "\\["), "rich_help_panel": self.panel}
+        words: dict[str, Any] = {"help": self.help.replace("[", "\\["), "rich_help_panel": self.panel}
         if self.type is not bool:
             words |= {"metavar": self.metavar, "envvar": self.envvar}
         if self.choices or self.name in OFFERED or COLUMN.match(self.metavar):
@@ -244,7 +243,7 @@ class Declared(Protocol):
     def run(self, given: Given, /) -> None: ...
 
 
-def _columns(typed: Json) -> Sequence[str]:
+def _columns(typed: Mapping[str, Any]) -> Sequence[str]:
     """Columns of the file."""
     from dpfda.command.files import named_columns
 
@@ -252,7 +251,7 @@ def _columns(typed: Json) -> Sequence[str]:
     return named_columns(file, decimal) if isinstance(file, Path) else ()
 
 
-def _datasets(typed: Json) -> Sequence[str]:
+def _datasets(typed: Mapping[str, Any]) -> Sequence[str]:
     """Data sets of the ledger, given or named once; none where it cannot be read.
 
     The ledger is the file where no other is asked for.
@@ -275,7 +274,7 @@ def _mechanisms(_typed: Mapping[str, object]) -> Sequence[str]:
 
 
 # What a shell offers for an option that has no choices, by its name.
-OFFERED: dict[str, Callable[[Json], Sequence[str]]] = {
+OFFERED: dict[str, Callable[[Mapping[str, Any]], Sequence[str]]] = {
     "dataset": _datasets,
     "mechanism": _mechanisms,
     "basis": lambda _: ("matern:", "rbf:", "exponential:"),

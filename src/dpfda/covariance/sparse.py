@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -51,10 +51,6 @@ from dpfda.spine.pooled_curves import (
     two_bounds,
 )
 from dpfda.spine.settings import Settings, read_labels
-
-if TYPE_CHECKING:
-    from dpfda.spine.estimator import Estimator
-
 
 SUMMARY = "curves that are pooled"
 REMEDY = "For curves that are filled between their visits first: missing='complete'."
@@ -211,7 +207,7 @@ def sparse_plan(
     return SparsePlan(table, bounded, about, ends, bounds, center, radius, mean, designed)
 
 
-def _asked(estimator: Estimator) -> Deviations:
+def _asked(estimator: Any) -> Deviations:
     """What deviations are asked for; and everything that these estimates have no use for is refused."""
     reading, law = estimator.settings.reading, MatrixNoise.of(estimator.mechanism)
     asked = Deviations(estimator.bounds, Center.of(estimator.center), False)

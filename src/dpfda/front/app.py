@@ -15,11 +15,9 @@ from dpfda.command.functions import Group
 from dpfda.command.made import CONTEXT, command_of, examples_below, listed, plainly_read
 from dpfda.command.running import EXIT_CODES, epilog
 from dpfda.front.verbs import declared_verbs, scanned
-from dpfda.numerics.encoding import Json
 from dpfda.numerics.scan import Late
 from dpfda.numerics.words import visible
 
-Verbed = Declared | Group
 # So many verbs are named.
 SHOWN = 3
 
@@ -123,21 +121,20 @@ class Verbs(TyperGroup):
         return name, whole, rest
 
 
-def _listed(verb: Verbed) -> object:
+def _listed(verb: Declared | Group) -> object:
     """A verb as it stands in the list of them, or a group of verbs."""
     if not isinstance(verb, Group):
         return listed(verb)
-    words: Json = {"help": verb.help, "epilog": examples_below(verb.examples)}
-    made = _group(verb.verbs, verb.default, name=verb.name, rich_help_panel=verb.panel, **words)
+    told = examples_below(verb.examples)
+    made = _group(
+        verb.verbs, verb.default, name=verb.name, rich_help_panel=verb.panel, help=verb.help, epilog=told
+    )
     made.callback()(lambda: None)
     return typer.main.get_group(made)
 
 
 def _group(
-    declared: Mapping[str, Declared | Group],
-    default: str | None = None,
-    completion: bool = False,
-    **words: Any,
+    declared: Mapping[str, Any], default: str | None = None, completion: bool = False, **words: Any
 ) -> typer.Typer:
     return typer.Typer(
         cls=type("Verbs", (Verbs,), {"declared": declared, "default": default}),

@@ -11,11 +11,10 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import singledispatch
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError, needed
 from dpfda.numerics.parameters import shown, whole
 from dpfda.numerics.words import visible
@@ -314,7 +313,7 @@ def _(view: Panels, axis: Axes) -> None:
         lowest = max(r for r, c in view.places if c == column)
         leftmost = min(c for r, c in view.places if r == row)
         panel.tick_params(labelsize="small", labelbottom=row == lowest, labelleft=column == leftmost)
-    far: Json = {"xycoords": "axes fraction", "fontsize": "small", "annotation_clip": False}
+    far: dict[str, Any] = {"xycoords": "axes fraction", "fontsize": "small", "annotation_clip": False}
     for column, name in enumerate(view.columns):
         at = (column + (1 - GAP) / 2) / across
         _write(axis.annotate("", (at, 1), (0, 2), textcoords="offset points", ha="center", **far), name)
