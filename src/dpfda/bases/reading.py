@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpfda import bases
 from dpfda.bases.grids import check_domain
@@ -46,7 +46,7 @@ def _of_kind(entries: dict[str, object], kernel: object) -> Basis | BoxFunctions
     named = (KINDS | OF_KERNELS).get(text(kind))
     if named is None:
         raise StorageError(f"Unknown kind of basis {kind!r}; update dpfda?")
-    found: Any = getattr(bases, named)
+    found = getattr(bases, named)
     made: Basis | BoxFunctions = found.from_json(entries, *([kernel] if kind in OF_KERNELS else []))
     return made
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar, Unpack
 
 from dpfda.clusters.plan import ClustersPlan, clusters_plan
 from dpfda.clusters.release import ReleasedCurveClusters
@@ -10,7 +10,7 @@ from dpfda.numerics.parameters import whole
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.spine.arguments import Bounds, Functions, Number, Payer, Place, Protected
 from dpfda.spine.settings import Reading
-from dpfda.spine.vectors import OfVectors
+from dpfda.spine.vectors import Choices, OfVectors
 
 # Clusters at most.
 MOST = 20
@@ -87,7 +87,7 @@ class PrivateCurveClusters(OfVectors[ClustersPlan]):
     ) -> None:
         self._keep(vars())
 
-    def _planned(self, guarantee: Guarantee, count: int, **choices: Any) -> ClustersPlan:
+    def _planned(self, guarantee: Guarantee, count: int, **choices: Unpack[Choices]) -> ClustersPlan:
         return clusters_plan(guarantee, count, clusters=self.clusters, **choices)
 
     def _checked(self) -> Guarantee:

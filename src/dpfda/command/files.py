@@ -8,8 +8,9 @@ import tempfile
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import DpfdaError, MissingExtraError, ParameterError, StorageError
 from dpfda.numerics.parameters import plain_words
 from dpfda.releases.files import check_writable, write_bytes
@@ -84,7 +85,7 @@ def relabelled(release: Release, x_label: str | None, y_label: str | None) -> Re
             return [renamed(each) for each in entry]
         if not isinstance(entry, dict):
             return entry
-        made: dict[str, Any] = {key: renamed(each) for key, each in entry.items()}
+        made: Json = {key: renamed(each) for key, each in entry.items()}
         if isinstance(made.get("about"), dict):
             made["about"] |= told
         return made

@@ -24,7 +24,7 @@ from dpfda.publication.shares import PRIVATE, SharedLaw, Sharing, counted
 from dpfda.records import Curves, units
 from dpfda.releases.base import Release
 from dpfda.releases.counts import NoisyCount
-from dpfda.spine.arguments import Labels, Records
+from dpfda.spine.arguments import Beside, Records
 from dpfda.spine.curves import read_curves, unit_curves
 from dpfda.spine.estimator import read_ledger
 from dpfda.spine.pooled import PooledSum, Rows, Size
@@ -99,7 +99,7 @@ class PooledCovariance(PooledSum):
         made = [self.functions, repr(plan.ball), center, plan.bounded.get("records")]
         return {"reading": self.settings.reading.rules, "integers": [*made, plan.basis.to_json()]}
 
-    def read(self, X: Records, y: Labels = None) -> Rows:
+    def read(self, X: Records, y: Beside = None) -> Rows:
         basis = self.plan.basis
         curves = unit_curves(self.settings, basis, read_curves(self.settings, basis, X)[0], None)[0]
         return curves.values, curves.usable

@@ -194,8 +194,7 @@ def block_noise(
     noise: NoiseLaw, generator: np.random.Generator, draws: int, count: int, together: int
 ) -> Floats:
     """Float draws (draws, count) of sums of noise over so many cells together, independent and alike."""
-    one: Any = type(noise)
-    block = one.equal(together, vars(noise)["scales"][0])
+    block = _law(type(noise), vars(noise)["scales"][0], together)
     return np.asarray(block.simulate_sums(generator, draws * count, together).reshape(draws, count))
 
 
@@ -236,8 +235,8 @@ def _running_quantile(law: type, count: int, level: float) -> float:
     return float(np.quantile(largest, level, method="higher"))
 
 
-def _law(law: Any, scale: int) -> NoiseLaw:
-    made: NoiseLaw = law.equal(1, scale)
+def _law(law: Any, scale: int, count: int = 1) -> NoiseLaw:
+    made: NoiseLaw = law.equal(count, scale)
     return made
 
 

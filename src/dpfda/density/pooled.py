@@ -17,7 +17,7 @@ from dpfda.publication import Prepared, read_ledger
 from dpfda.publication.shares import SharedLaw, Sharing, counted
 from dpfda.records.frames import cells_handed
 from dpfda.records.points import cell_weights, points_from_array
-from dpfda.spine.arguments import Labels, Records
+from dpfda.spine.arguments import Beside, Records
 from dpfda.spine.choices import check_count
 from dpfda.spine.pooled import PooledSum, Rows
 from dpfda.spine.settings import Settings
@@ -51,7 +51,7 @@ class PooledDensity(PooledSum):
     def rule(self) -> dict[str, object]:  # type: ignore[override]
         return {"reading": self.invalid, "integers": self.cells.to_json()}
 
-    def read(self, X: Records, y: Labels = None) -> Rows:
+    def read(self, X: Records, y: Beside = None) -> Rows:
         points, usable = points_from_array(cells_handed(X)[0], self.cells.dimensions, self.invalid)
         return self.cells.index(points), usable
 

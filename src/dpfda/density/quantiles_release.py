@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, overload
+from typing import ClassVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -127,7 +127,7 @@ class ReleasedQuantiles(Release):
     @overload
     def __call__(self, levels: ArrayLike) -> Floats: ...
 
-    def __call__(self, levels: ArrayLike) -> Any:
+    def __call__(self, levels: ArrayLike) -> float | Floats:
         """Quantiles at levels that were released.
 
         Raises

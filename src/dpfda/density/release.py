@@ -150,7 +150,9 @@ class ReleasedDensity(LinearDensity):
             return nodes_of(cells, MOST_NODES[1])
         return min(max(usual, *cells.shape), MOST_NODES[self.dimensions])
 
-    def quantile_interval(self, levels: ArrayLike, level: float = 0.95) -> tuple[Any, Any]:
+    def quantile_interval(
+        self, levels: ArrayLike, level: float = 0.95
+    ) -> tuple[float | Floats, float | Floats]:
         """Intervals that hold the quantiles of the data, at all levels at once, with a probability.
 
         They follow from the counts without any smoothing and hold whatever the density: the ends are

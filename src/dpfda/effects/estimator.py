@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self, Unpack
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from dpfda.spine.curves import POINTS, check_in_memory, public_basis, read_curve
 from dpfda.spine.memberships import read_covariates, stated_covariates
 from dpfda.spine.settings import Reading
 from dpfda.spine.sums import read_block
-from dpfda.spine.vectors import OfCurves
+from dpfda.spine.vectors import Choices, OfCurves
 
 
 class PrivateFunctionalRegression(OfCurves[EffectsPlan]):
@@ -187,9 +187,10 @@ class PrivateFunctionalRegression(OfCurves[EffectsPlan]):
         """The same on the columns of X."""
         return self.pooled(n, flat_grid(read_curves(self.settings, None, X)[1]))
 
-    def _planned(self, guarantee: Guarantee, count: int, **choices: Any) -> EffectsPlan:
-        given = {"corners": self._corners(), "cells": self.cells, "noise": self.noise}
-        return effects_plan(guarantee, count, **given, **choices)
+    def _planned(self, guarantee: Guarantee, count: int, **choices: Unpack[Choices]) -> EffectsPlan:
+        return effects_plan(
+            guarantee, count, corners=self._corners(), cells=self.cells, noise=self.noise, **choices
+        )
 
     def _checked(self) -> Guarantee:
         choice(self.noise, "noise", NOISES)

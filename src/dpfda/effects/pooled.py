@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from dpfda.numerics.errors import DataError
 from dpfda.publication.tables import VALUE, WEIGHT
 from dpfda.records import Curves
 from dpfda.records.covariates import columns_named, corner_weights, table_rows
-from dpfda.spine.arguments import Labels, Records
+from dpfda.spine.arguments import Beside, Records
 from dpfda.spine.curves import read_matrix
 from dpfda.spine.memberships import read_covariates
 from dpfda.spine.pooled import Rows
@@ -76,7 +75,7 @@ class PooledEffects(PooledCorners[ReleasedFunctionalRegression]):
 
     plan: EffectsPlan
     basis: Basis
-    stated: Mapping[str, Any]
+    stated: Mapping[str, Iterable[object]]
 
     @property
     def rule(self) -> dict[str, object]:  # type: ignore[override]
@@ -85,7 +84,7 @@ class PooledEffects(PooledCorners[ReleasedFunctionalRegression]):
         made = [plan.corners.to_json(), *plan.cells, *(each.tobytes().hex() for each in numbers)]
         return {"reading": self.settings.reading.rules, "integers": made}
 
-    def read(self, X: Records, y: Labels = None) -> Rows:
+    def read(self, X: Records, y: Beside = None) -> Rows:
         covariates = self.plan.corners.covariates
         matrix, basis, _ = read_matrix(self.settings, None, X, None)
         if not np.array_equal(basis.grid_points, self.plan.grid):

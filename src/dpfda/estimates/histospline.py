@@ -30,7 +30,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 import scipy
@@ -40,6 +40,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import known, real, shown
 
+Stated = TypeVar("Stated")
 ADAPTIVE = ("adaptive", "monotone")
 SMOOTHING = "be 'adaptive', 'monotone' or a positive bandwidth"
 # Public constants of the prior. Smoothness b beyond d/2: from densities with jumps to very smooth ones.
@@ -180,7 +181,7 @@ def adaptive_smoother(cells: CellGrid, shares: Floats, privacy: float, size: flo
     return Smoother(cells, modes, *_mixed_dense(cells, modes[0], shares, privacy, size))
 
 
-def bandwidth_smoother(cells: CellGrid, bandwidth: float, name: str = "smoothing") -> Smoother:
+def bandwidth_smoother(cells: CellGrid, bandwidth: object, name: str = "smoothing") -> Smoother:
     """Convolution with a normal density of this standard deviation, in the units of the axes."""
     bandwidth = real(bandwidth, name, 1e-100, 1e100, SMOOTHING)
     modes = mode_counts(cells)
@@ -399,7 +400,7 @@ def _unit(edges: Floats) -> Floats:
     return np.asarray((edges - edges[0]) / (edges[-1] - edges[0]))
 
 
-def check_smoothing(smoothing: Any, cells: CellGrid, name: str = "smoothing") -> Any:
+def check_smoothing(smoothing: Stated, cells: CellGrid, name: str = "smoothing") -> Stated:
     """Refuse a smoothing that cells cannot have, by the parameter's name, before anything is charged.
 
     Raises ParameterError.
@@ -418,7 +419,7 @@ def check_smoothing(smoothing: Any, cells: CellGrid, name: str = "smoothing") ->
 
 
 def smoother_for(
-    smoothing: Any, cells: CellGrid, shares: Floats, privacy: float, size: float
+    smoothing: object, cells: CellGrid, shares: Floats, privacy: float, size: float
 ) -> Smoother:
     """The smoother that a release asks for: "adaptive", also before "monotone", or a bandwidth."""
     if smoothing in ADAPTIVE:

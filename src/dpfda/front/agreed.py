@@ -86,7 +86,7 @@ def _same(one: object, other: object) -> bool:
     return one is other or bool(one == other)
 
 
-def _written(value: Any, name: str) -> Any:
+def _written(value: Any, name: str) -> object:
     made: object = value
     if isinstance(value, Fraction):
         made = {"fraction": f"{value.numerator}/{value.denominator}"}

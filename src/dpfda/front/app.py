@@ -121,12 +121,14 @@ class Verbs(TyperGroup):
         return name, whole, rest
 
 
-def _listed(verb: Declared | Group) -> Any:
+def _listed(verb: Declared | Group) -> object:
     """A verb as it stands in the list of them, or a group of verbs."""
     if not isinstance(verb, Group):
         return listed(verb)
-    words: dict[str, Any] = {"help": verb.help, "epilog": examples_below(verb.examples)}
-    made = _group(verb.verbs, verb.default, name=verb.name, rich_help_panel=verb.panel, **words)
+    told = examples_below(verb.examples)
+    made = _group(
+        verb.verbs, verb.default, name=verb.name, rich_help_panel=verb.panel, help=verb.help, epilog=told
+    )
     made.callback()(lambda: None)
     return typer.main.get_group(made)
 

@@ -22,7 +22,7 @@ from dpfda.publication.custody.agreements import MOST_UNITS, check_noise, check_
 from dpfda.publication.custody.parts import called, check_own, joined, masked
 from dpfda.records import LongCurves
 from dpfda.releases.base import Release
-from dpfda.spine.arguments import Columns, Labels, Records
+from dpfda.spine.arguments import Beside, Columns, Labels, Records
 from dpfda.spine.estimator import Estimator, read_ledger
 from dpfda.spine.pooled import PooledSum
 
@@ -152,7 +152,7 @@ def part(
     keys: Keys,
     X: Records,
     groups: Labels = None,
-    y: Labels = None,
+    y: Beside = None,
     ledger: object = None,
 ) -> Part:
     """Add up one custodian's units and mask the sum. The keys are used up.

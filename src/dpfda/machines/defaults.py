@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,6 +34,10 @@ from dpfda.records.features import (
     QuadraticFeatures,
 )
 from dpfda.records.features.linear import SHARE, quadratic_count
+
+if TYPE_CHECKING:
+    from sklearn.gaussian_process.kernels import Kernel
+
 
 # Points a side, on which features of a grid are made.
 GRID_POINTS = {1: 128, 2: 24, 3: 10}
@@ -64,7 +68,7 @@ DESCENT_PRODUCTS, PRODUCTS = (1.3, 1.65), (0.7, 1.0)
 MOST_DESCENT_PRODUCTS, MOST_PRODUCTS, MOST_TOGETHER = 500, 100, 10**9
 
 
-def default_kernel(inputs: int, classes: bool) -> Any:
+def default_kernel(inputs: int, classes: bool) -> Kernel:
     """Kernel in units of inputs scaled to [0, 1].
 
     Matern 3/2 on one or two inputs, Gaussian on more; narrower for classes, whose border may be wound.
@@ -219,7 +223,7 @@ def _within(penalty: float) -> float:
 
 def chosen_features(
     kind: str,
-    kernel: Any,
+    kernel: Kernel | None,
     count: int | None,
     seed: int,
     inputs: int,

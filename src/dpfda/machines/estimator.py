@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from dpfda.machines.table import NAME, PredictorPlan, predictor_plan
 from dpfda.machines.table_release import MOST_INPUTS
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import whole
 from dpfda.publication import Prepared
@@ -150,7 +151,7 @@ class KernelMachine(Estimator):
         groups: object,
         classes: tuple[object, ...],
     ) -> MachinePlan | PredictorPlan:
-        given: dict[str, Any] = {
+        given: Json = {
             "settings": self.settings, "inputs": inputs, "grouped": groups is not None,
             "classes": classes, "functions": self._functions(classes), "target": self._target(),
         }  # fmt: skip

@@ -17,7 +17,7 @@ from dpfda.publication import MeanPlan, publish, read_ledger
 from dpfda.publication.means import ReleasedMean
 from dpfda.publication.shares import SharedLaw, Sharing, publish_shared
 from dpfda.records import Curves, units
-from dpfda.spine.arguments import Labels, Records
+from dpfda.spine.arguments import Beside, Labels, Records
 from dpfda.spine.curves import read_curves, readable, unit_curves
 from dpfda.spine.pooled import PooledSum, Rows
 from dpfda.spine.settings import Settings
@@ -80,7 +80,7 @@ class PooledMean(PooledSum):
         made = [rule.exponent, float(rule.limit).hex(), *(each.tobytes().hex() for each in numbers)]
         return {"reading": self.settings.reading.rules, "integers": made}
 
-    def read(self, X: Records, y: Labels = None) -> Rows:
+    def read(self, X: Records, y: Beside = None) -> Rows:
         curves, _ = unit_curves(self.settings, self.plan.basis, self._handed(X), None)
         return curves.values, curves.usable
 
@@ -89,7 +89,7 @@ class PooledMean(PooledSum):
         self.summation.add_curves(total, units(Curves(*rows), codes))
         return total
 
-    def total(self, X: Records, groups: Labels = None, y: Labels = None) -> IntegerSum:
+    def total(self, X: Records, groups: Labels = None, y: Beside = None) -> IntegerSum:
         with np.errstate(all="ignore"):
             found = readable(self.settings, self.plan.basis, self._handed(X), groups)[0]
             return self.summation.of_records(found.matrix, found.codes)

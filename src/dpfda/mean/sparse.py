@@ -15,7 +15,7 @@ from dpfda.numerics.parameters import shown
 from dpfda.publication import Prepared
 from dpfda.records.observations import CORNERS
 from dpfda.releases.pooled_mean import ReleasedPooledMean
-from dpfda.spine.arguments import Labels, Records
+from dpfda.spine.arguments import Beside, Labels, Records
 from dpfda.spine.choices import check_choices
 from dpfda.spine.embedding import embedding_of
 from dpfda.spine.pooled_curves import (
@@ -90,7 +90,7 @@ class PooledVisits(PooledTable[ReleasedPooledMean]):
         made = [self.cells.to_json(), [float(end).hex() for end in self.plan.bounds]]
         return {"reading": self.invalid, "integers": made}
 
-    def total(self, X: Records, groups: Labels = None, y: Labels = None) -> IntegerSum:
+    def total(self, X: Records, groups: Labels = None, y: Beside = None) -> IntegerSum:
         plan, (start, end) = self.plan, self.plan.ends
         with np.errstate(all="ignore"):
             found, _, ends, _ = pooled_observations(self.settings, X, groups)

@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 # Of numbers at any width, and of any type: as records come.
-Numbers = NDArray[np.number[Any]]
+Numbers = NDArray[np.number]
 Cells = NDArray[Any]
 # Python's own integers, or balls.
 Objects = NDArray[np.object_]

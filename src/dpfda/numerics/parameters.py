@@ -95,7 +95,7 @@ def rational(written: object) -> Fraction:
     return Fraction(int(match[1]), int(match[2] or 1))
 
 
-def _shortest(value: float | np.floating[Any]) -> str:
+def _shortest(value: float | np.floating) -> str:
     """The shortest decimal that rounds to a float of its own precision."""
     if isinstance(value, float):
         return repr(float(value))

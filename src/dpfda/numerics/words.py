@@ -87,9 +87,9 @@ def visible(text: str, kept: str = "") -> str:
 def legible(written: Read) -> Read:
     """What was read of JSON, with all texts and keys in it `visible`; changed in place, at any depth."""
     whole = [written]
-    waiting: list[dict[str, object] | list[Any]] = [whole]
+    waiting: list[Any] = [whole]
     while waiting:
-        part: Any = waiting.pop()
+        part = waiting.pop()
         if isinstance(part, dict):
             shown = [(visible(key) if isinstance(key, str) else key, part[key]) for key in part]
             part.clear()

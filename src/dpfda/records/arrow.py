@@ -23,7 +23,7 @@ from dpfda.numerics.arrays import Cells
 from dpfda.numerics.errors import DataError, MissingExtraError, Private, needed
 
 if TYPE_CHECKING:
-    from pyarrow import ChunkedArray, RecordBatch, Table
+    from pyarrow import Array, ChunkedArray, RecordBatch, Scalar, Table
     from pyarrow.parquet import FileMetaData
 
 
@@ -132,7 +132,7 @@ def check_buffers(table: Table | RecordBatch) -> None:
             _check(part)
 
 
-def _check(column: Any) -> None:
+def _check(column: Array) -> None:
     from pyarrow import binary, binary_view, large_binary, types
 
     column.validate()
@@ -160,18 +160,18 @@ COPY = {"zero_copy_only": False}
 # Types of polars that Arrow has not. Of objects polars would hand over the addresses in memory.
 NOT_IN_ARROW = frozenset({"Object", "Int128", "UInt128"})
 # Tables that cannot change and were checked, by where they are in memory as long as they are there.
-CHECKED: WeakValueDictionary[int, Any] = WeakValueDictionary()
+CHECKED: WeakValueDictionary[int, Table | RecordBatch] = WeakValueDictionary()
 # Rows of a block, where a source does not have blocks of its own.
 BLOCK_ROWS = 65536
 
 
-def is_arrow_table(values: object) -> bool:
+def is_arrow_table(values: object) -> TypeGuard[Table | RecordBatch | NamedRows]:
     """Whether this is a table or a batch of records, or rows with named columns."""
     arrow = _root(values) == "pyarrow" and hasattr(values, "column_names")
     return (arrow and hasattr(values, "num_rows")) or isinstance(values, NamedRows)
 
 
-def is_arrow_array(values: object) -> bool:
+def is_arrow_array(values: object) -> TypeGuard[Array | ChunkedArray]:
     """Whether this is a column."""
     return (
         _root(values) == "pyarrow"
@@ -196,7 +196,7 @@ def arrow_numbers(column: ChunkedArray) -> Cells | None:
     return np.ma.masked_array(whole.fill_null(0).to_numpy(**COPY), mask=lost)
 
 
-def arrow_cells(column: Any) -> list[object]:
+def arrow_cells(column: Array | ChunkedArray) -> list[object]:
     """The cells of a column as objects of Python, each by itself, whatever the others are.
 
     What Python cannot hold (moments beyond the year 9999, among them the infinite ones of databases) is
@@ -211,19 +211,19 @@ def arrow_cells(column: Any) -> list[object]:
     return cells
 
 
-def _decoded(column: object) -> Any:
+def _decoded(column: Array) -> Array:
     """A column that numbers its categories as one of their type: much faster to take apart."""
     return column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
 
 
-def _cell(scalar: Any) -> object:
+def _cell(scalar: Scalar) -> object:
     try:
         return scalar.as_py()
     except Exception:
         return _without_python(scalar)
 
 
-def _without_python(scalar: Any) -> object:
+def _without_python(scalar: Scalar) -> object:
     from pyarrow import types
 
     kind = scalar.type

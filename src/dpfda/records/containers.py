@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -34,6 +34,14 @@ from dpfda.records.arrow import (
 from dpfda.records.cells import NO_NUMBER, OUTSIDE, TOO_LARGE_INTEGER, read_cell
 from dpfda.records.doors import door_of
 
+if TYPE_CHECKING:
+    from dask.array import Array as DaskArray
+    from dask.dataframe import DataFrame as DaskFrame
+    from pandas import DataFrame
+    from pyarrow import RecordBatch, Table
+
+# One cell a record, or one record a row, one after the other.
+Column: TypeAlias = Cells | Sequence[object]
 # Columns that are put into a matrix together.
 COLUMNS_AT_ONCE = 64
 # How types of numbers of 32 bits are called.
@@ -49,19 +57,19 @@ NULLABLE = frozenset(
 )
 
 
-def is_frame(values: object) -> bool:
+def is_frame(values: object) -> TypeGuard[DataFrame]:
     """Whether this is a data frame of pandas."""
     return hasattr(values, "iloc") and hasattr(values, "columns")
 
 
-def is_dask(data: object) -> bool:
+def is_dask(data: object) -> TypeGuard[DaskArray | DaskFrame]:
     """Whether data are a Dask array or data frame, without importing Dask."""
     return type(data).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(
         data, "to_delayed"
     )
 
 
-def column_labels(values: Any) -> Sequence[object] | None:
+def column_labels(values: object) -> Sequence[object] | None:
     """Labels of the columns of a frame or a table; None where there are none. Public."""
     if is_arrow_table(values):
         return list(values.column_names)
@@ -155,7 +163,7 @@ def _refuse_kind(dtype: object, name: str) -> None:
         )
 
 
-def shape_of(values: Any) -> tuple[int, ...]:
+def shape_of(values: object) -> tuple[int, ...]:
     """The public shape of records: of an array its own, else the rows and the length of the first."""
     values = opened(values)
     if is_arrow_table(values):
@@ -225,14 +233,14 @@ def _array(values: Cells, invalid: str, name: str) -> Cells:
     return rows_of(values, values.shape[1:], invalid, name)
 
 
-def _without_masked(values: Any) -> Floats:
+def _without_masked(values: Cells) -> Floats:
     """A masked native array: what is masked is missing, whatever stands below the mask."""
     numbers = doubles(np.asarray(np.ma.getdata(values)))
     numbers[np.ma.getmaskarray(values)] = np.nan
     return numbers
 
 
-def rows_of(rows: Any, shape: tuple[int, ...] | None, invalid: str, name: str = "X") -> Floats:
+def rows_of(rows: Column, shape: tuple[int, ...] | None, invalid: str, name: str = "X") -> Floats:
     """Rows as a matrix, each read by itself, and cell by cell unless it is a native array.
 
     rows: Of sequences of cells, nested as `shape` says.
@@ -295,7 +303,7 @@ def flat_cells(record: object, shape: tuple[int, ...]) -> list[object] | None:
     return [cell for part in parts if part is not None for cell in part]
 
 
-def numbers_in(cells: Sequence[object]) -> tuple[Floats, Offence | None]:
+def numbers_in(cells: Column) -> tuple[Floats, Offence | None]:
     """Cells as numbers, each by itself, infinite where it is none; and the first that is none."""
     numbers, first = np.empty(len(cells)), None
     for place, cell in enumerate(cells):
@@ -305,7 +313,7 @@ def numbers_in(cells: Sequence[object]) -> tuple[Floats, Offence | None]:
     return numbers, first
 
 
-def cells_of(values: Any) -> Any:  # noqa: PLR0911 - a table of types
+def cells_of(values: Any) -> Column | None:  # noqa: PLR0911 - a table of types
     """What a sequence holds, one after the other: an array, a list or a tuple; None for what is none.
 
     Text and bytes are cells, not sequences.
@@ -327,7 +335,8 @@ def cells_of(values: Any) -> Any:  # noqa: PLR0911 - a table of types
     if type(values).__module__.partition(".")[0] == "pandas" and hasattr(values, "dtype"):
         # A column of numpy's own is an array, one of Arrow's is read as Arrow is; others give objects.
         if isinstance(values.dtype, np.dtype):
-            return values.to_numpy()
+            column: Cells = values.to_numpy()
+            return column
         if hasattr(values.dtype, "pyarrow_dtype") or getattr(values.dtype, "storage", "") == "pyarrow":
             return arrow_cells(getattr(values, "array", values).__arrow_array__())
         return list(values)
@@ -342,7 +351,7 @@ def cells_of(values: Any) -> Any:  # noqa: PLR0911 - a table of types
     return None
 
 
-def cells_in(values: object, name: str) -> Any:
+def cells_in(values: object, name: str) -> Column:
     """A column of cells, one a record: an array (n,) or a list. Raises DataError if it is no column."""
     cells = cells_of(opened(values)) if not isinstance(values, str | bytes) else None
     if cells is None or (isinstance(cells, np.ndarray) and cells.ndim != 1):
@@ -352,6 +361,11 @@ def cells_in(values: object, name: str) -> Any:
         remedy = "Pass an array (n,), a list or one column of a table."
         raise DataError(f"{name} must hold one label a record; found {found}. {remedy}")
     return cells
+
+
+def cells_taken(cells: Column, rows: Cells) -> Column:
+    """Those of these records."""
+    return cells[rows] if isinstance(cells, np.ndarray) else [cells[row] for row in rows.tolist()]
 
 
 def column_of(values: object, name: str) -> tuple[Floats, Offence | None]:
@@ -367,7 +381,7 @@ def column_of(values: object, name: str) -> tuple[Floats, Offence | None]:
 def _numbers(values: object, name: str, as_it_lies: bool = False) -> tuple[Cells, Offence | None]:
     """A column that is opened, and of no refused type; uncopied, where it may stay `as_it_lies`."""
     native = _native_column(values)
-    cells: Any = cells_in(values, name) if native is None else native
+    cells = cells_in(values, name) if native is None else native
     if isinstance(cells, np.ndarray):
         wide = cells.dtype.kind in "iu" and cells.dtype.itemsize == WIDEST
         if as_it_lies and is_plain(cells) and is_native(cells.dtype) and not wide:
@@ -398,7 +412,7 @@ def _native_column(values: object) -> Cells | None:
     return None
 
 
-def _columns(values: Any, invalid: str, name: str) -> Cells:
+def _columns(values: DataFrame | Table | RecordBatch, invalid: str, name: str) -> Cells:
     """The matrix of a frame or an Arrow table, column by column."""
     count, width = shape_of(values)
     check_dimensions((count, width), name)
@@ -424,14 +438,14 @@ def _columns(values: Any, invalid: str, name: str) -> Cells:
     return matrix
 
 
-def first_rows(values: Any, count: int) -> object:
+def first_rows(values: Sequence[object] | DataFrame | Table, count: int) -> object:
     """The first records, in the same kind of container, whatever types its columns have."""
     if is_arrow_table(values):
         return values.slice(0, count)
     return values.iloc[:count] if hasattr(values, "iloc") else values[:count]
 
 
-def taken_out(values: Any, places: Sequence[int]) -> tuple[object, list[object]]:
+def taken_out(values: DataFrame | Table, places: Sequence[int]) -> tuple[object, list[object]]:
     """A frame or an Arrow table without the columns at these positions, and these columns."""
     others = [i for i in range(len(column_labels(values) or ())) if i not in places]
     if is_frame(values):

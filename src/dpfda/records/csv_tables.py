@@ -245,7 +245,7 @@ def _pointed(label: str, notation: Notation) -> str:
     return pointed if NUMBER.fullmatch(pointed) and "." not in label else label
 
 
-def buffered(values: array[Any]) -> Cells:
+def buffered(values: array[int] | array[float]) -> Cells:
     """The numbers in a growing buffer, without a copy."""
     kind = np.dtype(values.typecode)
     return np.frombuffer(values, kind) if values else np.empty(0, kind)

@@ -8,14 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 import numpy as np
 
-from dpfda.numerics.arrays import is_native, is_plain
+from dpfda.numerics.arrays import Cells, is_native, is_plain
 from dpfda.numerics.errors import DataError
 from dpfda.records.containers import cells_in, is_dask
+
+if TYPE_CHECKING:
+    from dask.delayed import Delayed
+    from pandas import DataFrame
 
 # Partial results that one task joins: few enough that no machine holds many.
 FAN_IN = 8
@@ -25,7 +29,7 @@ FAN_IN = 8
 Part = TypeVar("Part")
 
 
-def partitions(data: Any) -> list[object]:
+def partitions(data: Any) -> list[Delayed]:
     """Delayed blocks of whole records: arrays (rows, ...) or data frames.
 
     The tasks of their graph stay as they are. Optimized one by one, columns of a table could be divided
@@ -44,7 +48,7 @@ def rows_of(data: object) -> int | None:
     return None if np.isnan(rows).any() else int(sum(rows))
 
 
-def sample(data: Any) -> Any:
+def sample(data: Any) -> Cells | DataFrame:
     """Something with the columns or the shape of the data, and made-up records."""
     if hasattr(data, "columns"):
         return data._meta_nonempty
@@ -73,7 +77,7 @@ class Tasks:
         return key
 
     def mapped(
-        self, columns: Sequence[Sequence[object]], work: Callable[..., object], *beside: object
+        self, columns: Sequence[Sequence[Delayed | None]], work: Callable[..., object], *beside: object
     ) -> list[object]:
         """Keys of `work` on their number, what is beside all blocks, and one block of each column."""
         common = list(map(self._value, beside))
@@ -118,7 +122,7 @@ class Tasks:
 
 
 def map_and_join(
-    columns: Sequence[Sequence[object]],
+    columns: Sequence[Sequence[Delayed | None]],
     work: Callable[..., Part],
     beside: object,
     join: Callable[[Sequence[Part]], Part],
@@ -139,7 +143,7 @@ def _named(names: Sequence[str], *columns: object) -> dict[str, object]:
     return dict(zip(names, columns, strict=True))
 
 
-def along(data: Any, labels: Any, name: str) -> list[object]:
+def along(data: Any, labels: Any, name: str) -> list[Delayed]:
     """Delayed blocks of labels, one for each block of the data; of several by names, mappings.
 
     Raises DataError if their partitions cannot be those of the data.

@@ -165,7 +165,7 @@ def _split(X: object, words: Sequence[str], groups: object) -> tuple[object, obj
     return rest, own
 
 
-def _check_order(X: Any, groups: Any) -> None:
+def _check_order(X: object, groups: Any) -> None:
     """Refuse a series that has the index of the frame in another order: labels go by their places.
 
     By its index it would say that records are of others than by its places.

@@ -247,8 +247,8 @@ def unit_codes(groups: object, records: int, invalid: str = "refuse", in_order: 
     if len(cells) != records:
         message = f"groups must hold one label a record ({records}); found shape ({len(cells)},)."
         raise DataError(message, "groups")
-    whole = isinstance(cells, np.ndarray) and cells.dtype.kind in "biu" and cells.ndim == 1
-    if whole and len(cells) and not in_order:
+    ranked = len(cells) > 0 and not in_order
+    if ranked and isinstance(cells, np.ndarray) and cells.dtype.kind in "biu" and cells.ndim == 1:
         return _ranked(cells)
     return numbered(read_keys(cells, "groups", invalid))
 

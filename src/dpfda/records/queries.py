@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,10 @@ from dpfda.records.curves import Curves, units
 from dpfda.records.frames import LABELS as LABELS_ARE_GRID
 from dpfda.records.frames import curves_handed
 from dpfda.records.headers import ALIKE, Below, refuse_record_as_grid
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyRelation as Relation
+
 
 # Types whose numbers a double holds, and those with integers that it may not hold.
 WHOLE = frozenset(f"{sign}{size}" for sign in ("", "U") for size in ("TINYINT", "SMALLINT", "INTEGER"))
@@ -59,7 +63,7 @@ class Queried(Kept):
     label: What units are told apart by; None where each record is one.
     """
 
-    relation: Any
+    relation: Relation
     numbers: Sequence[str]
     label: str | None
 
@@ -74,7 +78,7 @@ class Queried(Kept):
         spelt = curves_handed(self.made_up, groups, None, "repair").grid
         return spelt if isinstance(spelt, np.ndarray) and moments(labels) is None else None
 
-    def query(self, rule: GridRule, repairs: bool = True, compared: bool = False) -> Any | None:
+    def query(self, rule: GridRule, repairs: bool = True, compared: bool = False) -> Relation | None:
         """What `sum_of_query` runs; None where the rule or the table cannot be put into a query.
 
         Each step is bound with all below it: the fewer, the faster.
@@ -126,7 +130,7 @@ def queried(X: object, groups: object) -> Queried | None:
     return Queried(relation, numbers, label)
 
 
-def sum_of_query(query: Any, points: int, invalid: str, grid: Floats | None = None) -> IntegerSum:
+def sum_of_query(query: Relation, points: int, invalid: str, grid: Floats | None = None) -> IntegerSum:
     """The exact sum over units, from a query that is run here, once. Private.
 
     grid: array (points,) or None. What labels spell, where records are compared with it.
@@ -153,7 +157,7 @@ def sum_of_query(query: Any, points: int, invalid: str, grid: Floats | None = No
     return IntegerSum(points).add_totals(totals, units)
 
 
-def _relation(X: object) -> Any | None:
+def _relation(X: Any) -> Relation | None:
     """The relation of DuckDB that this is, or that holds this table of Ibis."""
     root = type(X).__module__.partition(".")[0]
     if root == "ibis" and hasattr(X, "get_backend"):
@@ -185,7 +189,7 @@ def _label(column: str, kind: str) -> str | None:
     return column if kind in LABELS else None
 
 
-def _averages(records: Any, columns: Sequence[str]) -> Any:
+def _averages(records: Relation, columns: Sequence[str]) -> Relation:
     """One record a unit: usable ones times one over their number, added in the order of the rows."""
     held = records.aggregate(
         f"unit, {COUNT} AS records, {COUNT} FILTER (usable) AS size, "

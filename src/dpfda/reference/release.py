@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import nan
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -97,11 +97,11 @@ class ReleasedReferenceBand(Release):
 
     # The band.
 
-    def __call__(self, points: ArrayLike) -> Any:
+    def __call__(self, points: ArrayLike) -> float | Floats:
         """The curve in the middle."""
         return self._between(points, self.centre)
 
-    def lower(self, points: ArrayLike) -> Any:
+    def lower(self, points: ArrayLike) -> float | Floats:
         """The lower end of the band, in the units of the data.
 
         Parameters
@@ -116,7 +116,7 @@ class ReleasedReferenceBand(Release):
         """
         return self._between(points, self._ends[0])
 
-    def upper(self, points: ArrayLike) -> Any:
+    def upper(self, points: ArrayLike) -> float | Floats:
         """The upper end of the band; see `lower`."""
         return self._between(points, self._ends[1])
 
@@ -146,7 +146,7 @@ class ReleasedReferenceBand(Release):
         lower, upper = self._ends
         return np.asarray(np.all((clipped >= lower) & (clipped <= upper), axis=1))
 
-    def _between(self, points: ArrayLike, values: Floats) -> Any:
+    def _between(self, points: ArrayLike, values: Floats) -> float | Floats:
         at = check_points(points, self.domain_range)
         found = np.interp(at, self.grid_points, values)
         return float(found[0]) if np.ndim(points) == 0 else found

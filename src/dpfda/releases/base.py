@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
+from typing import TYPE_CHECKING, ClassVar, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -402,7 +402,7 @@ class Valued(Banded):
     @overload
     def __call__(self, points: ArrayLike) -> Floats: ...
 
-    def __call__(self, points: ArrayLike) -> Any:
+    def __call__(self, points: ArrayLike) -> float | Floats:
         """Values of the function.
 
         Parameters
@@ -422,7 +422,7 @@ class Valued(Banded):
         """
         return self._at(self._values, points)
 
-    def _at(self, function: Callable[[Floats], Floats], points: ArrayLike) -> Any:
+    def _at(self, function: Callable[[Floats], Floats], points: ArrayLike) -> float | Floats:
         """Values of a function at points of the domain: a number at a single one."""
         at, single = self._read(points)
         values = function(at)

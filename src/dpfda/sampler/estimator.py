@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar, Unpack
 
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.sampler.plan import SamplerPlan, sampler_plan
 from dpfda.sampler.release import ReleasedCurveSampler
 from dpfda.spine.arguments import Bounds, Functions, Number, Payer, Place, Protected
 from dpfda.spine.settings import Reading
-from dpfda.spine.vectors import OfVectors
+from dpfda.spine.vectors import Choices, OfVectors
 
 
 class PrivateCurveSampler(OfVectors[SamplerPlan]):
@@ -83,5 +83,5 @@ class PrivateCurveSampler(OfVectors[SamplerPlan]):
     ) -> None:
         self._keep(vars())
 
-    def _planned(self, guarantee: Guarantee, count: int, **choices: Any) -> SamplerPlan:
+    def _planned(self, guarantee: Guarantee, count: int, **choices: Unpack[Choices]) -> SamplerPlan:
         return sampler_plan(guarantee, count, **choices)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self, Unpack
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from dpfda.spine.curves import check_in_memory, read_matrix
 from dpfda.spine.memberships import read_covariates, stated_covariates
 from dpfda.spine.settings import Reading
 from dpfda.spine.sums import read_block
-from dpfda.spine.vectors import OfCurves
+from dpfda.spine.vectors import Choices, OfCurves
 
 TARGET = "y"
 
@@ -181,7 +181,7 @@ class PrivateScalarOnFunction(OfCurves[ScalarPlan]):
         vectors = np.column_stack([rows, joined.values[:, lower.size :]])
         return Prepared(plan, np.where(joined.usable[:, None], vectors, 0.0))
 
-    def _planned(self, guarantee: Guarantee, count: int, **choices: Any) -> ScalarPlan:
+    def _planned(self, guarantee: Guarantee, count: int, **choices: Unpack[Choices]) -> ScalarPlan:
         choices["bound"].curves_on(flat_grid(choices["basis"]))
         target, covariates = self._target(), self._beside()
         return scalar_plan(guarantee, count, target=target, covariates=covariates, **choices)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Protocol, TypeAlias
@@ -36,6 +36,8 @@ class HasRows(Protocol):
 Records: TypeAlias = ArrayLike | LongCurves | SpeaksArrow | HasRows
 # One cell a record, such as the person that it is from; or the label of a column.
 Labels: TypeAlias = ArrayLike | Sequence[object] | SpeaksArrow | None
+# What else is said of each record: its group, or columns by their names.
+Beside: TypeAlias = Labels | Mapping[str, object]
 # A privacy parameter; text is exactly the decimal or quotient that it says.
 Number: TypeAlias = float | Fraction | Decimal | str | None
 # Lower and upper end, each a number or one a grid point; or another public set.

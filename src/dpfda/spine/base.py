@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
+Method = TypeVar("Method")
 # Whether this process is the command, which hands an estimator to nobody; set before one is imported.
 COMMAND = False
 
@@ -43,7 +44,7 @@ def mixin(name: str) -> Any:
     return getattr(sklearn.base, name)
 
 
-def available_if(check: Callable[[Any], bool]) -> Callable[[Any], Any]:
+def available_if(check: Callable[[Any], bool]) -> Callable[[Method], Method]:
     """scikit-learn's `available_if`, for methods that not all have; in the command all have them."""
     if COMMAND:
         return lambda method: method

@@ -22,21 +22,30 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Cells, Integers, is_plain
 from dpfda.numerics.errors import DataError, DpfdaError
-from dpfda.records.containers import cells_in, is_dask, is_frame
+from dpfda.records.containers import cells_in, cells_taken, is_dask, is_frame
 from dpfda.records.covariates import columns_apart, columns_named
 from dpfda.records.dask_arrays import Tasks, along, map_and_join, partitions, rows_of, sample
 from dpfda.records.frames import units_apart
 from dpfda.records.labels import label_marks, numbers_of_marks, units_of
+from dpfda.spine.arguments import Beside
 from dpfda.spine.counted import Units, pooled_for
 from dpfda.spine.pooled import PooledSum
-from dpfda.spine.settings import Settings
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from dpfda.spine.estimator import Estimator
+
+    # Records of a partition, as Dask has them.
+    Block: TypeAlias = Cells | DataFrame
+
 
 # Buckets of persons, at most: each partition hands a piece to every one of them, in a task of its own.
 MOST_BUCKETS = 64
@@ -108,7 +117,7 @@ def total_on_cluster(pool: PooledSum, X: object, groups: object = None, y: objec
     return summed(total)
 
 
-def fit_on_cluster(estimator: Any, X: Any, groups: Any = None, y: Any = None) -> Any:
+def fit_on_cluster(estimator: Estimator, X: object, groups: Any = None, y: Beside = None) -> Any:
     """The release of a summary that asks how many units there are, and is told by a pass over labels.
 
     X, groups, y: As of `total_on_cluster`.
@@ -118,9 +127,9 @@ def fit_on_cluster(estimator: Any, X: Any, groups: Any = None, y: Any = None) ->
     return pool.publish(total_on_cluster(pool, X, groups, y), estimator.ledger)
 
 
-def _units(estimator: Any, X: object, groups: Any) -> int:
+def _units(estimator: Estimator, X: object, groups: Any) -> int:
     """How many units there are."""
-    settings: Settings = estimator.settings
+    settings = estimator.settings
     if groups is not None and not is_dask(groups):
         return units_of(groups, len(groups), settings.reading.invalid)[1]
     known = rows_of(X) if groups is None else None
@@ -128,7 +137,7 @@ def _units(estimator: Any, X: object, groups: Any) -> int:
     return known or total_on_cluster(Units(settings), whose, groups).count_with_noise(0, 1)
 
 
-def columns_on_cluster(X: Any, Z: Any, names: Sequence[str]) -> tuple[Any, dict[str, Any]]:
+def columns_on_cluster(X: object, Z: object, names: Sequence[str]) -> tuple[Any, dict[str, object]]:
     """Records, and columns of these names beside them: of Z, or of a frame X, which has others then.
 
     Z: Mapping, Dask array (n, q) in the order of the names, Dask frame, or series of one column.
@@ -177,7 +186,7 @@ def refused(words: str) -> PrivateSum:
     return PrivateSum((), 0, words)
 
 
-def _add_up(number: int, pool: PooledSum, block: Any, said: Any) -> PrivateSum:
+def _add_up(number: int, pool: PooledSum, block: Block, said: Beside) -> PrivateSum:
     """The sum of one partition; runs on a worker."""
     total = IntegerSum(pool.numbers)
     try:
@@ -300,12 +309,12 @@ class Dealt:
     rows, said: As the partition holds them.
     """
 
-    rows: Any
+    rows: Block
     marks: Integers
-    said: Any
+    said: Beside
 
     @classmethod
-    def of(cls, block: Any, marks: Integers, said: Any, chosen: Cells) -> Dealt:
+    def of(cls, block: Block, marks: Integers, said: Beside, chosen: Integers) -> Dealt:
         """Some records of a partition, not copied where they are all."""
         if len(chosen) == len(block):
             return cls(block, marks, said)
@@ -321,8 +330,8 @@ class Dealt:
 
 
 def _dealt(
-    number: int, pool: PooledSum, seen: Seen, buckets: int, block: Any, labels: object, said: Any
-) -> list[Any]:
+    number: int, pool: PooledSum, seen: Seen, buckets: int, block: Block, labels: object, said: Any
+) -> list[PrivateSum | Dealt | None]:
     """The sum over who is in this partition alone, and the records of others; runs on a worker."""
     try:
         marks = label_marks(labels, pool.invalid)
@@ -362,17 +371,16 @@ def _gathered(number: int, pool: PooledSum, dealt: Sequence[Dealt | None]) -> Pr
         return refused(str(error))
 
 
-def _chosen(said: Any, rows: Any) -> Any:
+def _chosen(said: Beside, rows: Integers) -> Beside:
     """What is said of some records."""
     if said is None:
         return None
     if isinstance(said, dict):
         return {name: _chosen(column, rows) for name, column in said.items()}
-    cells = cells_in(said, "y")
-    return cells[rows] if isinstance(cells, np.ndarray) else [cells[row] for row in rows]
+    return cells_taken(cells_in(said, "y"), rows)
 
 
-def _said(parts: list[Any]) -> Any:
+def _said(parts: list[Any]) -> Beside:
     """What is said of the records of several pieces."""
     if isinstance(parts[0], dict):
         return {name: _said([part[name] for part in parts]) for name in parts[0]}
@@ -384,7 +392,7 @@ def _together(pieces: Sequence[Dealt]) -> Dealt | None:
     if len(pieces) == 1:
         return pieces[0]
     rows: list[Any] = [piece.rows for piece in pieces]
-    join: Any = np.concatenate
+    join: Callable[[Sequence[Block]], Block] = np.concatenate
     kinds: list[object] = [each.dtype if is_plain(each) else id(each) for each in rows]
     if is_frame(rows[0]):
         import pandas as pd

@@ -12,13 +12,14 @@ import numpy as np
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Integers
 from dpfda.numerics.errors import DpfdaError
-from dpfda.spine.arguments import Labels, Records
+from dpfda.spine.arguments import Beside, Labels, Records
 from dpfda.spine.choices import public_size, stated_size
 from dpfda.spine.pooled import PooledSum, Rows, one_sum
 from dpfda.spine.settings import Settings
 
 if TYPE_CHECKING:
     from dpfda.releases.base import Release
+    from dpfda.spine.estimator import Estimator
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +29,7 @@ class Units(PooledSum):
     settings: Settings
     numbers = 0
 
-    def read(self, X: Any, y: Labels = None) -> Rows:
+    def read(self, X: Any, y: Beside = None) -> Rows:
         return (np.zeros(len(X), dtype=np.bool_),)
 
     def add_up(self, rows: Rows, codes: Integers | None) -> IntegerSum:
@@ -40,7 +41,7 @@ class Units(PooledSum):
 
 
 def pooled_for(
-    estimator: Any, X: Records, groups: Labels, y: object, count: Callable[[], int]
+    estimator: Estimator, X: Records, groups: Labels, y: object, count: Callable[[], int]
 ) -> PooledSum:
     """The sum of an estimator on the columns of X, where these are records that were made up.
 

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import shown
 from dpfda.records import Curves
 from dpfda.spine.settings import Reading
+
+if TYPE_CHECKING:
+    from dpfda.spine.estimator import Estimator
 
 
 @dataclass(frozen=True)
@@ -101,17 +104,17 @@ def embedding_of(reading: object) -> Embedding | None:
     return reading.embedding if isinstance(reading, EmbeddedReading) else None
 
 
-def embedded(reading: Reading, estimator: Any, base: Any) -> Reading:
+def embedded(reading: Reading, estimator: Estimator, base: type[Estimator]) -> Reading:
     """How an estimator's records are read: with its own `embed`, where its class has one."""
-    kind: Any = type(estimator)
+    kind: type[Estimator] = type(estimator)
     moved = kind.embedded_points is not base.embedded_points
     if kind.embed is base.embed and not moved:
         return reading
     alone = copy(estimator)
     # Neither a ledger nor what was released or collected goes along to other machines.
-    vars(alone).clear()
+    alone.__dict__.clear()
     own = estimator.get_params(deep=False) | {"ledger": None}
-    vars(alone).update(own)
+    alone.__dict__.update(own)
     stated = {name: repr(value) for name, value in sorted(own.items()) if _is_own(kind, name)}
     identity = f"{kind.__module__}.{kind.__qualname__}", repr(stated), _source(kind)
     made = Embedding(alone.embed, alone.embedded_points, moved, identity)

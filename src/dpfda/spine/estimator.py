@@ -141,7 +141,7 @@ class Estimator(_Base):  # type: ignore[misc]
         own = [each for each in parameters if each.kind is not each.VAR_KEYWORD]
         cls.__signature__ = Signature(own)
 
-    def _keep(self, given: dict[str, Any]) -> None:
+    def _keep(self, given: Mapping[str, Any]) -> None:
         """Everything that `__init__` was given, as it is: parameters, and fields of objects by name."""
         fields = given["fields"]
         for name, value in given.items():

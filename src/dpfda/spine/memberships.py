@@ -21,7 +21,7 @@ from dpfda.numerics.parameters import entries, pair, plain_words, shown
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.records import LongCurves
 from dpfda.records.cells import OUTSIDE, read_cell
-from dpfda.records.containers import cells_in, column_of
+from dpfda.records.containers import Column, cells_in, column_of
 from dpfda.records.covariates import scaled
 from dpfda.records.labels import Key, label_key, plain_label, read_keys
 
@@ -139,7 +139,7 @@ def labels_together(y: object, names: Iterable[str]) -> list[object]:
     return [*zip(*columns, strict=True)]
 
 
-def _column(y: Any, name: str) -> Any:
+def _column(y: Any, name: str) -> Column:
     """A column of a table of labels: of a frame, or of a mapping."""
     try:
         column = y[name]

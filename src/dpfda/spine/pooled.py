@@ -10,7 +10,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -22,11 +22,12 @@ from dpfda.numerics.parameters import shown
 from dpfda.publication import Plan
 from dpfda.publication.shares import SharedLaw, Sharing
 from dpfda.records.labels import units_of
-from dpfda.spine.arguments import Columns, Labels, Records
+from dpfda.spine.arguments import Beside, Columns, Labels, Records
 from dpfda.spine.settings import Settings
 
 if TYPE_CHECKING:
     from dpfda.releases.base import Release
+    from dpfda.spine.estimator import Estimator
 
 Rows = tuple[Cells, ...]
 # Of units that are in a sum with noise in shares; None where their number is private.
@@ -58,7 +59,7 @@ class PooledSum(ABC):
     settings: Settings
     plan: Plan
 
-    def read(self, X: Records, y: Labels = None) -> Rows:
+    def read(self, X: Records, y: Beside = None) -> Rows:
         """What is needed of each record, in arrays with a row a record; X and labels y are private.
 
         Raises
@@ -80,7 +81,7 @@ class PooledSum(ABC):
         """
         raise DpfdaError(IN_ONE)
 
-    def total(self, X: Records, groups: Labels = None, y: Labels = None) -> IntegerSum:
+    def total(self, X: Records, groups: Labels = None, y: Beside = None) -> IntegerSum:
         """The same from records, the labels of their units, and what else is said of each."""
         with np.errstate(all="ignore"):
             rows = self.read(X, y)
@@ -147,7 +148,7 @@ class OneSum(Protocol):
         """The sum on the columns of X, where the number of units is not known yet."""
 
 
-def one_sum(estimator: Any, road: str) -> OneSum:
+def one_sum(estimator: Estimator, road: str) -> OneSum:
     """The estimator, if its summary is one sum that `road`, "pooled" or "pooled_on", leads to.
 
     Raises

@@ -22,18 +22,29 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from uuid import uuid4
 
 import numpy as np
 
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, DpfdaError, ParameterError
+from dpfda.spine.arguments import Beside
 from dpfda.spine.clusters import PrivateSum, joined, refused, sent, summed
 from dpfda.spine.counted import pooled_for
-from dpfda.spine.pooled import OneSum, PooledSum
+from dpfda.spine.pooled import PooledSum
 
-Summed = TypeVar("Summed", bound=OneSum)
+if TYPE_CHECKING:
+    from pyarrow import ChunkedArray, RecordBatch, Table
+    from pyspark import StatusTracker
+    from pyspark.sql import DataFrame, Row
+
+    from dpfda.spine.estimator import Estimator
+
+
+Summed = TypeVar("Summed", bound="Estimator")
+# Columns of what else is said of records, by the names that `fit` has where there are any.
+Named: TypeAlias = str | Sequence[str] | Mapping[str, str] | None
 # What a partition answers; integers of any size are text.
 SCHEMA = "part long, totals array<string>, units long, refusal string"
 # Number of the sum over no partition.
@@ -45,8 +56,8 @@ LABELS = ("string", "tinyint", "smallint", "int", "bigint")
 
 
 def fit_on_spark(
-    estimator: Summed, frame: Any, columns: Sequence[str] | None = None, groups: str | None = None,
-    order: str | None = None, y: str | Sequence[str] | Mapping[str, str] | None = None,
+    estimator: Summed, frame: DataFrame, columns: Sequence[str] | None = None, groups: str | None = None,
+    order: str | None = None, y: Named = None,
 ) -> Summed:  # fmt: skip
     """Release a summary that is one exact sum of the rows of a Spark data frame.
 
@@ -78,7 +89,7 @@ def fit_on_spark(
 
 
 def pool_of(
-    estimator: object, columns: Sequence[str], grouped: bool, y: object = None,
+    estimator: Estimator, columns: Sequence[str], grouped: bool, y: Named = None,
     count: Callable[[], int] = lambda: 2,
 ) -> PooledSum:  # fmt: skip
     """The pooled sum of an estimator over columns of a table; `count` says how many units there are."""
@@ -88,26 +99,26 @@ def pool_of(
     return pooled_for(estimator, made_up, columns if grouped else None, _names_of(y) or y, count)
 
 
-def _columns_of(y: Any) -> list[str]:
+def _columns_of(y: Named) -> list[str]:
     """Columns of what is said of records."""
     if y is None or isinstance(y, str):
         return [] if y is None else [y]
     return list(y.values()) if isinstance(y, Mapping) else list(y)
 
 
-def _names_of(y: Any) -> dict[str, None]:
+def _names_of(y: Named) -> dict[str, None]:
     """What several of them are called, in order; none where there is one alone."""
     return {} if y is None or isinstance(y, str) else dict.fromkeys(y)
 
 
-def _units(frame: Any, groups: str | None) -> int:
+def _units(frame: DataFrame, groups: str | None) -> int:
     """How many units there are."""
     return int((frame if groups is None else frame.select(f"`{groups}`").distinct()).count())
 
 
 def total_on_spark(
-    pool: PooledSum, frame: Any, columns: Sequence[str], groups: str | None = None,
-    order: str | None = None, y: object = None,
+    pool: PooledSum, frame: DataFrame, columns: Sequence[str], groups: str | None = None,
+    order: str | None = None, y: Named = None,
 ) -> IntegerSum:  # fmt: skip
     """The exact sum over a Spark data frame; parameters as in `fit_on_spark`. The result is private."""
     wanted = list(columns)
@@ -127,7 +138,7 @@ def total_on_spark(
     return summed(joined([sent(IntegerSum(pool.numbers), NONE), *arrived]))
 
 
-def _persons_together(frame: Any, groups: str) -> Any:
+def _persons_together(frame: DataFrame, groups: str) -> DataFrame:
     """The frame with all rows of a person in one partition, whatever it was made by.
 
     Rows are sent by a digest of the label that no other step has. Sent by the label itself they would
@@ -140,7 +151,7 @@ def _persons_together(frame: Any, groups: str) -> Any:
     return frame.selectExpr("*", f"xxhash64(`{groups}`, {key}L) AS {name}").repartition(name)
 
 
-def _collected(rows: Any, adder: Adder) -> list[Any]:
+def _collected(rows: DataFrame, adder: Adder) -> list[Row]:
     """What partitions answer, from stages that were made once."""
     context = getattr(rows.sparkSession, "sparkContext", None)
     if context is None:
@@ -153,7 +164,7 @@ def _collected(rows: Any, adder: Adder) -> list[Any]:
         context.setLocalProperty(GROUP, own)
         try:
             # Planned anew each time: Spark would take stages of the same plan as it left them.
-            answers: list[Any] = rows.mapInArrow(adder, SCHEMA).collect()
+            answers: list[Row] = rows.mapInArrow(adder, SCHEMA).collect()
         finally:
             context.setLocalProperty(GROUP, before)
         # What the tracker tells comes from here.
@@ -166,14 +177,14 @@ def _collected(rows: Any, adder: Adder) -> list[Any]:
     )
 
 
-def made_once(tracker: Any, group: str) -> bool:
+def made_once(tracker: StatusTracker, group: str) -> bool:
     """Whether Spark attempted every stage of a group of jobs once. What is not known was not."""
     jobs = map(tracker.getJobInfo, tracker.getJobIdsForGroup(group))
     stages = [tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds]
     return all(stage is not None and stage.currentAttemptId == 0 for stage in stages)
 
 
-def _arrived(row: Any) -> PrivateSum:
+def _arrived(row: Row) -> PrivateSum:
     totals = tuple(map(int, row.totals))
     return PrivateSum(totals, row.units, row.refusal, frozenset([row.part]))
 
@@ -193,7 +204,7 @@ class Adder:
     grouped: bool = False
     named: tuple[str, ...] = ()
 
-    def __call__(self, batches: Iterator[object]) -> Iterator[object]:
+    def __call__(self, batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
         """One row with the number of the partition that Spark is at."""
         import pyarrow as pa
         from pyspark import TaskContext
@@ -210,15 +221,15 @@ class Adder:
             }
         )
 
-    def sum(self, batches: Iterable[Any], number: int) -> PrivateSum:
+    def sum(self, batches: Iterable[RecordBatch], number: int) -> PrivateSum:
         """The exact sum over the batches of a partition: of whole persons, one after another."""
         total = IntegerSum(self.pool.numbers)
         try:
             for rows in self._persons(batches):
                 columns = rows.columns
                 whose = columns[self.columns] if self.grouped else None
-                last: Any = columns[self.columns + self.grouped :]
-                said: Any = [*last, None][0]
+                last: list[ChunkedArray] = columns[self.columns + self.grouped :]
+                said: Beside = [*last, None][0]
                 if self.named:
                     said = dict(zip(self.named, last, strict=True))
                 records = rows.select(list(range(self.columns)))
@@ -227,7 +238,7 @@ class Adder:
             return refused(f"In partition {number}: {error}")
         return sent(total, number)
 
-    def _persons(self, batches: Iterable[object]) -> Iterator[Any]:
+    def _persons(self, batches: Iterable[RecordBatch]) -> Iterator[Table]:
         """Tables of whole persons: the last one of a batch may go on in the next."""
         import pyarrow as pa
         from pyarrow import compute

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 
@@ -215,14 +214,14 @@ class Summation:
         alone = self.plan.on_grid is not None and self.embedding is None
         return alone and compiled.worthwhile(matrix.size)
 
-    def _read_alone(self, matrix: Cells, first_row: int, line: FromLine | None = None) -> Any:
+    def _read_alone(self, matrix: Cells, first_row: int, line: FromLine | None = None) -> Cells:
         """What `_read` gives of records that are units."""
         none, marks = np.empty(0, dtype=np.int64), np.zeros(len(matrix), dtype=np.bool_)
         return self._read(matrix, (none, none, none), marks, first_row, line)[0]
 
     def _read_units(
         self, matrix: Cells, codes: Integers, sizes: Integers, line: FromLine | None = None
-    ) -> Any:
+    ) -> Cells:
         """What `_read` gives of averages over the usable records of units."""
         starts, order = np.append(0, np.cumsum(sizes)), np.empty(0, dtype=np.int64)
         if np.any(codes[1:] < codes[:-1]):
@@ -242,13 +241,13 @@ class Summation:
         marks: Flags,
         first_row: int,
         line: FromLine | None,
-    ) -> tuple[Any, int]:
+    ) -> tuple[Cells, int]:
         """Totals, or lengths from a line; and how many records were found unusable."""
         rule, basis = known(self.plan.on_grid).rule, self.plan.basis
         complete, standardize = self.reading.missing == "complete", self.reading.standardize
         how = (complete, standardize, flat_grid(basis), rule.weights)
         reading = (*how, *shape_limits(basis.weights))
-        made: Any
+        made: Cells
         if line is None:
             made, refused, found = compiled.read_and_sum(matrix, rule, reading, units, marks)
         else:

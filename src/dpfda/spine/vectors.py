@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Generic, Self, TypeVar, cast
+from typing import ClassVar, Generic, Self, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 
@@ -38,7 +38,18 @@ from dpfda.spine.arguments import Columns, Functions, Labels
 from dpfda.spine.choices import check_choices, check_interval
 from dpfda.spine.curves import POINTS, check_in_memory, public_basis, read_matrix
 from dpfda.spine.estimator import Estimator, warn_of_labels
+from dpfda.spine.settings import Settings
 from dpfda.spine.sums import read_block
+
+
+class Choices(TypedDict):
+    """What a plan takes beside its guarantee and a number of units."""
+
+    settings: Settings
+    basis: Basis
+    bound: ValueBounds
+    unit: str
+    planned: bool
 
 
 def bound_words(lower: Floats, upper: Floats) -> str:
@@ -215,7 +226,7 @@ class OfCurves(Estimator, Generic[Planned]):
             unit=settings.unit.called(groups), planned=planned,
         )  # fmt: skip
 
-    def _planned(self, guarantee: Guarantee, count: int, **choices: object) -> Planned:
+    def _planned(self, guarantee: Guarantee, count: int, **choices: Unpack[Choices]) -> Planned:
         """The plan of this summary."""
         raise NotImplementedError
 

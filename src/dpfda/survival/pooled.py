@@ -16,7 +16,7 @@ from dpfda.numerics.errors import DataError
 from dpfda.records.arrow import is_arrow_table
 from dpfda.records.containers import column_of
 from dpfda.records.points import cell_weights
-from dpfda.spine.arguments import Labels, Records
+from dpfda.spine.arguments import Beside, Labels, Records
 from dpfda.spine.memberships import OTHER, members, none_of
 from dpfda.spine.pooled import Rows
 from dpfda.spine.pooled_curves import PooledTable
@@ -105,10 +105,10 @@ class PooledSurvival(PooledTable[ReleasedSurvival]):
     def rule(self) -> dict[str, object]:  # type: ignore[override]
         return {"reading": self.invalid, "integers": [self.plan.cells.to_json(), self.coding.names]}
 
-    def read(self, X: Records, y: Any = None) -> Rows:
+    def read(self, X: Records, y: Beside = None) -> Rows:
         """As of a sum; y holds events, or columns by the names that `PrivateSurvival.fit` has."""
         said: Mapping[str, Any] = y if isinstance(y, Mapping) else {"event": y}
-        time: Any = X
+        time: object = X
         if is_arrow_table(time) and len(time.column_names) == 1:
             time = time.column(0)
         return read_follow_ups(self.coding, self.levels, self.invalid, time, **said)

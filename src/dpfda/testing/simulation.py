@@ -33,7 +33,7 @@ from dpfda.spine.arguments import Labels, Records
 from dpfda.spine.sums import Readable
 
 
-class NotPrivate(np.ndarray[Any, np.dtype[np.float64]]):
+class NotPrivate(np.ndarray[tuple[int, ...], np.dtype[np.float64]]):
     """An array whose first words are that it is not private."""
 
     not_private = True

@@ -6,7 +6,6 @@ import importlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -212,13 +211,13 @@ def _check_roads(estimator: Estimator, rows: Floats, others: Sequence[object]) -
         assert heard in (None, whole), f"{road.__name__[1:]} leads to another sum than fit"
 
 
-def _in_blocks(estimator: Any, rows: Floats) -> list[tuple[int, ...]]:
+def _in_blocks(estimator: Estimator, rows: Floats) -> list[tuple[int, ...]]:
     with _listening() as heard:
         clone(estimator).fit_blocks(iter([rows[:2], rows[2:]]))
     return heard
 
 
-def _of_holders(estimator: Any, rows: Floats) -> list[tuple[int, ...]]:
+def _of_holders(estimator: Estimator, rows: Floats) -> list[tuple[int, ...]]:
     pool = clone(estimator).pooled(len(rows), rows.shape[1])
     total = pool.total(rows[:1]).merge(pool.total(rows[1:]))
     with _listening() as heard:
@@ -226,10 +225,10 @@ def _of_holders(estimator: Any, rows: Floats) -> list[tuple[int, ...]]:
     return heard
 
 
-def _on_dask(estimator: Any, rows: Floats) -> list[tuple[int, ...]] | None:
+def _on_dask(estimator: Estimator, rows: Floats) -> list[tuple[int, ...]] | None:
     if find_spec("dask") is None:
         return None
-    arrays: Any = importlib.import_module("dask.array")
+    arrays = importlib.import_module("dask.array")
     with _listening() as heard:
         clone(estimator).fit(arrays.from_array(rows, chunks=(2, rows.shape[1])))
     return heard

@@ -43,7 +43,7 @@ Place = Literal["upper right", "upper left", "lower left", "lower right", "best"
 PLACES: tuple[Place, ...] = ("upper right", "upper left", "lower left", "lower right", "best")
 MARGIN = 12
 # Properties of a text of matplotlib that holds words of people: no formula, no TeX.
-PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}
+PLAIN: dict[str, bool] = {"parse_math": False, "usetex": False}
 # Columns of the label beside a bar of colours.
 BAR_COLUMNS = 44
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from flask import Blueprint, request
@@ -140,7 +139,7 @@ class Setting:
             domain=Domain(domain_range=shape.domain_range, labels=shape.labels),
             unit=PrivacyUnit(name=shape.unit, neighbours=self.neighbours),
         )
-        plan: Any = single(mean.plan(self.curves, self.points))
+        plan = single(mean.plan(self.curves, self.points))
         curves = shape.curves(self.points)
         summation = Summation.of(plan)
         everyone, rest = summation.empty(), summation.empty()

@@ -22,6 +22,7 @@ epsilon the Laplace profile exceeds that of the coin by (exp(t / 2) - 1)^2 / (1 
 from __future__ import annotations
 
 import math
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from dpfda.numerics.errors import ConversionError, ParameterError, needed
@@ -92,7 +93,7 @@ def event(*releases: Released, relation: NeighboringRelation | None = None) -> D
     return made[0] if len(made) == 1 else dp_accounting.ComposedDpEvent(made)
 
 
-def _event(events: Any, cost: Cost, coins: bool) -> DpEvent:
+def _event(events: ModuleType, cost: Cost, coins: bool) -> DpEvent:
     loss: Any = cost.loss
     made: object
     if isinstance(loss, GaussianLoss):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dpfda.front import custodians
+from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import CustodyError, needed
 from dpfda.publication.custody import Agreement, Answer, Card, Kept, Keys, Part, Roll
 from dpfda.releases.base import Release
@@ -104,7 +105,7 @@ def client_app(site: Callable[[Context], Site]) -> ClientApp:
 
     @app.train()  # type: ignore[untyped-decorator]
     def train(message: Message, context: Context) -> Message:
-        asked: dict[str, Any] = dict(message.content[PLACE])
+        asked: Json = dict(message.content[PLACE])
         made = site(context).respond(str(asked.pop("step")), asked)
         return Message(RecordDict({PLACE: ConfigRecord({"file": made})}), reply_to=message)
 

@@ -30,6 +30,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -203,13 +204,13 @@ def _measurement(
     return made
 
 
-def _clone(estimator: object) -> Any:
+def _clone(estimator: Estimator) -> Any:
     from sklearn.base import clone
 
     return clone(estimator)
 
 
-def _in_floats(estimator: Any) -> Any:
+def _in_floats(estimator: Estimator) -> Any:
     """A copy whose guarantee is of floats, at or below what was asked: OpenDP knows no other numbers."""
     copied, asked = _clone(estimator), estimator.asked()
     return copied.set_params(
@@ -224,7 +225,7 @@ def _rounded(value: Fraction, up: bool) -> float:
     return math.nextafter(found, math.inf if up else 0.0) if beyond else found
 
 
-def _measure(dp: Any, guarantee: Guarantee) -> Measure:
+def _measure(dp: ModuleType, guarantee: Guarantee) -> Measure:
     made: dict[type, Callable[[], Measure]] = {
         PureDP: dp.max_divergence,
         ApproximateDP: lambda: dp.approximate(dp.max_divergence()),

@@ -163,7 +163,7 @@ def shape(domain: InputDomain) -> tuple[int | None, int | None]:
     name = str(domain)
     if name.startswith("VectorDomain(AtomDomain("):
         return domain.size, None
-    described: Any = getattr(domain, "descriptor", None) if name.startswith("NPArray2Domain") else None
+    described = getattr(domain, "descriptor", None) if name.startswith("NPArray2Domain") else None
     if described is None or described.num_columns is None:
         words = "be dp.numpy.array2_domain(T=float, num_columns=m), or dp.vector_domain of floats"
         raise ParameterError("input_domain", words, name.partition("(")[0])

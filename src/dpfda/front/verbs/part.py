@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpfda.command import options as o
 from dpfda.command.functions import Verb
@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from dpfda.records.columns import TableColumns
     from dpfda.records.csv_tables import Stated
     from dpfda.records.files import TableCurves
+    from dpfda.spine.arguments import Beside, Records
+    from dpfda.spine.estimator import Estimator
 
-    Read = tuple[TableColumns | TableCurves, Any, Any]
+    Read = tuple[TableColumns | TableCurves, Records, Beside]
 
 # What is read as columns, and what must be said of it.
 POINTS = {
@@ -143,7 +145,7 @@ def _columns(file: Path, name: str, named: Mapping[str, str | None], stated: Sta
 
 
 def _curves(
-    read: Callable[..., TableCurves], estimator: Any, groups: str | None, by: str | None
+    read: Callable[..., TableCurves], estimator: Estimator, groups: str | None, by: str | None
 ) -> Read:
     """Curves, and the group or the covariates of each."""
     from dpfda.spine.memberships import stated_covariates

@@ -23,12 +23,13 @@ from dpfda.mean.pooled import PooledMean
 from dpfda.mean.strategies import refuse_two_looks
 from dpfda.mean.streams import refuse_irregular
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.arrays import Cells, Flags
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import shown, whole
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.publication import MeanPlan, Prepared
 from dpfda.records import LongCurves
-from dpfda.records.containers import cells_in
+from dpfda.records.containers import Column, cells_in, cells_taken
 from dpfda.records.dask_arrays import is_dask, sample
 from dpfda.records.frames import units_apart
 from dpfda.records.labels import Key
@@ -331,7 +332,7 @@ class PrivateComparison(Estimator):
         return names, parts
 
     def _parted(
-        self, values: Any, y: object, own: list[Key] | None, neighbours: Neighbours
+        self, values: Cells | LongCurves, y: object, own: list[Key] | None, neighbours: Neighbours
     ) -> tuple[list[str], dict[object, int], list[NDArray[np.bool_]]]:
         """Names of the groups; how many units each has; and which records are its own. Private."""
         invalid, given = self.settings.reading.invalid, self.levels
@@ -359,7 +360,7 @@ class PrivateComparison(Estimator):
         return [names[place] for place in kept], sizes, [rows[place] for place in kept]
 
     @staticmethod
-    def _flat(levels: Any) -> Any:
+    def _flat(levels: object) -> Any:
         """The groups in one list, where they are named by the labels of several columns."""
         if not isinstance(levels, Mapping):
             return levels
@@ -372,7 +373,7 @@ class PrivateComparison(Estimator):
         return [*counts]
 
 
-def _sizes(public_size: object, levels: list[object]) -> list[Any]:
+def _sizes(public_size: Any, levels: list[object]) -> list[int | None]:
     if not isinstance(public_size, Mapping):
         return [public_size] * len(levels)
     if set(public_size) != set(levels):
@@ -380,7 +381,9 @@ def _sizes(public_size: object, levels: list[object]) -> list[Any]:
     return [public_size[level] for level in levels]
 
 
-def _part(values: Any, groups: Any, chosen: NDArray[np.bool_]) -> tuple[Any, Any]:
+def _part(
+    values: Cells | LongCurves, groups: object, chosen: Flags
+) -> tuple[Cells | LongCurves, Column | None]:
     """The records of one group, and their privacy units."""
     if isinstance(values, LongCurves):
         own = None if values.groups is None else values.groups[chosen]
@@ -388,5 +391,4 @@ def _part(values: Any, groups: Any, chosen: NDArray[np.bool_]) -> tuple[Any, Any
     rows = np.flatnonzero(chosen)
     if groups is None:
         return values[rows], None
-    cells = cells_in(groups, "groups")
-    return values[rows], cells[rows] if isinstance(cells, np.ndarray) else [cells[row] for row in rows]
+    return values[rows], cells_taken(cells_in(groups, "groups"), rows)

@@ -41,7 +41,7 @@ from dpfda.publication.means import released_mean
 from dpfda.publication.shares import COUNTED, SharedLaw, Sharing, around, designed
 from dpfda.records.labels import Key, read_keys
 from dpfda.releases.function import ReleasedFunction
-from dpfda.spine.arguments import Labels, Records
+from dpfda.spine.arguments import Beside, Records
 from dpfda.spine.choices import check_groups
 from dpfda.spine.memberships import IN_TWO, by_value, crossed, none_of
 from dpfda.spine.pooled import PooledSum, Rows, Size
@@ -282,7 +282,7 @@ class PooledComparison(PooledSum):
     def describe(self) -> str:
         return f"{self.one.describe()}; of each of {len(self.keys)} groups"
 
-    def read(self, X: Records, y: Labels = None) -> Rows:
+    def read(self, X: Records, y: Beside = None) -> Rows:
         """As of a mean, and the number of each record's group: one past the last where it is none."""
         if y is None:
             raise DataError("y must hold the group of each record; found None.")

@@ -174,7 +174,7 @@ class PrivateVectorMean(Estimator):
         True
         """
         names = self._planned_channels(channels)
-        plans: Any = [single(mean.plan(n, columns)) for mean in self._means(len(names))]
+        plans = [single(mean.plan(n, columns)) for mean in self._means(len(names))]
         # The distance of a line is measured of one mean alone.
         made = [plan.line_alone for plan in plans]
         shares = dict(zip(names, made, strict=True))
@@ -185,7 +185,7 @@ class PrivateVectorMean(Estimator):
         """The sum as several holders make it, of a stated number of channels; see `PooledSum`."""
         return PooledVector(self.settings, self.plan(n, columns), self._parts)
 
-    def _parts(self, X: object) -> list[Any]:
+    def _parts(self, X: Records) -> list[Records]:
         names = self._planned_channels(None)
         return [*_channels(X, names).values()]
 
@@ -257,8 +257,7 @@ def _channels(X: object, names: Sequence[str] | None) -> dict[str, Any]:
     if isinstance(X, Mapping):
         parted = list(X.items())
     elif (isinstance(X, np.ndarray) or is_dask(X)) and getattr(X, "ndim", 2) == 3:
-        cells: Any = X
-        parted = [(str(i + 1), cells[:, :, i]) for i in range(cells.shape[2])]
+        parted = [(str(i + 1), X[:, :, i]) for i in range(X.shape[2])]
     if parted is None:
         raise DataError(
             "X must be an array (curves, points, channels), functional data with several values, or a "
@@ -299,7 +298,7 @@ def _check_domain(shares: Mapping[str, MeanPlan]) -> None:
         raise ParameterError("channels", "be on one domain", f"{len(ends)} domains", remedy)
 
 
-def _bounds(bounds: Any, count: int) -> list[Any]:
+def _bounds(bounds: Any, count: int) -> list[Bounds]:
     if not _is_several(bounds):
         return [bounds] * count
     if len(bounds) != count:

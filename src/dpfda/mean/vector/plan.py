@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -31,6 +31,7 @@ from dpfda.noise.charges import sizes_of
 from dpfda.noise.knorm_shares import along_one, in_blocks
 from dpfda.noise.shared import SharedGaussianNoise
 from dpfda.numerics.aggregate import IntegerSum
+from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
@@ -40,7 +41,7 @@ from dpfda.publication.means import released_mean
 from dpfda.publication.needed import LEVEL
 from dpfda.publication.shares import SharedLaw, Sharing, around, designed
 from dpfda.records.labels import read_keys
-from dpfda.spine.arguments import Labels, Records
+from dpfda.spine.arguments import Beside, Labels, Records
 from dpfda.spine.pooled import PooledSum, Size
 from dpfda.spine.settings import Settings
 from dpfda.spine.sums import Summation
@@ -215,7 +216,7 @@ class PooledVector(PooledSum):
 
     settings: Settings
     plan: VectorPlan
-    parted: Callable[[object], list[Any]]
+    parted: Callable[[Records], Sequence[Records]]
 
     @cached_property
     def ones(self) -> list[PooledMean]:
@@ -247,7 +248,7 @@ class PooledVector(PooledSum):
             ],
         }
 
-    def total(self, X: Records, groups: Labels = None, y: Labels = None) -> IntegerSum:
+    def total(self, X: Records, groups: Labels = None, y: Beside = None) -> IntegerSum:
         if groups is not None and not isinstance(groups, str):
             # Read once: it may be a stream.
             groups = read_keys(groups, "groups", self.invalid)
@@ -312,7 +313,7 @@ class PooledVector(PooledSum):
         if isinstance(law, SharedGaussianNoise):
             # Each channel sees some of the noise that was drawn for all.
             certificate = replace(certificate, stages=(ALL,))
-        released: dict[str, Any] = {}
+        released: Json = {}
         for name, design in self._designs.items():
             own = slice(start, start + design.components)
             start = own.stop

@@ -32,7 +32,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
-from typing import Any, Self, cast
+from typing import Self, cast
 
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.design import counted_power
@@ -186,7 +186,7 @@ class OneDraw:
             laws |= {name: GaussianNoise(tuple(own)) for name, own in scales.items()}
         return {name: replace(_design(plan), noise=laws[name]) for name, plan in self.plans.items()}
 
-    def parted(self, values: Any) -> Json:
+    def parted(self, values: Sequence[object]) -> Json:
         """One value a coordinate, dealt to the plans."""
         made, start = {}, 0
         for name, size in self.sizes.items():

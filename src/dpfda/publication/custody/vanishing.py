@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import ClassVar, Self, TypeAlias
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
@@ -373,7 +373,7 @@ def _sealed(key: bytes, content: bytes, salt: bytes, *about: str) -> str:
     return (nonce + ChaCha20Poly1305(key).encrypt(nonce, content, _about(salt, about))).hex()
 
 
-def _unsealed(key: bytes, sealed: Any, salt: bytes, *about: str) -> bytes:
+def _unsealed(key: bytes, sealed: str, salt: bytes, *about: str) -> bytes:
     data = bytes.fromhex(sealed)
     nonce, content = data[:NONCE_BYTES], data[NONCE_BYTES:]
     return ChaCha20Poly1305(key).decrypt(nonce, content, _about(salt, about))

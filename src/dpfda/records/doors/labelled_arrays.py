@@ -6,15 +6,18 @@ The coordinates are the grid, or the array is refused: what is labelled is not r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpfda.numerics.arrays import Floats
+from dpfda.numerics.arrays import Cells, Floats
 from dpfda.numerics.errors import DataError, OrientationError, ParameterError
 from dpfda.records.cells import moments
 from dpfda.records.doors import Door, Handed
 from dpfda.records.headers import ARGUMENTS
+
+if TYPE_CHECKING:
+    from xarray import DataArray
 
 
 class LabelledArray(Door):
@@ -23,13 +26,13 @@ class LabelledArray(Door):
     def recognises(self, data: object) -> bool:
         return type(data).__module__.partition(".")[0] == "xarray" and hasattr(data, "dims")
 
-    def cells(self, data: Any) -> Any:
+    def cells(self, data: Any) -> object:
         """The array below the labels. Raises DataError if it holds several variables."""
         if hasattr(data, "data_vars"):
             raise DataError("X must be one variable; found a data set of several. Pass one of them.")
         return data.data
 
-    def curves(self, data: object, groups: object, stated: object) -> Handed:
+    def curves(self, data: Any, groups: object, stated: object) -> Handed:
         """The second dimension is the grid.
 
         Raises OrientationError if the first dimension looks like the grid, or it cannot be told which of
@@ -55,7 +58,7 @@ class LabelledArray(Door):
             found |= {} if dated is None else {"domain": dated[1]}
         return {**found, "value": _spoken(data.name, data.attrs)}
 
-    def channels(self, data: Any) -> list[tuple[str, Any]] | None:
+    def channels(self, data: Any) -> list[tuple[str, object]] | None:
         """The third dimension, by its coordinate or its numbers."""
         if len(data.shape) != 3:
             return None
@@ -63,7 +66,7 @@ class LabelledArray(Door):
         own = data.coords[last].values if last in set(data.coords) else range(1, data.shape[2] + 1)
         return [(str(name), data[:, :, i]) for i, name in enumerate(own)]
 
-    def _coordinates(self, data: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    def _coordinates(self, data: DataArray) -> tuple[tuple[str, ...], tuple[Cells | None, ...]]:
         """Names of the dimensions, and the coordinate along each: an array, or None."""
         self.cells(data)
         # Asked for a coordinate that is not there, xarray makes one up.
@@ -80,7 +83,7 @@ def _spoken(name: object, attributes: Mapping[str, object]) -> str | None:
     return str(called) if units is None else f"{called} ({units})"
 
 
-def _beside(data: Any, place: int) -> str | None:
+def _beside(data: DataArray, place: int) -> str | None:
     """Name of a numeric coordinate along a dimension that is not called as the dimension; else None."""
     dim = data.dims[place]
     for name, found in data.coords.items():
@@ -89,7 +92,9 @@ def _beside(data: Any, place: int) -> str | None:
     return None
 
 
-def _grid_along(X: object, names: Sequence[str], along: Sequence[Any], stated: bool) -> Floats | None:
+def _grid_along(
+    X: DataArray, names: Sequence[str], along: Sequence[Cells | None], stated: bool
+) -> Floats | None:
     """The grid that the second dimension has as coordinate, None where it has none."""
     if len(names) != 2:
         return None
@@ -128,7 +133,7 @@ def _grid_along(X: object, names: Sequence[str], along: Sequence[Any], stated: b
     return columns
 
 
-def _increasing(along: Any) -> Floats | None:
+def _increasing(along: Cells | None) -> Floats | None:
     """A coordinate as points of a grid, where it is real numbers, or dates, that increase."""
     if along is None or along.ndim != 1 or along.size < 2:
         return None
@@ -141,7 +146,7 @@ def _increasing(along: Any) -> Floats | None:
     return points if np.isfinite(points).all() and (np.diff(points) > 0).all() else None
 
 
-def _check_axes(names: Sequence[str], along: Sequence[object], axes: Sequence[Floats]) -> None:
+def _check_axes(names: Sequence[str], along: Sequence[Cells | None], axes: Sequence[Floats]) -> None:
     """Refuse coordinates that are not the public axes of a box."""
     if len(names) != len(axes):
         return

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.records.containers import cells_in, matrix_of
 from dpfda.records.doors import Door, Handed
 from dpfda.records.long import LongCurves
+
+if TYPE_CHECKING:
+    from skfda import FData, FDataBasis, FDataGrid, FDataIrregular
+
 
 # Points on which functions in a basis are evaluated where no grid is stated.
 POINTS = 101
@@ -72,7 +76,7 @@ class FunctionalData(Door):
     def is_irregular(self, data: object) -> bool:
         return hasattr(data, "start_indices")
 
-    def channels(self, data: Any) -> list[tuple[str, Any]] | None:
+    def channels(self, data: Any) -> list[tuple[str, object]] | None:
         """One coordinate each."""
         if getattr(data, "dim_codomain", 1) == 1:
             return None
@@ -80,7 +84,7 @@ class FunctionalData(Door):
         return list(zip(names, data.coordinates, strict=True))
 
 
-def _units(data: Any, groups: object) -> object:
+def _units(data: FData, groups: object) -> object:
     if not isinstance(groups, str):
         return groups
     if groups != SAMPLE_NAMES or not hasattr(data, SAMPLE_NAMES):
@@ -90,7 +94,7 @@ def _units(data: Any, groups: object) -> object:
     return list(data.sample_names)
 
 
-def _on_grid(data: Any, units: object) -> Handed:
+def _on_grid(data: FDataGrid, units: object) -> Handed:
     matrix, grid = data.data_matrix, data.grid_points
     shape = tuple(getattr(matrix, "shape", ()))
     if len(shape) != len(grid) + 2 or shape[-1] != 1:
@@ -105,7 +109,7 @@ def _on_grid(data: Any, units: object) -> Handed:
     return Handed(matrix[..., 0], units, axes[0], (float(start), float(end)))
 
 
-def _in_basis(data: Any, units: object, stated: object) -> Handed:
+def _in_basis(data: FDataBasis, units: object, stated: object) -> Handed:
     """Functions in a public basis, evaluated record by record."""
     kind = type(data.basis).__name__
     if "Custom" in kind:
@@ -126,7 +130,7 @@ def _in_basis(data: Any, units: object, stated: object) -> Handed:
     return Handed(values, units, grid, ends)
 
 
-def _observations(data: Any, units: object) -> LongCurves:
+def _observations(data: FDataIrregular, units: object) -> LongCurves:
     """Observations of each record, named by its number; one without any has one that is missing."""
     starts = np.asarray(data.start_indices, dtype=np.int64)
     sizes = np.diff(np.append(starts, len(data.values)))

@@ -13,7 +13,7 @@ from dpfda.numerics.arrays import Cells, Integers
 from dpfda.numerics.errors import DataError
 from dpfda.reference.centiles.plan import QuantileCurvesPlan
 from dpfda.reference.centiles.release import ReleasedQuantileCurves
-from dpfda.spine.arguments import Labels, Records
+from dpfda.spine.arguments import Beside, Records
 from dpfda.spine.curves import read_matrix
 from dpfda.spine.pooled import Rows
 from dpfda.spine.pooled_curves import PooledTable
@@ -40,7 +40,7 @@ class PooledQuantileCurves(PooledTable[ReleasedQuantileCurves]):
         made = [cells.times, cells.values, *(each.tobytes().hex() for each in numbers)]
         return {"reading": self.settings.reading.rules, "integers": made}
 
-    def read(self, X: Records, y: Labels = None) -> Rows:
+    def read(self, X: Records, y: Beside = None) -> Rows:
         matrix, basis, _ = read_matrix(self.settings, None, X, None)
         if not np.array_equal(basis.grid_points, self.basis.grid_points):
             raise DataError("X must be on the grid of all holders; found another.")
