@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -141,7 +141,7 @@ class ReleasedCurveClusters(OfMoments):
         lines = np.array([np.interp(at, self.grid_points, line) for line in self._found[0]])
         return lines[:, 0] if np.ndim(points) == 0 else lines
 
-    def __call__(self, points: ArrayLike) -> float | Floats:
+    def __call__(self, points: ArrayLike) -> Any:
         """As `centers`."""
         return self.centers(points)
 

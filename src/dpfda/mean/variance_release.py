@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -48,7 +48,7 @@ class MeanAndVariance(ReleasedFunction):
         if self._limits is None:
             raise ParameterError("release", "have bounds on values", "none")
 
-    def variance(self, points: ArrayLike, level: float | None = None) -> float | Floats:
+    def variance(self, points: ArrayLike, level: float | None = None) -> Any:
         """Variance of a unit's clipped value at points, in squared units of the data.
 
         Parameters

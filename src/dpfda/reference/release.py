@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import nan
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -97,11 +97,11 @@ class ReleasedReferenceBand(Release):
 
     # The band.
 
-    def __call__(self, points: ArrayLike) -> float | Floats:
+    def __call__(self, points: ArrayLike) -> Any:
         """The curve in the middle."""
         return self._between(points, self.centre)
 
-    def lower(self, points: ArrayLike) -> float | Floats:
+    def lower(self, points: ArrayLike) -> Any:
         """The lower end of the band, in the units of the data.
 
         Parameters
@@ -116,7 +116,7 @@ class ReleasedReferenceBand(Release):
         """
         return self._between(points, self._ends[0])
 
-    def upper(self, points: ArrayLike) -> float | Floats:
+    def upper(self, points: ArrayLike) -> Any:
         """The upper end of the band; see `lower`."""
         return self._between(points, self._ends[1])
 

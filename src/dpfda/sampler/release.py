@@ -193,7 +193,7 @@ class ReleasedCurveSampler(OfMoments):
         """Whether functions lie beyond the leading ones, and lengths are counted."""
         return self.basis.eigenvalues.size > self.moments.blocks[0]
 
-    def __call__(self, points: ArrayLike) -> float | Floats:
+    def __call__(self, points: ArrayLike) -> Any:
         """The mean curve."""
         at = check_points(points, self.domain_range)
         line = np.interp(at, self.grid_points, self._mean)

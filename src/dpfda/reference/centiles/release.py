@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy
@@ -215,7 +215,7 @@ class ReleasedQuantileCurves(Valued):
         lower, upper = self._ends(at)
         return np.asarray(lower + (upper - lower) * self._laws(at).quantiles(level))
 
-    def level(self, at: ArrayLike, values: ArrayLike) -> float | Floats:
+    def level(self, at: ArrayLike, values: ArrayLike) -> Any:
         """Share of the population below values at their times.
 
         Parameters
@@ -248,7 +248,7 @@ class ReleasedQuantileCurves(Valued):
         found = np.where(seen, found, np.nan)
         return float(found[0]) if single else found
 
-    def z(self, at: ArrayLike, values: ArrayLike) -> float | Floats:
+    def z(self, at: ArrayLike, values: ArrayLike) -> Any:
         """How many deviations of a normal law the `level` of values is from the median.
 
         Parameters
