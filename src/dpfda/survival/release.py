@@ -111,8 +111,8 @@ RISK_TIMES = 6
 BOUND = "one follow-up a unit"
 # What no cell shows of times whose step is not stated.
 WITHIN = (
-    "Events that many have at one time, as with whole months, are steps that no cell shows, and the band "
-    "may miss them: state the unit of times (step=1, --step 1)."
+    "Events that many have at one time, as with whole months, are steps that no cell shows, and the "
+    "band may miss them: state the unit of times (step=1, --step 1)."
 )
 
 
