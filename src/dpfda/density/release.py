@@ -17,7 +17,7 @@ from dpfda.density.linear_density import LinearDensity, check_levels, midpoints_
 from dpfda.density.many_cells import nodes_of
 from dpfda.density.peaks import Peaks, peaks_of
 from dpfda.density.proper import PROPER, levelled_band, probabilities
-from dpfda.density.sample_band import cells_band, comb_words, crowded_words, sample_widths
+from dpfda.density.sample_band import REPEATED, cells_band, comb_words, crowded_words, sample_widths
 from dpfda.estimates.histospline import ADAPTIVE
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
@@ -394,6 +394,8 @@ class ReleasedDensity(LinearDensity):
             if self.step is None:
                 apart = "" if self._peaks is None else self._peaks.words(self._edges(self._peaks.raw))
                 looks = {"values": comb_words(raw), "peak": crowded_words(raw) or apart}
+                if self._of_sample and raw.dimensions == 1 and not looks["values"]:
+                    edges = [REPEATED, *edges]
         looks = {name: words for name, words in looks.items() if words}
         return Stated(
             self._kind_words,

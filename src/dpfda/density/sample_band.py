@@ -24,6 +24,12 @@ GUARD, BENDS, HIDDEN, POWER = 1.3, 0.5, 6.0, 4
 CROWDED, CELLS = 0.7, 8
 # Cells are told to stand out if so many differ from both cells beside them by so many deviations.
 COMB, FAR = 3, 4.0
+# What no cell shows, where no cells stand out.
+REPEATED = (
+    "Values that repeat, as rounded ones do, and peaks narrower than a cell are not in the band. "
+    "Stating them shows them: the step of values (step=1, --step 1), or values that many have "
+    "(atoms=[0], --atoms 0)."
+)
 # Simulated errors, fewer where each takes long.
 DRAWS, FEWEST, WORK = 500, 100, 10**8
 

@@ -38,17 +38,19 @@ independent and the covariance above is no bound but exact: all of the sampling 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, cast
 
 import numpy as np
+import scipy
 
 from dpfda.bases.cells import CellGrid, cosines
 from dpfda.bases.grids import product_points
+from dpfda.bases.ordinary import ordinary_curves, spread_evenly
 from dpfda.bases.priors import CurvePrior
-from dpfda.estimates.components import MEAN_SQUARE, Part, scaled, with_levels
+from dpfda.estimates.components import Part, scaled, with_levels
 from dpfda.estimates.curves import CurveModel, CurvePosterior
 from dpfda.estimates.histospline import adaptive_smoother, nearest_probabilities
 from dpfda.estimates.widths import Widths
@@ -71,8 +73,9 @@ FLOOR = 0.02
 SHOWN = (1.0, 0.1, 0.01)
 FEWEST_CELLS, MOST_CELLS = 4, 64
 FEWEST_SIDE, MOST_SIDE = 3, 16
-# What plans expect: a smooth component (exponent 6, range 1), its size, and the spread of values.
-EXPECTED_PART, EXPECTED_ROOT, EXPECTED_DEVIATION = 10, 0.15, 1 / 6
+# What plans expect: ordinary functions, given at so many times; values about them, of such deviations,
+# of which so many quantiles stand for all; at so many places of an interval, or along each side.
+TIMES, DEVIATIONS, VALUES, PLACES = 50, (0.025, 0.125), 16, (960, 48)
 
 
 def cells_for(size: float, deviation: float) -> int:
@@ -297,44 +300,48 @@ class PooledMean:
         return self._widths.around_seen(level, simultaneous, root)
 
 
-def expected_table(
-    noise: NoiseLaw,
-    unit: float,
-    size: float,
-    sides: tuple[int, ...],
-    classes: int = 0,
-    alone: bool = False,
-) -> PooledMean:
-    """What plans expect to see: one wave over the domain, observations spread evenly, one a unit.
+def ordinary_tables(empty: PooledMean, count: int) -> Iterator[tuple[PooledMean, Floats]]:
+    """Simulated tables of the first ordinary functions, and the functions (N,) that they are of.
 
-    The wave is .15 of the bounds' distance in root mean square, along the first of the `sides` of a
-    rectangle; values are spread around it by a sixth, or it is the share of the second of so many
-    classes. Other parameters are those of `PooledMean`.
+    Each unit has one observation, and these are spread evenly. Values are normal about the function, of
+    deviations from one to another share of the bounds' distance, cut at the bounds; of classes the
+    second has the probability that such a value is above the function's middle. A surface is a sum of
+    functions of either input. Noise is normal, and drawn where cells are fine: so plans of nearby
+    budgets, whose numbers of cells differ, meet nearby noise and have nearby errors.
+
+    empty: A table with any shares.
     """
-    wave = 0.5 + EXPECTED_ROOT * np.sqrt(2) * np.sin(2 * np.pi * (np.arange(sides[0]) + 0.5) / sides[0])
-    wave = np.repeat(wave, sides[-1] if len(sides) > 1 else 1)
-    last = wave**2 + EXPECTED_DEVIATION**2
-    middle = 2 * (wave - last)
-    shares = np.stack([1 - middle - last, middle, last], axis=1)
-    if classes:
-        others = [(1 - wave) / (classes - 1)] * (classes - 1)
-        shares = np.stack([others[0], wave, *others[1:]], axis=1)
-    box, label = sides if len(sides) > 1 else (), 1 if classes else None
-    return PooledMean(shares / wave.size, noise, unit, size, box, label, alone)
-
-
-def expected_error(table: PooledMean) -> float:
-    """Expected error at a point, in shares of the bounds, of a mean as one smooth component has it."""
-    cells, power = table.cells, EXPECTED_DEVIATION**2 if table.label is None else LARGEST
-    sampling = np.full(cells, power / cells / table.size)
-    errors = Contrasts(table.noise, table.unit, np.tile(table.values - 0.5, (cells, 1)), sampling)
-    even = np.repeat(np.eye(cells), INSIDE, axis=1) / (cells * INSIDE)
-    part = table._model(even @ table.near, errors).parts[EXPECTED_PART]
-    scale = EXPECTED_ROOT / np.sqrt(MEAN_SQUARE)
-    root, inside = scale * part.root, scale * part.inside
-    seen = root @ inside.T
-    gained = (seen @ np.linalg.inv(np.eye(cells) + inside @ inside.T) * seen).sum(axis=1)
-    return float(np.sqrt(((root**2).sum(axis=1) - gained).mean()))
+    sides, corners = empty.sides or (empty.cells,), empty.shares.shape[1]
+    along, times, (low, high) = PLACES[len(sides) - 1], np.linspace(0.0, 1.0, TIMES), DEVIATIONS
+    places = product_points([(np.arange(along) + 0.5) / along] * len(sides))
+    cell = CellGrid.regular(sides, [(0.0, 1.0)] * len(sides)).index(places)
+    adding = np.equal.outer(np.arange(empty.cells), cell).astype(np.float64)
+    curves = ordinary_curves(times, len(sides) * count).reshape(count, len(sides), -1)
+    even = scipy.special.ndtri((np.arange(VALUES) + 0.5) / VALUES)
+    draws, sampled = (np.random.Generator(np.random.Philox(key=key)) for key in (38, 39))
+    deviation = float(empty.noise.variances()[0]) ** 0.5 * empty.unit
+    for parts, place in zip(curves, spread_evenly(count, 1)[:, 0], strict=True):
+        seen, truth = (
+            sum(np.interp(column, times, part) - 0.5 for column, part in zip(at.T, parts, strict=True))
+            for at in (places, product_points([empty.grid] * len(sides)))
+        )
+        spread = low * (high / low) ** float(place)
+        if empty.label is None:
+            truth = np.clip(truth + 0.5, 0.0, 1.0)
+            values = np.clip(seen[:, None] + 0.5 + spread * even, 0.0, 1.0)
+            weights = np.stack([(1 - values) ** 2, 2 * values * (1 - values), values**2], axis=2)
+            chances = np.full(values.shape, 1 / VALUES)
+        else:
+            middle = float(np.mean(truth))
+            seen, truth = (scipy.special.ndtr((each - middle) / spread) for each in (seen, truth))
+            weights = np.broadcast_to(np.eye(corners), (len(places), corners, corners))
+            chances = np.repeat((1 - seen)[:, None] / (corners - 1), corners, axis=1)
+            chances[:, empty.label] = seen
+        counts = sampled.multinomial(round(empty.size), chances.ravel() / len(places))
+        shares = np.einsum("pk,pkj->pj", counts.reshape(chances.shape) / empty.size, weights)
+        noise = adding @ draws.standard_normal(shares.shape)
+        noise *= deviation / np.sqrt(adding.sum(axis=1, keepdims=True))
+        yield replace(empty, shares=adding @ shares + noise), truth
 
 
 class SurfaceModel(CurveModel):

@@ -25,10 +25,13 @@ from dpfda.views.shapes import check_drawn
 CELLS = 121
 # Inputs that a report names.
 LONGEST = 8
-FADED = (
-    "Pictures are faded or dotted where a band {where} is wider than half of the bounds, or leaves open "
-    "which class is predicted."
-)
+# Where pictures are faded, by the task.
+FADED = {
+    "regression": "Pictures are faded or dotted where a band {where} is wider than half of the bounds.",
+    "classification": (
+        "Pictures are faded or dotted where a band {where} leaves open which class is predicted."
+    ),
+}
 
 
 def deciding(values: Floats) -> NDArray[np.intp]:

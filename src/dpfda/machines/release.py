@@ -338,15 +338,11 @@ class ReleasedPredictor(Predictor):
             )
         else:
             far = said(wide * float(deviations(rows, self.spread)[0]))
-            rests = {"objective": "the penalty", "gradient": "its steps"}.get(
-                str(self.mechanism["name"])
-            )
-            why = f", by {rests} alone; records may have damped it" if rests else ""
             moved = "the value of each function" if self._several else "its value"
-            said_of = (
-                f"Noise moved {moved} at a point by at most {far} in {LEVEL:.0%} of all releases{why}."
-            )
-        return f"{said_of} {FADED.format(where=WHERE)}"
+            said_of = f"Noise moved {moved} at a point by at most {far} in {LEVEL:.0%} of all releases."
+            if self.mechanism["name"] in ("objective", "gradient"):
+                said_of += " Mostly it was far less: by how much records damp noise is private."
+        return f"{said_of} {FADED[self.task].format(where=WHERE)}"
 
     def _lines(self) -> dict[str, str]:
         return {

@@ -28,6 +28,7 @@ from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import planner, stamp
 from dpfda.publication.tables import CornersPlan, ShareTable
+from dpfda.publication.trials import ORDINARY
 from dpfda.records.features import InputBox
 from dpfda.records.observations import Observations
 from dpfda.releases.shares import NoisyShares
@@ -57,8 +58,8 @@ class PredictorPlan(CornersPlan[TablePredictor]):
     classes: tuple[object, ...] = field(default=())
     alone: bool = True
     error_words = (
-        "root mean square at a point, from the function of the population, sampling included, for smooth"
-        " functions and inputs spread evenly"
+        "root mean square at a point, from the function of the population, sampling included, "
+        f"{ORDINARY} functions, inputs spread evenly"
     )
 
     @property
@@ -66,8 +67,8 @@ class PredictorPlan(CornersPlan[TablePredictor]):
         return self.table.words["summary"]
 
     @property
-    def _expected(self) -> PooledMean:
-        return self._seen(self.cells.shape, self.labels, self.alone)
+    def _empty(self) -> PooledMean:
+        return self._of_shape(self.cells.shape, self.labels, self.alone)
 
     def total(
         self, values: Floats, targets: Floats, usable: Flags, codes: Integers, units: int

@@ -216,7 +216,8 @@ class TablePredictor(Predictor):
     def _claims(self) -> tuple[Claim, ...]:
         holds = f"the function of the population that these {several(self.unit)} were drawn from"
         told = {"legend": "the population's function", "among": "samples"}
-        return (Claim("population", holds, self._value_label, **told),)
+        unit = self._value if self.classes else self._value_label
+        return (Claim("population", holds, unit, **told),)
 
     def _band_facts(self) -> Iterable[BandFact]:
         return () if self._several else super()._band_facts()
@@ -239,9 +240,9 @@ class TablePredictor(Predictor):
             remarks=[
                 "Noise and sampling are in the band, the variance of sampling being taken from the same "
                 "noisy numbers. It is assumed that the function changes little within a cell. "
-                f"{FADED.format(where='at a point')} So they are where fewer {several(self.unit)} were "
-                "seen "
-                "than noise alone could show: there the function is what the rest of it makes likely."
+                f"{FADED[self.task].format(where='at a point')} So they are where fewer "
+                f"{several(self.unit)} were seen than noise alone could show: there the function is "
+                "what the rest of it makes likely."
             ],
             numbers={
                 "units": self.public_units,

@@ -31,7 +31,7 @@ import numpy as np
 
 from dpfda.bases.ordinary import Outlook
 from dpfda.bounds import Norm
-from dpfda.estimates.pooled import PooledMean, expected_error, expected_table
+from dpfda.estimates.pooled import PooledMean, ordinary_tables
 from dpfda.noise import AnyNorm, NoiseLaw, Width, body_noise, cost_of, gaussian_noise
 from dpfda.noise.shares import EXPONENT, UNIT, share_noise
 from dpfda.numerics.aggregate import IntegerSum
@@ -45,6 +45,7 @@ from dpfda.publication.again import PlanAgain
 from dpfda.publication.charging import certified_entry, charge, charged_for, recomputed
 from dpfda.publication.integers import publish_integers
 from dpfda.publication.plan import said_by
+from dpfda.publication.trials import ORDINARY
 from dpfda.records.observations import CORNERS
 from dpfda.releases.shares import NoisyShares, corner_noise_words
 
@@ -52,6 +53,8 @@ from dpfda.releases.shares import NoisyShares, corner_noise_words
 WEIGHT, VALUE = 26, 20
 CORNER_EXPONENT = WEIGHT + VALUE
 NOISES = ("auto", "box", "gaussian")
+# Of ordinary functions that errors of corners are expected over, and for a quick answer.
+LAWS, QUICK = 8, 3
 # The release that a plan publishes.
 Made = TypeVar("Made")
 
@@ -359,9 +362,10 @@ class CornersPlan(TablePlan[Made]):
     bounds: tuple[float, float]
     about: Mapping[str, object]
     designed: int
+    simulated: ClassVar[bool] = True
     error_words = (
-        "root mean square at a point, from the mean of the population, sampling included, for smooth"
-        " means and observations spread evenly"
+        "root mean square at a point, from the mean of the population, sampling included, "
+        f"{ORDINARY} means, observations spread evenly"
     )
 
     @property
@@ -369,22 +373,33 @@ class CornersPlan(TablePlan[Made]):
         return self.table.public_size
 
     def outlook(self, quick: bool = False) -> Outlook:
-        return Outlook.alike((self.bounds[1] - self.bounds[0]) * expected_error(self._expected))
+        tried = self._tried[: QUICK if quick else None]
+        return self._over([float(np.sqrt(np.mean((made.line - of) ** 2))) for made, of in tried])
 
     def outlook_width(self, level: float, quick: bool = False) -> Outlook:
-        """As `band`, around one wave over the domain; cut at the bounds, as that of a release is."""
-        half = cut_width(self._expected.line, self._expected.half_widths(level, True))
-        return Outlook.alike((self.bounds[1] - self.bounds[0]) * half)
+        """As `band`; cut at the bounds, as that of a release is."""
+        tried = self._tried[: QUICK if quick else LAWS]
+        return self._over([cut_width(made.line, made.half_widths(level, True)) for made, _ in tried])
+
+    def _over(self, shares: list[float]) -> Outlook:
+        return Outlook.of((self.bounds[1] - self.bounds[0]) * np.array(shares))
 
     @property
     def scale(self) -> tuple[float, str] | None:
         return self.bounds[1] - self.bounds[0], "the distance between the bounds"
 
-    @property
-    def _expected(self) -> PooledMean:
-        return self._seen((self.table.cells // CORNERS,))
+    @cached_property
+    def _tried(self) -> list[tuple[PooledMean, Floats]]:
+        return list(ordinary_tables(self._empty, LAWS))
 
-    def _seen(self, sides: tuple[int, ...], classes: int = 0, alone: bool = False) -> PooledMean:
-        """What is expected to be seen, in so many cells along each side."""
+    @property
+    def _empty(self) -> PooledMean:
+        """The table before anything is seen."""
+        return self._of_shape((self.table.cells // CORNERS,))
+
+    def _of_shape(self, sides: tuple[int, ...], classes: int = 0, alone: bool = False) -> PooledMean:
+        """So many cells along each side."""
         unit, size = 1 / UNIT / self.designed, float(self.designed)
-        return expected_table(self.table.law, unit, size, sides, classes, alone)
+        shares = np.zeros((math.prod(sides), classes or CORNERS))
+        box, label = sides if len(sides) > 1 else (), 1 if classes else None
+        return PooledMean(shares, self.table.law, unit, size, box, label, alone)

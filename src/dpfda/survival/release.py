@@ -109,6 +109,11 @@ class SurvivalDifference:
 RISK_TIMES = 6
 # What holds every unit in bounds.
 BOUND = "one follow-up a unit"
+# What no cell shows of times whose step is not stated.
+WITHIN = (
+    "Events that many have at one time, as with whole months, are steps that no cell shows, and the "
+    "band may miss them: state the unit of times (step=1, --step 1)."
+)
 
 
 def halves(cells: LifeCells) -> tuple[int, ...]:
@@ -347,6 +352,7 @@ class ReleasedSurvival(LifeCurve):
         far = number(float(np.mean(wide.reach(self(wide.points)))))
         tested = {"groups": str(self.test())} if self.levels else {}
         said, numbers, found = self._compared() if self._gaps else ([], {}, {})
+        within = [WITHIN] if self.cells.step is None else []
         coding = [f"the codes of events: {self.about['coding']}"] if "coding" in self.about else []
         return Stated(
             f"A survival curve over {self._spoken_domain}, made of counts of {self.cells.describe()}.",
@@ -354,6 +360,7 @@ class ReleasedSurvival(LifeCurve):
             noise=f"{self.cells.describe()}; {self.shares.noise.describe()}",
             units=used_units(self),
             remarks=[
+                *within,
                 f"These {several(self.unit)} are a sample of more like them. The curve of all of those "
                 f"is meant to lie, everywhere at once, in a wider band in {100 * wide.level:.4g} of 100 "
                 f"samples: on average it reaches {far} from this curve.",
