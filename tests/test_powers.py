@@ -179,7 +179,11 @@ def test_a_file_and_its_words_tell_it(tmp_path):
     assert again.certificate == made.certificate
     assert again.mechanism["power"] == 0.125
     assert np.array_equal(again(np.ones((1, 6))), made(np.ones((1, 6))))
-    assert "the power was chosen from records" in " ".join(again.describe().split())
+    # Of what the votes got, and what that gave.
+    assert again.power_noise == PowerChoice(made.certificate.costs[0].guarantee, made.neighbours).noise
+    said = " ".join(again.describe().split())
+    assert "the power was chosen from records" in said
+    assert "independent Laplace noise on 5 numbers of votes" in said
 
 
 def test_a_plan_tells_it_and_is_made_again():
