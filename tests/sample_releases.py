@@ -325,7 +325,7 @@ KINDS: dict[str, Callable[[], Any]] = {
     "probabilities": lambda: _machine(PrivateKernelClassifier, CLASSES, loss="logistic", **BOTH),
     "descent": lambda: _machine(PrivateKernelClassifier, CLASSES, delta=1e-6, loss="logistic", **BOTH),
     "power looked for": lambda: _machine(
-        PrivateKernelClassifier, CLASSES, PLANE, features=Features(power="search"), **BOTH
+        PrivateKernelClassifier, CLASSES, PLANE, features=Features(power="search"), loss="hinge", **BOTH
     ),
     "lattice": lambda: release_function(lambda at: at[:, 0], 0.1, 1.0, 3, [(0, 1)]),
     "lattice in the plane": lambda: release_function(

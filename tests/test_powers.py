@@ -209,3 +209,13 @@ def test_the_command_line_looks_for_it(tmp_path, monkeypatch):
 def test_another_power_is_refused():
     with pytest.raises(ParameterError, match=r"power must be one of .*; found 0\.3\. .* say 'search'"):
         machine(features=Features(power=0.3)).fit(*records(50))
+
+
+@pytest.mark.parametrize("power", ["search", 0.25])
+def test_a_power_does_not_leave_the_cells_of_two_inputs_without_a_word(power):
+    values, target = records(60)
+    with pytest.raises(ParameterError, match=r"power must be None for one or two inputs.*solver="):
+        machine(features=Features(power=power)).fit(values[:, :2], target)
+    # Where a solver is named, or anything else that cells have no use for, it is what was asked for.
+    named = machine(features=Features(power=power), solver="objective").fit(values[:, :2], target)
+    assert named.release_.mechanism["name"] == "objective"
