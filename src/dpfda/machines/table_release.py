@@ -226,7 +226,7 @@ class TablePredictor(Predictor):
         if self.classes:
             which = f"of {self.classes[1]!r}" if len(self.classes) == 2 else "of each class"
             said = f"gives the probability {which}"
-        noise = self.shares.noise.describe().replace("coefficients", "cells")
+        noise = self.shares.noise.describe().replace("coefficient", "cell")
         return Stated(
             f"A function of {self._said_inputs} that {said}. Each {self.unit} counts as one, spread "
             f"over their records. Random noise was added to the number of {several(self.unit)} in each "
