@@ -218,7 +218,7 @@ def test_labels_that_do_not_fit_are_refused():
     with pytest.raises(DataError, match=r"found 5 labels that cannot be divided so.*Pass a column of"):
         mean().fit(lazy, groups=PERSON[:5])
     frame = dd.from_pandas(pd.DataFrame(RECORDS), npartitions=3)
-    with pytest.raises(DataError, match="must have as many partitions as X; found 5. Take both"):
+    with pytest.raises(DataError, match=r"must have as many partitions as X; found 5\. Take both"):
         mean().fit(frame, groups=da.from_array(PERSON, chunks=20))
 
 
