@@ -35,9 +35,9 @@ def fitted(data: tuple[Any, ...], **given: Any) -> Any:
 def test_a_band_says_what_it_is_for() -> None:
     released = fitted(follow_ups(np.random.default_rng(3), 400))
     # It is for one curve, at public values: not for ratios, nor for other values.
-    assert {each.unit for each in released._claims()} == {"in shares of patients, at age 65, arm a"}
-    there = released.at(arm="b")._claims()
-    assert {each.unit for each in there} == {"in shares of patients, at age 65, arm b"}
+    for place, said in (({}, "at age 65, arm a"), ({"arm": "b"}, "at age 65, arm b")):
+        (band,) = released.at(**place).summary()["bands"]
+        assert band["unit"] == f"in shares of patients, {said}"
 
 
 def most_likely(data: tuple[Any, ...], model: Model) -> Floats:
