@@ -24,17 +24,16 @@ PROMISE = {
 # Free text, and names that nothing else follows from.
 FREE = {"about", "privacy_unit", "release_id", "stage", "mechanism", "words", "table"}
 # Kinds whose files do not hold how far one unit moves what got noise, or not the noise itself.
-UNPROVED = {"margins", "kernel regression", "components", "directions", "density by a kernel"}
+UNPROVED = {"components", "directions", "density by a kernel"}
 # Names of entries that such a file, or another, cannot prove: changes of them may be believed.
 BELIEVED = {
     # A public radius of deviations, of which components hold neither noise nor integers.
     "components": {"radius", "neighbours"},
     "directions": {"radius", "neighbours", "costs"},
-    "margins": {"neighbours", "costs"},
-    "kernel regression": {"neighbours", "costs"},
     "density by a kernel": {"neighbours"},
     # Coupled noise, and what a caller has stated, are as large for either relation.
     "covariance": {"neighbours"},
+    "kernel regression on two inputs": {"neighbours"},
     "lattice": {"neighbours"},
     # Drawn without noise on numbers; where records were left out, either relation has no public number.
     "median of a private number": {"neighbours"},
@@ -66,6 +65,9 @@ NAMES = [
         "regression",
         "kernel regression",
         "margins",
+        "kernel regression on two inputs",
+        "descent",
+        "power looked for",
         "lattice",
     ),
 ]

@@ -38,6 +38,7 @@ from dpfda import (
 from dpfda.bases import BoxBasis, CosineBasis, FourierBasis
 from dpfda.bounds import L1Ball, L2Ball, Search, ValueBounds
 from dpfda.density.kernel import DensityKernel
+from dpfda.machines.plan import Features
 from dpfda.mean.strategies import TwoLooks
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost
@@ -322,6 +323,10 @@ KINDS: dict[str, Callable[[], Any]] = {
     "classification": lambda: _machine(PrivateKernelClassifier, CLASSES, **BOTH),
     "margins": lambda: _machine(PrivateKernelClassifier, CLASSES, loss="hinge", **BOTH),
     "probabilities": lambda: _machine(PrivateKernelClassifier, CLASSES, loss="logistic", **BOTH),
+    "descent": lambda: _machine(PrivateKernelClassifier, CLASSES, delta=1e-6, loss="logistic", **BOTH),
+    "power looked for": lambda: _machine(
+        PrivateKernelClassifier, CLASSES, PLANE, features=Features(power="search"), loss="hinge", **BOTH
+    ),
     "lattice": lambda: release_function(lambda at: at[:, 0], 0.1, 1.0, 3, [(0, 1)]),
     "lattice in the plane": lambda: release_function(
         lambda at: at[:, 0] * at[:, 1], 0.1, 1.0, 2, [(0, 1), (0, 1)]

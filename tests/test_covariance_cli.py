@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import dpfda
 from csv_rows import csv_rows
-from dpfda import PrivateMean
+from dpfda import PrivacyUnit, PrivateCovariance, PrivateFPCA, PrivateMean, load
 from dpfda.covariance.strategies import Center
 from dpfda.front.app import app
 from dpfda.numerics import exactness
@@ -321,3 +321,16 @@ class TestComponents:
         result = run("fpca", table, *self.arguments, "--n-components", 0, "--out", "p.json")
         assert result.exit_code == 2
         assert "--n-components must be a positive integer" in " ".join(result.output.split())
+
+
+def test_the_number_of_units_is_told_of_pairs_and_of_components_too(tmp_path):
+    values = np.random.default_rng(4).uniform(0, 1, (41, 6))
+    for made in (PrivateCovariance(5.0, bounds=(0, 1)), PrivateFPCA(5.0, bounds=(0, 1), n_components=1)):
+        for center in ("pairs", "bound"):
+            release = made.set_params(center=center).fit(values).release_
+            again = load(release.save(tmp_path / "f.json", overwrite=True))
+            assert again.public_units == 41
+            assert "the number of records: 41" in " ".join(again.describe().split())
+        private = made.set_params(unit=PrivacyUnit("person", "add-remove", 41), center="bound")
+        assert private.fit(values).release_.public_units is None
+    assert "1 principal component with its variance" in again.describe()

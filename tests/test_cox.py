@@ -32,6 +32,14 @@ def fitted(data: tuple[Any, ...], **given: Any) -> Any:
     return PrivateCox(**{**settled, **given}).fit(*data).release_
 
 
+def test_a_band_says_what_it_is_for() -> None:
+    released = fitted(follow_ups(np.random.default_rng(3), 400))
+    # It is for one curve, at public values: not for ratios, nor for other values.
+    for place, said in (({}, "at age 65, arm a"), ({"arm": "b"}, "at age 65, arm b")):
+        (band,) = released.at(**place).summary()["bands"]
+        assert band["unit"] == f"in shares of patients, {said}"
+
+
 def most_likely(data: tuple[Any, ...], model: Model) -> Floats:
     """Effects of the piecewise constant model without noise, by a general minimiser."""
     times, events, columns = data

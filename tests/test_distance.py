@@ -312,3 +312,20 @@ def test_all_that_it_says_is_translated(language: str) -> None:
     for text in (PROVED, misfit(release)):
         assert text
         assert all(said for _, said in Language(language).sentences(text))
+
+
+def test_holders_whose_coordinator_draws_measure_it_and_shares_do_not():
+    curves = np.random.default_rng(0).uniform(0, 1, (5000, 60)).cumsum(axis=1) / 60
+    # A spike at one point, which the line misses.
+    curves[:, 30] = 1.0
+    pool = PrivateMean(0.2, bounds=(0, 1)).pooled(5000, 60)
+    release = pool.publish(pool.total(curves))
+    assert release.certificate.stages == ("largest distance", "function")
+    # That of the line from the mean, but for the noise: off by 20 of its scales with a chance of e^-20.
+    apart = np.abs(release(release.grid_points) - curves.mean(axis=0)).max()
+    unit = 2 * release.distance.largest * 5000
+    scale = release.distance.noise.scales[0] / unit
+    assert release.distance.noisy / unit == pytest.approx(apart, abs=20 * scale + 1e-3)
+    assert 20 * scale < apart
+    # Noise in shares is drawn before anyone has the line, of which all of the budget is then.
+    assert pool.sharing.plan.distance_share is None

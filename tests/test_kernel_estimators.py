@@ -3,6 +3,7 @@
 import json
 import pickle
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -30,6 +31,7 @@ from dpfda.errors import (
     RefusedMechanismError,
     StorageError,
 )
+from dpfda.machines.plan import Features
 from dpfda.machines.release import ReleasedPredictor
 from dpfda.numerics import drawing
 from dpfda.privacy.composition import compose, laplace_rho, pure_rho
@@ -565,3 +567,71 @@ class TestHostileRecords:
         cells = np.array([*labels, None], dtype=object)[:4]
         machine = classifier(invalid="repair", components=4).fit(X[:4], cells)
         assert machine.release_.classes == ("down", "up")
+
+
+ROADS = {
+    "objective": {"loss": "huber"},
+    "objective under a delta": {"loss": "huber", "delta": 1e-6, "solver": "objective"},
+    "output": {"loss": "huber", "solver": "output"},
+    "output of squares": {"loss": "squared", "solver": "output"},
+    "output, normal": {"loss": "huber", "solver": "output", "delta": 1e-6},
+    "sums": {"loss": "squared"},
+    "sums by rho": {"loss": "squared", "epsilon": None, "rho": 0.5},
+    "sums, added": {"loss": "squared", "unit": dpfda.PrivacyUnit("person", "add-remove", 300)},
+    "descent": {"loss": "huber", "solver": "gradient", "delta": 1e-6},
+}
+CLASS_ROADS = {
+    "means": {"loss": "hinge", "solver": "means", "classes": ("a", "b", "c")},
+    "means by rho": {"loss": "hinge", "solver": "means", "epsilon": None, "rho": 0.5},
+    "descent of classes": {"loss": "logistic", "classes": ("a", "b", "c"), "delta": 1e-6},
+    "sums of classes": {"loss": "squared", "classes": ("a", "b", "c"), "delta": 1e-6},
+    "looked for": {"loss": "hinge", "features": Features(power="search"), "delta": 1e-6},
+}
+
+
+def times(scale: Any, top: int, bottom: int) -> Any:
+    if isinstance(scale, list):
+        return [times(each, top, bottom) for each in scale]
+    return scale * top // bottom
+
+
+class TestFilesAreHeldToTheirNoise:
+    """Noise in a file gives what was charged; changed alone, or with its band, it is refused."""
+
+    @staticmethod
+    def written(road: str, grouped: bool) -> dict[str, Any]:
+        groups = np.arange(300) // 2 if grouped else None
+        if road in ROADS:
+            return regressor(**ROADS[road]).fit(X, Z, groups).release_.to_json()
+        asked = {"classes": ("a", "b"), "epsilon": 1.0} | CLASS_ROADS[road]
+        labels = np.resize(asked["classes"], 300)
+        machine = PrivateKernelClassifier(bounds=(-1, 1), **asked)
+        return machine.fit(X, labels, groups).release_.to_json()
+
+    @pytest.mark.parametrize("grouped", [False, True])
+    @pytest.mark.parametrize("road", [*ROADS, *CLASS_ROADS])
+    def test_noise_that_was_changed_is_refused(self, road, grouped, tmp_path):
+        written = self.written(road, grouped)
+        path, text = tmp_path / "f.json", json.dumps(written)
+        path.write_text(text)
+        assert dpfda.load(path).to_json() == written
+        laws = [name for name in ("noise", "power_noise") if name in written]
+        assert len(laws) == 1 + (road == "looked for")
+        for law in laws:
+            for top, bottom in ((1, 2), (2, 1), (10, 1)):
+                changed = json.loads(text)
+                (name,) = {"scale", "scales"} & changed[law].keys()
+                changed[law][name] = times(changed[law][name], top, bottom)
+                path.write_text(json.dumps(changed))
+                with pytest.raises(StorageError, match="damaged"):
+                    dpfda.load(path)
+
+    @pytest.mark.parametrize("road", ["objective", "output", "means"])
+    def test_a_band_and_a_number_of_units_are_those_of_the_noise(self, road, tmp_path):
+        path = tmp_path / "f.json"
+        path.write_text(json.dumps(self.written(road, False)))
+        release = dpfda.load(path)
+        for changed in ({"spread": release.spread / 2}, {"size": 3000}):
+            replace(release, **changed).save(path, overwrite=True)
+            with pytest.raises(StorageError, match="damaged"):
+                dpfda.load(path)

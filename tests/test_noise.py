@@ -225,3 +225,12 @@ def test_laws_say_what_they_are():
     assert KNormNoise((4,), (2,)).describe() == "one K-norm block on 4 coefficients"
     assert KNormNoise((1, 4), (2, 2)).describe() == "K-norm noise in 2 blocks on 5 coefficients"
     assert GaussianNoise((2, 2, 2)).describe() == "Gaussian noise on 3 coefficients"
+
+
+def test_one_coefficient_is_said_in_the_singular():
+    for law, said in (
+        (GaussianNoise.equal(1, 9), "Gaussian noise on 1 coefficient"),
+        (KNormNoise.equal(1, 9), "independent Laplace noise on 1 coefficient"),
+        (KNormNoise.equal(2, 9), "independent Laplace noise on 2 coefficients"),
+    ):
+        assert law.describe() == said

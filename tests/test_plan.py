@@ -30,6 +30,7 @@ from dpfda.front.app import app
 from dpfda.front.verbs import declared_verbs
 from dpfda.mean.strategies import TwoLooks
 from dpfda.privacy.composition import LaplaceLoss
+from dpfda.privacy.words import number
 from dpfda.publication import Prepared
 from dpfda.records.long import LongCurves
 from dpfda.testing import prepared_looks
@@ -536,3 +537,18 @@ def test_a_plan_is_made_again_for_a_guarantee_and_no_other_thing() -> None:
         plan.at(guarantee=np.empty(0))
     with pytest.raises(ParameterError, match="columns must be an integer from 2 to 100000000"):
         PrivateMean(1.0, bounds=(0, 1)).plan(500, columns=10**13)
+
+
+def test_a_release_says_the_half_width_that_its_plan_foretells():
+    mean = PrivateMean(1.0, bounds=(0, 1))
+    curves = np.random.default_rng(5).uniform(0, 1, (800, 24)).cumsum(axis=1) / 24
+    release, plan = mean.fit(curves).release_, mean.plan(n=800, columns=24)
+    (fact,) = release.summary()["bands"]
+    band = release.band(0.95)
+    assert fact["half_width"] == pytest.approx(np.mean(band.upper - band.lower) / 2)
+    # Nine of ten are below the second; reaches from the line are more than half-widths.
+    assert fact["half_width"] / 3 < plan.band(0.95) < 3 * fact["half_width"] <= 3 * fact["typical"]
+    assert "half-width" in plan.describe()
+    said = " ".join(release.describe().split())
+    told = f"Its half-width is {number(fact['half_width'])} on average"
+    assert (told in said) == (number(fact["half_width"]) != number(fact["typical"]))

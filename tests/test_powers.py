@@ -179,7 +179,11 @@ def test_a_file_and_its_words_tell_it(tmp_path):
     assert again.certificate == made.certificate
     assert again.mechanism["power"] == 0.125
     assert np.array_equal(again(np.ones((1, 6))), made(np.ones((1, 6))))
-    assert "the power was chosen from records" in " ".join(again.describe().split())
+    # Of what the votes got, and what that gave.
+    assert again.power_noise == PowerChoice(made.certificate.costs[0].guarantee, made.neighbours).noise
+    said = " ".join(again.describe().split())
+    assert "the power was chosen from records" in said
+    assert "independent Laplace noise on 5 numbers of votes" in said
 
 
 def test_a_plan_tells_it_and_is_made_again():
@@ -205,3 +209,13 @@ def test_the_command_line_looks_for_it(tmp_path, monkeypatch):
 def test_another_power_is_refused():
     with pytest.raises(ParameterError, match=r"power must be one of .*; found 0\.3\. .* say 'search'"):
         machine(features=Features(power=0.3)).fit(*records(50))
+
+
+@pytest.mark.parametrize("power", ["search", 0.25])
+def test_a_power_does_not_leave_the_cells_of_two_inputs_without_a_word(power):
+    values, target = records(60)
+    with pytest.raises(ParameterError, match=r"power must be None for one or two inputs.*solver="):
+        machine(features=Features(power=power)).fit(values[:, :2], target)
+    # Where a solver is named, or anything else that cells have no use for, it is what was asked for.
+    named = machine(features=Features(power=power), solver="objective").fit(values[:, :2], target)
+    assert named.release_.mechanism["name"] == "objective"

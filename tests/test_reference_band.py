@@ -7,7 +7,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from dpfda import Domain, PrivacyUnit, PrivateReferenceBand, load
+from dpfda import Domain, PrivacyUnit, PrivateReferenceBand, Reading, load
 from dpfda.bounds import L2Ball
 from dpfda.errors import BudgetError, DataError, ParameterError
 from dpfda.mechanisms import COUNT_SCALE
@@ -15,7 +15,7 @@ from dpfda.privacy.guarantees import PureDP, within
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.records import LongCurves
 from dpfda.reference.estimator import random_order
-from dpfda.reference.plan import SHARE, LastHeld
+from dpfda.reference.plan import SHARE, LastHeld, left_above
 from dpfda.testing import check_release, check_summary
 
 GRID = np.linspace(0.0, 3.0, 16)
@@ -307,3 +307,33 @@ def test_coverage_and_size_in_a_file_are_held_to_the_threshold(name: str, value:
     less = {key: each for key, each in written["mechanism"].items() if key != "threshold"}
     with pytest.raises(Exception, match="threshold"):
         type(release).from_json({**written, "mechanism": less})
+
+
+@pytest.mark.parametrize(("epsilon", "coverage"), [(0.3, 0.8), (1, 0.9), (3, 0.95), (1, 0.5)])
+@pytest.mark.parametrize("n", [150, 600, 4000])
+def test_the_coverage_is_of_units_that_can_be_used_however_many_cannot(epsilon, coverage, n):
+    try:
+        plan = PrivateReferenceBand(epsilon, bounds=(0, 1), coverage=coverage, domain=(0, 1)).plan(n)
+    except ParameterError:
+        assert n < 600
+        return
+    law, threshold = plan.last, plan.threshold
+    lowered = threshold - law.threshold.scales[0] / COUNT_SCALE
+    for usable in range(math.ceil(threshold - 1), plan.second + 1):
+        left = law.scale * left_above((usable - threshold) / law.scale)
+        assert (lowered + left) / (usable + 1) >= coverage - 1e-12
+    # Below that the least is at the largest number of these.
+    assert math.ceil(threshold - 1) + 1 >= threshold
+
+
+def test_a_release_says_what_became_of_curves_that_cannot_be_used():
+    curves = np.random.default_rng(2).uniform(0, 1, (400, 4))
+    curves[::5, 1] = np.nan
+    made = PrivateReferenceBand(3, bounds=(0, 1), reading=Reading(invalid="repair")).fit(curves).release_
+    said = " ".join(made.describe().split())
+    assert (
+        "A record with a curve that cannot be used lies in no band, and counted as one outside" in said
+    )
+    # One in five: the band ends at the bounds, or close to them, and holds nine of ten of the others.
+    usable = np.random.default_rng(3).uniform(0, 1, (4000, 4))
+    assert made.contains(usable).mean() > 0.9

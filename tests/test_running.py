@@ -860,5 +860,5 @@ def test_the_verb_opens_a_state_for_the_first_month_alone(tmp_path, monkeypatch)
     asked = ["month", "may.csv", "--month", "2", "--state", "typo.state", "-e", "1", "-b", "-3", "3"]
     done = CliRunner().invoke(app, [*asked, "--steps", "8", "--out", "may.json"])
     assert done.exit_code == 2
-    assert "--state must name the state of the 1 months before" in " ".join(done.output.split())
+    assert "--state must name the state of the 1 month before" in " ".join(done.output.split())
     assert not Path("typo.state").exists()

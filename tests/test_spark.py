@@ -355,7 +355,9 @@ def test_means_and_densities_are_released_from_a_session(session):
     made = fit_on_spark(comparison, halves, groups="who", order="day", y="case").release_
     sizes = [len(set(WHO[name == CASE].tolist())) for name in ("case", "control")]
     assert [made[name].count for name in ("case", "control")] == sizes
-    with pytest.raises(DataError, match="text or integers; found double"):
+    with pytest.raises(DataError, match=r"found none called 'Whom'\. It has "):
+        fit_on_spark(mean(), frame, groups="Whom", order="day")
+    with pytest.raises(DataError, match=r"text or integers; found double\. Cast it"):
         fit_on_spark(mean(), frame, COLUMNS[1:], groups=COLUMNS[0], order="day")
 
 

@@ -13,6 +13,7 @@ from dpfda.bounds.balls import BodyNorm, IntegerBody
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import LARGEST, SMALLEST, length, real, reals, shown
+from dpfda.numerics.words import so_many
 
 
 class AroundZero:
@@ -171,7 +172,7 @@ class Ellipsoid(_OnCoefficients):
 
 
 def _counted(sizes: Sequence[float] | Floats) -> str:
-    return f"{len(sizes)} coefficient" + ("s" if len(sizes) > 1 else "")
+    return so_many(len(sizes), "coefficient")
 
 
 def _ends(sizes: Sequence[float] | Floats, what: str = "") -> str:

@@ -18,6 +18,7 @@ from dpfda.command.declared import Given, Option, documented
 from dpfda.command.reading import Reader, located
 from dpfda.command.running import FAILED, fail, note, tell, warn
 from dpfda.numerics.errors import DpfdaError, ParameterError
+from dpfda.numerics.words import so_many
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -232,7 +233,7 @@ class Publication:
             "columns": ", ".join([*others, *listed(used)]),
             "axis": axis.removeprefix("axis: "),
             "called": ", ".join(text for name in LABELS if (text := getattr(given, name, None))),
-            "in the file": f"{len(table.header)} columns",
+            "in the file": so_many(len(table.header), "column"),
             **foreseen_charge(estimator, planned, account, unit, self.reader.paid(given)),
             "writes": ", ".join(str(path) for path in (given.out, *beside) if path is not None),
         }

@@ -17,7 +17,9 @@ from dpfda.numerics.encoding import mapping, sequence
 from dpfda.numerics.encoding import number as as_number
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals, whole
+from dpfda.numerics.words import so_many
 from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import Neighbours
 from dpfda.privacy.words import number
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked
@@ -225,6 +227,10 @@ class ReleasedComponents(OnBasis):
 
     # Tables, pictures and words.
 
+    @property
+    def public_units(self) -> int | None:
+        return known_units(self)
+
     def _functions(self, at: Floats) -> dict[str, Floats]:
         return {f"component {k + 1}": values for k, values in enumerate(self(at[:, 0]))}
 
@@ -256,8 +262,9 @@ class ReleasedComponents(OnBasis):
         ]
 
     def _stated(self) -> Stated:
-        plural = "s" if self.count > 1 else ""
-        return second_order(self, f"{self.count} principal component{plural} with variances,", self)
+        variances = "its variance" if self.count == 1 else "variances"
+        what = f"{so_many(self.count, 'principal component')} with {variances},"
+        return second_order(self, what, self)
 
     def _lines(self) -> dict[str, str]:
         return {"kernel": self.basis.describe(), "mechanism": str(self.mechanism["name"])}
@@ -265,6 +272,12 @@ class ReleasedComponents(OnBasis):
     @property
     def _headline(self) -> str:
         return f"of {self.count} {super()._headline}"
+
+
+def known_units(release: Release) -> int | None:
+    """The number of units, where it is public and the release tells it."""
+    units = release.about.get("units")
+    return units if type(units) is int and release.neighbours is Neighbours.REPLACE_ONE else None
 
 
 def center_words(release: Release) -> str:
@@ -280,16 +293,16 @@ def second_order(release: Release, what: str, found: ReleasedComponents, exact: 
     """What is stated of a covariance, and of its components; `exact` beside the noise floor."""
     stages = zip(release.certificate.stages, release.certificate.costs, strict=True)
     parts = [f"{stage}, {cost.guarantee}" for stage, cost in stages]
-    told = f"variances {', '.join(f'{value:.3g}' for value in found.variances)}"
+    one = len(found.variances) == 1
+    told = ", ".join(f"{value:.3g}" for value in found.variances)
+    told = f"variance{'' if one else 's'} {told}"
     accurate = ["The release does not say what its noise amounts to."]
     if found.floor is not None:
         above = int(np.sum(found.variances > found.floor))
         accurate = [
             f"In 95 of 100 releases noise alone makes no pattern of variation above "
             f"{number(found.floor)}. "
-            "The released variances are "
-            f"{', '.join(number(float(value)) for value in found.variances)}; {above} of them "
-            f"{'lies' if above == 1 else 'lie'} above that, and others may be noise. Where noise is "
+            f"{_variances_words(found.variances, found.floor)} Where noise is "
             "large, estimate and noise are drawn towards zero together: small numbers are then no "
             "finding.",
             f"Without noise the largest variance of these bounded curves lies {exact}." if exact else "",
@@ -319,6 +332,18 @@ def second_order(release: Release, what: str, found: ReleasedComponents, exact: 
             "total_variance": found.total,
         },
         findings={"components": told} | ({"largest": f"without noise {exact}"} if exact else {}),
+    )
+
+
+def _variances_words(variances: Floats, floor: float) -> str:
+    """Which of the variances lie above the noise floor."""
+    above = int(np.sum(variances > floor))
+    if len(variances) == 1:
+        where = "lies above that" if above else "does not lie above that, and may be noise"
+        return f"The released variance, {number(float(variances[0]))}, {where}."
+    return (
+        f"The released variances are {', '.join(number(float(value)) for value in variances)}; "
+        f"{above} of them {'lies' if above == 1 else 'lie'} above that, and others may be noise."
     )
 
 

@@ -32,7 +32,7 @@ from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import below_one, whole
 from dpfda.privacy.certificates import Certificate
-from dpfda.privacy.guarantees import Guarantee, PureDP, added
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, added
 from dpfda.publication import MeanPlan, Prepared, charge, check, planner, publish_curve
 from dpfda.records import Curves, LongCurves
 from dpfda.records.dask_arrays import is_dask, sample
@@ -380,6 +380,8 @@ def covariance_plan(
         "standardized": settings.reading.standardize,
         **read_labels(settings.domain.labels),
     }
+    if neighbours is Neighbours.REPLACE_ONE:
+        about["units"] = units
     subspace = mean = None
     if isinstance(strategy, Exponential):
         subspace = subspace_shares(shares, basis, size, strategy, components or 1)

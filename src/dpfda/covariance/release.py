@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from dpfda.bases import Basis
 from dpfda.bases.grids import frozen
 from dpfda.bases.tensor import SymmetricTensorBasis
-from dpfda.covariance.components_release import center_words, second_order, stated_deviation
+from dpfda.covariance.components_release import center_words, known_units, second_order, stated_deviation
 from dpfda.covariance.design import fitted_shrinkage, nearest_positive, radius_grid
 from dpfda.covariance.surface import CovarianceSurface
 from dpfda.noise import law_from_json
@@ -319,9 +319,9 @@ class ReleasedCovariance(CovarianceSurface):
     @property
     def public_units(self) -> int | None:
         private = self.neighbours is Neighbours.ADD_REMOVE or isinstance(self.divisor, NoisyCount)
-        # Of pairs, half of the units are counted.
+        # Of pairs, half of the units are counted, and files of earlier versions do not tell them all.
         unknown = private or self.about.get("center") == "pairs"
-        return None if unknown else round(self.count)
+        return known_units(self) or (None if unknown else round(self.count))
 
     @property
     def _value_label(self) -> str:

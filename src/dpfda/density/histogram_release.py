@@ -383,4 +383,4 @@ def smoothing_words(smoothing: object) -> str:
 
 def noise_words(noise: NoiseLaw) -> str:
     """Say in words what noise is on the counts."""
-    return noise.describe().replace("coefficients", "counts")
+    return noise.describe().replace("coefficient", "count")

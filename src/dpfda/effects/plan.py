@@ -22,7 +22,7 @@ from dpfda.noise import NoiseLaw
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.parameters import whole
-from dpfda.numerics.words import several
+from dpfda.numerics.words import several, so_many
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.guarantees import Guarantee
 from dpfda.publication import NAMED, Paying, Trial, TriedPlan, planner, stamp
@@ -184,7 +184,7 @@ def effects_plan(
         words = {
             "summary": SUMMARY,
             "bound": bound_words(np.stack([lower, upper]), corners),
-            "basis": f"averages over {wanted} cells at {corners.size} corners",
+            "basis": f"averages over {so_many(wanted, 'cell')} at {corners.size} corners",
         }
         tuning = {"name": "corners", "corners": corners.size, "cells": wanted}
         return CornerTable(

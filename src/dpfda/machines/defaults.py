@@ -12,10 +12,9 @@ import numpy as np
 from dpfda.bases.kernels import as_scikit_learn, parse_kernel
 from dpfda.machines.minimiser import Loss, read_loss
 from dpfda.machines.solvers import (
+    SOLVERS,
     GradientSolver,
-    MeansSolver,
     MinimisingSolver,
-    ObjectiveSolver,
     OutputSolver,
     Solver,
     SumsSolver,
@@ -41,9 +40,6 @@ if TYPE_CHECKING:
 
 # Points a side, on which features of a grid are made.
 GRID_POINTS = {1: 128, 2: 24, 3: 10}
-SOLVERS: dict[str, type[Solver]] = {
-    kind.name: kind for kind in (OutputSolver, ObjectiveSolver, SumsSolver, MeansSolver, GradientSolver)
-}
 
 # Default penalties in units of the noise, chosen on public and simulated data.
 OUTPUT_ADVANTAGE = 1.7

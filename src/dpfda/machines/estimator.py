@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -173,11 +174,21 @@ class KernelMachine(Estimator):
         whole(inputs, "inputs", 1)
         solving, features = Solving.of(self.solver), Features.of(self.features)
         solver, loss = (each if isinstance(each, str) else "" for each in (solving.solver, self.loss))
-        plain = features == Features() and solving.penalty is None and loss == "auto"
-        if solver == NAME and not plain:
+        power = features.power if isinstance(features, Features) else None
+        bare = features if power is None else replace(features, power=None)
+        plain = bare == Features() and solving.penalty is None and loss == "auto"
+        if solver == NAME and not (plain and power is None):
             words = "go without loss, features and penalty, which a table has no use for"
             raise ParameterError("solver", words, repr(NAME))
-        return solver == NAME or (solver == "auto" and plain and inputs <= MOST_INPUTS)
+        by_default = solver == "auto" and plain and inputs <= MOST_INPUTS
+        if by_default and power is not None:
+            raise ParameterError(
+                "power",
+                "be None for one or two inputs, whose values go into cells",
+                f"{power!r} for {inputs}",
+                "Leave it out; or name a solver, such as solver='objective', to go without cells.",
+            )
+        return solver == NAME or by_default
 
     def _target(self) -> tuple[float, float] | None:
         """Middle of the bounds of the target, and half of their distance; None for classes."""

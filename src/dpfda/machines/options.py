@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpfda.command import options as o
@@ -157,8 +157,9 @@ def _try(estimator: Any) -> Certificate:
     """
     import numpy as np
 
-    from dpfda.machines.plan import Solving
+    from dpfda.machines.plan import Features, Solving
     from dpfda.machines.solvers import check_penalty
+    from dpfda.machines.table_release import MOST_INPUTS
 
     penalty = Solving.of(estimator.solver).penalty
     if penalty is not None:
@@ -166,7 +167,11 @@ def _try(estimator: Any) -> Certificate:
     ends = estimator.classes if hasattr(estimator, "classes") else estimator.target_bounds
     targets = np.array([*ends] * 2)
     inputs, trial = len(estimator.bounds[0]), copy.copy(estimator)
-    if not estimator.tabled(inputs):
+    chosen = Features.of(estimator.features)
+    if inputs <= MOST_INPUTS and isinstance(chosen, Features):
+        # A glob may stand for more columns, which a power is for.
+        trial.set_params(features=replace(chosen, power=None))
+    if not trial.tabled(inputs):
         trial.set_params(solver__penalty=1e9)
     prepared = trial.prepare(np.zeros((targets.size, inputs)), targets)
     made: Certificate = prepared.plan.certified()

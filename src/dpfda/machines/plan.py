@@ -249,15 +249,15 @@ class MachinePlan(PlanAgain):
             return self.assemble(*self.published(data, paying))
         assert self.choice is not None  # noqa: S101
         certificate = self.certified()
-        self.choice.noise  # noqa: B018
+        noise, part = self.choice.noise, self.choice.achieved
         charge(paying, certificate, self.entry())
         power = self.choice.chosen(data.votes())
         features = self.features if power == 1 else RootFeatures(self.features, power)
         examples, tuning = data.labelled(features, self.solver.ball), self.tuning | {"power": power}
         with already_charged():
             noisy, last = self.solver.publish(examples, self.entry(), tuning)
-        whole = certificate.fulfilled(added([self.choice.part, last.achieved]), last.mechanism)
-        return replace(self, features=features).assemble(noisy, whole)
+        whole = certificate.fulfilled(added([part, last.achieved]), last.mechanism)
+        return replace(replace(self, features=features).assemble(noisy, whole), power_noise=noise)
 
     def assemble(self, noisy: tuple[int, ...], certificate: Certificate) -> ReleasedPredictor:
         """The release around the mechanism's output: post-processing."""

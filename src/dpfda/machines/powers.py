@@ -22,7 +22,8 @@ from dpfda.bounds import IntegerBall
 from dpfda.machines.solvers import Budget, Labelled
 from dpfda.noise import KNormNoise
 from dpfda.numerics.arrays import Flags, Floats, Integers, Numbers
-from dpfda.privacy.guarantees import Neighbours, PureDP, split
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, split
+from dpfda.publication import recomputed
 from dpfda.publication.zoom import choice_noise, noisy_largest
 from dpfda.records.features import FeatureMap, InputBox, embedded
 
@@ -56,9 +57,19 @@ class PowerChoice:
         return cls(part, neighbours), rest
 
     @property
+    def apart(self) -> int:
+        """How far a unit moves the votes of two powers apart."""
+        return self.neighbours.differences(1)
+
+    @property
     def noise(self) -> KNormNoise:
         """On the votes, checked."""
-        return choice_noise(len(CANDIDATES), self.neighbours.differences(1), self.part)
+        return choice_noise(len(CANDIDATES), self.apart, self.part)
+
+    @property
+    def achieved(self) -> Guarantee:
+        """What that noise gives."""
+        return recomputed(self.noise, "l1", self.apart, self.part)
 
     def chosen(self, votes: Integers) -> float:
         """The power, from private votes. The ledger has been charged."""

@@ -14,6 +14,7 @@ from dpfda.numerics.arrays import Cells, Flags, Floats
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import reals
+from dpfda.numerics.words import so_many
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.records.features import InputBox
 from dpfda.releases.bands import Asked, Band
@@ -265,7 +266,7 @@ class Predictor(Banded):
 
     @property
     def _said_inputs(self) -> str:
-        return f"{self.dimensions} input{'' if self.dimensions == 1 else 's'}"
+        return so_many(self.dimensions, "input")
 
     @property
     def _public(self) -> list[str]:

@@ -13,7 +13,10 @@ from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import frozen
 from dpfda.bounds import IntegerBall
+from dpfda.machines.held import CLOSE, check_shares, moved_by, solver_again
+from dpfda.machines.powers import STAGE, PowerChoice
 from dpfda.machines.predictor import FADED, Predictor
+from dpfda.machines.solvers import Solver
 from dpfda.machines.weights import deviations, factor
 from dpfda.noise import KNormNoise, Law, NoiseLaw, law_from_json
 from dpfda.noise.symmetric import SymmetricNoise
@@ -21,19 +24,25 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import mapping, number
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import Certificate
+from dpfda.privacy.guarantees import Guarantee, added, pure_part
 from dpfda.privacy.words import number as said
 from dpfda.records.features import FeatureMap, InputBox, embedded, feature_ball, features_from_json
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, check_level
 from dpfda.releases.base import LEVEL
 from dpfda.releases.facts import BandFact, Claim, Stated
-from dpfda.releases.promise import certified, one_cost, sum_costs
+from dpfda.releases.promise import AddedNoise, certified, one_cost, sum_costs
 from dpfda.releases.published import as_given
 
 # What fades the pictures: see `ReleasedPredictor._safe_band`.
 WHERE = "for as many points at once as there are features"
 # What holds every example in bounds.
 BOUND = "inputs and targets clipped to public bounds, features to length one"
+
+# Solvers of files by earlier versions, and their number of costs, whose noise is not held to these.
+EARLIER = ("sums", 1), ("objective", 1)
+# Solvers whose spread follows from their noise alone.
+FOLLOWING = "output", "objective", "means"
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +81,8 @@ class ReleasedPredictor(Predictor):
         covariance, or that of each class. None where there is no band.
     about : mapping
         Versions, date, words for the axes.
+    power_noise : NoiseLaw, optional
+        Law of the noise on the votes for a power of the inputs, where it was looked for.
 
     Examples
     --------
@@ -95,6 +106,7 @@ class ReleasedPredictor(Predictor):
     noise: NoiseLaw | SymmetricNoise = field(metadata=file.itself(partial(law_from_json, kind=Law)).kept)
     about: Mapping[str, object] = field(default_factory=dict)
     spread: Floats | None = field(default=None, metadata=file.PACKED.or_absent.kept)
+    power_noise: NoiseLaw | None = field(default=None, metadata=file.LAW.or_absent.kept)
 
     FORMAT: ClassVar[str] = "dpfda-predictor"
     _CALLED: ClassVar[str] = "released predictor"
@@ -232,13 +244,50 @@ class ReleasedPredictor(Predictor):
         # A perturbed objective spends epsilon before the noise that the file holds.
         one_sum = mechanism["name"] in ("output", "sums", "means")
         costs = partial(sum_costs, noise, 1.0) if one_sum else one_cost
-        return certified(written, costs, lambda: ({"description": BOUND}, mechanism), [noise])
+        laws = [noise] if held["power_noise"] is None else [noise, held["power_noise"]]
+        return certified(written, costs, lambda: ({"description": BOUND}, mechanism), laws)
 
     def _stated_bound(self) -> dict[str, object]:
         return {"description": BOUND}
 
     def _checked(self) -> None:
         _ = self.penalty  # A file without one is refused when it is read.
+        known = "penalty" in self.mechanism and self.mechanism["name"] in FOLLOWING
+        if known and self.spread is not None:
+            # The file's noise is held to the same numbers by what it was charged.
+            found = self._solver.spread(())
+            if found is None or not np.allclose(self.spread, found, rtol=CLOSE, atol=0):
+                raise ValueError("the spread is not that of the noise")
+
+    def _added_noise(self) -> list[AddedNoise]:
+        before = []
+        if STAGE in self.certificate.stages:
+            part = self.certificate.costs[0].guarantee
+            choice = PowerChoice(pure_part(part), self.neighbours)
+            if self.power_noise != choice.noise:
+                raise ValueError("the noise on the choice of a power is not that of its cost")
+            before = [AddedNoise(self.power_noise, "l1", choice.apart, 0)]
+        paid = self._paid
+        if "psi" in self.mechanism and (self.mechanism["name"], len(paid)) in EARLIER:
+            # Their sums had noise of another law, and their objective is not said what its parts cost.
+            return before
+        check_shares(self._solver, self.noise, paid)
+        return [*before, AddedNoise(self.noise, *moved_by(self._solver, self.noise, self.mechanism))]
+
+    @property
+    def _paid(self) -> list[Guarantee]:
+        """What was charged for the solver."""
+        costs = self.certificate.costs[STAGE in self.certificate.stages :]
+        return [cost.guarantee for cost in costs]
+
+    @cached_property
+    def _solver(self) -> Solver:
+        """The solver that was charged, made again."""
+        return solver_again(
+            self.mechanism, self.penalty, self.loss, components=self.features.components,
+            units=self.size, guarantee=added(self._paid),
+            functions=len(self.classes) if self._several else 1, neighbours=self.neighbours,
+        )  # fmt: skip
 
     @property
     def _bandless(self) -> str:
@@ -276,6 +325,15 @@ class ReleasedPredictor(Predictor):
             else ""
         )
 
+    @property
+    def _power_words(self) -> str:
+        """The noise that chose the power, in words."""
+        if self.power_noise is None:
+            return ""
+        return (
+            f"; for the power, {self.power_noise.describe().replace('coefficients', 'numbers of votes')}"
+        )
+
     def _stated(self) -> Stated:
         inputs = self._said_inputs
         if self._several:
@@ -296,7 +354,7 @@ class ReleasedPredictor(Predictor):
                 f"the features: {self.features.describe()}{self._searched}",
                 f"the loss ({self.loss}) and the penalty on rough functions ({self.penalty:.3g})",
             ],
-            noise=f"{self.mechanism['name']} solver, {self.noise.describe()}",
+            noise=f"{self.mechanism['name']} solver, {self.noise.describe()}{self._power_words}",
             units=""
             if self.public_units is not None
             else f"the number that sums were divided by: {self.size}",
@@ -348,5 +406,5 @@ class ReleasedPredictor(Predictor):
         return {
             "loss": f"{self.loss}, penalty {self.penalty:.3g}",
             "features": self.features.describe(),
-            "solver": f"{self.mechanism['name']}: {self.noise.describe()}",
+            "solver": f"{self.mechanism['name']}: {self.noise.describe()}{self._power_words}",
         }

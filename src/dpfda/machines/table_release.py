@@ -222,12 +222,15 @@ class TablePredictor(Predictor):
     def _band_facts(self) -> Iterable[BandFact]:
         return () if self._several else super()._band_facts()
 
+    @property
+    def _noise_words(self) -> str:
+        return self.shares.noise.describe().replace("coefficient", "cell")
+
     def _stated(self) -> Stated:
         said = f"predicts {self.about.get('value', 'a number')}"
         if self.classes:
             which = f"of {self.classes[1]!r}" if len(self.classes) == 2 else "of each class"
             said = f"gives the probability {which}"
-        noise = self.shares.noise.describe().replace("coefficients", "cells")
         return Stated(
             f"A function of {self._said_inputs} that {said}. Each {self.unit} counts as one, spread "
             f"over their records. Random noise was added to the number of {several(self.unit)} in each "
@@ -235,7 +238,7 @@ class TablePredictor(Predictor):
             uses="be evaluated at any point, drawn, copied and mailed",
             noised=False,
             public=self._public,
-            noise=f"{self.cells.describe()}, each in {self._corners} parts, {noise}",
+            noise=f"{self.cells.describe()}, each in {self._corners} parts, {self._noise_words}",
             units=used_units(self),
             remarks=[
                 "Noise and sampling are in the band, the variance of sampling being taken from the same "
@@ -253,4 +256,4 @@ class TablePredictor(Predictor):
         )
 
     def _lines(self) -> dict[str, str]:
-        return {"cells": self.cells.describe(), "noise": self.shares.noise.describe()}
+        return {"cells": self.cells.describe(), "noise": self._noise_words}

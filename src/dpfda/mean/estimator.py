@@ -362,8 +362,8 @@ class PrivateMean(InBlocks):
         plan = self.plan(n, columns)
         if isinstance(plan, PooledPlan):
             return PooledVisits(self.settings, plan)
-        # Noise in shares is drawn before anyone has the line.
-        return PooledMean(self.settings, Summation.of(single(plan).line_alone))
+        # Noise in shares is drawn before anyone has the line: there all is in it (`PooledMean.sharing`).
+        return PooledMean(self.settings, Summation.of(single(plan)))
 
     def pooled_on(self, X: Records, groups: Labels = None) -> PooledMean:
         """The same on the columns of X, where the number of records is not known yet."""

@@ -42,6 +42,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.drawing import Arithmetic, At, Real
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.numerics.exactness import precision, upper_end
+from dpfda.numerics.words import so_many
 from dpfda.privacy.composition import BlockLoss, BlocksLoss, LaplaceLoss, Loss, block_length, laplace_rho
 from dpfda.privacy.composition.block_profile import block_delta
 from dpfda.privacy.composition.rounding import PRECISION, at_least, root_at_least, turning
@@ -126,10 +127,11 @@ class KNormNoise(VectorLaw):
 
     def describe(self) -> str:
         if set(self.block_sizes) == {1}:
-            return f"independent Laplace noise on {self.components} coefficients"
+            return f"independent Laplace noise on {so_many(self.components, 'coefficient')}"
         if len(self.block_sizes) == 1:
-            return f"one K-norm block on {self.components} coefficients"
-        return f"K-norm noise in {len(self.block_sizes)} blocks on {self.components} coefficients"
+            return f"one K-norm block on {so_many(self.components, 'coefficient')}"
+        many = so_many(self.components, "coefficient")
+        return f"K-norm noise in {len(self.block_sizes)} blocks on {many}"
 
     def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
         sizes = sizes_of(self.components, norm, width)

@@ -48,6 +48,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.drawing import Arithmetic, At, Real
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole as whole_number
+from dpfda.numerics.words import so_many
 from dpfda.privacy.composition import Loss
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee
 
@@ -122,7 +123,7 @@ class BoxNoise(InBox):
     draw, achieved, loss = InBox._drawn, InBox._given, InBox._lost
 
     def describe(self) -> str:
-        return f"K-norm noise of a box on {self.components} coefficients"
+        return f"K-norm noise of a box on {so_many(self.components, 'coefficient')}"
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ class EllipsoidNoise(ScaledLaw):
         return np.asarray(self.sizes**2 * (self.components + 1.0))
 
     def describe(self) -> str:
-        return f"K-norm noise of an ellipsoid on {self.components} coefficients"
+        return f"K-norm noise of an ellipsoid on {so_many(self.components, 'coefficient')}"
 
     def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
         sizes = sizes_of(self.components, norm, width)
@@ -240,7 +241,8 @@ class BoxPartNoise(InBox):
     draw, achieved, loss = InBox._drawn, InBox._given, InBox._lost
 
     def describe(self) -> str:
-        return f"K-norm noise of a box on {self.whole} coefficients, of which it has {self.components}"
+        many = so_many(self.whole, "coefficient")
+        return f"K-norm noise of a box on {many}, of which it has {self.components}"
 
 
 def parts_of(box: BoxNoise, sizes: tuple[int, ...]) -> tuple[BoxPartNoise, ...]:

@@ -50,6 +50,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.drawing import Arithmetic, At, Real
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.numerics.exactness import enclosed, precision, upper_end
+from dpfda.numerics.words import so_many
 from dpfda.privacy.composition import gaussian_delta
 from dpfda.privacy.composition.rounding import PRECISION, turning
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP
@@ -119,7 +120,7 @@ class EllipticalNoise(VectorLaw):
             "laplace": "multivariate Laplace noise",
             "student-t": f"multivariate t noise with {self.degrees} degrees of freedom",
         }
-        return f"{words[self.mixing]} on {self.size} coefficients"
+        return f"{words[self.mixing]} on {so_many(self.size, 'coefficient')}"
 
     def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
         refuse_linf(self, norm)
@@ -228,7 +229,7 @@ def _never(components: int) -> RefusedMechanismError:
     return RefusedMechanismError(
         "mechanism",
         "give pure differential privacy",
-        f"multivariate Laplace noise on {components} coefficients",
+        f"multivariate Laplace noise on {so_many(components, 'coefficient')}",
         "Its density has a pole at the centre from two dimensions on, so the ratio is unbounded there."
         " Use mechanism='knorm' (the same idea with a bounded ratio) or set delta.",
         "Reimherr & Awan 2019, Example 5",
@@ -340,8 +341,9 @@ class StudentForms(VectorLaw):
 
     def describe(self) -> str:
         return (
-            f"multivariate t noise with {self.degrees} degrees of freedom on {self.size} coefficients,"
-            f" of which at most {self.forms} functional{'s' * (self.forms > 1)} will be told"
+            f"multivariate t noise with {self.degrees} degrees of freedom on "
+            f"{so_many(self.size, 'coefficient')}, of which at most "
+            f"{so_many(self.forms, 'functional')} will be told"
         )
 
     def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:

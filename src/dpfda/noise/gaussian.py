@@ -39,6 +39,7 @@ from dpfda.numerics.drawing import Arithmetic, At, Real
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.numerics.exactness import enclosed, precision, upper_end
 from dpfda.numerics.parameters import readable, root_at_most
+from dpfda.numerics.words import so_many
 from dpfda.privacy.composition import GaussianLoss, Loss, gaussian_delta, gaussian_rho
 from dpfda.privacy.composition.rounding import PRECISION, root_at_least, turning
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
@@ -75,7 +76,7 @@ class GaussianNoise(ScaledLaw):
         return np.asarray(self.sizes**2)
 
     def describe(self) -> str:
-        return f"Gaussian noise on {self.components} coefficients"
+        return f"Gaussian noise on {so_many(self.components, 'coefficient')}"
 
     def achieved(self, norm: AnyNorm, width: Width, requested: Guarantee) -> Guarantee:
         refuse_linf(self, norm)

@@ -26,6 +26,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.discrete import gamma_gaussians
 from dpfda.numerics.errors import ParameterError, RefusedMechanismError
 from dpfda.numerics.exactness import precision, upper_end
+from dpfda.numerics.words import so_many
 from dpfda.privacy.composition.rounding import PRECISION, root_at_least
 from dpfda.privacy.guarantees import Guarantee, PureDP
 
@@ -71,7 +72,8 @@ class InShares(Drawn, ScaledLaw):
     central: ClassVar[str]
 
     def describe(self) -> str:
-        return f"discrete {self.central} noise on {self.components} coefficients, {self.counted}"
+        many = so_many(self.components, "coefficient")
+        return f"discrete {self.central} noise on {many}, {self.counted}"
 
     def times(self, rows: int) -> Self:
         """The law of so many independent draws of these coordinates."""

@@ -51,6 +51,17 @@ def several(unit: str) -> str:
     return f"{before} {IRREGULAR.get(last, f'{last}s')}".lstrip()
 
 
+def so_many(count: int, unit: str) -> str:
+    """So many units: the word in the singular for one.
+
+    Examples
+    --------
+    >>> so_many(1, "coefficient"), so_many(2, "coefficient")
+    ('1 coefficient', '2 coefficients')
+    """
+    return f"{count} {unit if count == 1 else several(unit)}"
+
+
 def with_an_s(text: str) -> str:
     """A text with irregular plurals as if they were regular, as catalogues of sentences have them."""
     for one, more in IRREGULAR.items():

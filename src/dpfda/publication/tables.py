@@ -99,7 +99,7 @@ class Table(ABC):
     @property
     def described(self) -> str:
         """The noise, in words."""
-        return self.law.describe().replace("coefficients", "cells")
+        return self.law.describe().replace("coefficient", "cell")
 
     def entry(self) -> dict[str, object]:
         """Public description of the table for the ledger's history."""

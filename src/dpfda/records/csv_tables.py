@@ -23,6 +23,7 @@ import numpy as np
 
 from dpfda.numerics.arrays import Cells, Flags, Floats, Integers
 from dpfda.numerics.errors import DataError, OrientationError
+from dpfda.numerics.words import so_many
 from dpfda.records import plain_lines as plain
 from dpfda.records.cells import MOMENT, NUMBER, OUTSIDE, Dates, UnreadableCellError
 from dpfda.records.lines import (
@@ -351,7 +352,7 @@ def _line_numbers(cells: list[str], columns: Columns, wrong: str) -> list[float]
     if len(cells) != len(header):
         raise DataError(
             f" must have a cell for each of the {len(header)} labels of the header; found "
-            f"{len(cells)} cells. {SHORT if len(cells) < len(header) else LONG}"
+            f"{so_many(len(cells), 'cell')}. {SHORT if len(cells) < len(header) else LONG}"
         )
     found = []
     for position in columns.numbers:

@@ -16,6 +16,7 @@ from dpfda.numerics.arrays import Cells, Flags, Floats, Integers, doubles
 from dpfda.numerics.errors import DataError, Kept, OrientationError
 from dpfda.numerics.gridsums import NUMBERS_AT_ONCE, lane_sums, square_lengths
 from dpfda.numerics.parameters import choice
+from dpfda.numerics.words import so_many
 from dpfda.records.cells import OUTSIDE, TOO_LARGE_INTEGER
 from dpfda.records.containers import matrix_of
 
@@ -99,12 +100,12 @@ def check_orientation(shape: tuple[int, ...], points: int) -> None:
         return
     if shape[0] == points:
         raise OrientationError(
-            f"X must have one curve a row and one grid point a column; found {shape[0]} rows and "
-            f"{shape[1]} columns for {points} grid points, which looks like curves in columns. "
-            "Pass X.T."
+            f"X must have one curve a row and one grid point a column; found "
+            f"{so_many(shape[0], 'row')} and {so_many(shape[1], 'column')} for "
+            f"{so_many(points, 'grid point')}, which looks like curves in columns. Pass X.T."
         )
     raise OrientationError(
-        f"X must have one column a grid point ({points}); found {shape[1]} columns. "
+        f"X must have one column a grid point ({points}); found {so_many(shape[1], 'column')}. "
         "The grid must be that of the data."
     )
 

@@ -159,8 +159,9 @@ def along(data: Any, labels: Any, name: str) -> list[Delayed]:
     if not is_dask(labels):
         if rows_of(data) != len(labels):
             raise DataError(
-                f"{name} must be a Dask array or series in partitions like those of X; found labels "
-                "that cannot be divided so."
+                f"{name} must be a Dask array or series in partitions like those of X; found "
+                f"{len(labels)} labels that cannot be divided so, as X has other rows or does not say "
+                f"how many. Pass a column of what X is made of; or first X.compute_chunk_sizes()."
             )
         cells = cells_in(labels, name)
         if not (isinstance(cells, np.ndarray) and is_plain(cells) and is_native(cells.dtype)):
@@ -172,7 +173,10 @@ def along(data: Any, labels: Any, name: str) -> list[Delayed]:
         labels = labels.rechunk((data.chunks[0],))
     blocks = partitions(labels)
     if len(blocks) != len(partitions(data)):
-        raise DataError(f"{name} must have as many partitions as X; found {len(blocks)}.")
+        raise DataError(
+            f"{name} must have as many partitions as X; found {len(blocks)}. Take both from one frame, "
+            f"or divide {name} like X, as in {name}.repartition or {name}.rechunk."
+        )
     return blocks
 
 

@@ -74,8 +74,8 @@ class PrivateReferenceBand(Estimator):
     **Coverage.** A new unit that is exchangeable with these lies inside with a probability of at least
     `coverage`, over the units, their split, the noise and the new one; a unit of several records with
     all of them. It is of curves at the grid points, clipped to the bounds, that can be used: under
-    ``invalid="repair"`` a unit with another one lies in no band, and where more than 1 - `coverage` of
-    units are such, none can hold so many. Proofs: the page on reference bands.
+    ``invalid="repair"`` a unit with another one counts as outside, and of new units that can be used the
+    band holds the share all the same, however many cannot. Proofs: the page on reference bands.
 
     References
     ----------

@@ -35,6 +35,7 @@ from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice, flag, probability, real, reals, shown, values_at
 from dpfda.numerics.specials import normal_quantile
+from dpfda.numerics.words import so_many
 
 DRAWS = 20_000
 # Draws are simulated in parts, and their number is limited by this many multiplications.
@@ -89,7 +90,8 @@ class Band:
     def __repr__(self) -> str:
         lowest, highest = (f"{end:.6g}" for end in (self.lower.min(), self.upper.max()))
         what = f"{self.level:g}, {'everywhere at once' if self.simultaneous else 'at each point'}"
-        return f"Band({what}: lower and upper at {len(self.lower)} points, from {lowest} to {highest})"
+        where = so_many(len(self.lower), "point")
+        return f"Band({what}: lower and upper at {where}, from {lowest} to {highest})"
 
     def contains(self, values: Floats) -> bool:
         """Whether a curve on the same points lies in the band everywhere."""

@@ -80,6 +80,8 @@ class BandFact:
         Mean and largest distance to the farther end of the simultaneous band, over its points.
     at_a_point : float
         Mean distance to the farther end of the pointwise band.
+    half_width : float
+        Mean half-width of the simultaneous band: what a plan foretells.
     """
 
     claim: Claim
@@ -87,14 +89,16 @@ class BandFact:
     typical: float
     largest: float
     at_a_point: float
+    half_width: float
 
     @classmethod
     def of(cls, claim: Claim, release: Banded, level: float) -> BandFact:
         """The accuracy of a release: the one place where it is computed."""
         whole = release.band(level)
         line = np.atleast_1d(release(whole.points))
+        half = float(np.mean(whole.upper - whole.lower)) / 2
         far, alone = (band.reach(line) for band in (whole, release.band(level, False, whole.points)))
-        return cls(claim, level, float(far.mean()), float(far.max()), float(alone.mean()))
+        return cls(claim, level, float(far.mean()), float(far.max()), float(alone.mean()), half)
 
     def paragraph(self) -> str:
         """As a paragraph of a report."""
@@ -118,6 +122,8 @@ class BandFact:
                 f"{100 * self.level:.4g} of 100 {said.among}{said.seen}. At a single point chosen in "
                 f"advance {alone} is enough."
             )
+        if number(self.half_width) not in (typical, largest):
+            text += f" Its half-width is {number(self.half_width)} on average."
         return before + (text if before else text[:1].upper() + text[1:])
 
     def line(self) -> str:
@@ -138,7 +144,8 @@ class BandFact:
     def to_json(self) -> dict[str, object]:
         """As JSON types."""
         said = self.claim
-        sizes = {name: getattr(self, name) for name in ("level", "typical", "largest", "at_a_point")}
+        names = "level", "typical", "largest", "at_a_point", "half_width"
+        sizes = {name: getattr(self, name) for name in names}
         named = {"name": said.name} if said.name else {}
         return {**named, "of": said.of, "holds": said.holds, "unit": said.unit, **sizes}
 

@@ -150,7 +150,7 @@ class PooledLine(Valued):
 
     def _stated(self) -> Stated:
         unit, lower, upper = self.unit, *self.bounds
-        noise = self.shares.noise.describe().replace("coefficients", "cells")
+        noise = self.shares.noise.describe().replace("coefficient", "cell")
         return Stated(
             f"The mean curve over {self._spoken_domain}, and where it was observed. Every {unit} was "
             "observed at times of their own; all observations are pooled, and no curve is made up "

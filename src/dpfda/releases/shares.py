@@ -81,7 +81,7 @@ class NoisyShares(file.Written):
 
 def corner_noise_words(noise: NoiseLaw, corners: int) -> str:
     """Say in words what noise is on a table of corners."""
-    return f"{noise.describe().replace('coefficients', 'numbers')}, for each of {corners} corners"
+    return f"{noise.describe().replace('coefficient', 'number')}, for each of {corners} corners"
 
 
 def used_units(release: Published) -> str:

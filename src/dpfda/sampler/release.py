@@ -17,6 +17,7 @@ from dpfda.noise import NoiseLaw
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import MOST_NUMBERS, seeded, whole
+from dpfda.numerics.words import so_many
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
 from dpfda.releases.base import LEVEL
@@ -231,8 +232,8 @@ class ReleasedCurveSampler(OfMoments):
         return Stated(
             f"Synthetic curves over {self._spoken_domain}: as many as anyone likes can be drawn. They "
             "are made of a published mean, of how curves vary around it "
-            f"(in {self.moments.blocks[0]} functions), and of how often they do so little or much "
-            f"(in {self.components} ways).",
+            f"(in {so_many(self.moments.blocks[0], 'function')}), and of how often they do so little or "
+            f"much (in {so_many(self.components, 'way')}).",
             public=[
                 f"the grid and the domain: {self._spoken_domain}",
                 *self._divided,

@@ -13,7 +13,7 @@ from dpfda.bases.grids import check_points
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice
-from dpfda.numerics.words import several
+from dpfda.numerics.words import several, so_many
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.releases.bands import Asked, Band, Of, band_from_errors, check_level, settled
 from dpfda.releases.base import LEVEL, Valued
@@ -245,7 +245,7 @@ class ReleasedScoreCurves(CountedScores):
         """Views of the ROC curve, of calibration and, for risks between 0 and 1, of net benefit."""
         views, ends = [self.view(level)], np.array(self.score_bounds)
         asked = 0.5 if level is None else level
-        band, words = self.calibration_band(asked), f"in {self._joined.size} groups"
+        band, words = self.calibration_band(asked), f"in {so_many(self._joined.size, 'group')}"
         drawn = _drawn(band, self.calibration(band.points), words, level, True)
         lines = (drawn, Line(ends, ends, "as predicted", stroke="dotted"))[: 1 + self._of_risks]
         views.append(Curve(lines, "score", "share with the outcome", "Calibration"))
@@ -285,7 +285,7 @@ class ReleasedScoreCurves(CountedScores):
             "those without: ROC, calibration and decision curves, made of the numbers of both in "
             f"{self._cells} cells of scores.",
             public=["the score itself, and the edges of its cells"],
-            noise=self.shares.noise.describe().replace("coefficients", "cells"),
+            noise=self.shares.noise.describe().replace("coefficient", "cell"),
             units=used_units(self),
             bounded=["Scores beyond the bounds count as on them."],
             remarks=[

@@ -53,6 +53,9 @@ MOST_BUCKETS = 64
 PLACE_BITS = 22
 # Labels that are worked on at a time: new memory of more than they take is not at hand at once.
 LABELS_AT_ONCE = 2**13
+# What to do about labels and entries that are not one a record, and about records that change.
+ONE_FRAME = "Take X and what goes with it from one frame, with the same rows left out of both."
+KEPT = "Keep what X is made of, as in X = X.persist()."
 # Odd numbers that spread whole numbers over all bits.
 SPREAD = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9], dtype=np.uint64)
 
@@ -91,7 +94,7 @@ def total_on_cluster(pool: PooledSum, X: object, groups: object = None, y: objec
     """
     blocks = partitions(X)
     if not blocks:
-        raise DataError("X must hold at least two curves; found no partition.")
+        raise DataError("X must hold at least two curves; found no partition. Is this the right table?")
     said = [None] * len(blocks) if y is None else along(X, y, "y")
     if groups is None:
         return summed(map_and_join([blocks, said], _add_up, pool, joined))
@@ -146,7 +149,10 @@ def columns_on_cluster(X: object, Z: object, names: Sequence[str]) -> tuple[Any,
         X, columns = columns_apart(X, names)
     elif is_dask(Z) and Z.ndim == 1:
         if len(names) != 1:
-            raise DataError(f"Z must have one column a covariate ({len(names)}); found a single one.")
+            raise DataError(
+                f"Z must have one column a covariate ({len(names)}); found a single one. Pass an array "
+                "of as many columns, or a frame whose columns have the names of the covariates."
+            )
         columns = [Z]
     elif isinstance(Z, Mapping) or hasattr(Z, "columns") or not is_dask(Z):
         columns = columns_named(Z, names)
@@ -173,10 +179,15 @@ def joined(parts: Iterable[PrivateSum]) -> PrivateSum:
             return part
         same = kept.setdefault(part.parts, part)
         if (same.totals, same.count) != (part.totals, part.count):
-            return refused("A partition was added up twice, to different sums.")
+            return refused(
+                f"X must be the same each time that a partition is made; found two sums of one. {KEPT}"
+            )
     numbers = frozenset[int]().union(*kept)
     if len(numbers) < sum(map(len, kept)):
-        return refused("Partitions were joined twice, with different others.")
+        return refused(
+            "X must have each partition in one part of the sum; found one that was joined twice, with "
+            f"different others. {KEPT}"
+        )
     totals = tuple(sum(column) for column in zip(*(part.totals for part in kept.values()), strict=True))
     return PrivateSum(totals, sum(part.count for part in kept.values()), "", numbers)
 
@@ -336,15 +347,18 @@ def _dealt(
     try:
         marks = label_marks(labels, pool.invalid)
         if len(marks) != len(block):
-            raise DataError(f"groups must hold one label a record ({len(block)}); found {len(marks)}.")
+            raise DataError(
+                f"groups must hold one label a record ({len(block)}); found {len(marks)}. {ONE_FRAME}"
+            )
         for column in said.values() if isinstance(said, dict) else [said]:
             if column is not None and len(column) != len(block):
-                words = f"y must hold one entry a record ({len(block)}); found {len(column)}."
-                raise DataError(words)
+                raise DataError(
+                    f"y must hold one entry a record ({len(block)}); found {len(column)}. {ONE_FRAME}"
+                )
         if seen.held.get(number) != _digest(marks):
             raise DataError(
                 "groups must be the same labels each time that a partition is made; found others the "
-                "second time: somebody could count twice. Keep what X is made of, as in X = X.persist()."
+                "second time: somebody could count twice. " + KEPT
             )
         bucket = seen.buckets_of(marks, max(1, buckets))
         chosen = (np.flatnonzero(bucket == own) for own in range(-1, buckets))

@@ -51,6 +51,8 @@ SCHEMA = "part long, totals array<string>, units long, refusal string"
 NONE = -1
 # How often a sum is begun, and the property by which Spark knows jobs that belong together.
 TRIES, GROUP = 3, "spark.jobGroup.id"
+# Columns that a refusal lists.
+SHOWN = 12
 # Types of labels that Spark sends to one partition wherever they are equal here.
 LABELS = ("string", "tinyint", "smallint", "int", "bigint")
 
@@ -122,10 +124,23 @@ def total_on_spark(
 ) -> IntegerSum:  # fmt: skip
     """The exact sum over a Spark data frame; parameters as in `fit_on_spark`. The result is private."""
     wanted = list(columns)
+    beside = [name for name in (groups, order) if name is not None] + [*_columns_of(y)]
+    # Spark takes names whatever their case.
+    held = {name.lower() for name in frame.columns}
+    for name in (*wanted, *beside):
+        if str(name).lower() not in held:
+            raise DataError(
+                f"columns, groups, order and y must be columns of the frame; found none called "
+                f"{name!r}. It has {', '.join(map(repr, frame.columns[:SHOWN]))}"
+                f"{', ..' if len(frame.columns) > SHOWN else ''}."
+            )
     if groups is not None:
-        kind = dict(frame.dtypes)[groups]
+        kind = {name.lower(): kind for name, kind in frame.dtypes}[groups.lower()]
         if kind not in LABELS:
-            raise DataError(f"groups must be a column of text or integers; found {kind}.")
+            raise DataError(
+                f"groups must be a column of text or integers; found {kind}. Cast it, as in "
+                "frame.withColumn(groups, col(groups).cast('string'))."
+            )
         frame = _persons_together(frame, groups).sortWithinPartitions(f"`{groups}`", f"`{order}`")
         wanted.append(groups)
     wanted += _columns_of(y)

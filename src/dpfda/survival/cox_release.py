@@ -336,11 +336,17 @@ class ReleasedCox(Valued):
         who = (
             f"a population of which these {several(self.unit)} are a sample, if hazards are proportional"
         )
+        # A band is for the curve at one place, and neither for the ratios nor for other values.
+        middle = {
+            each.name: each.levels[0] if each.bounds is None else sum(each.bounds) / 2
+            for each in (*self.terms.covariates, *self.strata)
+        }
+        units = f"in shares of {several(self.unit)}, at {place_words(middle | dict(self.place))}"
         population = Claim(
-            "population", f"the survival curve of {who}", "in shares of persons",
+            "population", f"the survival curve of {who}", units,
             legend="the population's curve", among="samples",
         )  # fmt: skip
-        return population, Claim("noise", "the same model without noise", "in shares of persons")
+        return population, Claim("noise", "the same model without noise", units)
 
     def _stated(self) -> Stated:
         told = ", ".join(each.describe() for each in self.terms.covariates)

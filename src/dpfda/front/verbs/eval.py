@@ -9,7 +9,7 @@ from dpfda.command import options as o
 from dpfda.command.functions import Verb
 from dpfda.command.running import print_json, say
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.words import cell
+from dpfda.numerics.words import cell, so_many
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -110,7 +110,7 @@ def evaluate(
         told = {heads.get(name, name): [*map(_told, column)] for name, column in columns.items()}
         say(aligned(told))
     else:
-        say(f"{len(next(iter(columns.values())))} points written to {csv}")
+        say(f"{so_many(len(next(iter(columns.values()))), 'point')} written to {csv}")
 
 
 def _told(value: str | float) -> str:

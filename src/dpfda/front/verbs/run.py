@@ -16,6 +16,7 @@ from dpfda.command import options as o
 from dpfda.command.functions import Verb
 from dpfda.command.running import say
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.words import so_many
 
 if TYPE_CHECKING:
     from dpfda.command.declared import Declared, Option
@@ -46,7 +47,7 @@ def run(study: Path, *, dry_run: bool = False, rest: bool = False) -> None:
     releases = read_study(study)
     if rest:
         releases = [each for each in releases if not each.out.exists()]
-    say(f"{study}: {len(releases)} release{'s' if len(releases) != 1 else ''}, SHA-256 {_digest(study)}")
+    say(f"{study}: {so_many(len(releases), 'release')}, SHA-256 {_digest(study)}")
     before = tried.BEFORE.set({})
     try:
         for each in releases:

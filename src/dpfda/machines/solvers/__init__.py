@@ -17,7 +17,12 @@ from dpfda.machines.solvers.solver import MinimisingSolver, Solver, SummingSolve
 from dpfda.machines.solvers.sums import MeansSolver, SumsSolver
 from dpfda.machines.solvers.terms import Budget, Labelled, Terms, check_penalty, sensitivity
 
+SOLVERS: dict[str, type[Solver]] = {
+    kind.name: kind for kind in (OutputSolver, ObjectiveSolver, SumsSolver, MeansSolver, GradientSolver)
+}
+
 __all__ = [
+    "SOLVERS",
     "Budget",
     "GradientSolver",
     "Labelled",

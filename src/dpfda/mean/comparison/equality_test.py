@@ -262,7 +262,7 @@ class TestPlan(PlanOfMeans):
 
     @property
     def tuning(self) -> dict[str, object]:
-        said = statistic_noise(self.asked)[0].describe().replace("coefficients", "number")
+        said = statistic_noise(self.asked)[0].describe().replace("coefficient", "number")
         return {"name": "statistic", "looks for": self.look_for, "noise": said}
 
     def entry(self) -> dict[str, object]:

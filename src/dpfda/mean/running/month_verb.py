@@ -13,6 +13,7 @@ from dpfda.command.publishing import Publication
 from dpfda.command.reading import Curves
 from dpfda.command.running import note
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.words import so_many
 
 if TYPE_CHECKING:
     from dpfda.command.reading import Fitted, Summary
@@ -52,7 +53,7 @@ class MonthCurves(Curves):
         if given.state.exists():
             months = made.resume(given.state)
         elif given.month != 1:
-            words = f"name the state of the {given.month - 1} months before"
+            words = f"name the state of the {so_many(given.month - 1, 'month')} before"
             raise ParameterError("--state", words, "no such file", "Nothing was charged.")
         else:
             first = made.month(table.data, table.groups, None)

@@ -23,6 +23,7 @@ from dpfda.mean.running.release import ReleasedRunningMean
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DpfdaError, ParameterError, Private, SessionError
 from dpfda.numerics.parameters import flag, known, whole
+from dpfda.numerics.words import so_many
 from dpfda.privacy.certificates import Certificate, certificate_from_json, certificate_to_json
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
@@ -292,7 +293,7 @@ class Months(Resumable):
         following, steps = self.published + 1, self._estimator.steps
         if month is None or month == following:
             if following > steps:
-                words = f"be called for the {steps} months that were paid for"
+                words = f"be called for the {so_many(steps, 'month')} that were paid for"
                 remedy = "Open another file, which is charged as one."
                 raise ParameterError("publish", words, "one more", remedy)
             return following
@@ -403,7 +404,7 @@ class Months(Resumable):
             "guarantee": f"{own.guarantee}, for all {self._estimator.steps} months together",
             "neighbours": own.neighbours.describe(own.unit),
             "bound": own.bound["description"],
-            "published": f"{self.published} months",
+            "published": so_many(self.published, "month"),
             "secret state": str(self.path),
         }
         return "\n".join([f"Months, {self._state}", *(f"  {k + ':':<14}{v}" for k, v in lines.items())])

@@ -33,6 +33,7 @@ from dpfda.noise.shared import SharedGaussianNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.words import so_many
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours
 from dpfda.privacy.words import number
@@ -107,7 +108,7 @@ class VectorPlan(PlanOfMeans):
             for key, value in self.one.about.items()
             if all(part.about.get(key) == value for part in self.parts.values())
         }
-        return {**same, "summary": f"mean curve with {len(self.shares)} values"}
+        return {**same, "summary": f"mean curve with {so_many(len(self.shares), 'value')}"}
 
     @property
     def tuning(self) -> Mapping[str, object]:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import choice
+from dpfda.numerics.words import so_many
 from dpfda.privacy.certificates import Certificate
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, check_level
@@ -138,7 +139,7 @@ class ReleasedVector(OfMeans):
 
     @property
     def _subject(self) -> str:
-        return f"{super()._subject} with {len(self.means)} values"
+        return f"{super()._subject} with {so_many(len(self.means), 'value')}"
 
     @property
     def public_units(self) -> int | None:
@@ -159,7 +160,7 @@ class ReleasedVector(OfMeans):
 
     def _stated(self) -> Stated:
         return Stated(
-            f"A {super()._subject} with {len(self.means)} values at every point "
+            f"A {super()._subject} with {so_many(len(self.means), 'value')} at every point "
             f"({', '.join(self.names)}). The promise is for all values together: what they cost makes "
             "it up.",
             remarks=["The bands are meant to hold together."],

@@ -10,6 +10,7 @@ from typing import Self
 
 from dpfda.numerics.errors import BudgetError, IncompatibleChargeError, LedgerError, ParameterError
 from dpfda.numerics.parameters import choice, path, shown, whole
+from dpfda.numerics.words import so_many
 from dpfda.privacy.composition import Charge, Cost
 from dpfda.privacy.guarantees import Guarantee, Neighbours, checked_guarantee
 from dpfda.privacy.ledger.accounts import Amount, Budget, checked_name
@@ -220,7 +221,7 @@ class AnyLedger(ABC):
             left = latest_of(rows, dataset)
             unit = unit or left.budget.unit
             entry = {
-                "summary": f"reserved for one of {times} releases",
+                "summary": f"reserved for one of {so_many(times, 'release')}",
                 "neighbours": str(relation),
                 "privacy_unit": unit,
             }
@@ -419,5 +420,5 @@ def _shown(records: list[Record]) -> str:
     count = sum(record.action == "charge" for record in records)
     return (
         f"{last.dataset}: {left} left of {last.budget}\n"
-        f"  spent {last.spent} on {count} release{'' if count == 1 else 's'}"
+        f"  spent {last.spent} on {so_many(count, 'release')}"
     )

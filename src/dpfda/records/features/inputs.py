@@ -14,6 +14,7 @@ from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.embedding import Rows
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import LARGEST, SMALLEST, entries, reals, shown
+from dpfda.numerics.words import so_many
 
 
 class FeatureMap(Protocol):
@@ -102,7 +103,7 @@ def feature_ball(components: int) -> IntegerBall:
 
 def inputs_words(features: FeatureMap) -> str:
     """How many inputs a map has, in words."""
-    return "1 input" if features.inputs == 1 else f"{features.inputs} inputs"
+    return so_many(features.inputs, "input")
 
 
 # Rows of a block and numbers that a row is padded to: more than any vector register holds.

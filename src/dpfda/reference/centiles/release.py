@@ -357,7 +357,7 @@ class ReleasedQuantileCurves(Valued):
         )
 
     def _stated(self) -> Stated:
-        unit, noise = self.unit, self.shares.noise.describe().replace("coefficients", "cells")
+        unit, noise = self.unit, self.shares.noise.describe().replace("coefficient", "cell")
         seen = (
             f"Each {unit} was seen at times of their own and counts as one, spread over what was seen."
             if self.cells.visits
