@@ -26,9 +26,10 @@ taken together under that law (`dpfda.estimates.box_law`); their components keep
 where that is public, and no eigenvalue is taken for less than its noise. Curves that the coefficients
 may be are drawn as for a mean, under its rich mixture, and each is multiplied by G*^-1 G, with G* made
 in the same way of the table less a draw of the noise. So a band has the noise of both parts in it, and
-is widest where few units tell the terms apart. The half-width is .7 of what these curves stay within,
-.45 of what noise stays within before anything is smoothed, below which a flat line may hide anything,
-and half of the largest change of the line over a cell, as what is between cells is not seen.
+is widest where few units tell the terms apart. The half-width is the root of the sum of three squares:
+of .8 of what these curves stay within; of .6 of what noise stays within before anything is smoothed,
+below which a flat line may hide anything; and of three quarters of the largest change of the line over a
+cell, as what is between cells is not seen.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ COUNTS = 1000
 TOGETHER = 600
 # Factors of the half-width under rich components, of what noise stays within, and of changes over a
 # cell.
-OF_RICH, OF_NOISE, OF_CHANGES = 0.7, 0.45, 0.5
+OF_RICH, OF_NOISE, OF_CHANGES = 0.8, 0.6, 0.75
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,10 +220,10 @@ class Effects:
         check_offered(level)
         places, line = self.widths[0].looked_at, form @ self._carried
         apart = np.clip(self._drawn(form), -most, most) - line[places]
-        half = OF_RICH * spread([apart], level, simultaneous)
-        half += OF_NOISE * self._noise_reach(form, level, simultaneous)
-        if within:
-            half += OF_CHANGES * differences(line, len(self.cells), 1)[places]
+        rich = OF_RICH * spread([apart], level, simultaneous)
+        noise = OF_NOISE * self._noise_reach(form, level, simultaneous)
+        changes = OF_CHANGES * within * differences(line, len(self.cells), 1)[places]
+        half = np.sqrt(rich**2 + noise**2 + changes**2)
         return np.interp(self.grid, self.widths[0].posterior.model.times[places], half)
 
     def _noise_reach(self, form: Floats, level: float, simultaneous: bool) -> float:

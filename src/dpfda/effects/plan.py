@@ -38,6 +38,8 @@ SUMMARY = "regression of curves on covariates"
 FEWER, FEWEST, EVERY = 4.0, 6, 1.5
 # Columns of a trial table, and the deviation of its noise at epsilon 1 under replace-one neighbours.
 TRIAL, USUAL = 10, math.sqrt(4 * 11 * 12 / 3)
+# Ordinary effects are half of an ordinary curve each, so many times as large.
+LARGER = 2.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,13 +123,14 @@ class EffectsPlan(TriedPlan, TablePlan[ReleasedFunctionalRegression]):
             return []
         start, end = self.domain_range
         size, starts = len(self.corners.terms), np.cumsum((0, *self.cells[:-1]))
-        ordinary = ordinary_curves((self.grid - start) / (end - start), count * size)
+        times, shape = (self.grid - start) / (end - start), (count, size, self.grid.size)
+        curves, slow = (2 * ordinary_curves(at, count * size) - 1 for at in (times, times / 2))
         lower, upper = self.limits
         generator = np.random.Generator(np.random.Philox(key=2))
         certificate, found = self.certified(), list[Trial]()
-        for coefficients in 2 * ordinary.reshape(count, size, -1) - 1:
-            # Covariates change curves and have no level of their own.
-            coefficients[1:] -= coefficients[1:].mean(axis=1, keepdims=True)
+        for coefficients, effects in zip(curves.reshape(shape), slow.reshape(shape), strict=True):
+            # Covariates change curves, have no level of their own, and are smoother than curves.
+            coefficients[1:] = LARGER * (effects - effects.mean(axis=1, keepdims=True))[1:]
             averages = np.add.reduceat(coefficients, starts, axis=1) / np.array(self.cells)
             seen = np.ldexp(expected_table(self.corners, averages, float(self.n)), CORNER_EXPONENT)
             noisy = np.rint(seen + self.table.law.simulate(generator, self.table.rows)).ravel()
