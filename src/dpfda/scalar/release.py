@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from dpfda.bases import Basis
 from dpfda.bases.corners import Covariate
+from dpfda.bases.grids import frozen
 from dpfda.numerics import encoding
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
@@ -116,7 +117,7 @@ class ReleasedScalarOnFunction(Valued, OfMoments):
     @cached_property
     def _spread(self) -> Floats:
         """Squared distances of coefficients, for bands and intervals."""
-        return cautious(self.moments, self.basis.eigenvalues, self._model)
+        return frozen(cautious(self.moments, self.basis.eigenvalues, self._model))
 
     @property
     def _half(self) -> float:

@@ -27,7 +27,7 @@ from dpfda.spine.settings import Settings
 
 # So many cells at a quotient of one of persons and noise, growing like what makes noise and the order
 # inside cells count alike. The factor had about the least errors of areas of made-up scores.
-MANY, POWER, FEWEST, MOST = 0.36, 2 / 3, 8, 256
+MANY, POWER, FEWEST, MOST = 0.18, 2 / 3, 8, 256
 # Areas and shares with the outcome of made-up scores; `error_words` says them.
 AREAS, OUTCOMES = (0.65, 0.75, 0.85, 0.95), (0.1, 0.3)
 # Parts of a cell in which made-up persons are told apart.
