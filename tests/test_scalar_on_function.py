@@ -302,18 +302,22 @@ def test_noise_is_seen_through_the_root_also_from_a_mean_that_is_measured_anew()
     shifted = design.published(vectors, 4000, told([off, 0]))
     assert shifted.mean[0] > 0.25
     assert abs(shifted.centre[0]) < 0.02
-    last, found = shifted.steps[-1], []
+    last, found, centres = shifted.steps[-1], [], []
     exact, spread = np.array(last.noisy_sum, dtype=float), last.noise.simulate(random, 600)
     for noise in spread:
         noisy = exact + noise[np.tril_indices(3)]
         step = replace(last, noisy_sum=tuple(int(value) for value in noisy))
-        found.append(replace(shifted, steps=(*shifted.steps[:-1], step)).matrix)
+        again = replace(shifted, steps=(*shifted.steps[:-1], step))
+        found.append(again.matrix)
+        centres.append(again.centre)
     seen = np.linalg.solve(
         shifted.root, np.linalg.solve(shifted.root, found - np.mean(found, axis=0)).mT
     )
     squares = np.mean(np.square(seen), axis=0) / shifted.power(1)
     # Of 600 draws: 5.8 per cent either way is one deviation.
     assert squares == pytest.approx(np.array([[1, 0.5], [0.5, 1]]), rel=0.25)
+    for weights in np.array([[1.0, 0.0], [0.3, -1.0]]):
+        assert np.var(centres @ weights) == pytest.approx(shifted.centre_power(weights), rel=0.25)
 
 
 def told(first: list[int]) -> Any:
@@ -335,3 +339,22 @@ def test_bands_hold_functions_that_explain_no_more_than_the_number_varies(delta:
     # Widths were 3.1 to 5.6, with a delta 2.2 to 3.1.
     assert held >= 7
     assert 1.5 < np.median(widths) < 9
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+def test_intervals_hold_new_numbers_and_their_means(delta: float) -> None:
+    curves, age, number, line = made_up(4000)
+    release = estimator(delta=delta, covariates={"age": (20, 80)}).fit(curves, number, age).release_
+    fresh, years, new, _ = made_up(2000, 5)
+    (low, high), (least, most) = (release.interval(fresh, years, of=each) for each in ("number", "mean"))
+    # Of new numbers, whose residual the noise hardly widens; releases have .95 to .98.
+    assert 0.92 < np.mean((low <= new) & (new <= high)) < 0.995
+    weights = np.full(GRID.size, GRID[1])
+    weights[[0, -1]] /= 2
+    means = 5 + fresh @ (weights * line) + 0.02 * (years - 50)
+    assert np.mean((least <= means) & (means <= most)) > 0.8
+    assert np.all((low < least) & (most < high))
+    narrow = release.interval(fresh, years, level=0.5)
+    assert np.mean(narrow[1] - narrow[0]) == pytest.approx(np.mean(high - low) * 0.6745 / 1.96, rel=1e-3)
+    with pytest.raises(ParameterError, match="of must be"):
+        release.interval(fresh, years, of="population")

@@ -209,8 +209,11 @@ class Moments(file.Written):
 
         With a positive decay its own is taken to be one.
         """
-        own = 1.0 if self.decay else max(float(self._whole[-1, -1]), CONSTANT)
-        return np.asarray(self._whole[-1, :-1] / own)
+        return np.asarray(self._whole[-1, :-1] / self._own)
+
+    @property
+    def _own(self) -> float:
+        return 1.0 if self.decay else max(float(self._whole[-1, -1]), CONSTANT)
 
     @cached_property
     def centre(self) -> Floats:
@@ -238,6 +241,16 @@ class Moments(file.Written):
         rows = factor[:-1] - np.outer(self._moved, factor[-1])
         _, root = np.linalg.qr(rows.T)
         return np.asarray(root.T)
+
+    def centre_power(self, weights: Floats) -> float:
+        """Variance of the noise in a weighted sum of `centre`."""
+        if self.decay is None:
+            return float(self.mean_power @ weights**2)
+        last = len(self.steps) - 1
+        row = self.factors[last][-1]
+        through = weights @ (self.factors[last][:-1] - np.outer(self._moved, row))
+        square = float(through @ through * (row @ row) + (through @ row) ** 2)
+        return self.power(last) / 2 * square / self._own**2
 
     @property
     def laws(self) -> list[NoiseLaw | SymmetricNoise]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
+import scipy
 
-from dpfda.noise import GaussianNoise
 from dpfda.numerics.arrays import Floats
 from dpfda.releases.moments import Moments, nearest_positive
 
@@ -16,14 +15,14 @@ from dpfda.releases.moments import Moments, nearest_positive
 # and how large they are.
 EXPONENTS = (0.25, 0.5, 1.0)
 SCALES = np.geomspace(0.3, 1e3, 15)
-# Those that bands are made under explain so many times the variance of the target.
-LARGE = 5.0
-# There so many times what noise of means is expected to add is taken from what curves are seen to vary
-# (by chance it is twice that), and at least such a part is taken for their own.
-SURE, LEFT = 2.0, 0.01
+# How large b is for bands is told by the directions that are seen, and SPARE of one: by so few that its
+# law is Student's, whose reach at such a level is taken for that of a normal one.
+SPARE, REACHED = 0.5, 0.975
+# Of what curves are seen to vary at least such a part is taken for their own.
+LEFT = 0.1
 # Of curves that were brought to one level nothing is seen of the leading function, nearly a constant:
 # for bands its coefficient may be larger than the others foretell, in so many variances.
-LEVEL = 9.0
+LEVEL = 5.0
 # Of coefficients of covariates, which lie in [-1, 1]: in variances of the target.
 LOOSE = 10.0
 # The residual is at least such a part of the variance of the target.
@@ -54,8 +53,6 @@ class _Equations:
 
     inner, across, alone: Parts of the factor that the last step was seen through.
     moved, moved_alone: Variances of the noise in the means of x and y, about which moments were taken.
-    priors: array (q, p). Variances of b that are weighed.
-    normal: Whether all noise is normal. Of pure noise it is left to chance how large it is as a whole.
     """
 
     second: Floats
@@ -68,33 +65,20 @@ class _Equations:
     moved_alone: float
     power: float
     n: int
-    priors: Floats
-    normal: bool
 
     @classmethod
-    def of(cls, moments: Moments, eigenvalues: Floats, careful: bool = False) -> _Equations:
-        """From noisy moments; for bands with care: priors of large b, and the noise of means counts."""
+    def of(cls, moments: Moments, careful: bool = False) -> _Equations:
+        """From noisy moments; for bands with care: the noise of means counts."""
         last = len(moments.steps) - 1
         factor, matrix = moments.root, moments.matrix
         # A mean that second moments measure anew is off by so little that its square counts for nothing.
         moved = moments.mean_power * (careful and moments.decay is None)
-        count, beside = eigenvalues.size, len(matrix) - 1 - eigenvalues.size
         variance = max(float(matrix[-1, -1]), ROUNDING * float(np.trace(matrix)), 1e-300)
-        falls = np.array([(eigenvalues / eigenvalues[0]) ** each for each in EXPONENTS])
         if careful:
-            falls[:, 0] *= LEVEL
-            seen, added = falls @ np.diag(matrix)[:count], falls @ moved[:count]
-            own = np.maximum(np.maximum(seen - SURE * added, LEFT * seen), 1e-300)
-            priors = falls * (LARGE * variance / own)[:, None]
             matrix = nearest_positive(matrix - np.diag(moved))
-        else:
-            size = variance / max(float(np.trace(matrix[:count, :count])), 1e-300)
-            priors = np.array([scale * size * fall for fall, scale in product(falls, SCALES)])
-        priors = np.hstack([priors, np.full((len(priors), beside), LOOSE * variance)])
         return cls(
             matrix[:-1, :-1], matrix[:-1, -1], variance, factor[:-1, :-1], factor[-1, :-1],
             float(factor[-1, -1]), moved[:-1], float(moved[-1]), moments.power(last), moments.size,
-            priors, isinstance(moments.mean_noise, GaussianNoise),
         )  # fmt: skip
 
     def aside(self, found: Floats) -> tuple[float, float]:
@@ -109,18 +93,22 @@ class _Equations:
         rounding = ROUNDING * np.trace(self.second) * np.eye(len(self.mixed))
         return np.asarray(residual / self.n * self.second + noise + rounding)
 
-    def clear(self) -> Floats:
-        """A (p, p) less what its noise may have added."""
+    def clear(self) -> tuple[Floats, int]:
+        """A (p, p) less what its noise may have added, and in how many directions more is seen."""
         seen = np.linalg.solve(self.inner, np.linalg.solve(self.inner, self.second).T)
         values, vectors = np.linalg.eigh((seen + seen.T) / 2)
-        # About the largest eigenvalue of the noise alone.
+        # About the largest eigenvalue of the noise alone. To one beyond it noise adds edge^2 / 4 over
+        # that one (Benaych-Georges & Nadakuditi 2011).
         edge = 2 * np.sqrt(self.power / 2 * len(values))
-        left = np.maximum(values - edge, 0.0)
-        if self.normal:
-            # To one beyond it noise adds edge^2 / 4 over that one (Benaych-Georges & Nadakuditi 2011).
-            left = (values + np.sqrt(np.maximum(values**2 - edge**2, 0.0))) / 2 * (values > edge)
+        left = (values + np.sqrt(np.maximum(values**2 - edge**2, 0.0))) / 2 * (values > edge)
         root = self.inner @ (vectors * np.sqrt(left))
-        return np.asarray(root @ root.T)
+        return np.asarray(root @ root.T), int(np.count_nonzero(left))
+
+    def priors(self, falls: Floats, sizes: Floats) -> Floats:
+        """Variances of b: of functions by falls (.., K) and sizes (.., 1), of covariates `LOOSE`."""
+        functions = falls * sizes * self.variance
+        beside = len(self.mixed) - falls.shape[-1]
+        return np.hstack([functions, np.full((len(functions), beside), LOOSE * self.variance)])
 
 
 def explained(moments: Moments, eigenvalues: Floats) -> Explained:
@@ -134,15 +122,18 @@ def explained(moments: Moments, eigenvalues: Floats) -> Explained:
 
     eigenvalues: array (K,). Of the public functions.
     """
-    given = _Equations.of(moments, eigenvalues)
+    given, falls = _Equations.of(moments), _falls(eigenvalues)
     second, mixed, variance = given.second, given.mixed, given.variance
+    whole = max(float(np.trace(second[: eigenvalues.size, : eigenvalues.size])), 1e-300)
+    sizes = np.tile(SCALES, len(falls))[:, None] / whole
+    priors = given.priors(np.repeat(falls, SCALES.size, axis=0), sizes)
     residual, found = variance, np.zeros(len(mixed))
     unknown = given.alone**2, given.moved_alone
     posterior = np.zeros_like(second)
     for round_ in range(2):
         # At first b is not known: it takes as much from the noise as the target itself.
         error = given.error(residual, given.aside(found) if round_ else unknown)
-        found, posterior = _weighed(second, mixed, given.priors, [error] * len(given.priors))
+        found, posterior = _weighed(second, mixed, priors, [error] * len(priors))
         left = variance - 2 * float(mixed @ found) + float(found @ second @ found)
         residual = max(left, LEAST * variance)
     return Explained(found, (posterior + posterior.T) / 2, variance, residual)
@@ -154,19 +145,33 @@ def cautious(moments: Moments, eigenvalues: Floats, model: Explained) -> Floats:
     As the posterior, but that A is less what its noise may have added, and that each prior says itself
     how much of the noise b takes: else directions that noise drowns make large b look unlikely. Priors
     of small b are left out: where little is seen they are always likely, and the band would be theirs.
-    How large b can be the target tells, whose variance is no less than what b explains of it.
+    How large b can be the target tells, whose variance is no less than what b explains of it; where few
+    directions are seen b may by chance be small in these, and larger in others.
 
     Moments were taken about means that are off by noise e: A and h have e e' beside, and the error
     e_x (e_y - e_x' b). Of curves that vary little between their bounds e e' is most of A.
     """
-    given = _Equations.of(moments, eigenvalues, careful=True)
-    second = given.clear()
+    given, falls = _Equations.of(moments, careful=True), _falls(eigenvalues)
+    falls[:, 0] *= LEVEL
+    second, seen = given.clear()
+    count = eigenvalues.size
+    own, all_ = (falls @ np.diag(each)[:count] for each in (second, moments.matrix))
+    # Covariates are seen first.
+    known = max(1.0, seen - (len(second) - count) + SPARE)
+    reach = scipy.stats.t.ppf(REACHED, known) / scipy.stats.norm.ppf(REACHED)
+    sizes = reach**2 / np.maximum(np.maximum(own, LEFT * all_), 1e-300)
+    priors = given.priors(falls, sizes[:, None])
     across, inner = float(np.sum(given.across**2)), np.sum(given.inner**2, axis=1)
-    asides = [(across + prior @ inner, prior @ given.moved) for prior in given.priors]
+    asides = [(across + prior @ inner, prior @ given.moved) for prior in priors]
     errors = [given.error(model.residual, aside) for aside in asides]
-    found, covariance = _weighed(second, given.mixed, given.priors, errors)
+    found, covariance = _weighed(second, given.mixed, priors, errors)
     off = found - model.coefficients
     return np.asarray(covariance + np.outer(off, off))
+
+
+def _falls(eigenvalues: Floats) -> Floats:
+    """Variances (3, K) of coefficients, beside that of the first."""
+    return np.array([(eigenvalues / eigenvalues[0]) ** each for each in EXPONENTS])
 
 
 def _weighed(

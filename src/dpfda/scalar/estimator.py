@@ -48,8 +48,8 @@ class PrivateScalarOnFunction(OfCurves[ScalarPlan]):
         Public: for each number beside the curve by name its bounds, such as ``{"age": (20, 80)}``. Of a
         label with two levels, write the numbers 0 and 1.
     basis, domain, ledger
-        As in `dpfda.PrivateMean`; the basis must be orthonormal, on an interval. Its ten leading
-        functions are used.
+        As in `dpfda.PrivateMean`; the basis must be orthonormal, on an interval. Its eight
+        leading functions are used, with a delta or a rho ten.
     unit : str or PrivacyUnit, optional
         Who is protected. Under add/remove a public size is needed, which sums are divided by.
     reading : Reading, optional

@@ -26,10 +26,9 @@ from dpfda.spine.settings import Settings, read_labels
 from dpfda.spine.vectors import VectorPlan
 
 SUMMARY = "regression of a number on curves"
-# Functions that curves are reduced to: of 8 to 16, chosen on half of the sets of real curves.
-FUNCTIONS = 10
-# Of pure and of normal noise: steps of second moments, and decay, as in `Moments`.
-PURE, NORMAL = (2, None), (3, 0.0)
+# Of pure and of normal noise: functions that curves are reduced to, and steps of second moments; chosen
+# on half of the sets of real curves. Decay, as in `Moments`.
+PURE, NORMAL, DECAY = (8, 2), (10, 3), 0.0
 # Of trials: deviation of curves in distances between the bounds; of the target, in such distances; what
 # curves explain of it; units at most, of whom the noise is then as of all.
 DEVIATION, SPREAD, EXPLAINED, MOST = 0.06, 0.15, 0.5, 4000
@@ -157,15 +156,15 @@ def scalar_plan(
     """
     size = stated_size(public_size(settings.unit, count, settings.reading.invalid), "public_size")
     size = count if planned else size
-    used = basis.truncate(min(FUNCTIONS, basis.eigenvalues.size))
+    functions, steps = PURE if isinstance(guarantee, PureDP) else NORMAL
+    used = basis.truncate(min(functions, basis.eigenvalues.size))
     SymmetricTensorBasis(used)
     grid, beside = used.grid_points, len(covariates)
     bounds = bound.radius_on(grid, used.weights), *([beside**0.5] if beside else []), 1.0
     blocks = used.eigenvalues.size, *([beside] if beside else []), 1
     names = "curves", *(["covariates"] if beside else []), "target"
-    steps, decay = PURE if isinstance(guarantee, PureDP) else NORMAL
     design = MomentsDesign(
-        blocks, bounds, names, shared(guarantee), settings.unit.relation, steps, decay=decay
+        blocks, bounds, names, shared(guarantee), settings.unit.relation, steps, decay=DECAY
     )
     about = {"summary": SUMMARY, **read_labels(settings.domain.labels)}
     plan = ScalarPlan(
