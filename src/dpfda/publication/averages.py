@@ -13,7 +13,7 @@ from typing import cast
 
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.mechanisms import COUNT_SCALE, Design
-from dpfda.noise import KNormNoise
+from dpfda.noise import BoxNoise, BoxPartNoise, KNormNoise, NoiseLaw
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import WHOLE, Certificate
@@ -67,13 +67,31 @@ def publish(
     """
     paid = pay(total, plan, paying, certificate)
     design, sums = paid.design, plan.measure(total, paid.design)
+    if plan.distance_sides:
+        law = cast("BoxPartNoise", plan.distance_noise)
+        line, noise = released_in_box(paid, sums, law, draw)
+        return with_distance(line, total, plan, law, noise)
     noise = draw(design.noise)
     noisy = sums.with_noise(noise[: design.components], design.thresholds)
     if plan.distance_share is not None and not plan.among:
-        return with_distance(cast("ReleasedFunction", paid.release(noisy)), total, plan, draw)
+        line, law = cast("ReleasedFunction", paid.release(noisy)), plan.distance_noise
+        return with_distance(line, total, plan, law, draw(law))
     if not design.counts:
         return paid.release(noisy)
     return paid.release(noisy, sums.count_with_noise(noise[-1], design.counts))
+
+
+def released_in_box(
+    paid: Paid, sums: IntegerSum, sides: BoxPartNoise, draw: Draw
+) -> tuple[ReleasedFunction, Sequence[int]]:
+    """A line of curves, and what one draw has for other sides of the box; see `releases.distance`.
+
+    sides: What these see of its noise; the design says what the sums see.
+    """
+    cells = cast("BoxPartNoise", paid.design.noise)
+    noise = draw(BoxNoise((*cells.scales, *sides.scales)))
+    line = paid.release(sums.with_noise(noise[: cells.components]))
+    return cast("ReleasedFunction", line), noise[cells.components :]
 
 
 def publish_curve(

@@ -26,7 +26,7 @@ from dpfda.noise import NoiseLaw
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.parameters import known
 from dpfda.publication.means import MeanPlan
-from dpfda.releases.distance import Distance, GroupDistance
+from dpfda.releases.distance import GroupDistance, told_by
 from dpfda.releases.function import ReleasedFunction
 
 Line = TypeVar("Line", bound=ReleasedFunction)
@@ -34,18 +34,20 @@ Draw: TypeAlias = Callable[[NoiseLaw], Sequence[int]]
 Groups: TypeAlias = tuple[list[list[int]], list[int], tuple[int, ...]]
 
 
-def with_distance(release: Line, total: IntegerSum, plan: MeanPlan, draw: Draw) -> Line:
+def with_distance(
+    release: Line, total: IntegerSum, plan: MeanPlan, law: NoiseLaw, noise: Sequence[int]
+) -> Line:
     """A released line with its largest distance from the mean; the ledger has been charged for it.
 
     total: The exact sums on the grid. Private.
-    draw: As of `dpfda.publication.publish`.
+    law, noise: A draw on as many numbers as are to tell it.
     """
     line, halves = _public(release, plan)
     exact = IntegerSum.one_number(
         [total], partial(largest_distance, public=(line, halves, plan.size or 0))
     )
-    (noisy,) = exact.with_noise(draw(plan.distance_noise))
-    return replace(release, distance=Distance(noisy, plan.largest_half, plan.distance_noise))
+    told = IntegerSum.side_by_side([exact] * len(noise)).with_noise(noise)
+    return replace(release, distance=told_by(told, plan.largest_half, law))
 
 
 def with_distances(
@@ -53,7 +55,9 @@ def with_distances(
 ) -> list[Line]:
     """Released lines of disjoint groups with what tells how far each, and each difference, may be.
 
-    See `dpfda.releases.distance.GroupDistance`. Parameters as of `with_distance`, one a group.
+    See `dpfda.releases.distance.GroupDistance`. Sums and plans, one of each a group.
+
+    draw: As of `dpfda.publication.publish`.
     """
     plan, totals = parts[0][1], [total for total, _ in parts]
     public = [_public(*pair) for pair in zip(releases, (plan for _, plan in parts), strict=True)]
