@@ -13,7 +13,7 @@ from typing import cast
 
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.mechanisms import COUNT_SCALE, Design
-from dpfda.noise import BoxNoise, BoxPartNoise, KNormNoise, NoiseLaw
+from dpfda.noise import BoxNoise, BoxPartNoise, KNormNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import WHOLE, Certificate

@@ -271,7 +271,7 @@ class MeanDesign(Plan):
 
     @cached_property
     def _strength_of_distance(self) -> float | None:
-        """Units times epsilon by which it is told whether the distance is measured; None if it cannot be.
+        """Units times epsilon that tell whether the distance is measured; None if it cannot be.
 
         Of the smallest group, in the same floats for all: they pay for one measurement.
         """
@@ -333,7 +333,7 @@ class MeanDesign(Plan):
         return {DISTANCE: Cost(part) if self.among else Cost(part, LaplaceLoss(part.epsilon))}
 
     def achieved_together(self, achieved: Guarantee) -> Guarantee:
-        """What the line's noise gives, with sides of its box: one norm hides all, by the worst of them."""
+        """What the line's noise gives with sides of its box, which is that of the worst of them."""
         if not self.distance_sides:
             return achieved
         law = cast("BoxPartNoise", self.distance_noise)

@@ -21,6 +21,6 @@ from dpfda.mechanisms.design.lines import (
 
 __all__ = [
     "ExpectedError", "adapted", "cells_of_detail", "choose", "counted_power", "distance_share",
-    "distance_sides", "expected_error", "least_error", "least_error_of_any", "least_share_of_box", "public_curves",
-    "public_images", "public_mixture", "with_count", "with_sides", "worth_sides",
+    "distance_sides", "expected_error", "least_error", "least_error_of_any", "least_share_of_box",
+    "public_curves", "public_images", "public_mixture", "with_count", "with_sides", "worth_sides",
 ]  # fmt: skip

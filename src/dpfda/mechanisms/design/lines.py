@@ -55,8 +55,9 @@ WORTH_A_DELTA, WORTH_A_TAIL = 1.01, 1.36
 # From the first n epsilon on the largest distance of the line is measured, up to the second with a tenth
 # of the budget.
 LEAST_OF_DISTANCE, EVEN = 200.0, 300.0
-# Under noise of a box it is one side more, or so many for each cell.
-SIDES = 0.04
+# Under noise of a box it is one side more, or so many for each cell, from that n epsilon on: sooner
+# errors would be larger from there than just below.
+SIDES, LEAST_OF_SIDES = 0.05, 240.0
 # Where every point is a cell the band must be so many times as wide without it, as is to be expected.
 WORTH_A_DISTANCE = 1.25
 
@@ -118,7 +119,7 @@ def worth_sides(points: int, strength: float) -> bool:
     # As far as their noise reaches at .95 above its mean.
     reach = 2 * 0.95 ** (1 / count) - 1 - (count - 1) / (count + 1)
     worth = _worth_a_distance(points, strength, reach * (cells + count + 1) / strength)
-    return worth and strength >= LEAST_OF_DISTANCE
+    return worth and strength >= LEAST_OF_SIDES
 
 
 def distance_sides(cells: int) -> int:
@@ -127,7 +128,7 @@ def distance_sides(cells: int) -> int:
     Examples
     --------
     >>> [distance_sides(cells) for cells in (12, 50, 100)]
-    [1, 2, 4]
+    [1, 2, 5]
     """
     return max(1, round(SIDES * cells))
 
