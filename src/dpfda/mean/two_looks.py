@@ -15,7 +15,7 @@ whole is charged once, before the first noise: docs/appendix/two_looks.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -368,15 +368,17 @@ def looked(
         excess = plan.tries(line, place).released(lengths, draw)
         place = place if excess.small(plan.size) else 0
     closer = plan.closer(line, place, part)
-    total, part, sides = records.total(closer), certificate.part(LAST), plan.side_noise(closer)
+    total, own, sides = records.total(closer), certificate.part(LAST), plan.side_noise(closer)
+    noise: Sequence[int] = ()
     if sides is None:
-        look, law = publish_curve(total, closer, part, draw), plan.whole.distance_law
-        noise = draw(law) if law else []
+        look = publish_curve(total, closer, own, draw)
     else:
-        law = sides
-        look, noise = released_in_box(pay(total, closer, certificate=part), total, law, draw)
+        look, noise = released_in_box(pay(total, closer, certificate=own), total, sides, draw)
     made = assembled(plan, certificate, (first, selection, excess, look), closer, selection.radii[place])
-    return with_distance(made, records.total(plan.whole), plan.whole, law, noise) if law else made
+    law = sides or plan.whole.distance_law
+    if law is None:
+        return made
+    return with_distance(made, records.total(plan.whole), plan.whole, law, noise or draw(law))
 
 
 def assembled(

@@ -68,9 +68,8 @@ def publish(
     paid = pay(total, plan, paying, certificate)
     design, sums = paid.design, plan.measure(total, paid.design)
     if plan.distance_sides:
-        law = cast("BoxPartNoise", plan.distance_noise)
-        line, noise = released_in_box(paid, sums, law, draw)
-        return with_distance(line, total, plan, law, noise)
+        line, noise = released_in_box(paid, sums, cast("BoxPartNoise", plan.distance_noise), draw)
+        return with_distance(line, total, plan, plan.distance_noise, noise)
     noise = draw(design.noise)
     noisy = sums.with_noise(noise[: design.components], design.thresholds)
     if plan.distance_share is not None and not plan.among:

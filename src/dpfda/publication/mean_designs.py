@@ -56,7 +56,7 @@ COUNT_SHARE = Fraction(1, 10)
 # Stages of a release whose number of units is released too, or the largest distance of its line.
 COUNT, FUNCTION, DISTANCE = "count", "function", "largest distance"
 # What a plan for another number of units or budget takes over.
-KEPT = ("line", "centers", "reading", "finest", "periods", "measures_distance")
+KEPT = ("line", "centers", "reading", "finest", "periods", "measures_distance", "lines")
 
 
 class ReadingRule(Protocol):
@@ -102,6 +102,8 @@ class MeanDesign(Plan):
         mean: `distance_share` says whether it does.
     among: Where that is measured together with those of other groups, the numbers to divide by of all.
     drawn: Where one draw of noise hides several sums: the design, with what this one sees of that noise.
+    beside: What numbers that tell the largest distance see of it.
+    lines: How many may have one draw together, each with a share of the budget.
     again: Where records can be read again: what says, at other public numbers, whether that pays.
     """
 
@@ -119,6 +121,8 @@ class MeanDesign(Plan):
     stated: tuple[Basis, Bound] | None = None
     expected_size: int | None = None
     drawn: Design | None = None
+    beside: BoxPartNoise | None = None
+    lines: int = 1
     finest: float | None = None
     periods: tuple[float, ...] = ()
     measures_distance: bool = False
@@ -231,7 +235,7 @@ class MeanDesign(Plan):
     @property
     def line_alone(self) -> Self:
         """The same with all of the budget in the line."""
-        return replace(self, measures_distance=False, among=())
+        return replace(self, measures_distance=False, among=(), beside=None)
 
     @cached_property
     def distance_share(self) -> Fraction | None:
@@ -247,6 +251,8 @@ class MeanDesign(Plan):
     @cached_property
     def distance_sides(self) -> int:
         """How many sides of the line's own box tell it: the noise of the line is a little larger."""
+        if self.beside is not None:
+            return self.beside.components
         if not self._has_sides:
             return 0
         law = cast("BoxPartNoise", known(self.public_design).noise)
@@ -267,7 +273,7 @@ class MeanDesign(Plan):
         strength = self._strength_of_distance
         if strength is None or not self._in_one_box:
             return False
-        return worth_sides(flat_grid(self.basis).size, strength)
+        return worth_sides(flat_grid(self.basis).size, strength, self.lines)
 
     @cached_property
     def _strength_of_distance(self) -> float | None:
@@ -312,6 +318,8 @@ class MeanDesign(Plan):
 
         `achieved_together` and `distance_achieved` check it.
         """
+        if self.beside is not None:
+            return self.beside
         if self.distance_sides:
             cells, part = self.components(), cast("PureDP", self.guarantee)
             return self.side_noise(cells, self.distance_sides, part)

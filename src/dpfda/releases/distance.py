@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -158,10 +158,12 @@ class DistanceInBox(Distance):
         *others, line = own
         parts = [part for part in (line.noise, self.noise) if isinstance(part, BoxPartNoise)]
         sides = tuple(scale for part in parts for scale in part.scales)
-        if len(parts) < 2 or {part.whole for part in parts} != {len(sides)}:
+        whole = {part.whole for part in parts}
+        if len(parts) < 2 or len(whole) > 1 or min(whole) < len(sides):
             raise ValueError("what the line was made of and its largest distance have no box in common")
-        width = *line.width, *(moved(self.largest, neighbours) for _ in self.numbers)
-        return [*others, line._replace(noise=BoxNoise(sides), width=width)]
+        cells = cast("tuple[int, ...]", line.width)
+        width = *cells, *(moved(self.largest, neighbours) for _ in self.numbers)
+        return [*others, line._replace(noise=BoxPartNoise(sides, *whole), width=width)]
 
 
 @dataclass(frozen=True)
@@ -293,7 +295,7 @@ def side_quantile(sides: int, count: int, level: float) -> float:
             math.comb(count, power) * far**power * math.exp(log) * more
             for power, (log, more) in enumerate(zip(logs, left, strict=True))
         )
-        return left[0] - sum(held) / 2**count
+        return float(left[0] - sum(held) / 2**count)
 
     return _crossed(beyond, 1 - level, sides + 1.0)
 

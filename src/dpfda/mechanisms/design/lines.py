@@ -106,8 +106,10 @@ def distance_share(points: int, strength: float) -> Fraction | None:
     return Fraction(round(1000 * share), 1000)
 
 
-def worth_sides(points: int, strength: float) -> bool:
+def worth_sides(points: int, strength: float, lines: int = 1) -> bool:
     """Whether the largest distance is measured by sides of the line's own box, as `distance_share`.
+
+    lines: How many have one box together, each by such a strength.
 
     Examples
     --------
@@ -117,9 +119,9 @@ def worth_sides(points: int, strength: float) -> bool:
     cells = number_of_cells(points, strength)
     count = distance_sides(cells)
     # As far as their noise reaches at .95 above its mean.
-    reach = 2 * 0.95 ** (1 / count) - 1 - (count - 1) / (count + 1)
+    reach = 2 * math.pow(0.95, 1 / count) - 1 - (count - 1) / (count + 1)
     worth = _worth_a_distance(points, strength, reach * (cells + count + 1) / strength)
-    return worth and strength >= LEAST_OF_SIDES
+    return worth and lines * strength >= LEAST_OF_SIDES
 
 
 def distance_sides(cells: int) -> int:
