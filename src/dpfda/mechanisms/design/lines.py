@@ -140,7 +140,7 @@ def _worth_a_distance(points: int, strength: float, reach: float) -> bool:
     if number_of_cells(points, strength) < points:
         return True
     by_cells = (points + 1.65 * math.sqrt(points)) / strength
-    return by_cells >= WORTH_A_DISTANCE * (2.9 * strength**-0.66 + reach)
+    return by_cells >= WORTH_A_DISTANCE * (2.9 * math.pow(strength, -0.66) + reach)
 
 
 def growth(strength: float) -> float:
