@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpfda import Domain, PrivacyUnit, PrivateMean, load
+from dpfda import Domain, PrivacyUnit, PrivateMean, PrivateVectorMean, load
 from dpfda.bounds import L2Ball, ValueBounds
 from dpfda.errors import BudgetError
 from dpfda.mean.streams import MeanStream
@@ -438,3 +438,55 @@ def test_all_that_it_says_is_translated(language: str) -> None:
     for text in (PROVED, misfit(release)):
         assert text
         assert all(said for _, said in Language(language).sentences(text))
+
+
+def test_lines_of_several_values_have_one_box_with_all_that_tells_them(tmp_path: Any) -> None:
+    curves = np.stack([spiked(), 1 - spiked()], axis=2)
+    mean = PrivateVectorMean(1, bounds=(0, 1), channels=["x", "y"])
+    plan, held, whole = mean.plan(400, 200), 0, 0
+    for _ in range(30):
+        release = mean.fit(curves).release_
+        bands = release.bands(0.95, points=np.linspace(0, 1, 200))
+        whole = sum(len(own.noisy_sum) + len(own.distance.numbers) for own in release.means.values())
+        held += all(
+            np.all((bands[name].lower <= truth) & (truth <= bands[name].upper))
+            for name, truth in zip("xy", curves[0].T, strict=True)
+        )
+    # At .95 fewer than 21 of 30 have a chance below 1e-6.
+    assert held >= 21
+    laws = [law for own in release.means.values() for law in (own.noise, own.distance.noise)]
+    assert {law.whole for law in laws} == {whole} == {len(plan.draw.noise.scales)}
+    # One unit moves each of all these by no more than its scale times epsilon.
+    assert plan.draw.achieved() == release.achieved
+    assert 1 - Fraction(1, 10**6) < release.achieved.epsilon <= 1
+    release.save(tmp_path / "both.json")
+    again = load(tmp_path / "both.json")
+    assert [own.distance for own in again.means.values()] == [
+        own.distance for own in release.means.values()
+    ]
+    written = release.to_json()
+    own = written["channels"][0]["mean"]
+    own["distance"]["noise"]["scales"] = [round(own["distance"]["noise"]["scales"][0] / 2**0.5)]
+    with pytest.raises(Exception, match=r"release|noise"):
+        type(release).from_json(written)
+
+
+def test_a_closer_look_pays_for_it_by_sides_of_its_box() -> None:
+    generator = np.random.default_rng(2)
+    curves = 0.5 + 0.3 * np.sin(5 * GRID) + generator.normal(0, 0.02, (5000, 1))
+    made = PrivateMean(1, bounds=(0, 1), domain=Domain(GRID))
+    truth, held = np.clip(curves, 0, 1).mean(axis=0), 0
+    for _ in range(20):
+        release = made.fit(curves).release_
+        distance, cells = release.distance, len(release.noisy_sum)
+        assert release.certificate.stages[-1] == "closer look"
+        assert distance.noise.whole == release.noise.whole == cells + len(distance.numbers)
+        # A unit moves it by the stated bounds' distance, however close the look is.
+        left = release.certificate.costs[-1].guarantee.epsilon
+        if release.excess is not None:
+            left -= release.excess.achieved.epsilon
+        given = Fraction(2 * distance.largest + 1, distance.scale)
+        assert abs(given / left - 1) < Fraction(1, 10**6)
+        held += np.max(np.abs(release(GRID) - truth)) <= distance.at_most(0.95, release.count)
+    # At .95 fewer than 13 of 20 have a chance below 1e-6.
+    assert held >= 13
