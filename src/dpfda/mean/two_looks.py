@@ -57,9 +57,8 @@ from dpfda.publication import (
     pay,
     publish,
     publish_curve,
-    released_in_box,
 )
-from dpfda.publication.distances import with_distance
+from dpfda.publication.distances import drawn_in_box, with_distance
 from dpfda.publication.moments import RadiusChoice
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import Selection
@@ -373,7 +372,9 @@ def looked(
     if sides is None:
         look = publish_curve(total, closer, own, draw)
     else:
-        look, noise = released_in_box(pay(total, closer, certificate=own), total, sides, draw)
+        paid = pay(total, closer, certificate=own)
+        drawn, noise = drawn_in_box(paid.design.noise, sides, draw)
+        look = cast("ReleasedFunction", paid.release(total.with_noise(drawn)))
     made = assembled(plan, certificate, (first, selection, excess, look), closer, selection.radii[place])
     law = sides or plan.whole.distance_law
     if law is None:

@@ -4,15 +4,7 @@ from dpfda.mechanisms import COUNT_SCALE
 from dpfda.privacy.caveats import already_charged
 from dpfda.privacy.ledger.named import NAMED, Paying, read_ledger
 from dpfda.publication.again import PlanAgain, planner
-from dpfda.publication.averages import (
-    EXACT,
-    check,
-    pay,
-    publish,
-    publish_curve,
-    publish_parallel,
-    released_in_box,
-)
+from dpfda.publication.averages import EXACT, check, pay, publish, publish_curve, publish_parallel
 from dpfda.publication.charging import certified_entry, charge, recomputed, stamp
 from dpfda.publication.distances import Draw
 from dpfda.publication.integers import publish_integers
@@ -47,6 +39,5 @@ __all__ = [
     "publish_parallel",
     "read_ledger",
     "recomputed",
-    "released_in_box",
     "stamp",
 ]

@@ -13,14 +13,14 @@ from typing import cast
 
 from dpfda.bases.protocol import BoxFunctions
 from dpfda.mechanisms import COUNT_SCALE, Design
-from dpfda.noise import BoxNoise, BoxPartNoise, KNormNoise
+from dpfda.noise import KNormNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import ParameterError
 from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication.charging import charge
-from dpfda.publication.distances import Draw, measured_alike, with_distance, with_distances
+from dpfda.publication.distances import Draw, line_with_distance, measured_alike, with_distances
 from dpfda.publication.mean_designs import FUNCTION
 from dpfda.publication.means import MeanPlan, ReleasedMean, released_mean
 from dpfda.releases.counts import NoisyCount
@@ -67,30 +67,13 @@ def publish(
     """
     paid = pay(total, plan, paying, certificate)
     design, sums = paid.design, plan.measure(total, paid.design)
-    if plan.distance_sides:
-        line, noise = released_in_box(paid, sums, cast("BoxPartNoise", plan.distance_noise), draw)
-        return with_distance(line, total, plan, plan.distance_noise, noise)
+    if plan.has_distance and not plan.among:
+        return line_with_distance(paid.release, sums, total, plan, draw)
     noise = draw(design.noise)
     noisy = sums.with_noise(noise[: design.components], design.thresholds)
-    if plan.distance_share is not None and not plan.among:
-        line, law = cast("ReleasedFunction", paid.release(noisy)), plan.distance_noise
-        return with_distance(line, total, plan, law, draw(law))
     if not design.counts:
         return paid.release(noisy)
     return paid.release(noisy, sums.count_with_noise(noise[-1], design.counts))
-
-
-def released_in_box(
-    paid: Paid, sums: IntegerSum, sides: BoxPartNoise, draw: Draw
-) -> tuple[ReleasedFunction, Sequence[int]]:
-    """A line of curves, and what one draw has for other sides of the box; see `releases.distance`.
-
-    sides: What these see of its noise; the design says what the sums see.
-    """
-    cells = cast("BoxPartNoise", paid.design.noise)
-    noise = draw(BoxNoise((*cells.scales, *sides.scales)))
-    line = paid.release(sums.with_noise(noise[: cells.components]))
-    return cast("ReleasedFunction", line), noise[cells.components :]
 
 
 def publish_curve(

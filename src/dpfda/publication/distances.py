@@ -9,6 +9,11 @@ Whatever the line l, it is a function of the records. One unit that is replaced 
 most, one that is added or removed by h_t. So each term moves by 2 h, or h, and by one for the rounding
 down, and the largest of them by no more. Laplace noise of that width over a share of epsilon keeps to
 this share for every line that may have come out; both together compose to the whole.
+
+Where the line is made of sums with noise of a box, the number is one side more of the same box, or
+several are: given the records what is drawn is moved by a map that keeps volumes, and at every output
+both of two neighbours have the same line there, so that what was drawn differs by a vector in the box.
+Line and numbers cost no more than the box: docs/appendix/default_mean.md.
 """
 
 from __future__ import annotations
@@ -18,11 +23,11 @@ from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from operator import mul
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from dpfda.noise import NoiseLaw
+from dpfda.noise import BoxNoise, BoxPartNoise, NoiseLaw
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.parameters import known
 from dpfda.publication.means import MeanPlan
@@ -32,6 +37,31 @@ from dpfda.releases.function import ReleasedFunction
 Line = TypeVar("Line", bound=ReleasedFunction)
 Draw: TypeAlias = Callable[[NoiseLaw], Sequence[int]]
 Groups: TypeAlias = tuple[list[list[int]], list[int], tuple[int, ...]]
+
+
+def line_with_distance(
+    release: Callable[[tuple[int, ...]], Any],
+    sums: IntegerSum,
+    total: IntegerSum,
+    plan: MeanPlan,
+    draw: Draw,
+) -> Any:
+    """What `release` makes of noisy sums, with its largest distance from the mean; see `with_distance`.
+
+    sums: Those that the design of the plan adds noise to. Private.
+    """
+    cells, law = known(plan.public_design).noise, plan.distance_noise
+    if not plan.distance_sides:
+        return with_distance(release(sums.with_noise(draw(cells))), total, plan, law, draw(law))
+    own, noise = drawn_in_box(cells, law, draw)
+    return with_distance(release(sums.with_noise(own)), total, plan, law, noise)
+
+
+def drawn_in_box(cells: NoiseLaw, sides: NoiseLaw, draw: Draw) -> tuple[Sequence[int], Sequence[int]]:
+    """One draw from a box on what both parts of it see: noise of the one, and of the other."""
+    scales = [cast("BoxPartNoise", part).scales for part in (cells, sides)]
+    noise = draw(BoxNoise((*scales[0], *scales[1])))
+    return noise[: len(scales[0])], noise[len(scales[0]) :]
 
 
 def with_distance(
