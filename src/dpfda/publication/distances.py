@@ -45,16 +45,15 @@ def line_with_distance(
     total: IntegerSum,
     plan: MeanPlan,
     draw: Draw,
-) -> Any:
+) -> ReleasedFunction:
     """What `release` makes of noisy sums, with its largest distance from the mean; see `with_distance`.
 
     sums: Those that the design of the plan adds noise to. Private.
     """
     cells, law = known(plan.public_design).noise, plan.distance_noise
-    if not plan.distance_sides:
-        return with_distance(release(sums.with_noise(draw(cells))), total, plan, law, draw(law))
-    own, noise = drawn_in_box(cells, law, draw)
-    return with_distance(release(sums.with_noise(own)), total, plan, law, noise)
+    own, noise = drawn_in_box(cells, law, draw) if plan.distance_sides else (draw(cells), None)
+    line: ReleasedFunction = release(sums.with_noise(own))
+    return with_distance(line, total, plan, law, draw(law) if noise is None else noise)
 
 
 def drawn_in_box(cells: NoiseLaw, sides: NoiseLaw, draw: Draw) -> tuple[Sequence[int], Sequence[int]]:
