@@ -1,6 +1,7 @@
 """The largest distance of the default line from the mean: width, law, budget, band, roads."""
 
 import dataclasses
+import math
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -11,17 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpfda import Domain, PrivacyUnit, PrivateMean, load
+from dpfda import Domain, PrivacyUnit, PrivateMean, PrivateVectorMean, load
 from dpfda.bounds import L2Ball, ValueBounds
 from dpfda.errors import BudgetError
 from dpfda.mean.streams import MeanStream
-from dpfda.privacy.composition import compose
+from dpfda.noise import BoxNoise
+from dpfda.privacy.composition import Cost, LaplaceLoss, compose
 from dpfda.privacy.guarantees import Neighbours, PureDP, within
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.privacy.ledger.named import NAMED
 from dpfda.publication.distances import largest_distance
-from dpfda.releases.distance import Distance, moved
+from dpfda.releases.distance import Distance, moved, side_quantile
 from dpfda.releases.lines import PROVED, misfit
+from dpfda.testing import exact_totals
 from dpfda.views.languages import Language
 from statistical import FALSE_ALARM, SEEN
 
@@ -32,7 +35,7 @@ CURVES = 0.5 + 0.3 * np.sin(5 * GRID) + np.linspace(-0.2, 0.2, 300)[:, None]
 def spiked(size: int = 400, points: int = 200) -> Any:
     """Curves that all have a spike of one point, much narrower than a cell."""
     curves = np.full((size, points), 0.3)
-    curves[:, 77] = 0.9
+    curves[:, 77] = 0.95
     return curves
 
 
@@ -83,7 +86,7 @@ def errors_in_scales() -> Any:
     """Noise on distances of fits, in units of the scale that a tenth of epsilon calls for."""
     found, clipped = [], np.clip(CURVES, 0, 1).mean(axis=0)
     for _ in range(500):
-        release = PrivateMean(1, bounds=(0, 1), domain=Domain(GRID)).fit(CURVES).release_
+        release = PrivateMean(1, 1e-6, bounds=(0, 1), domain=Domain(GRID)).fit(CURVES).release_
         apart = np.max(np.abs(release(GRID) - clipped))
         told = release.distance.noisy / release.count / (2 * release.distance.largest)
         found.append((told - apart) * len(CURVES) / 10)
@@ -106,8 +109,109 @@ def test_another_scale_would_be_seen(errors_in_scales: Any, wrong: float) -> Non
     assert scale_p_value(errors_in_scales * wrong) < SEEN
 
 
+@pytest.fixture(scope="module")
+def sides_of_box() -> Any:
+    """Noise of fits (draws, D), in scales: of sums over cells, and of numbers for the distance."""
+    mean, rows = PrivateMean(1, bounds=(0, 1), domain=Domain(GRID)), []
+    sums, clipped = exact_totals(mean.prepare(CURVES).total), np.clip(CURVES, 0, 1).mean(axis=0)
+    for _ in range(400):
+        release = mean.fit(CURVES).release_
+        distance, unit = release.distance, 2 * release.distance.largest * release.count
+        apart = np.max(np.abs(release(GRID) - clipped)) * unit
+        cells = [noisy - exact for noisy, exact in zip(release.noisy_sum, sums, strict=True)]
+        told = [number - apart for number in distance.numbers]
+        scales = [*release.noise.scales, *distance.noise.scales]
+        rows.append(np.array([*cells, *told], dtype=float) / scales)
+    return np.array(rows)
+
+
+def side_p_value(draws: Any, sides: int) -> float:
+    """That one side of a box is R U: |R U| is beyond x with a chance of E[1 - x / R; R > x]."""
+
+    def below(x: Any) -> Any:
+        return 1 - stats.gamma.sf(x, sides + 1) + x / sides * stats.gamma.sf(x, sides)
+
+    return float(stats.kstest(np.abs(draws), below).pvalue)
+
+
+def test_one_box_hides_line_and_distance(sides_of_box: Any) -> None:
+    count = sides_of_box.shape[1]
+    # The norm of all sides: with lengths of their own, for two parts, it would have another law.
+    farthest = np.max(np.abs(sides_of_box), axis=1)
+    assert stats.kstest(farthest, stats.gamma(count).cdf).pvalue > FALSE_ALARM
+    assert side_p_value(sides_of_box[:, -1], count) > FALSE_ALARM
+    assert side_p_value(sides_of_box[:, 0], count) > FALSE_ALARM
+    # Large sums come with large numbers, as they have their length in common.
+    far = np.max(np.abs(sides_of_box[:, :-1]), axis=1)
+    assert stats.spearmanr(far, np.abs(sides_of_box[:, -1])).pvalue < SEEN
+
+
+@pytest.mark.parametrize("wrong", [2**0.5, 0.5**0.5])
+def test_another_scale_of_a_side_would_be_seen(sides_of_box: Any, wrong: float) -> None:
+    assert side_p_value(sides_of_box[:, -1] * wrong, sides_of_box.shape[1]) < SEEN
+
+
+def test_outputs_are_about_as_likely_of_neighbours_wherever_the_line_is() -> None:
+    # The density of sums y and a number d is that of the noise at (y - S, d - D(S, line of y)).
+    generator, count, halves = np.random.default_rng(8), 30, [2**20, 2**18]
+    rows = np.stack([generator.integers(-half, half + 1, count) for half in halves], axis=1)
+    epsilon, found = 0.7, []
+    widths = [*(2 * half for half in halves), moved(max(halves), Neighbours.REPLACE_ONE)]
+    law = BoxNoise(tuple(math.ceil(width / epsilon) for width in widths))
+
+    def log_density(records: Any, noisy: Any, told: float, line: list[int]) -> float:
+        sums = records.sum(axis=0)
+        apart = largest_distance([sums.tolist()], (line, halves, count))
+        return float(law.log_density(np.array([[*(noisy - sums), told - apart]]))[0])
+
+    for _ in range(300):
+        other = rows.copy()
+        other[0] = generator.choice([-1, 1], 2) * halves
+        noise = law.simulate(generator, 1)[0]
+        noisy = rows.sum(axis=0) + noise[:2]
+        # Any line that follows from the noisy sums.
+        line = [
+            int(np.clip(1.3 * x / count, -half, half)) for x, half in zip(noisy, halves, strict=True)
+        ]
+        output = noisy, noise[2] + 10**5, line
+        found.append(abs(log_density(rows, *output) - log_density(other, *output)))
+    assert 0.5 * epsilon < max(found) <= epsilon
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_what_sides_stay_below_is_their_quantile(count: int) -> None:
+    generator = np.random.default_rng(5)
+    lengths = generator.gamma(14.0 + count, size=100_000)
+    least = lengths * generator.uniform(-1, 1, (100_000, count)).min(axis=1)
+    for level in (0.9, 0.95, 0.99):
+        reach = side_quantile(13 + count, count, level)
+        held, wrong = (int(np.sum(-least <= far)) for far in (reach, reach / 2**0.5))
+        assert stats.binomtest(held, len(least), level).pvalue > FALSE_ALARM
+        assert stats.binomtest(wrong, len(least), level).pvalue < SEEN
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_sides_are_the_budget_at_one_charge(neighbours: str) -> None:
+    unit = PrivacyUnit("home", neighbours=neighbours, public_size=None if neighbours[0] == "r" else 300)
+    ledger = MemoryLedger().create("homes", PureDP(1), neighbours)
+    made = PrivateMean(1, bounds=(0, 1), unit=unit, domain=Domain(GRID), ledger=ledger.of("homes"))
+    release = made.fit(CURVES).release_
+    distance, sides = release.distance, release.neighbours.differences
+    assert release.certificate.costs == (Cost(PureDP(1), LaplaceLoss(Fraction(1))),)
+    # By the integer scales in force: no more than was paid for, and all but rounding.
+    given = Fraction(sides(distance.largest) + 1, distance.scale)
+    assert 1 - Fraction(1, 10**6) < given <= 1
+    assert {distance.noise.whole, release.noise.whole} == {
+        len(release.noisy_sum) + len(distance.numbers)
+    }
+    assert 1 - Fraction(1, 10**6) < release.achieved.epsilon <= 1
+    assert ledger.remaining("homes").values[0] == 0
+    with pytest.raises(BudgetError):
+        made.fit(CURVES)
+
+
 @pytest.mark.parametrize(
-    "asked", [{"epsilon": 1}, {"epsilon": 1, "delta": 1e-5}, {"epsilon": None, "rho": Fraction(1, 2)}]
+    "asked", [{"epsilon": 1, "delta": 1e-5}, {"epsilon": None, "rho": Fraction(1, 2)}]
 )
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_line_and_distance_are_the_budget(asked: Any, neighbours: str) -> None:
@@ -182,27 +286,34 @@ def test_band_holds_where_bounds_are_hardly_apart_for_integers(narrow: float) ->
 
 
 def test_level_follows_the_law() -> None:
-    release = PrivateMean(1, bounds=(0, 2), domain=Domain(GRID)).fit(CURVES).release_
-    distance, scale = release.distance, release.distance.noise.scales[0]
-    largest, count = distance.largest, release.count
-    for level in (0.9, 0.95, 0.99):
-        reach = distance.at_most(level, count) * 2 * largest * count - distance.noisy
-        if distance.at_most(level, count) > 0:
-            assert reach / scale == pytest.approx(stats.laplace.ppf(level), rel=1e-6)
-    assert distance.at_least(0.95, count) <= max(0, distance.noisy) / count / (2 * largest)
+    spent, release = (
+        PrivateMean(1, delta, bounds=(0, 2), domain=Domain(GRID)).fit(CURVES).release_
+        for delta in (1e-6, 0.0)
+    )
+    for distance in (spent.distance, release.distance):
+        largest, count, scale = distance.largest, release.count, distance.scale
+        for level in (0.9, 0.95, 0.99):
+            reach = distance.at_most(level, count) * 2 * largest * count - min(distance.numbers)
+            if distance.at_most(level, count) > 0:
+                far = stats.laplace.ppf(level)
+                if distance is release.distance:
+                    far = side_quantile(distance.noise.whole, len(distance.numbers), level)
+                assert reach / scale == pytest.approx(far, rel=1e-6)
+        assert distance.at_least(0.95, count) <= max(0, *distance.numbers) / count / (2 * largest)
     band = release.band(0.95)
-    half = max(distance.at_most(0.95, count), 0) * 2
+    half = max(release.distance.at_most(0.95, count), 0) * 2
     inside = (band.lower > 0) & (band.upper < 2)
     widths = (band.upper - band.lower)[inside] / 2
     assert inside.any()
     assert np.all(widths >= half * (1 - 1e-9))
 
 
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
-def test_it_comes_back_from_a_file(tmp_path: Any, neighbours: str) -> None:
+def test_it_comes_back_from_a_file(tmp_path: Any, neighbours: str, delta: float) -> None:
     unit = PrivacyUnit("home", neighbours=neighbours, public_size=None if neighbours[0] == "r" else 200)
     bounds = ValueBounds(-GRID, 1 + GRID)
-    made = PrivateMean(1, 1e-6, bounds=bounds, unit=unit, domain=Domain(GRID)).fit(CURVES).release_
+    made = PrivateMean(1, delta, bounds=bounds, unit=unit, domain=Domain(GRID)).fit(CURVES).release_
     made.save(tmp_path / "mean.json")
     again = load(tmp_path / "mean.json")
     assert again.distance == made.distance
@@ -216,6 +327,12 @@ def test_it_comes_back_from_a_file(tmp_path: Any, neighbours: str) -> None:
         lambda written: written["distance"]["noise"].update(
             scales=[round(written["distance"]["noise"]["scales"][0] / 2**0.5)]
         ),
+        # Noise of a box that the line does not share, and a number that nothing paid for.
+        lambda written: written["distance"]["noise"].update(whole=20),
+        lambda written: written["distance"].update(
+            again=[5], noise={**written["distance"]["noise"], "scales": [2**30 + 1] * 2}
+        ),
+        lambda written: written["distance"].pop("again"),
     ],
 )
 def test_a_file_with_another_width_or_scale_is_refused(changed: Any) -> None:
@@ -225,7 +342,7 @@ def test_a_file_with_another_width_or_scale_is_refused(changed: Any) -> None:
     written = release.to_json()
     assert ReleasedFunction.from_json(written).distance == release.distance
     changed(written)
-    with pytest.raises(Exception, match=r"release|units|noise"):
+    with pytest.raises(Exception, match=r"release|units|noise|box"):
         ReleasedFunction.from_json(written)
 
 
@@ -235,7 +352,8 @@ def test_roads_on_which_it_is_measured() -> None:
     stream = MeanStream(mean.plan(300)).add(CURVES).release()
     assert blocks.distance is not None
     assert stream.distance is not None
-    assert mean.plan(300).costs().keys() == {"largest distance", "function"}
+    assert mean.plan(300).distance_sides == len(stream.distance.numbers) == 1
+    assert mean.plan(300).costs().keys() == {"release"}
     # Noise in shares and questions of a session are drawn before there is a line.
     assert mean.pooled(300).plan.costs().keys() == {"release"}
 
@@ -269,17 +387,25 @@ def test_expected_half_widths_are_those_of_releases() -> None:
 
 
 def test_budget_of_one_stage_is_no_less() -> None:
-    plan = PrivateMean(1, bounds=(0, 1), domain=Domain(GRID)).plan(300)
+    pure, plan = (
+        PrivateMean(1, delta, bounds=(0, 1), domain=Domain(GRID)).plan(300) for delta in (0, 1e-6)
+    )
     assert plan.distance_share == Fraction(1, 10)
-    assert plan.function_guarantee == PureDP(Fraction(9, 10))
+    assert plan.function_guarantee.epsilon == Fraction(9, 10)
     assert plan.at(n=3000, epsilon=Fraction(1, 10)).distance_share == Fraction(1, 10)
     assert plan.at(n=100).distance_share is None
+    # Where noise is pure there is no share: sides of the box grow with its cells.
+    assert pure.distance_share is None
+    assert pure.function_guarantee == PureDP(1)
+    longer = PrivateMean(1, bounds=(0, 1)).plan(300, 200)
+    sides = [longer.at(n=n).distance_sides for n in (100, 300, 3000)]
+    assert sides == [0, 1, round(0.05 * longer.at(n=3000).components())] == [0, 1, 3]
 
 
 def test_noise_in_shares_is_that_of_the_line_alone() -> None:
     unit = PrivacyUnit("home", neighbours="add-remove", public_size=300)
     pool = PrivateMean(1, bounds=(0, 1), unit=unit, domain=Domain(GRID)).pooled_on(CURVES)
-    assert pool.plan.costs().keys() == {"largest distance", "function"}
+    assert pool.plan.has_distance
     sharing, total = pool.sharing, pool.measured(pool.total(CURVES))
     assert sharing.guarantee == PureDP(1)
     assert total.components == sharing.noise.components
@@ -320,7 +446,6 @@ def test_holders_whose_coordinator_draws_measure_it_and_shares_do_not():
     curves[:, 30] = 1.0
     pool = PrivateMean(0.2, bounds=(0, 1)).pooled(5000, 60)
     release = pool.publish(pool.total(curves))
-    assert release.certificate.stages == ("largest distance", "function")
     # That of the line from the mean, but for the noise: off by 20 of its scales with a chance of e^-20.
     apart = np.abs(release(release.grid_points) - curves.mean(axis=0)).max()
     unit = 2 * release.distance.largest * 5000
@@ -328,4 +453,56 @@ def test_holders_whose_coordinator_draws_measure_it_and_shares_do_not():
     assert release.distance.noisy / unit == pytest.approx(apart, abs=20 * scale + 1e-3)
     assert 20 * scale < apart
     # Noise in shares is drawn before anyone has the line, of which all of the budget is then.
-    assert pool.sharing.plan.distance_share is None
+    assert not pool.sharing.plan.has_distance
+
+
+def test_lines_of_several_values_have_one_box_with_all_that_tells_them(tmp_path: Any) -> None:
+    curves = np.stack([spiked(), 1 - spiked()], axis=2)
+    mean = PrivateVectorMean(1, bounds=(0, 1), channels=["x", "y"])
+    plan, held, whole = mean.plan(400, 200), 0, 0
+    for _ in range(30):
+        release = mean.fit(curves).release_
+        bands = release.bands(0.95, points=np.linspace(0, 1, 200))
+        whole = sum(len(own.noisy_sum) + len(own.distance.numbers) for own in release.means.values())
+        held += all(
+            np.all((bands[name].lower <= truth) & (truth <= bands[name].upper))
+            for name, truth in zip("xy", curves[0].T, strict=True)
+        )
+    # At .95 fewer than 21 of 30 have a chance below 1e-6.
+    assert held >= 21
+    laws = [law for own in release.means.values() for law in (own.noise, own.distance.noise)]
+    assert {law.whole for law in laws} == {whole} == {len(plan.draw.noise.scales)}
+    # One unit moves each of all these by no more than its scale times epsilon.
+    assert plan.draw.achieved() == release.achieved
+    assert 1 - Fraction(1, 10**6) < release.achieved.epsilon <= 1
+    release.save(tmp_path / "both.json")
+    again = load(tmp_path / "both.json")
+    assert [own.distance for own in again.means.values()] == [
+        own.distance for own in release.means.values()
+    ]
+    written = release.to_json()
+    own = written["channels"][0]["mean"]
+    own["distance"]["noise"]["scales"] = [round(own["distance"]["noise"]["scales"][0] / 2**0.5)]
+    with pytest.raises(Exception, match=r"release|noise"):
+        type(release).from_json(written)
+
+
+def test_a_closer_look_pays_for_it_by_sides_of_its_box() -> None:
+    generator = np.random.default_rng(2)
+    curves = 0.5 + 0.3 * np.sin(5 * GRID) + generator.normal(0, 0.02, (5000, 1))
+    made = PrivateMean(1, bounds=(0, 1), domain=Domain(GRID))
+    truth, held = np.clip(curves, 0, 1).mean(axis=0), 0
+    for _ in range(20):
+        release = made.fit(curves).release_
+        distance, cells = release.distance, len(release.noisy_sum)
+        assert release.certificate.stages[-1] == "closer look"
+        assert distance.noise.whole == release.noise.whole == cells + len(distance.numbers)
+        # A unit moves it by the stated bounds' distance, however close the look is.
+        left = release.certificate.costs[-1].guarantee.epsilon
+        if release.excess is not None:
+            left -= release.excess.achieved.epsilon
+        given = Fraction(2 * distance.largest + 1, distance.scale)
+        assert abs(given / left - 1) < Fraction(1, 10**6)
+        held += np.max(np.abs(release(GRID) - truth)) <= distance.at_most(0.95, release.count)
+    # At .95 fewer than 13 of 20 have a chance below 1e-6.
+    assert held >= 13

@@ -362,9 +362,9 @@ def test_nearby_budgets_have_nearby_answers():
     errors = np.array([[*each.outlook()] for each in plans])
     steps = errors[1:] / errors[:-1]
     assert np.all((steps > 0.85) & (steps < 1.01))
-    # Where the largest distance of the line begins to be measured, for a tenth of the budget, the next
-    # tenth gains nothing.
-    began = [plan.distance_share is not None for plan in plans]
+    # Where the largest distance of the line begins to be measured, by a side of the box, the next tenth
+    # of the budget gains nothing.
+    began = [plan.has_distance for plan in plans]
     assert np.flatnonzero(np.any(steps >= 1.0, axis=1)).tolist() == [began.index(True) - 1]
 
 

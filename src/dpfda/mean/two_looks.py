@@ -7,15 +7,15 @@ Mechanisms run one after the other: a rough line (pure e1), a histogram of the l
 (pure e2), and the mean of records between curves, line minus and plus a radius that is computed from the
 noisy counts alone (what is left, and all of delta). Where a radius is worth a try, a part of what is
 left (pure e3) first measures how much it would cut off; where that is not small, the stated bounds stay.
-Last, the largest distance of the line from the mean between the stated bounds may be measured, with a
-share that is set aside before (`dpfda.publication.means.with_distance`).
+Last, the largest distance of the line from the mean between the stated bounds may be measured: by sides
+of the closer look's box, or with a share that is set aside before (`dpfda.publication.distances`).
 Each keeps its part whatever those before it published, parts add up to the whole on every way, and the
 whole is charged once, before the first noise: docs/appendix/two_looks.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -30,10 +30,11 @@ from dpfda.bounds import Search, ValueBounds
 from dpfda.mean.radius import RadiusTry, distances
 from dpfda.mean.staged_release import FIRST, LAST, RADIUS, CloserMean, Excess
 from dpfda.mean.strategies import TwoLooks
-from dpfda.mechanisms.design import ExpectedError
+from dpfda.mechanisms.design import ExpectedError, distance_sides, with_sides
 from dpfda.mechanisms.design.expectation import DRAWS
 from dpfda.mechanisms.design.lines import number_of_cells
 from dpfda.mechanisms.design.radii import residual_radius, share_of_try
+from dpfda.noise import BoxPartNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
@@ -41,7 +42,7 @@ from dpfda.numerics.parameters import known
 from dpfda.numerics.remembered import remembered
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import Cost, LaplaceLoss
-from dpfda.privacy.guarantees import Guarantee, PureDP, added, split
+from dpfda.privacy.guarantees import Guarantee, PureDP, added, largest, split
 from dpfda.publication import (
     COUNT_SCALE,
     EXACT,
@@ -53,10 +54,11 @@ from dpfda.publication import (
     PlanOfMeans,
     charge,
     check,
+    pay,
     publish,
     publish_curve,
 )
-from dpfda.publication.distances import with_distance
+from dpfda.publication.distances import drawn_in_box, with_distance
 from dpfda.publication.moments import RadiusChoice
 from dpfda.releases.function import ReleasedFunction
 from dpfda.releases.staged import Selection
@@ -65,6 +67,8 @@ from dpfda.spine.sums import Readable
 # Shares of the budget for the rough line and for the histogram; and n epsilon from which on there are
 # two looks: below it the histogram says too little.
 ROUGH, COUNTING, LEAST = Fraction(15, 1000), Fraction(15, 1000), 5000.0
+# Cells from which on a side more of their box, for the largest distance, costs little.
+FEWEST_CELLS = 20
 # Units up to which the default has two: beyond, noise is below what sampling leaves at ordinary budgets.
 MOST = 500_000
 # Errors over ordinary curves at `LEAST`, over those of one look, and the power by which they fall from
@@ -232,7 +236,7 @@ class LooksPlan(StagedPlan):
         return self._over_ordinary(self.expected_of.outlook(quick))
 
     def outlook_width(self, level: float, quick: bool = False) -> Outlook | None:
-        if self.whole.distance_share is not None:
+        if self.whole.has_distance:
             # Most of it is the noise on the largest distance, on which two looks gain nothing.
             return self.whole.outlook_width(level, quick)
         return self._over_ordinary(self.expected_of.outlook_width(level, quick))
@@ -285,7 +289,27 @@ class LooksPlan(StagedPlan):
         bound = self._around(line, place)
         plan = replace(self.whole.line_alone, bound=bound, guarantee=part)
         strengths = self.strength(part) * HALF / radius, self.strength(self.whole.guarantee)
-        return plan.on_cells(max(number_of_cells(line.size, strength) for strength in strengths))
+        plan = plan.on_cells(max(number_of_cells(line.size, strength) for strength in strengths))
+        design = known(plan.drawn)
+        sides = self.sides(design.components)
+        return replace(plan, drawn=with_sides(design, sides)) if sides else plan
+
+    def sides(self, cells: int) -> int:
+        """How many sides of a closer look's box tell the largest distance, beside so many cells."""
+        enough = isinstance(self.whole.guarantee, PureDP) and cells >= FEWEST_CELLS
+        return distance_sides(cells) if enough else 0
+
+    def side_noise(self, closer: MeanPlan) -> BoxPartNoise | None:
+        """What these see of its noise; None without them."""
+        law, part = known(closer.drawn).noise, closer.guarantee
+        if not isinstance(law, BoxPartNoise) or not isinstance(part, PureDP):
+            return None
+        return self.whole.side_noise(law.components, law.whole - law.components, part)
+
+    def side_achieved(self, closer: MeanPlan) -> list[Guarantee]:
+        """What they give. Raises DpfdaError if that is more than the closer look's part."""
+        law, part = self.side_noise(closer), closer.guarantee
+        return [] if law is None else [self.whole.side_achieved(law, cast("PureDP", part))]
 
     def publish(self, records: Readable, paying: Paying = NAMED) -> ReleasedFunction:
         """Charge for all stages, and release them one after the other."""
@@ -320,7 +344,9 @@ def _check_closer(plan: LooksPlan) -> None:
         plan.tries(line, 1).noise  # noqa: B018
         for place in (0, -1):
             for part in (plan.shares[2], plan.tried[1]):
-                check(plan.closer(line, place, part))
+                closer = plan.closer(line, place, part)
+                check(closer)
+                plan.side_achieved(closer)
 
 
 def looked(
@@ -341,12 +367,19 @@ def looked(
         excess = plan.tries(line, place).released(lengths, draw)
         place = place if excess.small(plan.size) else 0
     closer = plan.closer(line, place, part)
-    look = publish_curve(records.total(closer), closer, certificate.part(LAST), draw)
-    radius = selection.radii[place]
-    made = assembled(plan, certificate, (first, selection, excess, look), closer, radius)
-    if plan.whole.distance_share is None:
+    total, own, sides = records.total(closer), certificate.part(LAST), plan.side_noise(closer)
+    noise: Sequence[int] = ()
+    if sides is None:
+        look = publish_curve(total, closer, own, draw)
+    else:
+        paid = pay(total, closer, certificate=own)
+        drawn, noise = drawn_in_box(paid.design.noise, sides, draw)
+        look = cast("ReleasedFunction", paid.release(total.with_noise(drawn)))
+    made = assembled(plan, certificate, (first, selection, excess, look), closer, selection.radii[place])
+    law = sides or plan.whole.distance_law
+    if law is None:
         return made
-    return with_distance(made, records.total(plan.whole), plan.whole, draw)
+    return with_distance(made, records.total(plan.whole), plan.whole, law, noise or draw(law))
 
 
 def assembled(
@@ -365,8 +398,9 @@ def assembled(
     measured = plan.whole.distance_achieved()
     # Of a try and a look together no law is known.
     law = Cost(plan.shares[2]) if tried else closer.cost(design, plan.size)
+    last = largest([look.achieved, *plan.side_achieved(closer)])
     whole = certificate.fulfilled(
-        added([*measured, first.achieved, selection.achieved, *tried, look.achieved]),
+        added([*measured, first.achieved, selection.achieved, *tried, last]),
         tuning,
         drawn={LAST: law},
     )

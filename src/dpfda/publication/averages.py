@@ -20,7 +20,7 @@ from dpfda.privacy.certificates import WHOLE, Certificate
 from dpfda.privacy.composition import Cost
 from dpfda.privacy.ledger.named import NAMED, Paying
 from dpfda.publication.charging import charge
-from dpfda.publication.distances import Draw, measured_alike, with_distance, with_distances
+from dpfda.publication.distances import Draw, line_with_distance, measured_alike, with_distances
 from dpfda.publication.mean_designs import FUNCTION
 from dpfda.publication.means import MeanPlan, ReleasedMean, released_mean
 from dpfda.releases.counts import NoisyCount
@@ -67,10 +67,10 @@ def publish(
     """
     paid = pay(total, plan, paying, certificate)
     design, sums = paid.design, plan.measure(total, paid.design)
+    if plan.has_distance and not plan.among:
+        return line_with_distance(paid.release, sums, total, plan, draw)
     noise = draw(design.noise)
     noisy = sums.with_noise(noise[: design.components], design.thresholds)
-    if plan.distance_share is not None and not plan.among:
-        return with_distance(cast("ReleasedFunction", paid.release(noisy)), total, plan, draw)
     if not design.counts:
         return paid.release(noisy)
     return paid.release(noisy, sums.count_with_noise(noise[-1], design.counts))

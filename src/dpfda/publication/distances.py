@@ -9,6 +9,11 @@ Whatever the line l, it is a function of the records. One unit that is replaced 
 most, one that is added or removed by h_t. So each term moves by 2 h, or h, and by one for the rounding
 down, and the largest of them by no more. Laplace noise of that width over a share of epsilon keeps to
 this share for every line that may have come out; both together compose to the whole.
+
+Where the line is made of sums with noise of a box, the number is one side more of the same box, or
+several are: given the records what is drawn is moved by a map that keeps volumes, and at every output
+both of two neighbours have the same line there, so that what was drawn differs by a vector in the box.
+Line and numbers cost no more than the box: docs/appendix/default_mean.md.
 """
 
 from __future__ import annotations
@@ -18,15 +23,15 @@ from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from operator import mul
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from dpfda.noise import NoiseLaw
+from dpfda.noise import BoxNoise, BoxPartNoise, NoiseLaw
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.parameters import known
 from dpfda.publication.means import MeanPlan
-from dpfda.releases.distance import Distance, GroupDistance
+from dpfda.releases.distance import GroupDistance, told_by
 from dpfda.releases.function import ReleasedFunction
 
 Line = TypeVar("Line", bound=ReleasedFunction)
@@ -34,18 +39,44 @@ Draw: TypeAlias = Callable[[NoiseLaw], Sequence[int]]
 Groups: TypeAlias = tuple[list[list[int]], list[int], tuple[int, ...]]
 
 
-def with_distance(release: Line, total: IntegerSum, plan: MeanPlan, draw: Draw) -> Line:
+def line_with_distance(
+    release: Callable[[tuple[int, ...]], Any],
+    sums: IntegerSum,
+    total: IntegerSum,
+    plan: MeanPlan,
+    draw: Draw,
+) -> ReleasedFunction:
+    """What `release` makes of noisy sums, with its largest distance from the mean; see `with_distance`.
+
+    sums: Those that the design of the plan adds noise to. Private.
+    """
+    cells, law = known(plan.public_design).noise, plan.distance_noise
+    own, noise = drawn_in_box(cells, law, draw) if plan.distance_sides else (draw(cells), None)
+    line: ReleasedFunction = release(sums.with_noise(own))
+    return with_distance(line, total, plan, law, draw(law) if noise is None else noise)
+
+
+def drawn_in_box(cells: NoiseLaw, sides: NoiseLaw, draw: Draw) -> tuple[Sequence[int], Sequence[int]]:
+    """One draw from a box on what both parts of it see: noise of the one, and of the other."""
+    scales = [cast("BoxPartNoise", part).scales for part in (cells, sides)]
+    noise = draw(BoxNoise((*scales[0], *scales[1])))
+    return noise[: len(scales[0])], noise[len(scales[0]) :]
+
+
+def with_distance(
+    release: Line, total: IntegerSum, plan: MeanPlan, law: NoiseLaw, noise: Sequence[int]
+) -> Line:
     """A released line with its largest distance from the mean; the ledger has been charged for it.
 
     total: The exact sums on the grid. Private.
-    draw: As of `dpfda.publication.publish`.
+    law, noise: A draw on as many numbers as are to tell it.
     """
     line, halves = _public(release, plan)
     exact = IntegerSum.one_number(
         [total], partial(largest_distance, public=(line, halves, plan.size or 0))
     )
-    (noisy,) = exact.with_noise(draw(plan.distance_noise))
-    return replace(release, distance=Distance(noisy, plan.largest_half, plan.distance_noise))
+    told = IntegerSum.side_by_side([exact] * len(noise)).with_noise(noise)
+    return replace(release, distance=told_by(told, plan.largest_half, law))
 
 
 def with_distances(
@@ -53,7 +84,9 @@ def with_distances(
 ) -> list[Line]:
     """Released lines of disjoint groups with what tells how far each, and each difference, may be.
 
-    See `dpfda.releases.distance.GroupDistance`. Parameters as of `with_distance`, one a group.
+    See `dpfda.releases.distance.GroupDistance`. Sums and plans, one of each a group.
+
+    draw: As of `dpfda.publication.publish`.
     """
     plan, totals = parts[0][1], [total for total, _ in parts]
     public = [_public(*pair) for pair in zip(releases, (plan for _, plan in parts), strict=True)]

@@ -21,20 +21,31 @@ from dpfda.mechanisms.design import (
     cells_of_detail,
     choose,
     distance_share,
+    distance_sides,
     public_curves,
     public_images,
     public_mixture,
     with_count,
+    with_sides,
+    worth_sides,
 )
 from dpfda.mechanisms.design.lines import equal_cells
-from dpfda.noise import KNormNoise, NoiseLaw, body_noise, cost_of, knorm_noise, pure_budget
+from dpfda.noise import (
+    BoxPartNoise,
+    KNormNoise,
+    NoiseLaw,
+    body_noise,
+    cost_of,
+    knorm_noise,
+    pure_budget,
+)
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import known
 from dpfda.privacy.certificates import WHOLE
 from dpfda.privacy.composition import Cost, LaplaceLoss
-from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, split, without_delta
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP, largest, split, without_delta
 from dpfda.publication.charging import recomputed
 from dpfda.publication.plan import Plan
 from dpfda.releases.distance import moved, moved_together
@@ -45,7 +56,7 @@ COUNT_SHARE = Fraction(1, 10)
 # Stages of a release whose number of units is released too, or the largest distance of its line.
 COUNT, FUNCTION, DISTANCE = "count", "function", "largest distance"
 # What a plan for another number of units or budget takes over.
-KEPT = ("line", "centers", "reading", "finest", "periods", "measures_distance")
+KEPT = ("line", "centers", "reading", "finest", "periods", "measures_distance", "lines")
 
 
 class ReadingRule(Protocol):
@@ -91,6 +102,8 @@ class MeanDesign(Plan):
         mean: `distance_share` says whether it does.
     among: Where that is measured together with those of other groups, the numbers to divide by of all.
     drawn: Where one draw of noise hides several sums: the design, with what this one sees of that noise.
+    beside: What numbers that tell the largest distance see of it.
+    lines: How many may have one draw together, each with a share of the budget.
     again: Where records can be read again: what says, at other public numbers, whether that pays.
     """
 
@@ -108,6 +121,8 @@ class MeanDesign(Plan):
     stated: tuple[Basis, Bound] | None = None
     expected_size: int | None = None
     drawn: Design | None = None
+    beside: BoxPartNoise | None = None
+    lines: int = 1
     finest: float | None = None
     periods: tuple[float, ...] = ()
     measures_distance: bool = False
@@ -220,7 +235,7 @@ class MeanDesign(Plan):
     @property
     def line_alone(self) -> Self:
         """The same with all of the budget in the line."""
-        return replace(self, measures_distance=False, among=())
+        return replace(self, measures_distance=False, among=(), beside=None)
 
     @cached_property
     def distance_share(self) -> Fraction | None:
@@ -228,14 +243,50 @@ class MeanDesign(Plan):
 
         Where a point is no cell of its own, what the mean does between cells is not measured otherwise.
         """
+        strength = self._strength_of_distance
+        if strength is None or self._in_one_box:
+            return None
+        return distance_share(flat_grid(self.basis).size, strength)
+
+    @cached_property
+    def distance_sides(self) -> int:
+        """How many sides of the line's own box tell it: the noise of the line is a little larger."""
+        if self.beside is not None:
+            return self.beside.components
+        if not self._has_sides:
+            return 0
+        law = cast("BoxPartNoise", known(self.public_design).noise)
+        return law.whole - law.components
+
+    @property
+    def has_distance(self) -> bool:
+        """Whether the largest distance of the line from the mean is measured."""
+        return self.distance_share is not None or self.distance_sides > 0
+
+    @property
+    def _in_one_box(self) -> bool:
+        """Whether one box hides both: pure noise on the sums of one line is that of a box."""
+        return isinstance(self.guarantee, PureDP) and not self.among
+
+    @cached_property
+    def _has_sides(self) -> bool:
+        strength = self._strength_of_distance
+        if strength is None or not self._in_one_box:
+            return False
+        return worth_sides(flat_grid(self.basis).size, strength, self.lines)
+
+    @cached_property
+    def _strength_of_distance(self) -> float | None:
+        """Units times epsilon that tell whether the distance is measured; None if it cannot be.
+
+        Of the smallest group, in the same floats for all: they pay for one measurement.
+        """
         line = self.answers_with_line or (self.among and self.curves is not None)
         if not (self.measures_distance and line) or self.size is None:
             return None
         if self.drawn is not None or self.on_grid is None or self.on_grid.cube is None:
             return None
-        # Of the smallest group, in the same floats for all: they pay for one measurement.
-        least = min(self.among, default=self.size)
-        return distance_share(flat_grid(self.basis).size, self._strength(self.guarantee, least))
+        return self._strength(self.guarantee, min(self.among, default=self.size))
 
     def strength(self, guarantee: Guarantee) -> float:
         """Public number of units, or divisor, times epsilon, as under replace-one neighbours."""
@@ -251,13 +302,36 @@ class MeanDesign(Plan):
         share = self.distance_share
         return None if share is None else split(self.guarantee, share)[0]
 
+    def side_noise(self, cells: int, sides: int, part: PureDP) -> BoxPartNoise:
+        """What so many sides see of a box's noise, which has so many cells beside."""
+        scale = math.ceil(moved(self.largest_half, self.neighbours) / part.epsilon)
+        return BoxPartNoise((scale,) * sides, cells + sides)
+
+    def side_achieved(self, noise: BoxPartNoise, part: PureDP) -> Guarantee:
+        """What it gives. Raises DpfdaError if that is more than its part of the budget."""
+        widths = (moved(self.largest_half, self.neighbours),) * noise.components
+        return recomputed(noise, "box", widths, part)
+
     @cached_property
     def distance_noise(self) -> NoiseLaw:
-        """Laplace noise, or a box's on two numbers of groups; `distance_achieved` checks it."""
+        """A part of a box's, or Laplace noise, or a box's on two numbers of groups.
+
+        `achieved_together` and `distance_achieved` check it.
+        """
+        if self.beside is not None:
+            return self.beside
+        if self.distance_sides:
+            cells, part = self.components(), cast("PureDP", self.guarantee)
+            return self.side_noise(cells, self.distance_sides, part)
         part, width = known(self.distance_part), moved(self.largest_half, self.neighbours)
         if self.among:
             return body_noise("box", (width, width), part)
         return knorm_noise((1,), (1.0,), "l1", width, part)
+
+    @property
+    def distance_law(self) -> NoiseLaw | None:
+        """That of noise with a share of its own; None without."""
+        return None if self.distance_share is None else self.distance_noise
 
     def distance_costs(self) -> dict[str, Cost]:
         """What the largest distance costs, if it is measured."""
@@ -265,6 +339,13 @@ class MeanDesign(Plan):
         if part is None:
             return {}
         return {DISTANCE: Cost(part) if self.among else Cost(part, LaplaceLoss(part.epsilon))}
+
+    def achieved_together(self, achieved: Guarantee) -> Guarantee:
+        """What the line's noise gives with sides of its box, which is that of the worst of them."""
+        if not self.distance_sides:
+            return achieved
+        law = cast("BoxPartNoise", self.distance_noise)
+        return largest([achieved, self.side_achieved(law, cast("PureDP", self.guarantee))])
 
     def distance_achieved(self) -> list[Guarantee]:
         """What its noise gives. Raises DpfdaError if that is more than its share."""
@@ -293,7 +374,7 @@ class MeanDesign(Plan):
     @property
     def keeps_grid(self) -> bool:
         """Whether sums are kept for every grid point until the line is released."""
-        return self.joins_count or self.distance_share is not None
+        return self.joins_count or self.has_distance
 
     @property
     def count_noise(self) -> KNormNoise:
@@ -359,7 +440,8 @@ class MeanDesign(Plan):
             return with_count(problem, choose(problem, self.mechanism))
         if self.size is None and isinstance(self.mechanism, str):
             problem = replace(problem, cube=None)
-        return choose(problem, self.mechanism)
+        made = choose(problem, self.mechanism)
+        return with_sides(made, distance_sides(made.components)) if self._has_sides else made
 
     def on_cells(self, count: int) -> Self:
         """The same with at least so many equal cells, where there is a line and the size is public."""

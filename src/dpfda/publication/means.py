@@ -24,7 +24,7 @@ from dpfda.mechanisms.design import (
     least_share_of_box,
 )
 from dpfda.mechanisms.design.expectation import DRAWS, made_up_sums
-from dpfda.noise import BoxNoise
+from dpfda.noise import BoxNoise, BoxPartNoise
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
@@ -37,7 +37,7 @@ from dpfda.publication.charging import recomputed, stamp
 from dpfda.publication.mean_designs import COUNT_SHARE, MeanDesign
 from dpfda.publication.plan import Plan, said_by
 from dpfda.releases.counts import NoisyCount
-from dpfda.releases.distance import Distance, GroupDistance, told_of_groups
+from dpfda.releases.distance import GroupDistance, told_by, told_of_groups
 from dpfda.releases.field import ReleasedField
 from dpfda.releases.function import ReleasedFunction
 
@@ -74,7 +74,7 @@ class MeanPlan(MeanDesign):
         if isinstance(divisor, NoisyCount):
             part, _ = split(self.guarantee, COUNT_SHARE)
             achieved = added([recomputed(divisor.noise, "l1", divisor.scale, part), achieved])
-        achieved = added([*self.distance_achieved(), achieved])
+        achieved = added([*self.distance_achieved(), self.achieved_together(achieved)])
         tuning = {"name": design.mechanism, **design.parameters}
         return {
             "basis": self.basis.truncate(design.functions),
@@ -170,14 +170,15 @@ class MeanPlan(MeanDesign):
         rows = np.rint(sums + noise[:, : design.components]).astype(object)
         counted = size * design.counts if design.counts else None
         made = [released_mean(public, design, tuple(int(x) for x in row), counted) for row in rows]
-        if self.distance_share is None:
+        if not self.has_distance:
             return made
         return self._with_distances(cast("list[ReleasedFunction]", made))
 
     def _with_distances(self, made: Sequence[ReleasedFunction]) -> list[ReleasedMean]:
         """Examples with the largest distances of their lines, and simulated noise on these."""
         generator, half = np.random.Generator(np.random.Philox(key=3)), self.largest_half
-        noise, lines = self.distance_noise.simulate(generator, len(made)), list[ReleasedFunction]()
+        law = self.distance_noise
+        noise, lines = law.simulate(generator, len(made)), list[ReleasedFunction]()
         apart = np.zeros((len(made), flat_grid(self.basis).size))
         for place, release in enumerate(made):
             curve = ordinary_curves(release._curve_model.grid, len(made))[place]
@@ -186,18 +187,19 @@ class MeanPlan(MeanDesign):
             off = np.asarray(release(release.grid_points)) - lower - width * curve
             apart[place, width > 0] = off[width > 0] / width[width > 0]
             lines.append(release)
-        answers, law = list[ReleasedMean](), (half, self.distance_noise)
+        answers = list[ReleasedMean]()
         own = self.among.index(self.size or 0) if self.among else 0
         for place, (release, drawn) in enumerate(zip(lines, noise, strict=True)):
             if not self.among:
-                noisy = round(2 * half * release.count * float(np.max(np.abs(apart[place]))) + drawn[0])
-                answers.append(replace(release, distance=Distance(noisy, *law)))
+                told = 2 * half * release.count * float(np.max(np.abs(apart[place])))
+                numbers = np.rint(told + drawn).astype(int).tolist()
+                answers.append(replace(release, distance=told_by(numbers, half, law)))
                 continue
             # Of the other groups, which are examples too.
             others = [(place + group - own) % len(made) for group in range(len(self.among))]
-            told = told_of_groups(apart[others], self.among)
-            numbers = np.rint(2 * half * np.array(told) + drawn).astype(int).tolist()
-            distance = GroupDistance(numbers[0], *law, numbers[1], self.among, own)
+            both = told_of_groups(apart[others], self.among)
+            numbers = np.rint(2 * half * np.array(both) + drawn).astype(int).tolist()
+            distance = GroupDistance(numbers[0], half, law, numbers[1], self.among, own)
             answers.append(replace(release, distance=distance))
         return answers
 
@@ -236,7 +238,7 @@ class MeanPlan(MeanDesign):
         design, asked = self.planned, self.function_guarantee
         if design is None or design.counts or not isinstance(asked, PureDP):
             return None
-        if not isinstance(design.noise, BoxNoise):
+        if not isinstance(design.noise, BoxNoise | BoxPartNoise):
             return None
         scales = np.array([float(scale) for scale in design.noise.scales])
         return least_share_of_box(scales, float(asked.epsilon))

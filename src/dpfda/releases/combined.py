@@ -208,8 +208,6 @@ class CombinedMean(Valued):
             return None
         weighed = (self.share, near, one.count), (1 - self.share, far, other.count)
         share = average_at_most(weighed, level)
-        if share is None:
-            return None
         errors = self.share * one._typical_error, (1 - self.share) * other._typical_error
         rounding = max(one._rounding(near), other._rounding(far))
         return np.asarray(max(share, math.hypot(*errors)) * one._scale + rounding)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
-from dpfda.noise import AnyNorm, BoxNoise, KNormNoise, NoiseLaw, Width
+from dpfda.noise import AnyNorm, BoxNoise, BoxPartNoise, KNormNoise, NoiseLaw, Width
 from dpfda.numerics import encoding
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
+from dpfda.numerics.specials import gamma_chance
 from dpfda.privacy.guarantees import Neighbours
 from dpfda.releases import entries as file
 from dpfda.releases.promise import AddedNoise
@@ -57,7 +58,7 @@ class Distance(file.Written):
 
         Shares were rounded down; of line and records see `rounding`.
         """
-        return max(0.0, (self.noisy + self._reach(level) + 1) / divisor) / (2 * self.largest)
+        return max(0.0, (min(self.numbers) + self._reach(level) + 1) / divisor) / (2 * self.largest)
 
     def rounding(self, width: Floats) -> float:
         """What rounding may add at any point between bounds `width` (m,) apart, in their units.
@@ -69,11 +70,16 @@ class Distance(file.Written):
 
     def at_least(self, level: float, divisor: float) -> float:
         """The same from below."""
-        return max(0.0, (self.noisy - self._reach(level)) / divisor - 2) / (2 * self.largest)
+        return max(0.0, (max(self.numbers) - self._reach(level)) / divisor - 2) / (2 * self.largest)
 
     def from_other(self, other: Distance | None, level: float) -> float | None:
         """What the difference of two lines is from that of the means at most; None if not measured."""
         return None
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """All that tell it, each with noise."""
+        return (self.noisy,)
 
     def _reach(self, level: float) -> float:
         """What noise is beyond on one side with a chance of 1 - level at most.
@@ -85,12 +91,12 @@ class Distance(file.Written):
     @property
     def scale(self) -> int:
         """Of its noise."""
-        assert isinstance(self.noise, KNormNoise | BoxNoise)  # noqa: S101
+        assert isinstance(self.noise, KNormNoise | BoxNoise | BoxPartNoise)  # noqa: S101
         return self.noise.scales[0]
 
-    def added(self, neighbours: Neighbours) -> AddedNoise:
-        """Its noise; it was paid for first."""
-        return AddedNoise(self.noise, *moved_together(self.largest, neighbours, self.of), 0)
+    def beside(self, own: list[AddedNoise], neighbours: Neighbours) -> list[AddedNoise]:
+        """Its noise, which was paid for first, with all other: that of the line is last."""
+        return [AddedNoise(self.noise, *moved_together(self.largest, neighbours, self.of), 0), *own]
 
     def check(self, width: Floats, divisor: float) -> None:
         """Refuse units that are not those of a sum between bounds that are `width` (m,) apart.
@@ -115,6 +121,49 @@ def moved_together(largest: int, neighbours: Neighbours, numbers: int) -> tuple[
     """Norm and width of one distance, or of several that one unit may move all at once."""
     width = moved(largest, neighbours)
     return ("l1", width) if numbers == 1 else ("box", (width,) * numbers)
+
+
+@dataclass(frozen=True)
+class DistanceInBox(Distance):
+    """The same by k numbers, which have noise of the one box that hides what the line was made of.
+
+    See `dpfda.publication.distances`. With U_i uniform on (-1, 1) and R ~ Gamma(d + 1), d the sides of
+    the box, they are D + R U_i in scales. So D is beyond the smallest of them and w, or the largest of
+    them less w is beyond D, with a chance of E[1 - ((1 + w / R) / 2)^k; R > w].
+
+    noisy: The first number.
+    noise: What they see of the noise.
+    again: The others.
+    """
+
+    again: tuple[int, ...] = field(metadata=file.entry(encoding.integers, list).kept)
+
+    def __post_init__(self) -> None:
+        noise, count = self.noise, len(self.numbers)
+        if not isinstance(noise, BoxPartNoise) or not noise.components == count < noise.whole:
+            raise ParameterError("noise", "be that of some sides of a box, one a number", repr(noise))
+        if len(set(noise.scales)) > 1:
+            raise ParameterError("noise", "have equal scales", repr(noise))
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return (self.noisy, *self.again)
+
+    def _reach(self, level: float) -> float:
+        assert isinstance(self.noise, BoxPartNoise)  # noqa: S101
+        return self.scale * side_quantile(self.noise.whole, len(self.numbers), level) + 1
+
+    def beside(self, own: list[AddedNoise], neighbours: Neighbours) -> list[AddedNoise]:
+        """All noise, that of the box last: it was paid for once."""
+        *others, line = own
+        parts = [part for part in (line.noise, self.noise) if isinstance(part, BoxPartNoise)]
+        sides = tuple(scale for part in parts for scale in part.scales)
+        whole = {part.whole for part in parts}
+        if len(parts) < 2 or len(whole) > 1 or min(whole) < len(sides):
+            raise ValueError("what the line was made of and its largest distance have no box in common")
+        cells = cast("tuple[int, ...]", line.width)
+        width = *cells, *(moved(self.largest, neighbours) for _ in self.numbers)
+        return [*others, line._replace(noise=BoxPartNoise(sides, *whole), width=width)]
 
 
 @dataclass(frozen=True)
@@ -181,6 +230,13 @@ class GroupDistance(Distance):
         return max(0.0, known) / (2 * self.largest)
 
 
+def told_by(numbers: Sequence[int], largest: int, noise: NoiseLaw) -> Distance:
+    """The distance that one number tells, or several, by the law of their noise."""
+    if isinstance(noise, BoxPartNoise):
+        return DistanceInBox(numbers[0], largest, noise, tuple(numbers[1:]))
+    return Distance(numbers[0], largest, noise)
+
+
 def check_together(parts: Sequence[tuple[Distance | None, float]]) -> None:
     """Refuse distances of all groups of one release that are not from one measurement.
 
@@ -220,31 +276,56 @@ def box_quantile(first: float, second: float, level: float) -> float:
     return laplace_quantile(one + other, abs(one - other), level)
 
 
+def side_quantile(sides: int, count: int, level: float) -> float:
+    """What -R U stays below with a chance of `level`, U the smallest of so many uniform on (-1, 1).
+
+    R ~ Gamma(sides + 1): noise of scale one on as many sides of a box.
+
+    Examples
+    --------
+    >>> [round(side_quantile(13, count, 0.95), 1) for count in (1, 2, 3)]
+    [13.3, 15.1, 16.0]
+    """
+    logs = [math.lgamma(sides + 1 - power) - math.lgamma(sides + 1) for power in range(count + 1)]
+
+    def beyond(far: float) -> float:
+        # The power is expanded: of R^-j beyond `far` there is the mean of a Gamma number of less shape.
+        left = [1 - gamma_chance(sides + 1 - power, far) for power in range(count + 1)]
+        held = (
+            math.comb(count, power) * far**power * math.exp(log) * more
+            for power, (log, more) in enumerate(zip(logs, left, strict=True))
+        )
+        return float(left[0] - sum(held) / 2**count)
+
+    return _crossed(beyond, 1 - level, sides + 1.0)
+
+
 def laplace_quantile(p: float, q: float, level: float) -> float:
     """What p A + q B stays below with a chance of `level`, of independent Laplace variables A and B."""
-    low, high, scales = 0.0, p + q, (max(p, q), min(p, q))
-    while _beyond(high, *scales) > 1 - level:
+    scales = max(p, q), min(p, q)
+    return _crossed(lambda far: _beyond(far, *scales), 1 - level, p + q)
+
+
+def _crossed(falling: Callable[[float], float], chance: float, high: float) -> float:
+    """From where on what falls is no more than a chance."""
+    low = 0.0
+    while falling(high) > chance:
         high *= 2
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if _beyond(middle, *scales) > 1 - level else (low, middle)
+        low, high = (middle, high) if falling(middle) > chance else (low, middle)
     return high
 
 
-def average_at_most(parts: Sequence[tuple[float, Distance, float]], level: float) -> float | None:
-    """What an average of two lines is from that of their means at most, in shares of common bounds.
+def average_at_most(parts: Sequence[tuple[float, Distance, float]], level: float) -> float:
+    """What an average of lines is from that of their means at most, in shares of common bounds.
 
-    Not where one is of several groups: noise on these is not its own.
+    By each at a part of what the level leaves, whatever their noise has to do with each other's.
 
     parts: Weight, distance and number to divide by.
     """
-    if len(parts) != 2 or any(distance.of > 1 for _, distance, _ in parts):
-        return None
-    units = [weight / (size * 2 * distance.largest) for weight, distance, size in parts]
-    scales = [unit * distance.scale for unit, (_, distance, _) in zip(units, parts, strict=True)]
-    # Each was rounded down, and so was its noise.
-    known = [unit * (distance.noisy + 2) for unit, (_, distance, _) in zip(units, parts, strict=True)]
-    return max(0.0, sum(known) + laplace_quantile(scales[0], scales[1], level))
+    own = 1 - (1 - level) / len(parts)
+    return sum(weight * distance.at_most(own, size) for weight, distance, size in parts)
 
 
 def _beyond(value: float, p: float, q: float) -> float:
@@ -258,5 +339,7 @@ def _beyond(value: float, p: float, q: float) -> float:
 
 def distance_from_json(written: object) -> Distance:
     """Of one line, or of one among those of groups; whatever does not fit raises a `ValueError`."""
-    kind = GroupDistance if isinstance(written, Mapping) and "sizes" in written else Distance
-    return kind.from_json(written)
+    entries = encoding.mapping(written)
+    if "sizes" in entries:
+        return GroupDistance.from_json(entries)
+    return (DistanceInBox if "again" in entries else Distance).from_json(entries)

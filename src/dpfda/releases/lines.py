@@ -100,7 +100,7 @@ class MeanLine(Expansion, Valued, OnBasis):
 
     def _added_noise(self) -> list[AddedNoise]:
         own = super()._added_noise()
-        return own if self.distance is None else [self.distance.added(self.neighbours), *own]
+        return own if self.distance is None else self.distance.beside(own, self.neighbours)
 
     def _checked(self) -> None:
         super()._checked()

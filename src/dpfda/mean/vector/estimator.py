@@ -173,17 +173,20 @@ class PrivateVectorMean(Estimator):
         >>> plan.at(n=plan.least_n(error=0.01)).error <= 0.01
         True
         """
+        return self._lines_alone(n, columns, channels).measuring
+
+    def _lines_alone(
+        self, n: int, columns: Columns, channels: int | Sequence[str] | None = None
+    ) -> VectorPlan:
         names = self._planned_channels(channels)
         plans = [single(mean.plan(n, columns)) for mean in self._means(len(names))]
-        # The distance of a line is measured of one mean alone.
-        made = [plan.line_alone for plan in plans]
-        shares = dict(zip(names, made, strict=True))
+        shares = {name: plan.line_alone for name, plan in zip(names, plans, strict=True)}
         _check_domain(shares)
         return VectorPlan(shares, self.asked())
 
     def pooled(self, n: int, columns: Columns = POINTS) -> PooledVector:
         """The sum as several holders make it, of a stated number of channels; see `PooledSum`."""
-        return PooledVector(self.settings, self.plan(n, columns), self._parts)
+        return PooledVector(self.settings, self._lines_alone(n, columns), self._parts)
 
     def _parts(self, X: Records) -> list[Records]:
         names = self._planned_channels(None)
@@ -211,7 +214,7 @@ class PrivateVectorMean(Estimator):
         shares = {name: each.plan for name, each in zip(parts, made, strict=True)}
         _check_same({share.size for share in shares.values()})
         _check_domain(shares)
-        plan = VectorPlan(shares, self.asked())
+        plan = VectorPlan(shares, self.asked()).measuring
         pairs = zip(plan.parts.items(), made, strict=True)
         totals = {name: each.total.total(part) for (name, part), each in pairs}
         return Prepared(plan, totals)

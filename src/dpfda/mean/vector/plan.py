@@ -35,7 +35,7 @@ from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.words import so_many
 from dpfda.privacy.composition import Cost
-from dpfda.privacy.guarantees import Guarantee, Neighbours
+from dpfda.privacy.guarantees import Guarantee, Neighbours, PureDP
 from dpfda.privacy.words import number
 from dpfda.publication import NAMED, MeanPlan, Paying, PlanOfMeans, Prepared, read_ledger
 from dpfda.publication.means import released_mean
@@ -73,6 +73,15 @@ class VectorPlan(PlanOfMeans):
     shares: Mapping[str, MeanPlan]
     whole: Guarantee
     band_called: ClassVar[str] = "bands that hold together, of the widest"
+
+    @property
+    def measuring(self) -> VectorPlan:
+        """The same, with how far each line is from its mean, by sides of one box, where that pays."""
+        if not isinstance(self.whole, PureDP):
+            return self
+        lines = len(self.shares)
+        shares = {k: replace(plan.measuring, lines=lines) for k, plan in self.shares.items()}
+        return VectorPlan(shares, self.whole)
 
     @cached_property
     def draw(self) -> OneDraw | None:

@@ -8,7 +8,8 @@ once. Box noise on all D coordinates with the scales w_j / epsilon, rounded up, 
 max_j w_j / b_j <= epsilon (Hardt & Talwar 2010; `dpfda.noise.bodies`). A coordinate has variance
 w_j^2 (D + 1)(D + 2) / (3 epsilon^2) then. With c shares and M = D / c coordinates each it has
 w_j^2 c^2 (M + 1)(M + 2) / (3 epsilon^2), which is more for every c > 1: twice as much for two averages,
-1.07 times for twice twenty.
+1.07 times for twice twenty. Numbers that tell how far each line is are coordinates more of the same box
+(`dpfda.publication.distances`).
 
 *One Gaussian*, with a delta. Sum k gets independent normal noise of deviations s_k; let m_k be the
 largest Cameron-Martin length |d_k / s_k| by which one unit moves it (`dpfda.noise.gaussian`, from the
@@ -36,7 +37,16 @@ from typing import Self, cast
 
 from dpfda.mechanisms import Design, Problem
 from dpfda.mechanisms.design import counted_power
-from dpfda.noise import BoxNoise, GaussianNoise, NoiseLaw, body_noise, cost_of, gaussian_ratio, parts_of
+from dpfda.noise import (
+    BoxNoise,
+    BoxPartNoise,
+    GaussianNoise,
+    NoiseLaw,
+    body_noise,
+    cost_of,
+    gaussian_ratio,
+    parts_of,
+)
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import DpfdaError
@@ -46,6 +56,9 @@ from dpfda.privacy.composition.rounding import root_at_least
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP, added, within
 from dpfda.publication import NAMED, MeanPlan, Paying, charge, recomputed
 from dpfda.publication.averages import Paid, check, publish
+from dpfda.publication.distances import with_distance
+from dpfda.releases.distance import moved
+from dpfda.releases.function import ReleasedFunction
 
 # The one stage of releases that share a draw.
 ALL = "all together"
@@ -150,7 +163,8 @@ class OneDraw:
         if isinstance(guarantee, ApproximateDP):
             plans = _under(equal_share(pure, len(plans)), plans)
         if not all(
-            plan.answers_with_line and isinstance(_law(plan), BoxNoise) for plan in plans.values()
+            plan.answers_with_line and isinstance(_law(plan), BoxNoise | BoxPartNoise)
+            for plan in plans.values()
         ):
             return None
         sides = tuple(side for plan in plans.values() for side in _sides(plan))
@@ -173,18 +187,31 @@ class OneDraw:
     @property
     def sizes(self) -> dict[str, int]:
         """Number of coordinates of each plan."""
-        return {name: _design(plan).components for name, plan in self.plans.items()}
+        return {
+            name: _design(plan).components + plan.distance_sides for name, plan in self.plans.items()
+        }
 
     @property
     def designs(self) -> dict[str, Design]:
         """The design of each plan, with what it sees of the noise."""
-        sizes, laws = self.sizes, dict[str, NoiseLaw]()
+        laws = dict[str, NoiseLaw]()
         if isinstance(self.noise, BoxNoise):
-            laws |= zip(sizes, parts_of(self.noise, tuple(sizes.values())), strict=True)
+            laws |= {name: cells for name, (cells, _) in self._in_box.items()}
         else:
             scales = self.parted(self.noise.scales)
             laws |= {name: GaussianNoise(tuple(own)) for name, own in scales.items()}
         return {name: replace(_design(plan), noise=laws[name]) for name, plan in self.plans.items()}
+
+    @cached_property
+    def _in_box(self) -> dict[str, tuple[BoxPartNoise, BoxPartNoise | None]]:
+        """What each plan's cells see of a box's noise, and the sides that tell its largest distance."""
+        made, noise = {}, cast("BoxNoise", self.noise)
+        for name, part in zip(self.plans, parts_of(noise, tuple(self.sizes.values())), strict=True):
+            cells = _design(self.plans[name]).components
+            scales, sides = part.scales[:cells], part.scales[cells:]
+            beside = replace(part, scales=sides) if sides else None
+            made[name] = replace(part, scales=scales), beside
+        return made
 
     def parted(self, values: Sequence[object]) -> Json:
         """One value a coordinate, dealt to the plans."""
@@ -220,8 +247,14 @@ class OneDraw:
     @cached_property
     def seen(self) -> dict[str, MeanPlan]:
         """Each plan with what it sees of the noise, under the guarantee of all."""
+        sides = self._in_box if isinstance(self.noise, BoxNoise) else {}
         return {
-            name: replace(self.plans[name], guarantee=self.guarantee, drawn=design)
+            name: replace(
+                self.plans[name],
+                guarantee=self.guarantee,
+                drawn=design,
+                beside=sides[name][1] if name in sides else None,
+            )
             for name, design in self.designs.items()
         }
 
@@ -249,9 +282,13 @@ def publish_in_one_draw(
     achieved, paid = draw.achieved(), draw.paid(whole)
     charge(paying, whole, entry)
     noise, released = draw.parted(draw.noise.draw()), {}
-    for name, plan in draw.plans.items():
-        sums = plan.measure(totals[name], paid[name].design)
-        released[name] = paid[name].release(sums.with_noise(noise[name]))
+    for name, plan in draw.seen.items():
+        design, total = paid[name].design, totals[name]
+        sums = plan.measure(total, design)
+        released[name] = paid[name].release(sums.with_noise(noise[name][: design.components]))
+        if plan.beside is not None:
+            line, sides = cast("ReleasedFunction", released[name]), noise[name][design.components :]
+            released[name] = with_distance(line, total, plan, plan.beside, sides)
     return released, whole.fulfilled(achieved)
 
 
@@ -281,4 +318,4 @@ def _sides(plan: MeanPlan) -> tuple[int, ...]:
     """How far one unit moves each integer that gets noise; it does not depend on the budget."""
     kind, sides = _problem(plan).differences(_design(plan))
     assert kind == "box" and not isinstance(sides, int)  # noqa: S101, PT018
-    return sides
+    return sides + (moved(plan.largest_half, plan.neighbours),) * plan.distance_sides

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -45,7 +45,7 @@ from dpfda.mechanisms import (
 from dpfda.mechanisms.cells import measured_forms
 from dpfda.mechanisms.design.images import image_design
 from dpfda.mechanisms.design.lines import WORTH_A_DELTA, line_design, line_power
-from dpfda.noise import BoxNoise, laws_of, pure_budget
+from dpfda.noise import BoxNoise, BoxPartNoise, laws_of, pure_budget
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
@@ -279,6 +279,12 @@ def check_workable(guarantee: Guarantee) -> None:
         raise ParameterError(
             "epsilon (or rho)", "lie between 1e-30 and 1e30 for a release", readable(loss)
         )
+
+
+def with_sides(design: Design, sides: int) -> Design:
+    """The design with what it sees of its noise where the box has so many sides more."""
+    scales = cast("BoxNoise", design.noise).scales
+    return replace(design, noise=BoxPartNoise(scales, len(scales) + sides))
 
 
 def with_count(problem: Problem, design: Design) -> Design:

@@ -55,6 +55,9 @@ WORTH_A_DELTA, WORTH_A_TAIL = 1.01, 1.36
 # From the first n epsilon on the largest distance of the line is measured, up to the second with a tenth
 # of the budget.
 LEAST_OF_DISTANCE, EVEN = 200.0, 300.0
+# Under noise of a box it is one side more, or so many for each cell, from that n epsilon on: sooner
+# errors would be larger from there than just below.
+SIDES, LEAST_OF_SIDES = 0.05, 240.0
 # Where every point is a cell the band must be so many times as wide without it, as is to be expected.
 WORTH_A_DISTANCE = 1.25
 
@@ -98,12 +101,46 @@ def distance_share(points: int, strength: float) -> Fraction | None:
     if strength < LEAST_OF_DISTANCE:
         return None
     share = 0.1 * min(1.0, (EVEN / strength) ** 0.2)
-    if number_of_cells(points, strength) == points:
-        by_cells = (points + 1.65 * math.sqrt(points)) / strength
-        by_distance = 2.9 * strength**-0.66 + math.log(10) / (share * strength)
-        if by_cells < WORTH_A_DISTANCE * by_distance:
-            return None
+    if not _worth_a_distance(points, strength, math.log(10) / (share * strength)):
+        return None
     return Fraction(round(1000 * share), 1000)
+
+
+def worth_sides(points: int, strength: float, lines: int = 1) -> bool:
+    """Whether the largest distance is measured by sides of the line's own box, as `distance_share`.
+
+    lines: How many have one box together, each by such a strength.
+
+    Examples
+    --------
+    >>> [worth_sides(200, strength) for strength in (100, 300, 5000)]
+    [False, True, True]
+    """
+    cells = number_of_cells(points, strength)
+    count = distance_sides(cells)
+    # As far as their noise reaches at .95 above its mean.
+    reach = 2 * math.pow(0.95, 1 / count) - 1 - (count - 1) / (count + 1)
+    worth = _worth_a_distance(points, strength, reach * (cells + count + 1) / strength)
+    return worth and lines * strength >= LEAST_OF_SIDES
+
+
+def distance_sides(cells: int) -> int:
+    """How many sides tell the largest distance, beside those of so many cells.
+
+    Examples
+    --------
+    >>> [distance_sides(cells) for cells in (12, 50, 100)]
+    [1, 2, 5]
+    """
+    return max(1, round(SIDES * cells))
+
+
+def _worth_a_distance(points: int, strength: float, reach: float) -> bool:
+    """Whether its band is expected to be narrower, by enough, than what cells say by themselves."""
+    if number_of_cells(points, strength) < points:
+        return True
+    by_cells = (points + 1.65 * math.sqrt(points)) / strength
+    return by_cells >= WORTH_A_DISTANCE * (2.9 * math.pow(strength, -0.66) + reach)
 
 
 def growth(strength: float) -> float:
