@@ -43,7 +43,7 @@ from dpfda.spine.sums import Readable
 LEAST = 1000.0
 FEW = f"where the number of units times epsilon is below {LEAST:,.0f}"
 # Shares of the histograms at n epsilon of 20,000, which fall with its root, between these; and of the line.
-COUNTED, APART, FEWEST, MOST = 0.05, 0.03, 0.015, 0.15
+COUNTED, APART, FEWEST, MOST = 0.05, 0.04, 0.025, 0.15
 ROUGH = Fraction(3, 100)
 # The interval has so much of the budget at least.
 ZOOMED = Fraction(1, 100)
