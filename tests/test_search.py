@@ -184,8 +184,8 @@ def test_line_and_mean_get_the_box_noise_of_their_bounds_and_parts(place):
     bounds = (36.0, 44.0) if place == 1 else plan.around(line, (36.0, 44.0), (1.0, 2.0))
     between = plan.held(*bounds, plan.shares[place])
     exact, errors = exact_totals(prepared.total.total(between)), []
-    assert len(exact) == GRID.size
-    widths = np.broadcast_to(bounds[1] - bounds[0], GRID.shape) / 2
+    halves = np.broadcast_to(np.subtract(*bounds[::-1]) / 2, GRID.shape)
+    widths = np.bincount(between.public_design.hierarchy.labels, halves)
     for _ in range(400):
         look = search.publish_curve(prepared.total.total(between), between, between.certified())
         off = np.array([a - b for a, b in zip(look.noisy_sum, exact, strict=True)], dtype=float)

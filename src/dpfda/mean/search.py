@@ -42,8 +42,9 @@ from dpfda.spine.sums import Readable
 # n epsilon from which on bounds are looked for: below it a histogram says too little.
 LEAST = 1000.0
 FEW = f"where the number of units times epsilon is below {LEAST:,.0f}"
-# Shares of the histograms at n epsilon of 20,000, which fall with its root, between these; and of the line.
-COUNTED, APART, FEWEST, MOST = 0.05, 0.04, 0.025, 0.15
+# Shares of the histograms at n epsilon of 20,000, which fall with a power of it, between two others; and
+# of the line.
+COUNTED, APART, FALLING, FEWEST, MOST = 0.045, 0.035, 0.4, 0.025, 0.15
 ROUGH = Fraction(3, 100)
 # The interval has so much of the budget at least.
 ZOOMED = Fraction(1, 100)
@@ -91,7 +92,7 @@ class SearchPlan(StagedPlan):
         return counting, rough, *split(rest, self._share(APART))
 
     def _share(self, usual: float) -> Fraction:
-        share = usual * (20_000 / self.strength(self.whole.guarantee)) ** 0.5
+        share = usual * (20_000 / self.strength(self.whole.guarantee)) ** FALLING
         return Fraction(min(max(share, FEWEST), MOST)).limit_denominator(1000)
 
     def counting(self, cells: int, part: PureDP) -> NoiseLaw:
@@ -150,15 +151,13 @@ class SearchPlan(StagedPlan):
             return lower, upper
         return np.full(line.size, low), np.full(line.size, high)
 
-    def held(
-        self, low: float | Floats, high: float | Floats, part: Guarantee | None = None
-    ) -> MeanPlan:
+    def held(self, low: float | Floats, high: float | Floats, part: Guarantee | None = None) -> MeanPlan:
         """The plan of the mean between public bounds, by default with what the search leaves."""
         bound = ValueBounds(low, high)
         asked = self.whole
         more = {name: getattr(asked, name) for name in ("reading", "finest", "periods")}
         return MeanPlan.of(
-            asked.basis, bound, self.shares[-1] if part is None else part, asked.neighbours, asked.mechanism, asked.size,
+            asked.basis, bound, part or self.shares[-1], asked.neighbours, asked.mechanism, asked.size,
             asked.unit, asked.about, **more,
         )  # fmt: skip
 
@@ -245,9 +244,7 @@ def searched(plan: SearchPlan, records: Readable, fine: Integers) -> Extremes:
     return _counted(plan, exact, edges, (middle, half), plan.shares[0])
 
 
-def reached(
-    plan: SearchPlan, records: Readable, line: Floats, ends: tuple[float, float]
-) -> Extremes:
+def reached(plan: SearchPlan, records: Readable, line: Floats, ends: tuple[float, float]) -> Extremes:
     """How far units reach below and above a public line (m,), with noise, and how far they are held.
 
     The caller has charged for it.

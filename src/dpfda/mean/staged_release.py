@@ -112,7 +112,9 @@ class HeldCloser(ReleasedFunction):
     first: ReleasedFunction | None = field(
         default=None, metadata=file.part(ReleasedFunction).or_absent.kept
     )
-    closer: ValueBounds | None = field(default=None, metadata=file.itself(bound_from_json).or_absent.kept)
+    closer: ValueBounds | None = field(
+        default=None, metadata=file.itself(bound_from_json).or_absent.kept
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -437,7 +439,7 @@ class FoundMean(HeldCloser):
         if self.apart is not None:
             below, above = self.apart.interval
             search += (
-                f" Records were held between {below:.3g} below and {above:.3g} above a rough line, which "
+                f" Records were held between {below:.3g} below and {above:.3g} above a rough line that "
                 "was released first."
             )
         return replace(own, what=f"{own.what} {search}")

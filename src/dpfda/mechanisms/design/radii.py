@@ -171,7 +171,7 @@ NEAR = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0)
 FINER, FINE_CELLS = 4, 7
 # Around a line between bounds cells are powers of the root of two, so many on a side and one; the bounds
 # are so many halves apart, and no candidate is nearer than the narrowest cells.
-POWERS, HALVES = 10, 16
+HALVINGS, HALVES = 10, 16
 # Candidates for each bound: distances from the middle, in halves of the interval.
 DISTANCES = 2.0 ** (np.arange(-12, 136) / 8)
 # Tails are taken to be Weibull, with one of these exponents and so many shares on a side.
@@ -187,6 +187,9 @@ ALONE = 1.0
 # so much at 50 points. It falls with their root, as curves are at their extremes in a smaller part of
 # many, and is between the other two.
 MOVED_BETWEEN, MOVED_LEAST, MOVED_MOST = 0.45, 0.22, 0.75
+# Around a line what is cut off is a shift of whole curves more often; and noise that is taken for values
+# does little harm, as no cell is far.
+MOVED_APART, SEEN_APART = 0.5, 4.0
 # What the default line between close bounds misses, in shares of their distance: noise on its cells,
 # less what smoothing takes where they are many. Fitted to what plans expect over ordinary curves.
 NOISY, SMOOTHED, FALLING = 0.59, 0.46, 0.79
@@ -219,14 +222,15 @@ def found_bounds(
     line: Number of points, and n epsilon, of the mean between the bounds.
     middle, half: Of the interval around which edges lie.
     """
-    (below, lower), (above, upper) = _reached(edges - middle, shares, scale, half, FARTHER)
-    one, other = _least_error((below, lower), (above, upper), line)
+    (below, lower), (above, upper) = _reached(edges - middle, shares, scale, half, (SEEN, FARTHER))
+    at_points = float(np.clip(MOVED_BETWEEN * math.sqrt(50 / line[0]), MOVED_LEAST, MOVED_MOST))
+    one, other = _least_error((below, lower), (above, upper), line, at_points)
     return float(max(edges[0], middle - below[one])), float(min(edges[-1], middle + above[other]))
 
 
 def line_edges(line: Floats, ends: tuple[float, float]) -> Floats:
     """Public edges of cells for distances from a line (m,) between bounds, down to a 32nd on a side."""
-    (low, high), powers = ends, 2.0 ** (np.arange(-POWERS, 1) / 2)
+    (low, high), powers = ends, 2.0 ** (np.arange(-HALVINGS, 1) / 2)
     below, above = (max(float(np.max(side)), (high - low) / 64) for side in (line - low, high - line))
     return np.concatenate([-below * powers[::-1], [0.0], above * powers])
 
@@ -240,17 +244,22 @@ def found_reaches(
     rooms: arrays (m,). From the line to the bounds between which it lies: farther nothing is held.
     """
     half = float(np.mean(rooms[0] + rooms[1])) / HALVES
-    (below, lower), (above, upper) = _reached(edges, shares, scale, half, 0.0, 2.0**-1.5)
+    (below, lower), (above, upper) = _reached(edges, shares, scale, half, (SEEN_APART, 0.0), 2.0**-1.5)
     widths = [
         np.minimum(at[:, None], room).mean(axis=1)
         for at, room in zip((below, above), rooms, strict=True)
     ]
-    one, other = _least_error((widths[0], lower), (widths[1], upper), line)
+    one, other = _least_error((widths[0], lower), (widths[1], upper), line, MOVED_APART)
     return float(below[one]), float(above[other])
 
 
 def _reached(
-    apart: Floats, shares: Floats, scale: float, half: float, farther: float, nearer: float = 1.0
+    apart: Floats,
+    shares: Floats,
+    scale: float,
+    half: float,
+    seen: tuple[float, float],
+    nearer: float = 1.0,
 ) -> list[tuple[Floats, Floats]]:
     """On either side distances (D,), and the squared average (D,) of what is beyond each of them."""
     place, sides = int(np.argmin(np.abs(apart))), list[tuple[Floats, Floats]]()
@@ -260,7 +269,7 @@ def _reached(
         at = np.append(tried[tried < reach], reach)
         moved = np.zeros(at.size)
         if counted.size:
-            moved = _counted(edges / half, counted, scale, at / half, farther)
+            moved = _counted(edges / half, counted, scale, at / half, *seen)
             if scale >= CLEAR:
                 moved = np.maximum(moved, _likely(edges / half, counted, scale, at / half))
         # Nothing is searched beyond the last edge.
@@ -269,12 +278,14 @@ def _reached(
 
 
 def _least_error(
-    below: tuple[Floats, Floats], above: tuple[Floats, Floats], line: tuple[int, float]
+    below: tuple[Floats, Floats], above: tuple[Floats, Floats], line: tuple[int, float], moved: float
 ) -> tuple[int, int]:
-    """Which of the widths on either side have the least error, of noise and of what is cut off."""
-    at_points = float(np.clip(MOVED_BETWEEN * math.sqrt(50 / line[0]), MOVED_LEAST, MOVED_MOST))
+    """Which of the widths on either side have the least error, of noise and of what is cut off.
+
+    moved: What clipping moves at a point, over the average excess.
+    """
     width = below[0][:, None] + above[0]
-    errors = (width * missed_between(*line)) ** 2 + at_points**2 * (below[1][:, None] + above[1])
+    errors = (width * missed_between(*line)) ** 2 + moved**2 * (below[1][:, None] + above[1])
     one, other = np.unravel_index(int(np.argmin(errors)), errors.shape)
     return int(one), int(other)
 
@@ -285,19 +296,21 @@ def missed_between(points: int, strength: float) -> float:
     return NOISY * cells / strength / (1 + SMOOTHED * math.pow(cells**2 / strength, FALLING))
 
 
-def _counted(apart: Floats, shares: Floats, scale: float, at: Floats, farther: float) -> Floats:
+def _counted(
+    apart: Floats, shares: Floats, scale: float, at: Floats, seen: float, farther: float
+) -> Floats:
     """Squared average of what is cut off at each distance (D,), from cells as they were counted."""
     low, high, cut = apart[:-1], apart[1:], at[:, None]
     beyond = NEAR[-1] * 2.0 ** np.arange(1, 128)
     group = np.searchsorted(np.append(NEAR, beyond), (low + high) / 2)
     starts = np.flatnonzero(np.diff(group, prepend=-1))
     ends = np.append(starts[1:], shares.size)
-    needed = (SEEN + farther * np.log2(np.maximum(low[starts], 1.0))) * scale
+    needed = (seen + farther * np.log2(np.maximum(low[starts], 1.0))) * scale
     together = np.add.reduceat(shares, starts) > needed * np.sqrt(ends - starts)
     alone = np.maximum.reduceat(shares, starts) > needed + ALONE * scale
-    seen = np.flatnonzero(together | alone)
-    last = int(seen[-1]) if seen.size else -1
-    kept = np.where(np.arange(shares.size) < (ends[last] if seen.size else 0), shares, 0.0)
+    there = np.flatnonzero(together | alone)
+    last = int(there[-1]) if there.size else -1
+    kept = np.where(np.arange(shares.size) < (ends[last] if there.size else 0), shares, 0.0)
     if last + 1 < ends.size:
         # Noise hides more of what lies in several cells.
         following = slice(starts[last + 1], ends[last + 1])
