@@ -22,7 +22,7 @@ from dpfda.mean import search
 from dpfda.mean.search import extreme_shares, interval_of, reached, searched
 from dpfda.mean.staged_release import BETWEEN, SEARCH, FoundMean
 from dpfda.mean.strategies import TwoLooks
-from dpfda.mechanisms.design.radii import FINER, found_bounds, search_edges
+from dpfda.mechanisms.design.radii import FINER, found_bounds, found_reaches, line_edges, search_edges
 from dpfda.noise import BoxNoise, KNormNoise
 from dpfda.noise.shares import UNIT
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added
@@ -256,6 +256,45 @@ def test_where_counts_are_clear_nothing_much_is_cut(scale):
     a, b = found_bounds(edges, shares, scale, (12, 1e5), 400.0, 1.0)
     assert 395 < a <= 397.3
     assert 401.7 <= b < 404
+
+
+def test_around_a_line_records_are_held_as_near_as_clear_counts_allow():
+    line, ends = 40 + 2 * np.sin(6 * GRID), (30.0, 50.0)
+    edges = line_edges(line, ends)
+    assert edges[0] == pytest.approx(30 - line.max())
+    assert edges[-1] == pytest.approx(50 - line.min())
+    rooms, reaches = (line - ends[0], ends[1] - line), []
+    for scale in (1e-4, 1e-1):
+        # Of a twentieth of the units all distances above are ten times as large.
+        shares = np.histogram([-0.8] * 20 + [0.8] * 19 + [8.0], edges)[0] / 40
+        reaches.append(found_reaches(edges, shares, scale, (12, 2e4), rooms))
+    (below, above), (doubtful, far) = reaches
+    assert 0.8 <= below < 1.3
+    assert 7 < above <= edges[-1]
+    # Where noise hides all, more is held.
+    assert doubtful > 2 * below
+    assert far > 4
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.floats(-1e90, 1e90), st.floats(1e-90, 1e90),
+       st.lists(st.floats(0, 1), min_size=12, max_size=12), st.data())  # fmt: skip
+def test_curves_around_any_line_lie_between_the_bounds(low, width, levels, data):
+    high = low + width
+    if not high - low > 2.0**-40 * max(abs(low), abs(high)):
+        return
+    line = np.clip(low + width * np.array(levels), low, high)
+    edges = line_edges(line, (low, high))
+    assert np.all(np.diff(edges) > 0)
+    shares = np.array(data.draw(st.lists(st.floats(-9, 9), min_size=edges.size - 1,
+                                         max_size=edges.size - 1)))  # fmt: skip
+    plan = mean().plan(9000, GRID)
+    for scale in (1e-4, 0.1):
+        reaches = found_reaches(edges, shares, scale, (12, 5000.0), (line - low, high - line))
+        lower, upper = plan.around(line, (low, high), reaches)
+        assert np.all(low <= lower)
+        assert np.all(lower < upper)
+        assert np.all(upper <= high)
 
 
 def test_finer_cells_hold_all_and_less_that_is_empty():
