@@ -98,7 +98,7 @@ def test_the_choice_of_an_interval_claims_no_law(tmp_path: Path) -> None:
     """It broke: a noisy maximum was taken for one Laplace variable, which loses less."""
     made = STAGED["search"].fit(NOISE).release_
     written = json.loads(made.save(tmp_path / "release.json").read_text())
-    for place in (0, 1):
+    for place in (0, 1, 3):
         changed = copy.deepcopy(written)
         cost = changed["costs"][place]
         cost["loss"] = {"kind": "laplace", "epsilon": cost["guarantee"]["exact"]["epsilon"]}
@@ -186,15 +186,17 @@ def test_noise_of_all_stages_is_as_large_as_what_was_charged_says(asked: dict[st
     ledger = MemoryLedger().create("curves", PrivateMean(**asked).asked())
     mean = PrivateMean(**asked, bounds=Search(-500, 500), ledger=ledger.of("curves"))
     plan = mean.plan(9000, POINTS)
-    width, place, histogram, last = (cost.guarantee for cost in plan.costs().values())
+    width, place, histogram, rough, reach, last = (cost.guarantee for cost in plan.costs().values())
     apart = plan.zoom.moved_apart
     assert apart == (10 * UNIT, 2 * UNIT)
-    laws = [plan.zoom.width_noise(), plan.zoom.place_noise(20), plan.counting(30)]
-    needed = [*apart, 2 * UNIT]
-    for law, moved, paid in zip(laws, needed, (width, place, histogram), strict=True):
+    laws = [plan.zoom.width_noise(), plan.zoom.place_noise(20)]
+    laws += [plan.counting(cells, part) for cells, part in ((30, plan.shares[0]), (23, plan.shares[2]))]
+    needed = [*apart, 2 * UNIT, 2 * UNIT]
+    for law, moved, paid in zip(laws, needed, (width, place, histogram, reach), strict=True):
         assert set(law.block_sizes) == {1}
         assert min(law.scales) * paid.epsilon >= moved
-    spent = [paid.epsilon for paid in (width, place, histogram)]
+    assert plan.held(0.0, 1.0, plan.shares[1]).guarantee == rough
+    spent = [paid.epsilon for paid in (width, place, rough, histogram, reach)]
     if "rho" in asked:
         assert sum(each**2 for each in spent) / 2 + last.rho <= 2
     else:
@@ -203,13 +205,14 @@ def test_noise_of_all_stages_is_as_large_as_what_was_charged_says(asked: dict[st
     # All of it was charged, and once; of pure stages what they lose in terms of rho.
     paid = ledger.spent("curves").values[0]
     if "rho" in asked:
-        counted = spent[2] + math.exp(-spent[2]) - 1
-        chosen = sum(each * math.tanh(each / 2) for each in spent[:2])
+        counted = sum(each + math.exp(-each) - 1 for each in spent[3:])
+        chosen = sum(each * math.tanh(each / 2) for each in spent[:3])
         assert float(paid) == pytest.approx(chosen + counted + last.rho)
     else:
         assert paid == 2
     assert made.certificate.guarantee == mean.asked()
     assert min(made.extremes.noise.scales) * histogram.epsilon >= 2 * UNIT
+    assert min(made.apart.noise.scales) * reach.epsilon >= 2 * UNIT
 
 
 # Survey weights.

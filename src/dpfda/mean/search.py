@@ -1,29 +1,34 @@
 """Means whose records are read again: between bounds that are looked for first; and which way is taken.
 
-Four mechanisms run one after the other: an interval with three fifths of the extremes, by two noisy
+Six mechanisms run one after the other: an interval with three fifths of the extremes, by two noisy
 maxima (`dpfda.publication.zoom`); a histogram of the extremes around it, from which alone the bounds are
-computed; and the mean between these bounds, with all of delta. Each keeps its part whatever those before
-it published, and the whole is charged once, before the first noise: docs/appendix/search.md.
+computed; a rough line between these; a histogram of how far units reach below and above that line; and
+the mean of records held between the bounds and as near to the line as follows from the counts, with all
+of delta. Each keeps its part whatever those before it published, and the whole is charged once, before
+the first noise: docs/appendix/search.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 
 from dpfda.bases.cells import CellGrid
+from dpfda.bases.priors import CurvePrior
+from dpfda.bases.protocol import flat_grid
 from dpfda.bounds import Search, ValueBounds
-from dpfda.mean.staged_release import BETWEEN, SEARCH, Extremes, FoundMean, looked_for
+from dpfda.mean.staged_release import BETWEEN, FIRST, SEARCH, Extremes, FoundMean, looked_for
 from dpfda.mean.strategies import TwoLooks
 from dpfda.mean.two_looks import LooksPlan, StagedPlan, check_staged
-from dpfda.mechanisms.design.radii import FINER, found_bounds, search_edges
+from dpfda.mechanisms.design.radii import FINER, found_bounds, found_reaches, line_edges, search_edges
 from dpfda.noise import NoiseLaw
 from dpfda.noise.shares import EXPONENT, share_noise
-from dpfda.numerics.arrays import Integers
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import known
 from dpfda.privacy.composition import Cost, LaplaceLoss
@@ -37,8 +42,12 @@ from dpfda.spine.sums import Readable
 # n epsilon from which on bounds are looked for: below it a histogram says too little.
 LEAST = 1000.0
 FEW = f"where the number of units times epsilon is below {LEAST:,.0f}"
-# The histogram has so much over n epsilon as its share of the budget, and no less or more than these.
-COUNTED, FEWEST, MOST = 600, Fraction(5, 100), Fraction(15, 100)
+# Shares of the histograms at n epsilon of 20,000, which fall with a power of it, between two others; and
+# of the line.
+COUNTED, APART, FALLING, FEWEST, MOST = 0.045, 0.035, 0.4, 0.025, 0.15
+ROUGH = Fraction(3, 100)
+# The interval has so much of the budget at least.
+ZOOMED = Fraction(1, 100)
 # From so much on it has finer cells: noise on them then hides less than coarse ones lose.
 CLEARLY = 28_000.0
 
@@ -68,7 +77,7 @@ class SearchPlan(StagedPlan):
     @cached_property
     def _zoomed(self) -> tuple[Zoom, Guarantee]:
         ends = self.strategy.low, self.strategy.high
-        return zoom_for(ends, self.size, self.whole.guarantee, self.whole.neighbours)
+        return zoom_for(ends, self.size, self.whole.guarantee, self.whole.neighbours, ZOOMED)
 
     @property
     def zoom(self) -> Zoom:
@@ -76,15 +85,20 @@ class SearchPlan(StagedPlan):
         return self._zoomed[0]
 
     @cached_property
-    def shares(self) -> tuple[PureDP, Guarantee]:
-        """Of the histogram, and of the mean."""
-        share = Fraction(COUNTED) / Fraction(self.strength(self.whole.guarantee))
-        return split(self._zoomed[1], min(max(share, FEWEST), MOST))
+    def shares(self) -> tuple[PureDP, PureDP, PureDP, Guarantee]:
+        """Of the first histogram, the rough line, the second histogram, and the mean."""
+        counting, rest = split(self._zoomed[1], self._share(COUNTED))
+        rough, rest = split(rest, ROUGH)
+        return counting, rough, *split(rest, self._share(APART))
 
-    def counting(self, cells: int) -> NoiseLaw:
-        """Law of the noise on the histogram."""
-        noise, _, norm, width = share_noise(cells, self.shares[0], self.whole.neighbours, "laplace")
-        recomputed(noise, norm, width, self.shares[0])
+    def _share(self, usual: float) -> Fraction:
+        share = usual * (20_000 / self.strength(self.whole.guarantee)) ** FALLING
+        return Fraction(min(max(share, FEWEST), MOST)).limit_denominator(1000)
+
+    def counting(self, cells: int, part: PureDP) -> NoiseLaw:
+        """Law of the noise on a histogram with a part of the budget."""
+        noise, _, norm, width = share_noise(cells, part, self.whole.neighbours, "laplace")
+        recomputed(noise, norm, width, part)
         return noise
 
     @property
@@ -101,9 +115,10 @@ class SearchPlan(StagedPlan):
 
     def costs(self) -> dict[str, Cost]:
         """The costs of all stages; the noise of the last one follows from what comes before."""
-        counting, last = self.shares
+        counting, rough, apart, last = self.shares
         law = self.held(self.strategy.low, self.strategy.high).public_design
-        made = [Cost(part) for part in self.zoom.parts] + [Cost(counting, LaplaceLoss(counting.epsilon))]
+        counts = [Cost(part, LaplaceLoss(part.epsilon)) for part in (counting, apart)]
+        made = [*(Cost(part) for part in self.zoom.parts), counts[0], Cost(rough), counts[1]]
         stages = dict(zip(SEARCH, made, strict=True))
         return stages | {BETWEEN: Cost.awaited(last, [None if law is None else law.noise.loss(last)])}
 
@@ -113,19 +128,36 @@ class SearchPlan(StagedPlan):
             found = f"{self.strength(self.whole.guarantee):.3g}"
             raise ParameterError("bounds", f"be stated {FEW}", found, "Give bounds=(lower, upper).")
         self.zoom.check()
-        self.counting(1)
+        for part in (self.shares[0], self.shares[2]):
+            self.counting(1, part)
         low, high = self.strategy.low, self.strategy.high
         step = (high - low) * 2.0**-17
-        for ends in ((low, high), (low, low + step), (high - step, high)):
-            check(self.held(*ends))
+        ones = np.ones(flat_grid(self.whole.basis).size)
+        for a, b in ((low, high), (low, low + step), (high - step, high)):
+            check(self.held(a, b, self.shares[1]))
+            for line in (a * ones, b * ones):
+                check(self.held(*self.around(line, (a, b), ((b - a) / 2048, (b - a) / 2048))))
 
-    def held(self, low: float, high: float) -> MeanPlan:
-        """The plan of the mean between public bounds, with what the search leaves."""
+    def around(
+        self, line: Floats, ends: tuple[float, float], reaches: tuple[float, float]
+    ) -> tuple[Floats, Floats]:
+        """Curves between which records are held: so far below and above a public line, within bounds.
+
+        The bounds themselves where floats are too few to tell such curves apart.
+        """
+        (low, high), (below, above) = ends, reaches
+        lower, upper = np.maximum(low, line - below), np.minimum(high, line + above)
+        if np.all(upper - lower >= min(below, above) / 2):
+            return lower, upper
+        return np.full(line.size, low), np.full(line.size, high)
+
+    def held(self, low: float | Floats, high: float | Floats, part: Guarantee | None = None) -> MeanPlan:
+        """The plan of the mean between public bounds, by default with what the search leaves."""
         bound = ValueBounds(low, high)
         asked = self.whole
         more = {name: getattr(asked, name) for name in ("reading", "finest", "periods")}
         return MeanPlan.of(
-            asked.basis, bound, self.shares[1], asked.neighbours, asked.mechanism, asked.size,
+            asked.basis, bound, part or self.shares[-1], asked.neighbours, asked.mechanism, asked.size,
             asked.unit, asked.about, **more,
         )  # fmt: skip
 
@@ -161,7 +193,7 @@ class SearchPlan(StagedPlan):
         """The bounds, from a noisy histogram: post-processing."""
         return found_bounds(
             np.array(values.edges), values.shares(self.size), values.scale(self.size),
-            (known(self.whole.curves).lower.size, self.strength(self.shares[1])), *values.interval,
+            (known(self.whole.curves).lower.size, self.strength(self.shares[-1])), *values.interval,
         )  # fmt: skip
 
     def publish(self, records: Readable, paying: Paying = NAMED) -> ReleasedFunction:
@@ -173,17 +205,28 @@ class SearchPlan(StagedPlan):
         fine = extreme_shares(self, records, self.zoom.fine)
         charge(paying, certificate, self.entry())
         values = searched(self, records, fine)
-        between = self.held(*self.found(values))
+        ends = self.found(values)
+        rough = self.held(*ends, self.shares[1])
+        first = publish_curve(records.total(rough), rough, certificate.part(FIRST))
+        line = np.asarray(first(first.grid_points))
+        apart = reached(self, records, line, ends)
+        between = self.held(*self.around(line, ends, apart.interval))
         look = publish_curve(records.total(between), between, certificate=certificate.part(BETWEEN))
         design = known(between.public_design)
         tuning = {**look.mechanism, **self.tuning, "mean": design.mechanism}
+        spent = [*self.zoom.parts, self.shares[0], first.achieved, self.shares[2], look.achieved]
         whole = certificate.fulfilled(
-            added([*self.zoom.parts, self.shares[0], look.achieved]),
+            added(spent),
             tuning,
-            {**between.bounded, **self.bounded},
+            {**self.held(*ends).bounded, **self.bounded},
             drawn={BETWEEN: between.cost(design, self.size)},
         )
-        return look._as(FoundMean, certificate=whole, extremes=values)
+        stated = known(rough.curves)
+        prior = replace(cast("CurvePrior", look.hierarchy), lower=stated.lower, upper=stated.upper)
+        return look._as(
+            FoundMean, certificate=whole, hierarchy=prior, center=first.center, first=first,
+            closer=between.bound, extremes=values, apart=apart,
+        )  # fmt: skip
 
 
 def searched(plan: SearchPlan, records: Readable, fine: Integers) -> Extremes:
@@ -197,10 +240,33 @@ def searched(plan: SearchPlan, records: Readable, fine: Integers) -> Extremes:
     middle, half = interval_of(zoom.domain_range, width, place)
     finer = FINER if plan.strength(plan.whole.guarantee) >= CLEARLY else 1
     edges = search_edges(zoom.domain_range, middle, half, finer)
-    noise = plan.counting(edges.size - 1)
     exact = extreme_shares(plan, records, CellGrid.from_edges(edges))
+    return _counted(plan, exact, edges, (middle, half), plan.shares[0])
+
+
+def reached(plan: SearchPlan, records: Readable, line: Floats, ends: tuple[float, float]) -> Extremes:
+    """How far units reach below and above a public line (m,), with noise, and how far they are held.
+
+    The caller has charged for it.
+    """
+    edges = line_edges(line, ends)
+    exact = extreme_shares(plan, records, CellGrid.from_edges(edges), ends, line)
+    found = _counted(plan, exact, edges, (0.0, 0.0), plan.shares[2])
+    reaches = found_reaches(
+        edges, found.shares(plan.size), found.scale(plan.size),
+        (line.size, plan.strength(plan.shares[-1])), (line - ends[0], ends[1] - line),
+    )  # fmt: skip
+    return replace(found, interval=reaches)
+
+
+def _counted(
+    plan: SearchPlan, exact: Integers, edges: Floats, interval: tuple[float, float], part: PureDP
+) -> Extremes:
+    """Shares of cells with the noise of a part of the budget."""
+    noise = plan.counting(edges.size - 1, part)
     noisy = tuple(int(a) + int(b) for a, b in zip(exact, noise.draw(), strict=True))
-    return Extremes(zoom.domain_range, (middle, half), tuple(edges.tolist()), noisy, noise)
+    searched_in = float(edges[0]), float(edges[-1])
+    return Extremes(searched_in, interval, tuple(edges.tolist()), noisy, noise)
 
 
 def interval_of(ends: tuple[float, float], width: int, place: int) -> tuple[float, float]:
@@ -209,13 +275,24 @@ def interval_of(ends: tuple[float, float], width: int, place: int) -> tuple[floa
     return low + (high - low) * (place + blocks / 2) * 2.0**-k, (high - low) * blocks * 2.0 ** -(k + 1)
 
 
-def extreme_shares(plan: SearchPlan, records: Readable, cells: CellGrid) -> Integers:
-    """Sum over units of the shares of each cell in their extremes, in units of 2^-20. Private."""
-    total, (low, high) = np.zeros(cells.size, dtype=np.int64), plan.zoom.domain_range
+def extreme_shares(
+    plan: SearchPlan,
+    records: Readable,
+    cells: CellGrid,
+    ends: tuple[float, float] | None = None,
+    line: Floats | float = 0.0,
+) -> Integers:
+    """Sum over units of the shares of each cell in their extremes, in units of 2^-20. Private.
+
+    ends: Values are moved between these first; by default between those of the cells.
+    line: Public; its values (m,) are taken off.
+    """
+    total, (low, high) = np.zeros(cells.size, dtype=np.int64), cells.edges[0][[0, -1]]
     for curves in records.units(plan.whole):
-        ends = np.column_stack([curves.values.min(axis=1), curves.values.max(axis=1)])
-        index = cells.index(np.clip(ends, low, high).reshape(-1, 1))
-        codes, usable = np.repeat(np.arange(len(ends)), 2), np.repeat(curves.usable, 2)
+        values = curves.values if ends is None else np.clip(curves.values, *ends) - line
+        lowest = np.column_stack([values.min(axis=1), values.max(axis=1)])
+        index = cells.index(np.clip(lowest, low, high).reshape(-1, 1))
+        codes, usable = np.repeat(np.arange(len(lowest)), 2), np.repeat(curves.usable, 2)
         total += np.asarray(cell_weights(index, usable, codes, cells.size, EXPONENT), dtype=np.int64)
     return total
 

@@ -16,7 +16,7 @@ from dpfda.noise import AnyNorm, NoiseLaw, Width
 from dpfda.noise.shares import UNIT
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
-from dpfda.numerics.parameters import real, reals
+from dpfda.numerics.parameters import known, real, reals
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition import loss_of
 from dpfda.privacy.guarantees import Guarantee
@@ -91,7 +91,91 @@ def width_beyond(radius: float, reach: float) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class CloserMean(ReleasedFunction):
+class HeldCloser(ReleasedFunction):
+    """A mean curve whose records were held between curves around a rough line.
+
+    What was measured are sums of records between these, with the noise that they need; the line is the
+    posterior mean given these sums under the public prior between wider bounds.
+
+    Parameters
+    ----------
+    first : ReleasedFunction, optional
+        The rough line.
+    closer : ValueBounds, optional
+        Curves between which records were held; None where there is nothing but the bounds.
+        The others: see `ReleasedFunction`.
+    """
+
+    _LOOK: ClassVar[str]
+
+    _: KW_ONLY
+    first: ReleasedFunction | None = field(
+        default=None, metadata=file.part(ReleasedFunction).or_absent.kept
+    )
+    closer: ValueBounds | None = field(
+        default=None, metadata=file.itself(bound_from_json).or_absent.kept
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.closer is None:
+            return
+        limits = self._limits
+        if not isinstance(self.closer, ValueBounds) or limits is None:
+            raise ParameterError("closer", "be bounds on values between others", "none")
+        lower, upper = self.closer.curves_on(self.grid_points)
+        if not (np.all(limits[0] <= lower) and np.all(upper <= limits[1])):
+            raise ParameterError("closer", "be between the stated bounds", "others")
+
+    @property
+    def look(self) -> ReleasedFunction:
+        """The closer look by itself: a mean of records between the closer bounds."""
+        closer, own, prior = known(self.closer), self.certificate, self.hierarchy
+        if isinstance(prior, CurvePrior):
+            lower, upper = closer.curves_on(self.grid_points)
+            prior = replace(prior, lower=lower, upper=upper)
+        # The best of several runs has no stages.
+        own = own.part(self._LOOK) if self._LOOK in own.stages else own
+        return self._as(
+            ReleasedFunction,
+            certificate=own.fulfilled(own.achieved, bound=closer.to_json()),
+            hierarchy=prior,
+            center=closer.center_on(self.grid_points),
+            distance=None,
+        )
+
+    @property
+    def unshrunk(self) -> ReleasedFunction:  # type: ignore[override]
+        return super().unshrunk if self.closer is None else self.look.unshrunk
+
+    @property
+    def _measured(self) -> Floats:
+        """What a measurement around the middle of the wider bounds would have shown."""
+        if self.closer is None:
+            return super()._measured
+        moved = self.closer.center_on(self.grid_points) - self.center
+        forms = self._curve_model.forms / self._scale
+        return super()._measured + forms @ moved
+
+    def _moved(self) -> tuple[AnyNorm, Width] | None:
+        return super()._moved() if self.closer is None else self.look._moved()
+
+    def _check_apart(self, below: float, above: float) -> None:
+        """Refuse closer bounds that are less far from the rough line: less noise would do for them.
+
+        Lines differ in their last digits between machines. Raises ValueError.
+        """
+        low, high = self._limits or (self.center, self.center)
+        line, room = np.asarray(known(self.first)(self.grid_points)), AGREED * (high - low)
+        lower, upper = known(self.closer).curves_on(self.grid_points)
+        if np.any(lower > np.maximum(low, line - below * (high - low)) + room) or np.any(
+            upper < np.minimum(high, line + above * (high - low)) - room
+        ):
+            raise ValueError("closer bounds are nearer to the rough line than the radius")
+
+
+@dataclass(frozen=True, eq=False)
+class CloserMean(HeldCloser):
     """A mean curve between bounds whose records were held in closer ones around a rough line.
 
     What was measured are sums of records between the closer bounds, with the noise that these need. The
@@ -113,6 +197,7 @@ class CloserMean(ReleasedFunction):
 
     FORMAT: ClassVar[str] = "dpfda-two-looks"
     _CALLED: ClassVar[str] = "released mean in two looks"
+    _LOOK: ClassVar[str] = LAST
 
     _: KW_ONLY
     first: ReleasedFunction = field(metadata=file.part(ReleasedFunction).kept)
@@ -122,41 +207,8 @@ class CloserMean(ReleasedFunction):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        limits = self._limits
-        if not isinstance(self.closer, ValueBounds) or limits is None:
+        if self.closer is None or self.first is None:
             raise ParameterError("closer", "be bounds on values between others", "none")
-        lower, upper = self.closer.curves_on(self.grid_points)
-        if not (np.all(limits[0] <= lower) and np.all(upper <= limits[1])):
-            raise ParameterError("closer", "be between the stated bounds", "others")
-
-    @property
-    def look(self) -> ReleasedFunction:
-        """The closer look by itself: a mean of records between the closer bounds."""
-        lower, upper = self.closer.curves_on(self.grid_points)
-        prior = self.hierarchy
-        if isinstance(prior, CurvePrior):
-            prior = replace(prior, lower=lower, upper=upper)
-        own = self.certificate
-        # The best of several runs has no stages.
-        own = own.part(LAST) if LAST in own.stages else own
-        return self._as(
-            ReleasedFunction,
-            certificate=own.fulfilled(own.achieved, bound=self.closer.to_json()),
-            hierarchy=prior,
-            center=self.closer.center_on(self.grid_points),
-            distance=None,
-        )
-
-    @property
-    def unshrunk(self) -> ReleasedFunction:  # type: ignore[override]
-        return self.look.unshrunk
-
-    @property
-    def _measured(self) -> Floats:
-        """What a measurement around the middle of the stated bounds would have shown."""
-        moved = self.closer.center_on(self.grid_points) - self.center
-        forms = self._curve_model.forms / self._scale
-        return super()._measured + forms @ moved
 
     @property
     def _radius(self) -> float:
@@ -192,9 +244,6 @@ class CloserMean(ReleasedFunction):
 
     # Its file.
 
-    def _moved(self) -> tuple[AnyNorm, Width] | None:
-        return self.look._moved()
-
     def _added_noise(self) -> list[AddedNoise]:
         tried = [] if self.excess is None else [self.excess.added()]
         return [self.selection.added(self.neighbours), *tried, *super()._added_noise()]
@@ -216,18 +265,13 @@ class CloserMean(ReleasedFunction):
 
         Raises ValueError.
         """
-        low, high = self._limits or (self.center, self.center)
-        width, line = high - low, np.asarray(self.first(self.grid_points))
-        lower, upper = self.closer.curves_on(self.grid_points)
-        apart, room = self._radius * width, AGREED * width
-        if np.any(lower > np.maximum(low, line - apart) + room) or np.any(
-            upper < np.minimum(high, line + apart) - room
-        ):
-            raise ValueError("closer bounds are nearer to the rough line than the radius")
+        self._check_apart(self._radius, self._radius)
         if not np.allclose(self.selection.radii, candidate_radii(0.5), rtol=AGREED, atol=0):
             raise ValueError("the radii are not those that are counted")
         if self.excess is not None:
-            farthest = float(np.max(np.maximum(line - low, high - line) / width))
+            low, high = self._limits or (self.center, self.center)
+            line = np.asarray(self.first(self.grid_points))
+            farthest = float(np.max(np.maximum(line - low, high - line) / (high - low)))
             if self.excess.reach < min(farthest, 1.0) - AGREED:
                 raise ValueError("records lie farther from the rough line than the reach")
 
@@ -257,7 +301,7 @@ class CloserMean(ReleasedFunction):
 
 
 # Stages that are paid for.
-SEARCH = "width of an interval", "place of the interval", "histogram of extremes"
+SEARCH = "width of an interval", "place of the interval", "histogram of extremes", FIRST, RADIUS
 BETWEEN = "mean between the bounds found"
 
 
@@ -309,30 +353,38 @@ class Extremes(file.Written):
 
 
 @dataclass(frozen=True, eq=False)
-class FoundMean(ReleasedFunction):
-    """A mean curve between bounds that were looked for in a wide range.
+class FoundMean(HeldCloser):
+    """A mean curve between bounds that were looked for in a wide range, held close to a rough line.
 
     Its bound is the one that was found. The certificate is that of search and mean together. The band is
-    for the mean of the records held in these bounds: what lies beyond them is not in it.
+    for the mean of the records as they were held: what lies beyond is not in it. Files of earlier
+    versions have no rough line.
 
     Parameters
     ----------
     extremes : Extremes
         The range that was searched, and the noisy histogram from which the bounds follow.
+    apart : Extremes, optional
+        Where the farthest points below and above the rough line lie, with noise; its interval says how
+        far from the line records were held: (below, above).
         The others: see `ReleasedFunction`.
     """
 
     FORMAT: ClassVar[str] = "dpfda-found-mean"
     _CALLED: ClassVar[str] = "released mean between bounds looked for"
+    _LOOK: ClassVar[str] = BETWEEN
 
     _: KW_ONLY
     extremes: Extremes = field(metadata=file.itself(Extremes.from_json).kept)
+    apart: Extremes | None = field(default=None, metadata=file.itself(Extremes.from_json).or_absent.kept)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         low, high = self.found
         if not self.extremes.searched[0] <= low < high <= self.extremes.searched[1]:
             raise ParameterError("extremes", "have been searched where the bounds are", "elsewhere")
+        if len({each is None for each in (self.first, self.closer, self.apart)}) > 1:
+            raise ParameterError("apart", "go with a rough line and closer bounds", "none of them")
 
     @property
     def found(self) -> tuple[float, float]:
@@ -343,8 +395,11 @@ class FoundMean(ReleasedFunction):
 
     @property
     def beyond(self) -> float:
-        """About what share of lowest and highest values lies beyond, by the noisy histogram."""
-        return self.extremes.beyond(*self.found, self.count)
+        """About what share of lowest and highest values was cut off, by the noisy histograms."""
+        shares = self.extremes.beyond(*self.found, self.count)
+        if (apart := self.apart) is not None:
+            shares += apart.beyond(-apart.interval[0], apart.interval[1], self.count)
+        return min(shares, 1.0)
 
     # Its file.
 
@@ -352,13 +407,24 @@ class FoundMean(ReleasedFunction):
         return {**super()._stated_bound(), "description": looked_for(*self.extremes.searched)}
 
     def _added_noise(self) -> list[AddedNoise]:
-        histogram = AddedNoise(self.extremes.noise, "l1", self.neighbours.differences(UNIT), -2)
-        return [histogram, *super()._added_noise()]
+        moved = self.neighbours.differences(UNIT)
+        found = [AddedNoise(self.extremes.noise, "l1", moved, -2 if self.apart is None else -4)]
+        if self.apart is not None:
+            found.append(AddedNoise(self.apart.noise, "l1", moved, -2))
+        return [*found, *super()._added_noise()]
+
+    def _checked(self) -> None:
+        super()._checked()
+        if self.apart is not None:
+            low, high = self.found
+            self._check_apart(*(reach / (high - low) for reach in self.apart.interval))
 
     @classmethod
     def _charged(cls, written: Mapping[str, object], held: file.Held) -> Certificate:
         made = super()._charged(written, held)
-        if any(cost.loss != loss_of(cost.guarantee) for cost in made.costs[:-2]):
+        # Nor of a line of which nothing is known before its bounds are found.
+        unknown = [*made.costs[:2], *made.costs[3:-2]]
+        if any(cost.loss != loss_of(cost.guarantee) for cost in unknown):
             raise ValueError("of a choice no more is known than its guarantee")
         return made
 
@@ -370,12 +436,18 @@ class FoundMean(ReleasedFunction):
             f"Its bounds were looked for between {low:g} and {high:g}, from a noisy histogram of "
             "lowest and highest values. The promise is for all of it together."
         )
+        if self.apart is not None:
+            below, above = self.apart.interval
+            search += (
+                f" Records were held between {below:.3g} below and {above:.3g} above a rough line that "
+                "was released first."
+            )
         return replace(own, what=f"{own.what} {search}")
 
     def _bounded(self) -> list[str]:
         rule, *_ = super()._bounded()
         cut = (
-            f"The bounds follow from the noisy histogram alone. About {100 * self.beyond:.2g} % of the "
+            f"The bounds follow from what was released alone. About {100 * self.beyond:.2g} % of the "
             "lowest and highest values lie beyond them and were cut off; no band covers what that moved."
         )
         return [rule, cut]

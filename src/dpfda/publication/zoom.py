@@ -155,9 +155,13 @@ class Zoom:
 
 
 def zoom_for(
-    domain_range: tuple[float, float], size: int, guarantee: Guarantee, neighbours: Neighbours
+    domain_range: tuple[float, float],
+    size: int,
+    guarantee: Guarantee,
+    neighbours: Neighbours,
+    least: Fraction = LEAST_SHARE,
 ) -> tuple[Zoom, Guarantee]:
-    """The choice of an interval, and what it leaves of the budget.
+    """The choice of an interval, with so much of the budget at least, and what it leaves.
 
     Raises
     ------
@@ -170,7 +174,7 @@ def zoom_for(
             "domain", words, f"{domain_range}", "Subtract a public number from all points."
         )
     whole = pure_part(guarantee).epsilon
-    spent = min(max(Fraction(sum(SPENT), size), whole * LEAST_SHARE), whole * LARGEST_SHARE)
+    spent = min(max(Fraction(sum(SPENT), size), whole * least), whole * LARGEST_SHARE)
     width, place = (PureDP(spent * part / sum(SPENT)) for part in SPENT)
     return Zoom(domain_range, size, (width, place), neighbours), _rest(guarantee, (width, place))
 

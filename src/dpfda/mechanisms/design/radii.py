@@ -169,6 +169,9 @@ def share_of_try(strength: float) -> float:
 NEAR = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0)
 # Where few units are enough to be seen, each of these up to four halves is cut into so many.
 FINER, FINE_CELLS = 4, 7
+# Around a line between bounds cells are powers of the root of two, so many on a side and one; the bounds
+# are so many halves apart, and no candidate is nearer than the narrowest cells.
+HALVINGS, HALVES = 10, 16
 # Candidates for each bound: distances from the middle, in halves of the interval.
 DISTANCES = 2.0 ** (np.arange(-12, 136) / 8)
 # Tails are taken to be Weibull, with one of these exponents and so many shares on a side.
@@ -183,7 +186,10 @@ ALONE = 1.0
 # What clipping moves at a point, in the root mean square, over the average excess of a unit's extremes:
 # so much at 50 points. It falls with their root, as curves are at their extremes in a smaller part of
 # many, and is between the other two.
-MOVED_BETWEEN, MOVED_LEAST, MOVED_MOST = 0.3, 0.15, 0.5
+MOVED_BETWEEN, MOVED_LEAST, MOVED_MOST = 0.45, 0.22, 0.75
+# Around a line what is cut off is a shift of whole curves more often; and noise that is taken for values
+# does little harm, as no cell is far.
+MOVED_APART, SEEN_APART = 0.5, 4.0
 # What the default line between close bounds misses, in shares of their distance: noise on its cells,
 # less what smoothing takes where they are many. Fitted to what plans expect over ordinary curves.
 NOISY, SMOOTHED, FALLING = 0.59, 0.46, 0.79
@@ -216,26 +222,72 @@ def found_bounds(
     line: Number of points, and n epsilon, of the mean between the bounds.
     middle, half: Of the interval around which edges lie.
     """
-    place, sides = int(np.argmin(np.abs(edges - middle))), []
-    for apart, counted in (
-        (middle - edges[place::-1], shares[:place][::-1]),
-        (edges[place:] - middle, shares[place:]),
-    ):
-        reach = apart[-1]
-        at = np.append(half * DISTANCES[half * DISTANCES < reach], reach)
+    (below, lower), (above, upper) = _reached(edges - middle, shares, scale, half, (SEEN, FARTHER))
+    at_points = float(np.clip(MOVED_BETWEEN * math.sqrt(50 / line[0]), MOVED_LEAST, MOVED_MOST))
+    one, other = _least_error((below, lower), (above, upper), line, at_points)
+    return float(max(edges[0], middle - below[one])), float(min(edges[-1], middle + above[other]))
+
+
+def line_edges(line: Floats, ends: tuple[float, float]) -> Floats:
+    """Public edges of cells for distances from a line (m,) between bounds, down to a 32nd on a side."""
+    (low, high), powers = ends, 2.0 ** (np.arange(-HALVINGS, 1) / 2)
+    below, above = (max(float(np.max(side)), (high - low) / 64) for side in (line - low, high - line))
+    return np.concatenate([-below * powers[::-1], [0.0], above * powers])
+
+
+def found_reaches(
+    edges: Floats, shares: Floats, scale: float, line: tuple[int, float], rooms: tuple[Floats, Floats]
+) -> tuple[float, float]:
+    """How far below and above a rough line records are held: of least expected error as above.
+
+    edges, shares, scale, line: As of `found_bounds`, of distances from the line: edges of `line_edges`.
+    rooms: arrays (m,). From the line to the bounds between which it lies: farther nothing is held.
+    """
+    half = float(np.mean(rooms[0] + rooms[1])) / HALVES
+    (below, lower), (above, upper) = _reached(edges, shares, scale, half, (SEEN_APART, 0.0), 2.0**-1.5)
+    widths = [
+        np.minimum(at[:, None], room).mean(axis=1)
+        for at, room in zip((below, above), rooms, strict=True)
+    ]
+    one, other = _least_error((widths[0], lower), (widths[1], upper), line, MOVED_APART)
+    return float(below[one]), float(above[other])
+
+
+def _reached(
+    apart: Floats,
+    shares: Floats,
+    scale: float,
+    half: float,
+    seen: tuple[float, float],
+    nearer: float = 1.0,
+) -> list[tuple[Floats, Floats]]:
+    """On either side distances (D,), and the squared average (D,) of what is beyond each of them."""
+    place, sides = int(np.argmin(np.abs(apart))), list[tuple[Floats, Floats]]()
+    for edges, counted in ((-apart[place::-1], shares[:place][::-1]), (apart[place:], shares[place:])):
+        reach = edges[-1]
+        tried = half * nearer * DISTANCES
+        at = np.append(tried[tried < reach], reach)
         moved = np.zeros(at.size)
         if counted.size:
-            moved = _counted(apart / half, counted, scale, at / half)
+            moved = _counted(edges / half, counted, scale, at / half, *seen)
             if scale >= CLEAR:
-                moved = np.maximum(moved, _likely(apart / half, counted, scale, at / half))
-        # Nothing is searched beyond the range.
+                moved = np.maximum(moved, _likely(edges / half, counted, scale, at / half))
+        # Nothing is searched beyond the last edge.
         sides.append((at, np.append(moved[:-1], 0.0) * half**2))
-    (below, lower), (above, upper) = sides
-    at_points = float(np.clip(MOVED_BETWEEN * math.sqrt(50 / line[0]), MOVED_LEAST, MOVED_MOST))
-    width = below[:, None] + above
-    errors = (width * missed_between(*line)) ** 2 + at_points**2 * (lower[:, None] + upper)
+    return sides
+
+
+def _least_error(
+    below: tuple[Floats, Floats], above: tuple[Floats, Floats], line: tuple[int, float], moved: float
+) -> tuple[int, int]:
+    """Which of the widths on either side have the least error, of noise and of what is cut off.
+
+    moved: What clipping moves at a point, over the average excess.
+    """
+    width = below[0][:, None] + above[0]
+    errors = (width * missed_between(*line)) ** 2 + moved**2 * (below[1][:, None] + above[1])
     one, other = np.unravel_index(int(np.argmin(errors)), errors.shape)
-    return float(max(edges[0], middle - below[one])), float(min(edges[-1], middle + above[other]))
+    return int(one), int(other)
 
 
 def missed_between(points: int, strength: float) -> float:
@@ -244,19 +296,21 @@ def missed_between(points: int, strength: float) -> float:
     return NOISY * cells / strength / (1 + SMOOTHED * math.pow(cells**2 / strength, FALLING))
 
 
-def _counted(apart: Floats, shares: Floats, scale: float, at: Floats) -> Floats:
+def _counted(
+    apart: Floats, shares: Floats, scale: float, at: Floats, seen: float, farther: float
+) -> Floats:
     """Squared average of what is cut off at each distance (D,), from cells as they were counted."""
     low, high, cut = apart[:-1], apart[1:], at[:, None]
     beyond = NEAR[-1] * 2.0 ** np.arange(1, 128)
     group = np.searchsorted(np.append(NEAR, beyond), (low + high) / 2)
     starts = np.flatnonzero(np.diff(group, prepend=-1))
     ends = np.append(starts[1:], shares.size)
-    needed = (SEEN + FARTHER * np.log2(np.maximum(low[starts], 1.0))) * scale
+    needed = (seen + farther * np.log2(np.maximum(low[starts], 1.0))) * scale
     together = np.add.reduceat(shares, starts) > needed * np.sqrt(ends - starts)
     alone = np.maximum.reduceat(shares, starts) > needed + ALONE * scale
-    seen = np.flatnonzero(together | alone)
-    last = int(seen[-1]) if seen.size else -1
-    kept = np.where(np.arange(shares.size) < (ends[last] if seen.size else 0), shares, 0.0)
+    there = np.flatnonzero(together | alone)
+    last = int(there[-1]) if there.size else -1
+    kept = np.where(np.arange(shares.size) < (ends[last] if there.size else 0), shares, 0.0)
     if last + 1 < ends.size:
         # Noise hides more of what lies in several cells.
         following = slice(starts[last + 1], ends[last + 1])
