@@ -101,10 +101,10 @@ class Posterior:
 
     def _means(self, released: Floats) -> Floats:
         fits = [self._fit(released, shape) for shape in self._shapes]
-        chances = self._chances([evidence for evidence, _ in fits])
+        chances = self._chances([evidence for evidence, _, _ in fits])
         total = np.zeros((len(released), self.hierarchy.prior.components))
-        for chance, (_, means), shape in zip(chances, fits, self._shapes, strict=True):
-            weighted = np.einsum("ns,nsm->nm", chance, means)
+        for chance, (_, gains, forms), shape in zip(chances, fits, self._shapes, strict=True):
+            weighted = np.einsum("ns,snm->nm", chance, gains) * forms
             # Rotated and scaled: z / d weighted by L / (s L + T), s folded in.
             if shape.back is None:
                 total += weighted * self.noise.deviations
@@ -122,25 +122,25 @@ class Posterior:
         scaled = released / self.noise.deviations
         return scaled if shape.rotation is None else np.asarray(scaled @ shape.rotation)
 
-    def _fit(self, released: Floats, shape: _Shape) -> tuple[Floats, Floats]:
-        """Log evidence (n, S) of each scale, and what the mean is for it (n, S, M), rotated."""
+    def _fit(self, released: Floats, shape: _Shape) -> tuple[Floats, Floats, Floats]:
+        """Log evidence (n, S) of scales, shares (S, n, M) that means have of forms, and these (n, M)."""
         scales, forms = self.hierarchy.prior.scales, self._rotated(released, shape)
         evidence = np.zeros((len(released), scales.size))
-        means = np.empty((len(released), scales.size, forms.shape[1]))
+        gains = np.empty((scales.size, *forms.shape))
         for block in self.noise.blocks:
             inside = slice(block.start, block.stop)
             parts, likelihoods = self._likelihoods(forms[:, inside], shape.variances[inside], block)
             highest = likelihoods.max(axis=2, keepdims=True)
-            shares = np.exp(likelihoods - highest)
+            # In place: of many releases these are large.
+            shares = np.exp(np.subtract(likelihoods, highest, out=likelihoods), out=likelihoods)
             totals = shares.sum(axis=2, keepdims=True)
             evidence += (highest + np.log(totals))[:, :, 0]
             shares /= totals
             # Of each factor: s L / (s L + T) on the coefficients, s / (s L + T) before `back`.
             top = scales[:, None] * (shape.variances[inside] if shape.back is None else 1.0)
             factors = np.broadcast_to(top[:, None, :], parts.shape) / parts
-            averaged = np.matmul(shares.transpose(1, 0, 2), factors).transpose(1, 0, 2)
-            means[:, :, inside] = averaged * forms[:, None, inside]
-        return evidence, means
+            gains[:, :, inside] = np.matmul(shares.transpose(1, 0, 2), factors)
+        return evidence, gains, forms
 
     def _likelihoods(self, forms: Floats, variances: Floats, block: Block) -> tuple[Floats, Floats]:
         """Variances (S, Q, m) of the forms, and log weights (n, S, Q) of scale and factor."""
@@ -148,9 +148,9 @@ class Posterior:
         scales = self.hierarchy.prior.scales
         parts = scales[:, None, None] * variances + factors[None, :, None]
         count = parts.shape[0] * parts.shape[1]
-        squares = forms**2 @ (1 / parts).reshape(count, -1).T
-        halves = (np.log(parts).sum(axis=2) + squares.reshape(len(forms), *parts.shape[:2])) / 2
-        return parts, logs - halves
+        likelihoods = (forms**2 @ (-0.5 / parts).reshape(count, -1).T).reshape(-1, *parts.shape[:2])
+        likelihoods += logs - np.log(parts).sum(axis=2) / 2
+        return parts, likelihoods
 
     def draws(self, released: Floats, generator: np.random.Generator, draws: int) -> Floats:
         """Coefficients (draws, K) from the posterior given one noisy release (M,): for bands.

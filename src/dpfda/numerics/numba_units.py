@@ -19,7 +19,6 @@ from dpfda.numerics.numba_loops import (
     lane_sum,
     lowest,
     room_for_lanes,
-    square_lengths,
 )
 
 # Integers of one bit each, from the lowest on.
@@ -89,23 +88,25 @@ def _means(records: Numbers, weights: Floats, whole: float, means: Floats, terms
 
 
 @compiled
-def _differences(records: Numbers, means: Floats, rows: Floats) -> None:
+def _squares(records: Numbers, means: Floats, weights: Floats, squares: Floats, terms: Floats) -> None:
     for i in range(records.shape[0]):
-        record, row, mean = records[i], rows[i], means[i]
-        for k in range(UNSIGNED(row.size)):
-            row[k] = np.float64(record[k]) - mean
+        record, mean = records[i], means[i]
+        for k in range(UNSIGNED(record.size)):
+            y = np.float64(record[k]) - mean
+            terms[k] = y * y * weights[k]
+        squares[i] = lane_sum(terms)
 
 
 @compiled
-def _products(factors: Floats, rows: Floats) -> None:
-    for i in range(rows.shape[0]):
-        row, factor = rows[i], factors[i]
+def _shapes(records: Numbers, means: Floats, squares: Floats, rows: Floats) -> None:
+    for i in range(records.shape[0]):
+        record, row, mean, factor = records[i], rows[i], means[i], 1.0 / math.sqrt(squares[i])
         for k in range(UNSIGNED(row.size)):
-            row[k] *= factor
+            row[k] = (np.float64(record[k]) - mean) * factor
 
 
 @compiled
-def _center(
+def _shape(
     records: Numbers,
     rows: Floats,
     weights: Floats,
@@ -114,10 +115,13 @@ def _center(
     squares: Floats,
     terms: Floats,
 ) -> None:
-    """Put records minus their means in rows, and the means and the squares of the rows' norms."""
+    """Put records minus their means, over their norms, in rows; and the means, and the norms' squares.
+
+    Differences are taken twice: that is faster than to keep them.
+    """
     _means(records, weights, whole, means, terms)
-    _differences(records, means, rows)
-    square_lengths(rows, weights, 1.0, squares, terms)
+    _squares(records, means, weights, squares, terms)
+    _shapes(records, means, squares, rows)
 
 
 @compiled
@@ -135,14 +139,9 @@ def standardize(
     """
     terms, copy, refused = room_for_lanes(weights.size), np.empty((1, weights.size)), 0
     means, squares = np.empty(rows.shape[0]), np.empty(rows.shape[0])
-    _center(records, rows, weights, whole, means, squares, terms)
+    _shape(records, rows, weights, whole, means, squares, terms)
     for i in range(rows.shape[0]):
-        if not LEAST_SQUARE < squares[i] < LARGEST_SQUARE:
-            usable[i] = is_finite(records[i])
-            refused += int(not usable[i])
-            if not usable[i]:
-                squares[i] = np.nan
-                continue
+        if not LEAST_SQUARE < squares[i] < LARGEST_SQUARE and is_finite(records[i]):
             largest = 0.0
             for k in range(weights.size):
                 largest = max(largest, abs(np.float64(records[i, k])))
@@ -150,12 +149,11 @@ def standardize(
             for k in range(weights.size):
                 copy[0, k] = math.ldexp(np.float64(records[i, k]), -exponent)
             one = slice(i, i + 1)
-            _center(copy, rows[one], weights, whole, means[one], squares[one], terms)
-        norm = math.sqrt(squares[i])
-        usable[i] = norm > flat * abs(means[i])
-        squares[i] = 1.0 / norm if usable[i] else np.nan
-    # They are factors now.
-    _products(squares, rows)
+            _shape(copy, rows[one], weights, whole, means[one], squares[one], terms)
+        usable[i] = LARGEST > math.sqrt(squares[i]) > flat * abs(means[i])
+        if not usable[i]:
+            rows[i] = np.nan
+            refused += int(not is_finite(records[i]))
     return refused
 
 

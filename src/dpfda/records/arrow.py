@@ -57,10 +57,6 @@ class NamedRows(Private):
         places = [list(self.column_names).index(name) for name in names]
         return NamedRows(names, [[row[place] for place in places] for row in self.rows])
 
-    def slice(self, start: int, count: int) -> NamedRows:
-        """So many rows from this one on."""
-        return NamedRows(self.column_names, self.rows[start : start + count])
-
 
 class Cursor(Protocol):
     """A result of SQLAlchemy, or a cursor of the DB-API; which has `description` instead of `keys`."""

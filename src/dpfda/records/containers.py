@@ -438,13 +438,6 @@ def _columns(values: DataFrame | Table | RecordBatch, invalid: str, name: str) -
     return matrix
 
 
-def first_rows(values: Sequence[object] | DataFrame | Table, count: int) -> object:
-    """The first records, in the same kind of container, whatever types its columns have."""
-    if is_arrow_table(values):
-        return values.slice(0, count)
-    return values.iloc[:count] if hasattr(values, "iloc") else values[:count]
-
-
 def taken_out(values: DataFrame | Table, places: Sequence[int]) -> tuple[object, list[object]]:
     """A frame or an Arrow table without the columns at these positions, and these columns."""
     others = [i for i in range(len(column_labels(values) or ())) if i not in places]

@@ -13,17 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from dpfda.numerics.arrays import Cells, Floats, doubles
+from dpfda.numerics.arrays import Cells, doubles
 from dpfda.numerics.errors import DataError, OrientationError
 from dpfda.records.arrow import arrow_table
 from dpfda.records.cells import OUTSIDE, moments
 from dpfda.records.containers import (
     column_labels,
-    first_rows,
     is_frame,
     matrix_of,
     refuse_kinds,
-    shape_of,
     taken_out,
 )
 from dpfda.records.doors import Handed, door_of
@@ -87,18 +85,13 @@ def curves_handed(
     else:
         written = grid is not None and all(isinstance(label, str) for label in labels)
         if written and dated is None and invalid == "refuse":
-            refuse_record_as_grid(grid, _first_rows(values), LABELS)
+            values = matrix_of(values)
+            refuse_record_as_grid(grid, doubles(values[:INSPECTED]), LABELS)
         return Handed(values, own, grid)
     raise OrientationError(
         f"{found} Name the privacy unit's column as groups, and pass X[[...]] with the columns of the "
         "curve, and that one, alone; or state grid_points, with one point for each column of the curve."
     )
-
-
-def _first_rows(values: object) -> Floats:
-    """The first records; what cannot be read is not finite. Private."""
-    count = min(INSPECTED, shape_of(values)[0])
-    return doubles(matrix_of(first_rows(values, count), "repair"))
 
 
 def cells_handed(X: object, groups: object = None) -> Handed:

@@ -7,9 +7,10 @@ import inspect
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dpfda.numerics.arrays import Floats
 from dpfda.numerics.errors import ParameterError
@@ -17,8 +18,13 @@ from dpfda.numerics.parameters import shown
 from dpfda.records import Curves
 from dpfda.spine.settings import Reading
 
-if TYPE_CHECKING:
-    from dpfda.spine.estimator import Estimator
+
+class Embeds(Protocol):
+    """What has an `embed` with parameters of its own: every estimator."""
+
+    def embed(self, values: Floats) -> ArrayLike: ...
+    def embedded_points(self, grid_points: Floats) -> ArrayLike: ...
+    def get_params(self, deep: bool = False) -> dict[str, object]: ...
 
 
 @dataclass(frozen=True)
@@ -104,9 +110,9 @@ def embedding_of(reading: object) -> Embedding | None:
     return reading.embedding if isinstance(reading, EmbeddedReading) else None
 
 
-def embedded(reading: Reading, estimator: Estimator, base: type[Estimator]) -> Reading:
+def embedded(reading: Reading, estimator: Embeds, base: type[Embeds]) -> Reading:
     """How an estimator's records are read: with its own `embed`, where its class has one."""
-    kind: type[Estimator] = type(estimator)
+    kind = type(estimator)
     moved = kind.embedded_points is not base.embedded_points
     if kind.embed is base.embed and not moved:
         return reading
