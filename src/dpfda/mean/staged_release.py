@@ -446,8 +446,15 @@ class FoundMean(HeldCloser):
 
     def _bounded(self) -> list[str]:
         rule, *_ = super()._bounded()
+        said = [rule]
+        if self.apart is not None:
+            below, above = self.apart.interval
+            said.append(
+                f"Values more than {below:.3g} below or {above:.3g} above the rough line were moved "
+                "there."
+            )
         cut = (
             f"The bounds follow from what was released alone. About {100 * self.beyond:.2g} % of the "
-            "lowest and highest values lie beyond them and were cut off; no band covers what that moved."
+            "lowest and highest values were cut off; no band covers what that moved."
         )
-        return [rule, cut]
+        return [*said, cut]
