@@ -361,7 +361,7 @@ def test_roads_on_which_it_is_measured() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        {"epsilon": 0.5},
+        {"epsilon": 0.25},
         {"bounds": L2Ball(1.0)},
         {"basis": "matern:30%:2.5"},
         {"mechanism": "laplace"},

@@ -55,9 +55,9 @@ WORTH_A_DELTA, WORTH_A_TAIL = 1.01, 1.36
 # From the first n epsilon on the largest distance of the line is measured, up to the second with a tenth
 # of the budget.
 LEAST_OF_DISTANCE, EVEN = 200.0, 300.0
-# Under noise of a box it is one side more, or so many for each cell, from that n epsilon on: sooner
-# errors would be larger from there than just below.
-SIDES, LEAST_OF_SIDES = 0.05, 240.0
+# Under noise of a box it is one side more, or so many for each cell, from that n epsilon on: there
+# errors are no larger than at a tenth less, without it.
+SIDES, LEAST_OF_SIDES = 0.05, 110.0
 # Where every point is a cell the band must be so many times as wide without it, as is to be expected.
 WORTH_A_DISTANCE = 1.25
 
