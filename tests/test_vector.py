@@ -74,14 +74,16 @@ class TestGuarantee:
 
     def test_one_box_hides_all_channels(self):
         release = vector(3).fit(PATHS).release_
-        sizes = [release[name].noise.components for name in NAMES]
+        parts = [release[name] for name in NAMES]
+        # One side for each cell, and for each number that tells a largest distance.
+        sides = [len(part.noise.scales) + len(part.distance.numbers) for part in parts]
         assert release.guarantee == release["x"].guarantee == PureDP(3)
         for name, (lower, upper) in zip(NAMES, BOUNDS, strict=True):
             noise, cells = release[name].noise, np.array(release[name].hierarchy.cells)
             # All of epsilon, on the sums over cells of a curve that moves between its bounds.
-            sides = cells * (upper - lower) * 2.0 ** release[name].exponent
-            np.testing.assert_allclose(noise.scales, sides / 3, rtol=1e-6)
-            assert noise.whole == sum(sizes)
+            moved = cells * (upper - lower) * 2.0 ** release[name].exponent
+            np.testing.assert_allclose(noise.scales, moved / 3, rtol=1e-6)
+            assert noise.whole == sum(sides)
             # Less noise than a third of epsilon for the channel alone.
             alone = BoxNoise(tuple(3 * scale for scale in noise.scales))
             assert np.all(noise.variances() < alone.variances())
@@ -448,7 +450,8 @@ class TestRelease:
     def test_it_says_what_noise_each_channel_has(self):
         box, shares = (vector(**by).fit(PATHS).release_ for by in ({}, {"epsilon": None, "rho": 1.0}))
         cells = box["y"].noise.components
-        said = f"y: cells: K-norm noise of a box on {3 * cells} coefficients, of which it has {cells};"
+        whole = box["y"].noise.whole
+        said = f"y: cells: K-norm noise of a box on {whole} coefficients, of which it has {cells};"
         assert said in str(box)
         assert "mechanism:    x: gaussian: Gaussian noise on" in str(shares)
 
