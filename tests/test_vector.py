@@ -74,16 +74,14 @@ class TestGuarantee:
 
     def test_one_box_hides_all_channels(self):
         release = vector(3).fit(PATHS).release_
-        parts = [release[name] for name in NAMES]
-        # One side for each cell, and for each number that tells a largest distance.
-        sides = [len(part.noise.scales) + len(part.distance.numbers) for part in parts]
+        sizes = [release[name].noise.components for name in NAMES]
         assert release.guarantee == release["x"].guarantee == PureDP(3)
         for name, (lower, upper) in zip(NAMES, BOUNDS, strict=True):
             noise, cells = release[name].noise, np.array(release[name].hierarchy.cells)
             # All of epsilon, on the sums over cells of a curve that moves between its bounds.
-            moved = cells * (upper - lower) * 2.0 ** release[name].exponent
-            np.testing.assert_allclose(noise.scales, moved / 3, rtol=1e-6)
-            assert noise.whole == sum(sides)
+            sides = cells * (upper - lower) * 2.0 ** release[name].exponent
+            np.testing.assert_allclose(noise.scales, sides / 3, rtol=1e-6)
+            assert noise.whole == sum(sizes)
             # Less noise than a third of epsilon for the channel alone.
             alone = BoxNoise(tuple(3 * scale for scale in noise.scales))
             assert np.all(noise.variances() < alone.variances())

@@ -121,7 +121,8 @@ def worth_sides(points: int, strength: float, lines: int = 1) -> bool:
     # As far as their noise reaches at .95 above its mean.
     reach = 2 * math.pow(0.95, 1 / count) - 1 - (count - 1) / (count + 1)
     worth = _worth_a_distance(points, strength, reach * (cells + count + 1) / strength)
-    return worth and lines * strength >= LEAST_OF_SIDES
+    # Several lines have fewer cells each beside as many sides.
+    return worth and strength * math.pow(lines, 0.3) >= LEAST_OF_SIDES
 
 
 def distance_sides(cells: int) -> int:
