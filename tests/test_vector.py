@@ -722,6 +722,5 @@ def test_a_plan_is_that_of_the_release(delta: float) -> None:
 
 
 def test_bounds_by_name_are_refused_with_what_to_give() -> None:
-    bounds: Any = {"x": (0, 1), "y": (0, 2)}
     with pytest.raises(ParameterError, match="bounds must be a list, one a channel in the order"):
-        PrivateVectorMean(1.0, bounds=bounds).fit(np.zeros((5, 3, 2)))
+        PrivateVectorMean(1.0, bounds={"x": (0, 1), "y": (0, 2)}).fit(np.zeros((5, 3, 2)))
