@@ -182,7 +182,7 @@ def test_every_kind_is_evaluated(path, tmp_path):
     out = tmp_path / "values.csv"
     done = run("eval", path, "--at", at, "--csv", out)
     assert done.exit_code == 0, done.stderr
-    assert "1 points written" in done.stdout
+    assert "1 point written" in done.stdout
     with out.open() as handle:
         (row,) = csv_rows(handle)
     assert len(row) >= 2
@@ -277,6 +277,19 @@ def test_rho_is_typed_beside_delta(verb, tmp_path):
         refused = run(*common, *given, "--overwrite")
         assert refused.exit_code == 2, refused.stderr
         assert words in " ".join(refused.stderr.split())
+
+
+def test_a_pattern_leaves_out_columns_with_another_use(tmp_path):
+    rows = [f"{n},{'ab'[n % 2]},{n % 3},{n % 5},{n % 2}" for n in range(40)]
+    (tmp_path / "c.csv").write_text("\n".join(["house,hue,h0,h1,h2", *rows]) + "\n")
+    common = (tmp_path / "c.csv", "--columns", "h*", "--grid", "0:2:1", "--groups", "house")
+    common = (*common, "--bounds", 0, 5, "--epsilon", 1, "--overwrite", "--out", tmp_path / "f.json")
+    for words in (("compare", "--by", "hue:a,b"), ("effects", "--covariate", "hue:a,b")):
+        made = run(words[0], *common, *words[1:])
+        assert made.exit_code == 0, made.stderr
+        assert load(tmp_path / "f.json").grid_points.size == 3
+    refused = run("compare", *common[:2], "house,h*", *common[3:], "--by", "hue:a,b")
+    assert refused.exit_code == 2
 
 
 def test_groups_by_several_columns_are_crossed(tmp_path):

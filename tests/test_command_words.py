@@ -271,6 +271,36 @@ def test_an_option_of_another_verb_is_said_to_be_its(folder):
     assert "Possible options: --column)" in said
 
 
+@pytest.mark.parametrize(
+    ("line", "remedy"),
+    [
+        ("density ages.csv --domain 0 9", "Write --column NAME:LO:HI, which has the bounds."),
+        ("quantiles ages.csv --bounds 0 9", "Write --column NAME:LO:HI, which has the bounds."),
+        ("scores ages.csv --domain 0 9", "Write --score NAME:LO:HI, which has the bounds."),
+        ("plan classify --feature age:0:9", "Write --covariate NAME:LO:HI, or NAME:A,B for levels."),
+        ("mean curves.csv --column 0", "Write --columns PATTERN for columns of the curve."),
+        ("plot a.json --out a.png", "Write --plot F.png."),
+        ("part curves.csv --missing complete", "give it to dpfda agree."),
+    ],
+)
+def test_what_an_option_is_called_here_is_said(folder, line, remedy):
+    said = flat(run(*line.split()).stderr.replace("│", ""))
+    assert said.count(remedy) == 1
+    assert "an option of" not in said
+    assert "Possible options" not in said
+
+
+def test_a_plan_that_takes_long_says_so(monkeypatch):
+    monkeypatch.setattr("dpfda.command.planning.needed", lambda *_: {"least_epsilon": None})
+    monkeypatch.setattr("dpfda.command.planning._told", lambda *_: "told")
+    machine = ("--covariate", "x:0:1", "--target", "y:0:1", "--units", 50)
+    made = run("plan", "regress", *machine, "--band", "50%")
+    assert made.exit_code == 0, made.output
+    assert "made-up records, which may take minutes" in flat(made.stderr)
+    made = run("plan", "density", "--column", "x:0:1", "--units", 50, "--band", "50%")
+    assert "minutes" not in made.stderr
+
+
 def test_a_word_for_missing_values_is_suggested_once(folder):
     (folder / "words.csv").write_text("0,1,2\n1,k.A.,2\n")
     said = flat(

@@ -220,6 +220,7 @@ def test_words_say_ratios_and_what_is_assumed() -> None:
     assert "arm=b beside a" in text
     assert "hazards are proportional is assumed" in " ".join(text.split())
     assert {"age", "arm=b"} == {*release.summary()["hazard_ratios"]}
+    assert release.cite().startswith("The survival curve by covariates of 1000 patients was published")
 
 
 def test_the_command_publishes_the_same(tmp_path: Path) -> None:

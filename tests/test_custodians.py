@@ -344,6 +344,21 @@ def run(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
+def test_how_gaps_are_read_is_said_to_be_agreed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("north", "south"):
+        run("keys", name, "--units", 3)
+    (tmp_path / "north.csv").write_text("0,1,2\n.1,.2,.3\n.2,,.4\n.1,.1,.2\n")
+    run("keys", "registry")
+    asked = ("north.card", "south.card", "--keys", "registry.keys", "--epsilon", 1, "--bounds", 0, 1)
+    made = run("agree", "mean", *asked, "--points", 3, "--out", "agreed.json")
+    hashed = re.search(r"fingerprint: +(\S+)", made.stdout)[1]
+    common = ("--agreement", "agreed.json", "--keys", "north.keys", "--fingerprint", hashed)
+    said = stops("part", "north.csv", *common, "--out", "north.part")
+    assert "Use --missing complete to fill gaps" in said
+    assert "make another (dpfda agree), with this." in said
+
+
 def stops(*arguments):
     made = run(*arguments)
     assert made.exit_code == 2, made.output

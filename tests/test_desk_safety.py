@@ -289,6 +289,9 @@ def test_a_name_that_is_sent_twice_is_refused(visitor, folder):
             assert "name must be sent once; found 2" in said(answer)
     twice = visitor.post("/ask/compare?live=1", form | {"epsilon": ["1", "2"]}, name="age")
     assert "--epsilon must be sent once; found 2" in said(twice)
+    half = visitor.post("/ask/compare", form | {"bounds": "0 5"}, name="age")
+    assert half.status_code == 422
+    assert "--bounds must be sent as two ends; found 1" in said(half)
     assert went(visitor.post("/ask/compare", form, name="age")) == "/plan"
     assert visitor.desk.draft.chosen["difference-plot"] == "age-difference-plot.png"
 

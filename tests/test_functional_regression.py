@@ -388,3 +388,12 @@ def test_covariates_that_cannot_be_read_are_refused(typed: str, tmp_path: Path) 
     assert result.exit_code != 0
     assert "must" in result.output
     assert not (tmp_path / "o.json").exists()
+
+
+def test_a_width_is_said_with_the_place_that_it_is_for() -> None:
+    release = fitted(2, *people(300))
+    assert "(in the units of the data, at age 50, sex f)" in release.describe().replace("\n", " ")
+    assert "at age 60, sex m)" in release.at(age=60, sex="m").describe().replace("\n", " ")
+    model = PrivateFunctionalRegression(2, bounds=(0, 1), covariates=COVARIATES)
+    plan = model.plan(n=300, columns=30)
+    assert plan.prospects()["band"].endswith("of the curve at either end of the first covariate")

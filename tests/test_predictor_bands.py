@@ -203,3 +203,10 @@ def test_there_is_no_band_without_known_noise():
     assert "lower" not in release.table().columns
     assert "There is no band" in release.describe()
     check_release(release)
+
+
+def test_a_width_is_told_without_brackets_in_brackets():
+    X = np.random.default_rng(0).uniform(0, 1, (200, 4))
+    machine = PrivateKernelClassifier(1.0, bounds=(0, 1), classes=["no", "yes"])
+    (claim,) = machine.fit(X, np.where(X[:, 0] > 0.5, "yes", "no")).release_._claims()
+    assert "(" not in claim.unit

@@ -332,7 +332,8 @@ def test_a_release_says_what_became_of_curves_that_cannot_be_used():
     made = PrivateReferenceBand(3, bounds=(0, 1), reading=Reading(invalid="repair")).fit(curves).release_
     said = " ".join(made.describe().split())
     assert (
-        "A record with a curve that cannot be used lies in no band, and counted as one outside" in said
+        "Each record with a curve that cannot be used lies in no band, and counted as one outside"
+        in said
     )
     # One in five: the band ends at the bounds, or close to them, and holds nine of ten of the others.
     usable = np.random.default_rng(3).uniform(0, 1, (4000, 4))

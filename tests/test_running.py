@@ -646,6 +646,8 @@ def test_words_say_who_is_protected_and_what_is_public(released):
     ):
         assert words in " ".join(told.split())
     assert "month 2 of 8" in repr(released[1].latest)
+    # In fewer months than all: the name of the unit says in how many.
+    assert "months 1 to 2 of 8\n" in f"{released[3]!r}\n"
     assert len(released[3].view().lines) == 2
 
 

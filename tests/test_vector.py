@@ -720,3 +720,8 @@ def test_a_plan_is_that_of_the_release(delta: float) -> None:
     assert planned.draw is not None
     assert made.draw is not None
     assert planned.draw.noise == made.draw.noise
+
+
+def test_bounds_by_name_are_refused_with_what_to_give() -> None:
+    with pytest.raises(ParameterError, match="bounds must be a list, one a channel in the order"):
+        PrivateVectorMean(1.0, bounds={"x": (0, 1), "y": (0, 2)}).fit(np.zeros((5, 3, 2)))

@@ -11,7 +11,7 @@ from dpfda.command.declared import REQUIRED, Given
 from dpfda.command.options import POINTS
 from dpfda.command.publishing import Publication, check_size, kernel_on
 from dpfda.command.reading import parse_points
-from dpfda.command.running import print_json, say, warn
+from dpfda.command.running import note, print_json, say, warn
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.parameters import whole
@@ -28,6 +28,8 @@ EPSILON, UNITS = "1", 100
 NOT_GIVEN = dict.fromkeys(("rho", "public_size", "edges", "points", "late", "columns", "survey_weights"))
 # Whose numbers of units are those of all groups together.
 GROUPED = ("compare", "test")
+# Of these each number that is tried takes seconds.
+SLOW = ("classify", "regress")
 
 
 def answer(publication: Publication, typed: Given) -> None:
@@ -56,6 +58,8 @@ def answer(publication: Publication, typed: Given) -> None:
     if mean is not None and not wants:
         show_forecast(mean, given, warnings)
         return
+    if wants and publication.name in SLOW:
+        note("least numbers are looked for on made-up records, which may take minutes")
     found = needed(given, made, wanted) if wants else {}
     if given.plot is not None:
         start = found.get("least_epsilon")

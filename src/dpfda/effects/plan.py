@@ -117,6 +117,9 @@ class EffectsPlan(TriedPlan, TablePlan[ReleasedFunctionalRegression]):
             "evenly"
         )
 
+    def _band_said(self, level: float) -> str:
+        return f"{super()._band_said(level)}, of the curve at either end of the first covariate"
+
     def trials(self, count: int) -> list[Trial]:
         """Of ordinary coefficient functions: a table with simulated noise, looked at as it is drawn."""
         if self.n is None:

@@ -370,10 +370,22 @@ class ReleasedFunctionalRegression(Valued):
         cut = "" if self.is_effect else ", cut at the bounds"
         same = f"least squares on the same bounded records{cut}"
         people = f"least squares of the population{cut}"
-        noise = Claim("noise", f"the average over each cell of {same}", self._value_label)
-        among = Claim("population", people, self._value_label, people, among="samples")
-        often, seen = "releases of curves like ordinary ones", HELD
-        return Claim("sample", same, self._value_label, same, among=often, seen=seen), noise, among
+        units, often, seen = self._units_said, "releases of curves like ordinary ones", HELD
+        noise = Claim("noise", f"the average over each cell of {same}", units)
+        among = Claim("population", people, units, people, among="samples")
+        return Claim("sample", same, units, same, among=often, seen=seen), noise, among
+
+    @property
+    def _units_said(self) -> str:
+        """What widths of a band are in; a band is for the curve at one place."""
+        if self.is_effect:
+            return self._value_label
+        middle = {
+            each.name: each.levels[0] if each.bounds is None else sum(each.bounds) / 2
+            for each in self.corners.covariates
+        }
+        said = f"'{self.about['value']}'" if "value" in self.about else "the data"
+        return f"in the units of {said}, at {place_words(middle | dict(self.place))}"
 
     def _band_facts(self) -> Iterable[BandFact]:
         (own,) = super()._band_facts()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, ClassVar
 
@@ -20,6 +20,21 @@ from dpfda.numerics.words import visible
 
 # So many verbs are named.
 SHOWN = 3
+# What to write for an option that a verb has not: the first of these whose own option it has.
+COVARIATE = ("--covariate", "Write --covariate NAME:LO:HI, or NAME:A,B for levels.")
+COLUMN = ("--column", "Write --column NAME:LO:HI, which has the bounds.")
+AGREED = ("--agreement", "How records are read is agreed: give it to dpfda agree.")
+MEANT: Mapping[str, Sequence[tuple[str, str]]] = {
+    "--bounds": (COLUMN, COVARIATE),
+    "--column": (("--columns", "Write --columns PATTERN for columns of the curve."), COVARIATE),
+    "--domain": (COLUMN, ("--score", "Write --score NAME:LO:HI, which has the bounds."), COVARIATE),
+    "--feature": (COVARIATE,),
+    "--features": (COVARIATE,),
+    "--input": (COVARIATE,),
+    "--invalid": (AGREED,),
+    "--missing": (AGREED,),
+    "--out": (("--plot", "Write --plot F.png."),),
+}
 
 
 def _print_version(wanted: bool) -> None:
@@ -56,7 +71,14 @@ def _usage() -> Iterator[None]:
                 if form not in words:
                     words = ". ".join(filter(None, (words.rstrip("."), form))) + "."
             flag = getattr(error, "option_name", None)
-            elsewhere = _elsewhere(flag)
+            known = getattr(getattr(error, "ctx", None), "command", None)
+            has = {name for each in getattr(known, "params", ()) for name in each.opts}
+            meant = next((said for name, said in MEANT.get(flag or "", ()) if name in has), None)
+            elsewhere = None if meant else _elsewhere(flag)
+            if meant:
+                error.possibilities = []  # type: ignore[attr-defined]
+                if meant not in words:
+                    words = f"{words.rstrip('.')}. {meant}"
             if elsewhere and elsewhere not in words:
                 # One that differs by more than an s is seldom meant.
                 likely = getattr(error, "possibilities", None) or ()

@@ -372,7 +372,9 @@ class ReleasedPredictor(Predictor):
         )
 
     def _claims(self) -> tuple[Claim, ...]:
-        return (Claim("noise", "the function without noise", self._value_label),)
+        # A label that says where classes part has brackets of its own.
+        unit = self._value if self.classes else self._value_label
+        return (Claim("noise", "the function without noise", unit),)
 
     def _band_facts(self) -> Iterable[BandFact]:
         # Many inputs have no grid: `_accuracy` says how wide it is at a point.

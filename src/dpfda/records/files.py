@@ -352,7 +352,8 @@ def _read_wide(
     beside: tuple[list[int], list[int]],
 ) -> TableCurves:
     group = source.places([] if groups is None else [("groups", groups)])
-    chosen = curve_columns(source.labels, columns, groups)
+    numbers, labels = beside
+    chosen = curve_columns(source.labels, columns, groups, (*numbers, *labels))
     if len(chosen) < 2:
         delimiters = "a semicolon" if source.stated.notation.decimal == "," else "a comma, a semicolon"
         raise DataError(
@@ -360,7 +361,6 @@ def _read_wide(
             f"be {delimiters} or a tab."
         )
     grid, axis = _grid(source, chosen, since, stated)
-    numbers, labels = beside
     table = source.read([*chosen, *numbers], [*group, *labels])
     values = np.ascontiguousarray(table.numbers[:, : len(chosen)])
     looked = source.stated.invalid == "refuse" and len(values) > 0

@@ -111,7 +111,10 @@ def find_column(labels: Sequence[str], name: str, parameter: str) -> int:
 
 
 def curve_columns(
-    labels: Sequence[str], columns: str | Sequence[str] | None, groups: str | None
+    labels: Sequence[str],
+    columns: str | Sequence[str] | None,
+    groups: str | None,
+    used: Sequence[int] = (),
 ) -> list[int]:
     """Positions of the columns that hold the curve, in the order of the file.
 
@@ -119,11 +122,12 @@ def curve_columns(
     columns: Labels, ranges of neighbours (first..last) or globs. Without it all columns other than
         `groups`, if they are of one kind.
     groups: Label of the privacy unit's column, which is never part of the curve.
+    used: Positions of columns that were asked for otherwise, which a glob leaves out.
     Raises ParameterError if a label is not there or a glob matches nothing. Raises OrientationError if
     it cannot be told which columns hold the curve, or whether curves are columns.
     """
     others = [i for i, label in enumerate(labels) if label != groups]
-    chosen = others if columns is None else _selected(labels, columns, groups)
+    chosen = others if columns is None else _selected(labels, columns, groups, used)
     if 0 not in chosen or columns is None:
         _refuse_argument_column(labels, groups)
     if columns is None:
@@ -315,7 +319,9 @@ def _families(labels: Sequence[str]) -> dict[str, list[str]]:
     return families
 
 
-def _selected(labels: Sequence[str], columns: str | Sequence[str], groups: str | None) -> list[int]:
+def _selected(
+    labels: Sequence[str], columns: str | Sequence[str], groups: str | None, used: Sequence[int]
+) -> list[int]:
     patterns = [columns] if isinstance(columns, str) else columns
     if (
         not isinstance(patterns, list | tuple)
@@ -332,6 +338,8 @@ def _selected(labels: Sequence[str], columns: str | Sequence[str], groups: str |
                 "columns", "not name the privacy unit's column", repr(pattern), "It is no curve value."
             )
         matches = {i for i in matching(labels, pattern, "columns") if labels[i] != groups}
+        if pattern not in labels and ".." not in pattern:
+            matches -= {*used}
         if not matches:
             raise ParameterError(
                 "columns", "match at least one column", repr(pattern), _columns_are(labels)

@@ -206,7 +206,7 @@ class ReleasedReferenceBand(Release):
                 f"curve lies inside is at least {share}%. This counts the noise and the choice of these "
                 f"{several(unit)}, and holds whatever the curves look like. It is a statement on "
                 "average over such bands: one band may hold somewhat more or fewer.",
-                f"A {unit} with a curve that cannot be used lies in no band, and counted as one "
+                f"Each {unit} with a curve that cannot be used lies in no band, and counted as one "
                 "outside: the share is of those that can be used.",
                 f"The band is {typical} wide on average, from its lower to its upper end. Values beyond "
                 "the public bounds count as on them: where the band ends at a bound, it is open there.",

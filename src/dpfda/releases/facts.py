@@ -130,7 +130,8 @@ class BandFact:
         """As a line on a terminal."""
         said, often = self.claim, f"{100 * self.level:.4g}"
         within = f"within ±{number(self.largest)} of this one"
-        within += f" (±{number(self.typical)} on average)" if self._uneven else ""
+        half = number(self.half_width)
+        within += f", half-width {half} on average" if half != number(self.largest) else ""
         if not said.among:
             return f"with {often}% probability {said.holds} lies everywhere {within} ({said.unit})"
         cases = said.among.partition(" ")[0]

@@ -323,7 +323,8 @@ class ReleasedCox(Valued):
 
     @property
     def _subject(self) -> str:
-        return f"survival curve at {place_words(self.place)}" if self.place else "survival by covariates"
+        which = f"at {place_words(self.place)}" if self.place else "by covariates"
+        return f"survival curve {which}"
 
     @property
     def _value_label(self) -> str:

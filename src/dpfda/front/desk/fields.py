@@ -115,6 +115,8 @@ class Field:
             return texts if self.repeated and texts else next(iter(texts), None)
         cells = [cell.strip() for cell in sent.getlist(self.name)]
         if self.kind == "pair":
+            if len(cells) not in (0, 2):
+                raise ParameterError(self.option.flag, "be sent as two ends", len(cells))
             return cells if any(cells) else None
         if len(cells) > 1:
             raise ParameterError(self.option.flag, "be sent once", len(cells))

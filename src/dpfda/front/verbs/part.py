@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +13,7 @@ from dpfda.command import options as o
 from dpfda.command.functions import Verb
 from dpfda.command.reading import as_stated, located
 from dpfda.command.running import say
-from dpfda.numerics.errors import CustodyError, ParameterError
+from dpfda.numerics.errors import CustodyError, DataError, ParameterError
 
 if TYPE_CHECKING:
     from dpfda.records.columns import TableColumns
@@ -117,7 +119,7 @@ def add_up(
                 na=stated.notation.na, dates=dates, invalid=stated.invalid, progress=stated.progress,
             )  # fmt: skip
             table, data, labels = _curves(read, estimator, groups, by)
-    with located(table):
+    with _agreed(), located(table):
         made = custodians.part(agreed, secret, data, table.groups, labels, payer)
     made.save(out, overwrite)
     rest = "is used up"
@@ -127,6 +129,20 @@ def add_up(
         f"{out}, for {agreed.coordinator.name}, who can read nothing in it alone; nobody else can read "
         f"it; {keys} {rest}"
     )
+
+
+@contextmanager
+def _agreed() -> Iterator[None]:
+    """How records are read is said in the agreement: errors that offer to change it say so."""
+    try:
+        yield
+    except DataError as error:
+        message = str(error)
+        for parameter in ("missing", "invalid"):
+            message = re.sub(rf"{parameter}='(\w+)'", rf"--{parameter} \1", message)
+        if message != str(error):
+            message += " How records are read is agreed: make another (dpfda agree), with this."
+        raise type(error)(message, error.parameter) from None
 
 
 def _columns(file: Path, name: str, named: Mapping[str, str | None], stated: Stated) -> Read:

@@ -197,7 +197,9 @@ class ReleasedRunningMean(ReleasedFunction):
         return replace(own, what=f"{own.what} {more}", public=public)
 
     def _lines(self) -> dict[str, str]:
-        said = f"{self._told_months} of {self.steps}, at most {self.most} for one {self.unit}"
+        # A unit that is in fewer months than all has their number in its name.
+        own = f", at most {self.most} for one {self.unit}" if self.most >= self.steps else ""
+        said = f"{self._told_months} of {self.steps}{own}"
         return super()._lines() | {"months": said}
 
 

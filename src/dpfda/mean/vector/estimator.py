@@ -302,6 +302,9 @@ def _check_domain(shares: Mapping[str, MeanPlan]) -> None:
 
 
 def _bounds(bounds: Any, count: int) -> list[Bounds]:
+    if isinstance(bounds, Mapping):
+        words = "be a list, one a channel in the order of the channels, or one for all"
+        raise ParameterError("bounds", words, "a mapping")
     if not _is_several(bounds):
         return [bounds] * count
     if len(bounds) != count:
