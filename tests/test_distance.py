@@ -487,6 +487,31 @@ def test_lines_of_several_values_have_one_box_with_all_that_tells_them(tmp_path:
         type(release).from_json(written)
 
 
+def with_other_box(written: Any, whole: int | None) -> Any:
+    """The file of several values whose noise is of boxes of so many sides, or of one each."""
+    for channel in written["channels"]:
+        own = channel["mean"]
+        if whole is None:
+            del own["distance"]
+            own["noise"] = {"law": "k-norm-box", "scales": own["noise"]["scales"]}
+            continue
+        for law in (own["noise"], own["distance"]["noise"]):
+            law["whole"] = whole
+    return written
+
+
+@pytest.mark.parametrize("whole", ["own", "more", None])
+def test_a_file_of_several_values_says_one_box_has_paid_for_all(whole: str | None) -> None:
+    """Boxes of fewer sides would have less noise, and would lose epsilon for each value."""
+    curves = np.stack([spiked(), 1 - spiked()], axis=2)
+    release = PrivateVectorMean(1, bounds=(0, 1), channels=["x", "y"]).fit(curves).release_
+    own = release.means["x"]
+    sides = {"own": len(own.noisy_sum) + len(own.distance.numbers), "more": own.noise.whole + 1}
+    written = with_other_box(release.to_json(), sides.get(whole or ""))
+    with pytest.raises(ValueError, match="one box"):
+        type(release).from_json(written)
+
+
 def test_a_closer_look_pays_for_it_by_sides_of_its_box() -> None:
     generator = np.random.default_rng(2)
     curves = 0.5 + 0.3 * np.sin(5 * GRID) + generator.normal(0, 0.02, (5000, 1))
