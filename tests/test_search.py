@@ -177,6 +177,28 @@ def test_both_choices_get_noise_of_their_parts():
         )
 
 
+def test_both_choices_are_made_with_that_noise(monkeypatch):
+    """Not only the laws: what is added where an interval is looked for."""
+    relation = {"neighbours": "add-remove", "public_size": 9000}
+    prepared = prepared_looks(mean(**relation), curves_of(size=50))
+    plan, drawn, choose = prepared.plan, [], search.noisy_largest
+    fine = extreme_shares(plan, prepared.total, plan.zoom.fine)
+
+    def seen(scores, noise):
+        drawn.append(noise)
+        return choose(scores, noise)
+
+    monkeypatch.setattr(search, "noisy_largest", seen)
+    for _ in range(400):
+        searched(plan, prepared.total, fine)
+    assert len(drawn) == 800
+    for own, apart, part in zip((drawn[::2], drawn[1::2]), (10, 1), plan.zoom.parts, strict=True):
+        values = [value for noise in own for value in noise][:12_000]
+        scale = float(apart * UNIT / part.epsilon)
+        assert fits_only_at_its_scale(np.abs(values) / scale, lambda x: 1 - np.exp(-x))
+        assert binomtest(int(np.sum(np.array(values) > 0)), len(values)).pvalue > FALSE_ALARM
+
+
 @pytest.mark.parametrize("place", [1, -1])
 def test_line_and_mean_get_the_box_noise_of_their_bounds_and_parts(place):
     prepared = prepared_looks(mean(), curves_of(size=9000))
