@@ -151,6 +151,35 @@ def test_another_scale_of_a_side_would_be_seen(sides_of_box: Any, wrong: float) 
     assert side_p_value(sides_of_box[:, -1] * wrong, sides_of_box.shape[1]) < SEEN
 
 
+@pytest.fixture(scope="module")
+def sides_of_both() -> Any:
+    """Noise of fits of two values (draws, D), in scales; curves are half-way between their bounds."""
+    mean, curves, rows = PrivateVectorMean(1, bounds=(0, 1)), np.full((400, 60, 2), 0.5), []
+    for _ in range(400):
+        found = []
+        for release in mean.fit(curves).release_.means.values():
+            distance, unit = release.distance, 2 * release.distance.largest * release.count
+            apart = np.max(np.abs(release(release.grid_points) - 0.5)) * unit
+            found += [
+                noisy / scale
+                for noisy, scale in zip(release.noisy_sum, release.noise.scales, strict=True)
+            ]
+            found += [(number - apart) / distance.scale for number in distance.numbers]
+        rows.append(found)
+    return np.array(rows, dtype=float)
+
+
+def test_one_box_hides_both_lines_and_their_distances(sides_of_both: Any) -> None:
+    count = sides_of_both.shape[1]
+    farthest = np.max(np.abs(sides_of_both), axis=1)
+    assert stats.kstest(farthest, stats.gamma(count).cdf).pvalue > FALSE_ALARM
+    first, second = sides_of_both[:, count // 2 - 1], sides_of_both[:, -1]
+    for numbers in (first, second):
+        assert side_p_value(numbers, count) > FALSE_ALARM
+        for wrong in (2**0.5, 0.5**0.5):
+            assert side_p_value(numbers * wrong, count) < SEEN
+
+
 def test_outputs_are_about_as_likely_of_neighbours_wherever_the_line_is() -> None:
     # The density of sums y and a number d is that of the noise at (y - S, d - D(S, line of y)).
     generator, count, halves = np.random.default_rng(8), 30, [2**20, 2**18]
