@@ -178,6 +178,10 @@ def test_one_box_hides_both_lines_and_their_distances(sides_of_both: Any) -> Non
         assert side_p_value(numbers, count) > FALSE_ALARM
         for wrong in (2**0.5, 0.5**0.5):
             assert side_p_value(numbers * wrong, count) < SEEN
+    # One length for the numbers and all sums: with another draw for these nothing would tell it.
+    told = np.maximum(np.abs(first), np.abs(second))
+    sums = np.delete(sides_of_both, [count // 2 - 1, count - 1], axis=1)
+    assert stats.spearmanr(np.max(np.abs(sums), axis=1), told).pvalue < SEEN
 
 
 def test_outputs_are_about_as_likely_of_neighbours_wherever_the_line_is() -> None:
