@@ -217,6 +217,27 @@ def test_line_and_mean_get_the_box_noise_of_their_bounds_and_parts(place):
     assert fits_only_at_its_scale(errors, lambda x: gamma.cdf(x, len(exact), scale=scale))
 
 
+def test_whole_searches_release_sums_between_public_bounds_with_their_noise():
+    """Rough line and mean of publications, less what is exact between the bounds that were released."""
+    prepared = prepared_looks(mean(epsilon=50), curves_of(size=200))
+    plan, records, found = prepared.plan, prepared.total, {"rough": [], "mean": []}
+    for _ in range(150):
+        made = plan.publish(records)
+        ends, line = plan.found(made.extremes), np.asarray(made.first(GRID))
+        parts = {
+            "rough": (made.first, plan.held(*ends, plan.shares[1])),
+            "mean": (made, plan.held(*plan.around(line, ends, made.apart.interval))),
+        }
+        for stage, (look, held) in parts.items():
+            triples = zip(
+                look.noisy_sum, exact_totals(records.total(held)), held.public_design.noise.scales,
+                strict=True,
+            )  # fmt: skip
+            found[stage].append(max(abs(a - b) / scale for a, b, scale in triples))
+    for errors, cells in ((found["rough"], len(made.first.noisy_sum)), (found["mean"], GRID.size)):
+        assert fits_only_at_its_scale(errors, gamma(cells).cdf)
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.floats(-1e90, 1e90), st.floats(1e-90, 1e90), st.integers(0, 28), st.floats(0, 1),
        st.sampled_from([1, FINER]), st.data())  # fmt: skip
