@@ -34,7 +34,7 @@ from dpfda.numerics import compiled
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import COUNT_SCALE, publish_curve
-from dpfda.publication.distances import _public, largest_distance
+from dpfda.publication.distances import largest_distance, line_in_integers
 from dpfda.publication.moments import bin_counts
 from dpfda.records import LongCurves
 from dpfda.records.weights import Weights
@@ -219,7 +219,7 @@ def drawn_by_stage(points, draws):
         cells = exact_totals(records.total(plan.closer(line, place, part)))
         sums = off(made.noisy_sum, cells, made.noise.scales)
         if made.distance is not None:
-            apart = largest_distance([stated], (*_public(made, plan.whole), plan.size))
+            apart = largest_distance([stated], (*line_in_integers(made, plan.whole), plan.size))
             told = [(number - apart) / made.distance.scale for number in made.distance.numbers]
             sums += told
             found["sides"].append(told[0])
