@@ -151,6 +151,39 @@ def test_another_scale_of_a_side_would_be_seen(sides_of_box: Any, wrong: float) 
     assert side_p_value(sides_of_box[:, -1] * wrong, sides_of_box.shape[1]) < SEEN
 
 
+@pytest.fixture(scope="module")
+def sides_of_both() -> Any:
+    """Noise of fits of two values (draws, D), in scales; curves are half-way between their bounds."""
+    mean, curves, rows = PrivateVectorMean(1, bounds=(0, 1)), np.full((400, 60, 2), 0.5), []
+    for _ in range(400):
+        found = []
+        for release in mean.fit(curves).release_.means.values():
+            distance, unit = release.distance, 2 * release.distance.largest * release.count
+            apart = np.max(np.abs(release(release.grid_points) - 0.5)) * unit
+            found += [
+                noisy / scale
+                for noisy, scale in zip(release.noisy_sum, release.noise.scales, strict=True)
+            ]
+            found += [(number - apart) / distance.scale for number in distance.numbers]
+        rows.append(found)
+    return np.array(rows, dtype=float)
+
+
+def test_one_box_hides_both_lines_and_their_distances(sides_of_both: Any) -> None:
+    count = sides_of_both.shape[1]
+    farthest = np.max(np.abs(sides_of_both), axis=1)
+    assert stats.kstest(farthest, stats.gamma(count).cdf).pvalue > FALSE_ALARM
+    first, second = sides_of_both[:, count // 2 - 1], sides_of_both[:, -1]
+    for numbers in (first, second):
+        assert side_p_value(numbers, count) > FALSE_ALARM
+        for wrong in (2**0.5, 0.5**0.5):
+            assert side_p_value(numbers * wrong, count) < SEEN
+    # One length for the numbers and all sums: with another draw for these nothing would tell it.
+    told = np.maximum(np.abs(first), np.abs(second))
+    sums = np.delete(sides_of_both, [count // 2 - 1, count - 1], axis=1)
+    assert stats.spearmanr(np.max(np.abs(sums), axis=1), told).pvalue < SEEN
+
+
 def test_outputs_are_about_as_likely_of_neighbours_wherever_the_line_is() -> None:
     # The density of sums y and a number d is that of the noise at (y - S, d - D(S, line of y)).
     generator, count, halves = np.random.default_rng(8), 30, [2**20, 2**18]
@@ -484,6 +517,31 @@ def test_lines_of_several_values_have_one_box_with_all_that_tells_them(tmp_path:
     own = written["channels"][0]["mean"]
     own["distance"]["noise"]["scales"] = [round(own["distance"]["noise"]["scales"][0] / 2**0.5)]
     with pytest.raises(Exception, match=r"release|noise"):
+        type(release).from_json(written)
+
+
+def with_other_box(written: Any, whole: int | None) -> Any:
+    """The file of several values whose noise is of boxes of so many sides, or of one each."""
+    for channel in written["channels"]:
+        own = channel["mean"]
+        if whole is None:
+            del own["distance"]
+            own["noise"] = {"law": "k-norm-box", "scales": own["noise"]["scales"]}
+            continue
+        for law in (own["noise"], own["distance"]["noise"]):
+            law["whole"] = whole
+    return written
+
+
+@pytest.mark.parametrize("whole", ["own", "more", None])
+def test_a_file_of_several_values_says_one_box_has_paid_for_all(whole: str | None) -> None:
+    """Boxes of fewer sides would have less noise, and would lose epsilon for each value."""
+    curves = np.stack([spiked(), 1 - spiked()], axis=2)
+    release = PrivateVectorMean(1, bounds=(0, 1), channels=["x", "y"]).fit(curves).release_
+    own = release.means["x"]
+    sides = {"own": len(own.noisy_sum) + len(own.distance.numbers), "more": own.noise.whole + 1}
+    written = with_other_box(release.to_json(), sides.get(whole or ""))
+    with pytest.raises(ValueError, match="one box"):
         type(release).from_json(written)
 
 

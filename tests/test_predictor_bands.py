@@ -7,7 +7,7 @@ import pytest
 from matplotlib import pyplot
 
 from dpfda import PrivateKernelClassifier, PrivateKernelRegressor, load
-from dpfda.errors import ParameterError
+from dpfda.errors import ParameterError, StorageError
 from dpfda.machines.weights import deviations, factor
 from dpfda.noise import GaussianNoise, KNormNoise
 from dpfda.noise.wishart import CoupledNoise
@@ -142,6 +142,24 @@ def test_bands_of_three_classes_are_columns_of_their_table_and_refused_after_a_d
     assert "is not known after a descent for more than two classes" in words_of(descended)
     # A file from before there were bands has none for another reason.
     assert "after a descent" not in words_of(replace(release, spread=None))
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_a_file_of_a_descent_says_no_less_than_its_noise_moves(loss, tmp_path):
+    x = THREE[:, :1]
+    private = PrivateKernelClassifier(
+        1.0, delta=1e-5, solver="gradient", loss=loss, bounds=(0, 1), classes=(0, 1), features="linear"
+    )
+    release = private.fit(np.clip(x, 0, 1), np.arange(len(x)) % 2).release_
+    release.save(tmp_path / "f.json")
+    assert np.array_equal(load(tmp_path / "f.json").spread, release.spread)
+    # By what coefficients of the logistic loss were multiplied is not in a file: from 1/4 to 16.
+    less = 2**-0.5 if loss == "hinge" else 0.25 / 16 / 2**0.5
+    for share in (less, 0.0):
+        altered = replace(release, spread=release.spread * share)
+        altered.save(tmp_path / "f.json", overwrite=True)
+        with pytest.raises(StorageError):
+            load(tmp_path / "f.json")
 
 
 def words_of(release):

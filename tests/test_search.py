@@ -177,6 +177,28 @@ def test_both_choices_get_noise_of_their_parts():
         )
 
 
+def test_both_choices_are_made_with_that_noise(monkeypatch):
+    """Not only the laws: what is added where an interval is looked for."""
+    relation = {"neighbours": "add-remove", "public_size": 9000}
+    prepared = prepared_looks(mean(**relation), curves_of(size=50))
+    plan, drawn, choose = prepared.plan, [], search.noisy_largest
+    fine = extreme_shares(plan, prepared.total, plan.zoom.fine)
+
+    def seen(scores, noise):
+        drawn.append(noise)
+        return choose(scores, noise)
+
+    monkeypatch.setattr(search, "noisy_largest", seen)
+    for _ in range(400):
+        searched(plan, prepared.total, fine)
+    assert len(drawn) == 800
+    for own, apart, part in zip((drawn[::2], drawn[1::2]), (10, 1), plan.zoom.parts, strict=True):
+        values = [value for noise in own for value in noise][:12_000]
+        scale = float(apart * UNIT / part.epsilon)
+        assert fits_only_at_its_scale(np.abs(values) / scale, lambda x: 1 - np.exp(-x))
+        assert binomtest(int(np.sum(np.array(values) > 0)), len(values)).pvalue > FALSE_ALARM
+
+
 @pytest.mark.parametrize("place", [1, -1])
 def test_line_and_mean_get_the_box_noise_of_their_bounds_and_parts(place):
     prepared = prepared_looks(mean(), curves_of(size=9000))
@@ -193,6 +215,27 @@ def test_line_and_mean_get_the_box_noise_of_their_bounds_and_parts(place):
     scale = 2 * math.ldexp(1.0, look.exponent) / float(plan.shares[place].epsilon)
     # The largest coordinate of box noise on M cells is Gamma(M).
     assert fits_only_at_its_scale(errors, lambda x: gamma.cdf(x, len(exact), scale=scale))
+
+
+def test_whole_searches_release_sums_between_public_bounds_with_their_noise():
+    """Rough line and mean of publications, less what is exact between the bounds that were released."""
+    prepared = prepared_looks(mean(epsilon=50), curves_of(size=200))
+    plan, records, found = prepared.plan, prepared.total, {"rough": [], "mean": []}
+    for _ in range(150):
+        made = plan.publish(records)
+        ends, line = plan.found(made.extremes), np.asarray(made.first(GRID))
+        parts = {
+            "rough": (made.first, plan.held(*ends, plan.shares[1])),
+            "mean": (made, plan.held(*plan.around(line, ends, made.apart.interval))),
+        }
+        for stage, (look, held) in parts.items():
+            triples = zip(
+                look.noisy_sum, exact_totals(records.total(held)), held.public_design.noise.scales,
+                strict=True,
+            )  # fmt: skip
+            found[stage].append(max(abs(a - b) / scale for a, b, scale in triples))
+    for errors, cells in ((found["rough"], len(made.first.noisy_sum)), (found["mean"], GRID.size)):
+        assert fits_only_at_its_scale(errors, gamma(cells).cdf)
 
 
 @settings(max_examples=40, deadline=None)

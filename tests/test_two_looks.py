@@ -34,12 +34,13 @@ from dpfda.numerics import compiled
 from dpfda.privacy.guarantees import ApproximateDP, PureDP, ZeroConcentratedDP, added
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication import COUNT_SCALE, publish_curve
+from dpfda.publication.distances import largest_distance, line_in_integers
 from dpfda.publication.moments import bin_counts
 from dpfda.records import LongCurves
 from dpfda.records.weights import Weights
 from dpfda.releases.function import ReleasedFunction
 from dpfda.testing import check_release, exact_totals, prepared_looks
-from statistical import fits_only_at_its_scale
+from statistical import FALSE_ALARM, fits_only_at_its_scale
 
 GRID = np.linspace(0.0, 1.0, 12)
 LARGEST = np.finfo(float).max
@@ -193,6 +194,64 @@ def test_the_closer_look_gets_the_box_noise_of_its_bounds():
 
 
 HOSTILE = [0.0, 5e-324, -1e-300, 1.0, 1e150, -LARGEST, LARGEST, np.nan, np.inf]
+
+
+def drawn_by_stage(points, draws):
+    """Noise of whole publications in scales, by stage: what was released less what is exact for it."""
+    grid = np.linspace(0.0, 1.0, points)
+    shifts = np.random.default_rng(4).uniform(-0.2, 0.2, (200, 1))
+    prepared = prepared_looks(mean(epsilon=50, domain=Domain(grid)), 2 * np.sin(3 * grid) + shifts)
+    plan, records = prepared.plan, prepared.total
+    rough, stated = exact_totals(records.total(plan.rough)), exact_totals(records.total(plan.whole))
+    found = {"rough": [], "counts": [], "beyond": [], "box": [], "sides": []}
+    for _ in range(draws):
+        made = plan.publish(records)
+        line, part = np.asarray(made.first(grid)), plan.shares[2]
+        lengths, place = distances(plan.whole, records, line), plan.place(made.selection)
+        found["rough"].append(np.max(np.abs(off(made.first.noisy_sum, rough, made.first.noise.scales))))
+        counts = exact_totals(bin_counts(lengths, plan.choice.radii))
+        found["counts"] += off(made.selection.noisy_counts, counts, plan.choice.noise.scales)
+        if made.excess is not None:
+            tried, part = plan.tries(line, place), plan.tried[1]
+            beyond = tried.released(lengths, lambda law: [0] * law.components).noisy
+            found["beyond"] += off([made.excess.noisy], [beyond], tried.noise.scales)
+            place = place if made.excess.small(plan.size) else 0
+        cells = exact_totals(records.total(plan.closer(line, place, part)))
+        sums = off(made.noisy_sum, cells, made.noise.scales)
+        if made.distance is not None:
+            apart = largest_distance([stated], (*line_in_integers(made, plan.whole), plan.size))
+            told = [(number - apart) / made.distance.scale for number in made.distance.numbers]
+            sums += told
+            found["sides"].append(told[0])
+        found["box"].append(np.max(np.abs(sums)))
+    return found, rough, len(sums)
+
+
+def off(noisy, exact, scales):
+    return [float((a - b) / scale) for a, b, scale in zip(noisy, exact, scales, strict=True)]
+
+
+@pytest.mark.parametrize(("points", "draws"), [(12, 250), (30, 900)])
+def test_every_stage_of_a_publication_gets_its_noise(points, draws):
+    found, rough, whole = drawn_by_stage(points, draws)
+    # From 20 cells on the largest distance is told by sides of the closer look's box.
+    assert (whole > points) == bool(found["sides"]) == (points == 30)
+    assert fits_only_at_its_scale(found["rough"], gamma(len(rough)).cdf)
+    assert fits_only_at_its_scale(found["box"], gamma(whole).cdf)
+    assert fits_only_at_its_scale(np.abs(found["counts"]), lambda x: 1 - np.exp(-x))
+    # Of fewer the sum of all sizes tells more: it is a Gamma variable.
+    beyond = np.abs(found["beyond"])
+    chances = [gamma.cdf(beyond.sum() * wrong, beyond.size) for wrong in (1, 2**0.5, 0.5**0.5)]
+    assert FALSE_ALARM < chances[0] < 1 - FALSE_ALARM
+    if draws > 500:
+        assert beyond.size > 700
+        assert chances[1] > 1 - 1e-5
+        assert chances[2] < 1e-5
+    # One side of a box with its sign away: R U.
+    assert not found["sides"] or fits_only_at_its_scale(
+        np.abs(found["sides"]),
+        lambda x: 1 - gamma.sf(x, whole + 1) + x / whole * gamma.sf(x, whole),
+    )
 
 
 @pytest.mark.parametrize("loops", [False, True], ids=["numpy", "compiled"])

@@ -20,8 +20,10 @@ from dpfda.machines.solvers import (
     SumsSolver,
     Terms,
 )
+from dpfda.machines.solvers.gradient import FACTORS
 from dpfda.noise import KNormNoise, NoiseLaw, repeated_width
 from dpfda.noise.symmetric import OuterDifference, SymmetricNoise
+from dpfda.numerics.arrays import Floats
 from dpfda.numerics.encoding import integer, number, text
 from dpfda.privacy.guarantees import Guarantee
 
@@ -78,6 +80,21 @@ def check_shares(solver: Solver, noise: NoiseLaw | SymmetricNoise, paid: Sequenc
         noise.variances(), solver.noise.variances(), rtol=CLOSE, atol=0
     ):
         raise ValueError("the noise is not that of its share")
+
+
+def check_descended(
+    solver: Solver, noise: NoiseLaw | SymmetricNoise, mechanism: Mapping[str, object], spread: Floats
+) -> None:
+    """Refuse less than the noise moves a descent by, at the least factor that coefficients may get.
+
+    Which factor they got is not in a file; earlier versions said more. Raises ValueError.
+    """
+    assert isinstance(solver, GradientSolver)  # noqa: S101 - by its name
+    least = FACTORS[0] if integer(mechanism.get("calibrations", 0), 0) else 1.0
+    deviation = math.sqrt(float(noise.variances()[0]))
+    moved = solver.moved(deviation, integer(mechanism["steps"], 1))
+    if spread.ndim or float(spread) < least * moved * (1 - CLOSE):
+        raise ValueError("the spread is less than that of the noise")
 
 
 def _same(one: object, other: object) -> bool:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from dpfda.bases.grids import frozen
 from dpfda.bounds import IntegerBall
-from dpfda.machines.held import CLOSE, check_shares, moved_by, solver_again
+from dpfda.machines.held import CLOSE, check_descended, check_shares, moved_by, solver_again
 from dpfda.machines.powers import STAGE, PowerChoice
 from dpfda.machines.predictor import FADED, Predictor
 from dpfda.machines.solvers import Solver
@@ -258,6 +258,8 @@ class ReleasedPredictor(Predictor):
             found = self._solver.spread(())
             if found is None or not np.allclose(self.spread, found, rtol=CLOSE, atol=0):
                 raise ValueError("the spread is not that of the noise")
+        if self.spread is not None and self.mechanism["name"] == "gradient":
+            check_descended(self._solver, self.noise, self.mechanism, self.spread)
 
     def _added_noise(self) -> list[AddedNoise]:
         before = []

@@ -71,7 +71,7 @@ def with_distance(
     total: The exact sums on the grid. Private.
     law, noise: A draw on as many numbers as are to tell it.
     """
-    line, halves = _public(release, plan)
+    line, halves = line_in_integers(release, plan)
     exact = IntegerSum.one_number(
         [total], partial(largest_distance, public=(line, halves, plan.size or 0))
     )
@@ -89,7 +89,9 @@ def with_distances(
     draw: As of `dpfda.publication.publish`.
     """
     plan, totals = parts[0][1], [total for total, _ in parts]
-    public = [_public(*pair) for pair in zip(releases, (plan for _, plan in parts), strict=True)]
+    public = [
+        line_in_integers(*pair) for pair in zip(releases, (plan for _, plan in parts), strict=True)
+    ]
     lines, halves = [line for line, _ in public], public[0][1]
     sizes = tuple(part.size or 0 for _, part in parts)
     both = (
@@ -116,7 +118,7 @@ def measured_alike(plans: Sequence[MeanPlan]) -> bool:
     return all(rules[0].same(rule) for rule in rules) and {plan.among for plan in plans} == {sizes}
 
 
-def _public(release: ReleasedFunction, plan: MeanPlan) -> tuple[list[int], list[int]]:
+def line_in_integers(release: ReleasedFunction, plan: MeanPlan) -> tuple[list[int], list[int]]:
     """A line (m,) in integers, and half distances of the bounds."""
     rule = known(plan.on_grid).rule
     line = np.asarray(release(release.grid_points)) - rule.center

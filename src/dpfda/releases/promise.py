@@ -338,16 +338,20 @@ def checked_promise(
 
 
 def check_one_draw(certificate: Certificate, noises: Sequence[AddedNoise], every: bool = False) -> None:
-    """Refuse normal noise of several parts that gives more than all of them are said to have together.
+    """Refuse noise of several parts that gives more than all of them are said to have together.
 
     Where one draw paid for all, a unit is in all at once: squares of the lengths by which it moves each
-    add up (`dpfda.mean.vector.together`).
+    add up where noise is normal (`dpfda.mean.vector.together`); what is not is of one box, which has as
+    many sides as its parts together. Of boxes of their own the losses would add up.
 
     every: Whether a unit may move all of it as far at once, so that it gives no less either.
     Raises ValueError.
     """
     normal = [each for each in noises if isinstance(each.noise, NORMAL)]
-    if ALL not in certificate.stages or not normal:
+    if ALL not in certificate.stages:
+        return
+    if not normal:
+        _check_one_box([each.noise for each in noises])
         return
     if len(normal) < len(noises):
         raise ValueError("not all noise of one draw is normal")
@@ -363,6 +367,13 @@ def check_one_draw(certificate: Certificate, noises: Sequence[AddedNoise], every
         raise ValueError("less is said to be achieved than the noise of all parts gives")
     if every and not _at_most(stated, lost):
         raise ValueError("more is said to be achieved than the noise of all parts gives")
+
+
+def _check_one_box(laws: Sequence[Any]) -> None:
+    """Refuse pure noise of several parts that is not of one box. Raises ValueError."""
+    sides = sum(law.components for law in laws)
+    if len(laws) > 1 and any(getattr(law, "whole", None) != sides for law in laws):
+        raise ValueError("what one draw has put on all parts is not of one box")
 
 
 def given(

@@ -228,7 +228,10 @@ class GradientSolver(Solver):
     @property
     def step(self) -> float:
         """Size h of a step."""
-        return min(1 / (2 * float(self.terms.penalty) * self.steps), self._longest_step)
+        return self._step_of(self.steps)
+
+    def _step_of(self, steps: int) -> float:
+        return min(1 / (2 * float(self.terms.penalty) * steps), self._longest_step)
 
     @property
     def step_width(self) -> int:
@@ -360,11 +363,15 @@ class GradientSolver(Solver):
         """
         if self.terms.functions > 1:
             return None
-        late = self.steps - self.steps // 2
-        shares = np.minimum(1.0, (self.steps - np.arange(self.steps)) / late)
-        deviation = math.sqrt(float(self.noise.variances()[0]) * float(shares @ shares))
         factor = self._walked(noisy).factor if self.calibrations else 1.0
-        return np.array(deviation * self.step * self._unit * factor)
+        return np.array(self.moved(math.sqrt(float(self.noise.variances()[0])), self.steps) * factor)
+
+    def moved(self, deviation: float, steps: int) -> float:
+        """The same for noise of a deviation in so many steps, where coefficients get no factor."""
+        late = steps - steps // 2
+        # Shares of one, and then late, late - 1, .. 1 over late, in square.
+        shares = math.sqrt(steps // 2 + (late + 1) * (2 * late + 1) / (6 * late))
+        return deviation * shares * self._step_of(steps) * self._unit
 
     def describe(self) -> dict[str, object]:
         calibrated = {"calibrations": self.calibrations} if self.calibrations else {}
