@@ -25,6 +25,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -373,12 +374,12 @@ class CornersPlan(TablePlan[Made]):
         return self.table.public_size
 
     def outlook(self, quick: bool = False) -> Outlook:
-        tried = self._tried[: QUICK if quick else None]
+        tried = self._tables(quick)
         return self._over([float(np.sqrt(np.mean((made.line - of) ** 2))) for made, of in tried])
 
     def outlook_width(self, level: float, quick: bool = False) -> Outlook:
         """As `band`; cut at the bounds, as that of a release is."""
-        tried = self._tried[: QUICK if quick else LAWS]
+        tried = self._tables(quick)
         return self._over([cut_width(made.line, made.half_widths(level, True)) for made, _ in tried])
 
     def _over(self, shares: list[float]) -> Outlook:
@@ -387,6 +388,13 @@ class CornersPlan(TablePlan[Made]):
     @property
     def scale(self) -> tuple[float, str] | None:
         return self.bounds[1] - self.bounds[0], "the distance between the bounds"
+
+    def _tables(self, quick: bool) -> list[tuple[PooledMean, Floats]]:
+        return self._few if quick else self._tried
+
+    @cached_property
+    def _few(self) -> list[tuple[PooledMean, Floats]]:
+        return list(islice(ordinary_tables(self._empty, LAWS), QUICK))
 
     @cached_property
     def _tried(self) -> list[tuple[PooledMean, Floats]]:
