@@ -16,6 +16,7 @@ from dpfda.numerics.specials import (
     normal_chance,
     normal_quantile,
     scaled_erfc,
+    student_quantile,
 )
 
 
@@ -62,3 +63,10 @@ def test_a_small_plan_loads_no_scipy(words: list[str]) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - our own words
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("freedom", [1, 1.5, 2.5, 7.5, 40])
+def test_quantiles_of_student_are_those_of_scipy(freedom: float) -> None:
+    for chance in (0.5, 0.9, 0.975, 0.995):
+        known = scipy.stats.t.ppf(chance, freedom)
+        assert student_quantile(chance, freedom) == pytest.approx(known, rel=1e-11, abs=1e-11)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
 from dpfda.numerics.arrays import Floats
+from dpfda.numerics.specials import normal_quantile, student_quantile
 from dpfda.releases.moments import Moments, nearest_positive
 
 # Priors that are weighed by their evidence: how fast coefficients fall with the functions' eigenvalues,
@@ -158,7 +158,7 @@ def cautious(moments: Moments, eigenvalues: Floats, model: Explained) -> Floats:
     own, all_ = (falls @ np.diag(each)[:count] for each in (second, moments.matrix))
     # Covariates are seen first.
     known = max(1.0, seen - (len(second) - count) + SPARE)
-    reach = scipy.stats.t.ppf(REACHED, known) / scipy.stats.norm.ppf(REACHED)
+    reach = student_quantile(REACHED, known) / float(normal_quantile(REACHED))
     sizes = reach**2 / np.maximum(np.maximum(own, LEFT * all_), 1e-300)
     priors = given.priors(falls, sizes[:, None])
     across, inner = float(np.sum(given.across**2)), np.sum(given.inner**2, axis=1)
