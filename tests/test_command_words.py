@@ -292,12 +292,11 @@ def test_what_an_option_is_called_here_is_said(folder, line, remedy):
 
 def test_a_plan_that_takes_long_says_so(monkeypatch):
     monkeypatch.setattr("dpfda.command.planning.needed", lambda *_: {"least_epsilon": None})
-    monkeypatch.setattr("dpfda.command.planning._told", lambda *_: "told")
-    machine = ("--covariate", "x:0:1", "--target", "y:0:1", "--units", 50)
+    machine = ("--covariate", "x:0:1", "--target", "y:0:1", "--units", 50, "--json")
     made = run("plan", "regress", *machine, "--band", "50%")
     assert made.exit_code == 0, made.output
     assert "made-up records, which may take minutes" in flat(made.stderr)
-    made = run("plan", "density", "--column", "x:0:1", "--units", 50, "--band", "50%")
+    made = run("plan", "density", "--column", "x:0:1", "--units", 50, "--band", "50%", "--json")
     assert "minutes" not in made.stderr
 
 

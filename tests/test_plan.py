@@ -552,6 +552,3 @@ def test_a_release_says_the_half_width_that_its_plan_foretells():
     said = " ".join(release.describe().split())
     told = f"Its half-width is {number(fact['half_width'])} on average"
     assert (told in said) == (number(fact["half_width"]) != number(fact["typical"]))
-    # On a terminal it is said by the word and the number of the plan.
-    (line,) = (each.line() for each in release._band_facts())
-    assert f"half-width {number(fact['half_width'])} on average" in line

@@ -1,5 +1,6 @@
 """Bands of fitted functions: the law of noise on coefficients, and how often they hold."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -224,7 +225,10 @@ def test_there_is_no_band_without_known_noise():
 
 
 def test_a_width_is_told_without_brackets_in_brackets():
-    X = np.random.default_rng(0).uniform(0, 1, (200, 4))
+    x = np.linspace(0, 1, 400)[:, None]
     machine = PrivateKernelClassifier(1.0, bounds=(0, 1), classes=["no", "yes"])
-    (claim,) = machine.fit(X, np.where(X[:, 0] > 0.5, "yes", "no")).release_._claims()
-    assert "(" not in claim.unit
+    release = machine.fit(x, np.where(x[:, 0] > 0.5, "yes", "no")).release_
+    said = " ".join(release.describe().split())
+    accuracy = said.partition("How accurate it is")[2].partition("What the promise")[0]
+    assert "from the published values (probability)" in accuracy
+    assert not re.search(r"\([^()]*\(", accuracy)
