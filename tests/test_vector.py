@@ -449,7 +449,7 @@ class TestRelease:
         box, shares = (vector(**by).fit(PATHS).release_ for by in ({}, {"epsilon": None, "rho": 1.0}))
         cells = box["y"].noise.components
         whole = box["y"].noise.whole
-        said = f"y: cells: K-norm noise of a box on {whole} coefficients, of which it has {cells};"
+        said = f"y: cells: K-norm noise of a box of {whole} sides on {cells} coefficients;"
         assert said in str(box)
         assert "mechanism:    x: gaussian: Gaussian noise on" in str(shares)
 

@@ -241,8 +241,8 @@ class BoxPartNoise(InBox):
     draw, achieved, loss = InBox._drawn, InBox._given, InBox._lost
 
     def describe(self) -> str:
-        many = so_many(self.whole, "coefficient")
-        return f"K-norm noise of a box on {many}, of which it has {self.components}"
+        many = so_many(self.components, "coefficient")
+        return f"K-norm noise of a box of {self.whole} sides on {many}"
 
 
 def parts_of(box: BoxNoise, sizes: tuple[int, ...]) -> tuple[BoxPartNoise, ...]:

@@ -365,6 +365,12 @@ def misfit(release: MeanLine) -> str | None:
     """A warning where what was measured is rougher than its cells or functions; None elsewhere."""
     if not release._is_line:
         return None
+    if release._size_left_out > release.widths.typical_error:
+        return (
+            "What was measured is rougher than the released functions can follow: the band was made "
+            "wider by what they leave out. More functions would follow it, or an axis on which points "
+            "lie more evenly, such as its logarithm."
+        )
     if release.distance is not None and not release.order:
         beyond = release.distance.at_least(LEVEL, release.count)
         # Where bounds are close, rounding may be all of it.
@@ -375,12 +381,6 @@ def misfit(release: MeanLine) -> str | None:
                 "spike, a step or a cycle narrower than a cell. The band covers it; the line does not "
                 "show it."
             )
-    if release._size_left_out > release.widths.typical_error:
-        return (
-            "What was measured is rougher than the released functions can follow: the band was made "
-            "wider by what they leave out. More functions would follow it, or an axis on which points "
-            "lie more evenly, such as its logarithm."
-        )
     if not release.widths.misfit:
         return None
     return (
