@@ -356,7 +356,7 @@ def test_means_and_densities_are_released_from_a_session(session):
     sizes = [len(set(WHO[name == CASE].tolist())) for name in ("case", "control")]
     assert [made[name].count for name in ("case", "control")] == sizes
     with pytest.raises(DataError, match=r"found none called 'Whom'\. It has "):
-        fit_on_spark(mean(), frame, groups="Whom", order="day")
+        fit_on_spark(mean(), frame, COLUMNS, groups="Whom", order="day")
     with pytest.raises(DataError, match=r"text or integers; found double\. Cast it"):
         fit_on_spark(mean(), frame, COLUMNS[1:], groups=COLUMNS[0], order="day")
 
