@@ -140,9 +140,10 @@ def _agreed() -> Iterator[None]:
         message = str(error)
         for parameter in ("missing", "invalid"):
             message = re.sub(rf"{parameter}='(\w+)'", rf"--{parameter} \1", message)
-        if message != str(error):
-            message += " How records are read is agreed: make another (dpfda agree), with this."
-        raise type(error)(message, error.parameter) from None
+        if message == str(error):
+            raise
+        told = " How records are read is agreed: make another (dpfda agree), with this."
+        raise DataError(message + told, error.parameter) from None
 
 
 def _columns(file: Path, name: str, named: Mapping[str, str | None], stated: Stated) -> Read:
