@@ -392,6 +392,14 @@ def test_eval_of_negative_points(days):
             ("--band-kind", "both"),
             "--band-kind must be one of 'simultaneous', 'pointwise', 'exact'; found 'both'",
         ),
+        (
+            ("--out", "out.csv"),
+            "--out must end in .json; found 'out.csv'. For a table write --csv out.csv",
+        ),
+        (
+            ("--out", "out.png"),
+            "--out must end in .json; found 'out.png'. For a picture write --plot out.png",
+        ),
         (("--csv", "out.json"), "--csv must be another file than F.json"),
         (("--csv", "no/such.csv"), "must be a file in an existing folder"),
     ],

@@ -284,3 +284,14 @@ class TestWriting:
             release.save(target)
         assert release.save(target, overwrite=True) == target
         assert_same(load(target), release)
+
+    @pytest.mark.parametrize(("name", "remedy"), [("a.csv", "to_csv"), ("a.PNG", "savefig")])
+    def test_a_name_of_a_table_or_a_picture_is_no_release(
+        self, tmp_path: Path, name: str, remedy: str
+    ) -> None:
+        release = RELEASES["pure"]()
+        words = rf"path must end in \.json; found .*{name}'\. .*kept in '.*a\.json'.*{remedy}"
+        with pytest.raises(StorageError, match=words):
+            release.save(tmp_path / name)
+        assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+        assert_same(load(tmp_path / "a.json"), release)

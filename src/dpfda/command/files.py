@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 from dpfda.numerics.encoding import Json
 from dpfda.numerics.errors import DpfdaError, MissingExtraError, ParameterError, StorageError
 from dpfda.numerics.parameters import plain_words
-from dpfda.releases.files import check_writable, write_bytes
+from dpfda.releases.files import PICTURES, check_writable, other_kind, write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from dpfda.releases.base import Release
 
-PICTURES = (".png", ".pdf", ".svg")
 # Stands for standard input.
 PIPED = "-"
 
@@ -135,6 +134,14 @@ def check_outputs(
             )
         if name.endswith("plot"):
             _check_picture(name, path)
+        elif name == "--out" and (other := other_kind(path)):
+            flag = {"table": "--csv", "picture": "--plot"}[other]
+            raise ParameterError(
+                name,
+                "end in .json",
+                repr(str(path)),
+                f"For a {other} write {flag} {path} beside it, where there is that option.",
+            )
 
 
 def _check_picture(name: str, path: Path) -> None:

@@ -29,7 +29,7 @@ from dpfda.privacy.certificates import Certificate, certificate_to_json
 from dpfda.releases import entries as file
 from dpfda.releases.bands import Asked, Band, Of, Variance, check_level, check_of
 from dpfda.releases.facts import report
-from dpfda.releases.files import free_name, write_json
+from dpfda.releases.files import free_name, other_kind, write_json
 from dpfda.releases.functional import to_basis, to_fdatagrid
 from dpfda.releases.kinds import KINDS, SCHEMA_VERSION, read
 from dpfda.releases.plain import ON_LINE, plain, thinned
@@ -39,6 +39,13 @@ from dpfda.views.languages import ENGLISH, Language
 
 if TYPE_CHECKING:
     from skfda import FDataBasis, FDataGrid
+
+# Why a file is not written where it should be: what its name must do, what was found, and what to do.
+OTHERWISE = {
+    None: ("be a new file", "that {} exists", "Choose another path, or pass overwrite=True."),
+    "table": ("end in .json", "{}", "For a table of its values: release.to_frame().to_csv(path)."),
+    "picture": ("end in .json", "{}", "For a picture: release.plot().figure.savefig(path)."),
+}
 
 
 class Release(Published):
@@ -80,17 +87,21 @@ class Release(Published):
     def save(self, path: str | Path, overwrite: bool = False) -> Path:
         """Write a JSON file that `dpfda.load` reads back exactly, and anyone else by its table.
 
-        Raises StorageError if there is such a file, unless told to overwrite it. The release is written
-        beside it then: one that is lost, as a script ends here, cannot be made again for free.
+        Raises StorageError if there is such a file, unless told to overwrite it, or its name is that of a
+        table or a picture. The release is written beside it then: one that is lost, as a script ends
+        here, cannot be made again for free.
         """
-        written = self.to_json() | plain(self, LEVEL)
-        if not parameters.flag(overwrite, "overwrite") and parameters.path(path).is_file():
-            kept = write_json(free_name(path), written)
-            raise StorageError(
-                f"path must be a new file; found that {str(path)!r} exists. The release is kept in "
-                f"{str(kept)!r}. Choose another path, or pass overwrite=True."
-            )
-        return write_json(path, written, overwrite)
+        written, other = self.to_json() | plain(self, LEVEL), other_kind(path)
+        target = parameters.path(path).with_suffix(".json") if other else parameters.path(path)
+        taken = not parameters.flag(overwrite, "overwrite") and target.is_file()
+        if not (other or taken):
+            return write_json(path, written, overwrite)
+        kept = write_json(free_name(target), written)
+        must, found, remedy = OTHERWISE[other]
+        raise StorageError(
+            f"path must {must}; found {found.format(repr(str(path)))}. The release is kept in "
+            f"{str(kept)!r}. {remedy}"
+        )
 
     @classmethod
     def load(cls, path: str | Path, kernel: object = None) -> Self:

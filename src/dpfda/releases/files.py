@@ -24,6 +24,9 @@ DAMAGE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, R
 # A file is read whole: at most half a gigabyte, of which text is one value and a number another.
 LARGEST_FILE = 2**29
 LARGEST_COUNT = 2**23
+# Ends of names that promise something else than a release, which is JSON.
+PICTURES = (".png", ".pdf", ".svg")
+OTHERS = {"table": (".csv", ".tsv", ".xlsx", ".parquet"), "picture": PICTURES}
 
 
 def check_writable(path: str | Path) -> Path:
@@ -49,11 +52,17 @@ def check_writable(path: str | Path) -> Path:
     return target
 
 
+def other_kind(path: str | Path) -> str | None:
+    """What the name of a release's file says that it is, where that is not JSON: a table, a picture."""
+    ends = parameters.path(path).suffix.lower()
+    return next((kind for kind, known in OTHERS.items() if ends in known), None)
+
+
 def free_name(path: str | Path) -> Path:
-    """The path of a file that is not there, beside one that is: a.json, a-2.json, a-3.json."""
-    taken = parameters.path(path)
-    names = (taken.with_name(f"{taken.stem}-{k}{taken.suffix}") for k in itertools.count(2))
-    return next(name for name in names if not name.exists())
+    """The path of a file that is not there: a.json, a-2.json, a-3.json."""
+    wanted = parameters.path(path)
+    others = (wanted.with_name(f"{wanted.stem}-{k}{wanted.suffix}") for k in itertools.count(2))
+    return next(name for name in itertools.chain([wanted], others) if not name.exists())
 
 
 def write_text(path: str | Path, text: str) -> Path:

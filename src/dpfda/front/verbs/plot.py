@@ -43,8 +43,9 @@ def plot(
         its first group minus its second; of one survival curve of groups, how the risk of the first
         differs from that of the others.
     """
-    from dpfda.command.files import PICTURES, PIPED, check_outputs, opened, relabelled, save_picture
+    from dpfda.command.files import PIPED, check_outputs, opened, relabelled, save_picture
     from dpfda.density.conditional_release import conditional
+    from dpfda.releases.files import PICTURES
     from dpfda.views import draw
 
     pictures = [file for file in files if file.suffix.lower() in PICTURES]
