@@ -392,14 +392,6 @@ def test_eval_of_negative_points(days):
             ("--band-kind", "both"),
             "--band-kind must be one of 'simultaneous', 'pointwise', 'exact'; found 'both'",
         ),
-        (
-            ("--out", "out.csv"),
-            "--out must end in .json; found 'out.csv'. For a table write --csv out.csv",
-        ),
-        (
-            ("--out", "out.png"),
-            "--out must end in .json; found 'out.png'. For a picture write --plot out.png",
-        ),
         (("--csv", "out.json"), "--csv must be another file than F.json"),
         (("--csv", "no/such.csv"), "must be a file in an existing folder"),
     ],
@@ -598,6 +590,8 @@ BAD = [
     (("--out", "days.csv", "--overwrite"), "--out must be another file than FILE; found 'days.csv'"),
     (("--csv", "out.json"), "--csv must be another file than --out; found 'out.json'"),
     (("--plot", "./out.png", "--csv", "out.png"), "--csv must be another file than --plot"),
+    (("--out", "out.csv"), "--out must end in .json; found 'out.csv'. For a table write --csv"),
+    (("--out", "out.png"), "--out must end in .json; found 'out.png'. For a picture write --plot"),
     (("--plot", "out.doc"), "--plot must end in one of .png, .pdf, .svg; found 'out.doc'"),
 ]
 

@@ -87,9 +87,9 @@ class Release(Published):
     def save(self, path: str | Path, overwrite: bool = False) -> Path:
         """Write a JSON file that `dpfda.load` reads back exactly, and anyone else by its table.
 
-        Raises StorageError if there is such a file, unless told to overwrite it, or its name is that of a
-        table or a picture. The release is written beside it then: one that is lost, as a script ends
-        here, cannot be made again for free.
+        Raises StorageError if there is such a file, unless told to overwrite it, or if its name is that
+        of a table or a picture. The release is written beside it then: one that is lost, as a script
+        ends here, cannot be made again for free.
         """
         written, other = self.to_json() | plain(self, LEVEL), other_kind(path)
         target = parameters.path(path).with_suffix(".json") if other else parameters.path(path)
