@@ -7,6 +7,7 @@ import math
 from dpfda.numerics.words import several
 from dpfda.privacy.certificates import Certificate
 from dpfda.privacy.composition.account import USUAL_DELTA
+from dpfda.privacy.composition.conversions import zcdp_epsilon
 from dpfda.privacy.guarantees import ApproximateDP, Guarantee, Neighbours, PureDP, ZeroConcentratedDP
 
 # The delta at which a zero-concentrated guarantee is put into words.
@@ -17,10 +18,9 @@ LARGE_DELTA = 1e-5
 
 
 def worded_epsilon(guarantee: Guarantee) -> float:
-    """Epsilon that the words use; for rho-zCDP that of Bun & Steinke 2016, Proposition 1.3."""
+    """Epsilon that the words use; for rho-zCDP the one that it implies at the usual delta."""
     if isinstance(guarantee, ZeroConcentratedDP):
-        rho = float(guarantee.rho)
-        return rho + 2 * math.sqrt(rho * math.log(1 / EXAMPLE_DELTA))
+        return float(zcdp_epsilon(guarantee.rho, USUAL_DELTA))
     return float(guarantee.epsilon)
 
 
