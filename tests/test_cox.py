@@ -238,3 +238,6 @@ def test_the_command_publishes_the_same(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert json.loads(out.read_text())["format"] == "dpfda-cox"
     assert load(out).effects == ("age", "arm=b")
+    evaluated = CliRunner().invoke(app, ["eval", str(out), "--at", "5"])
+    assert "values at age 65, arm a\n" in evaluated.output
+    assert load(out).at(arm="b").table([5.0]).meanings["value"].endswith(", at age 65, arm b")

@@ -32,6 +32,7 @@ from dpfda.mean.strategies import TwoLooks
 from dpfda.privacy.composition import LaplaceLoss
 from dpfda.privacy.words import number
 from dpfda.publication import Prepared
+from dpfda.publication.needed import least
 from dpfda.records.long import LongCurves
 from dpfda.testing import prepared_looks
 
@@ -403,6 +404,20 @@ def test_a_density_plan_has_the_band_that_releases_have():
     band = made.fit(points).release_.band()
     found = float(np.mean(band.upper - band.lower)) / 2
     assert 0.5 < found / made.plan(2000).band() < 1.7
+
+
+@pytest.mark.parametrize(("beyond", "most"), [(math.inf, 5), (1e3, 30)])
+def test_a_ratio_that_levels_off_is_followed_to_its_end_at_once(beyond, most):
+    asked = []
+
+    def ratio(value, quick):
+        asked.append((value, quick))
+        return 5 + 1 / value if value < beyond else 0.5
+
+    found = least(ratio, 1.0, (1e-6, 1e4), 0.03)
+    # It falls again, or never.
+    assert found is None if beyond == math.inf else beyond <= found[0] <= 1.04 * beyond
+    assert len(asked) <= most
 
 
 def test_what_cannot_be_reached_is_refused_in_words():

@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -352,6 +353,8 @@ def test_the_summary_keeps_the_contract() -> None:
 
 def test_a_table_and_a_picture_show_all_levels(release) -> None:
     assert list(release.table().columns)[-3:] == ["q10", "q50", "q90"]
+    unnamed = replace(release, about={})
+    assert unnamed.table().meanings["point"] == "t (units of the grid)"
     labels = [line.label for line in release.view().lines]
     assert labels == ["quantile curve of 0.5", "of 0.9", "of 0.1"]
     said = " ".join(release.describe().split())

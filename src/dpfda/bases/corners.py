@@ -11,7 +11,7 @@ products of terms of different covariates. A square is not: 1 - u^2 is kept besi
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -96,6 +96,14 @@ def place_words(place: Mapping[str, object]) -> str:
     """Values of covariates in words."""
     told = {key: value if isinstance(value, str) else f"{value:g}" for key, value in place.items()}
     return ", ".join(f"{key} {value}" for key, value in told.items())
+
+
+def whole_place(covariates: Iterable[Covariate], place: Mapping[str, object]) -> str:
+    """The same of all covariates: those not named are in the middle, or at the first level."""
+    middle = {
+        each.name: each.levels[0] if each.bounds is None else sum(each.bounds) / 2 for each in covariates
+    }
+    return place_words(middle | dict(place))
 
 
 @dataclass(frozen=True)

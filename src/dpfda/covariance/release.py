@@ -107,6 +107,9 @@ class ReleasedCovariance(CovarianceSurface):
 
     FORMAT: ClassVar[str] = "dpfda-covariance"
     _CALLED: ClassVar[str] = "released dpfda covariance"
+    _unseen: ClassVar[str] = (
+        "What clipping and few functions left out is mostly as large as the noise, and not seen."
+    )
 
     @property
     def count(self) -> float:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpfda.bases.corners import BASELINE, Corners, place_words
+from dpfda.bases.corners import BASELINE, Corners, place_words, whole_place
 from dpfda.bases.grids import check_domain, check_grid, frozen
 from dpfda.effects.estimate import VERSION, Effects
 from dpfda.noise import AnyNorm, GaussianNoise, NoiseLaw, Width
@@ -380,12 +380,12 @@ class ReleasedFunctionalRegression(Valued):
         """What widths of a band are in; a band is for the curve at one place."""
         if self.is_effect:
             return self._value_label
-        middle = {
-            each.name: each.levels[0] if each.bounds is None else sum(each.bounds) / 2
-            for each in self.corners.covariates
-        }
         said = f"'{self.about['value']}'" if "value" in self.about else "the data"
-        return f"in the units of {said}, at {place_words(middle | dict(self.place))}"
+        return f"in the units of {said}, at {self._where}"
+
+    @property
+    def _where(self) -> str:
+        return "" if self.is_effect else whole_place(self.corners.covariates, self.place)
 
     def _band_facts(self) -> Iterable[BandFact]:
         (own,) = super()._band_facts()

@@ -32,7 +32,6 @@ The line is the posterior mean, clipped to the bounds. Its band is `dpfda.estima
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Protocol
@@ -114,9 +113,9 @@ class CurveModel:
     finest: int | None = None
     # Deviations from the line are looked at in so many points; widths are linear between them.
     looks: ClassVar[int] = 200
-    # Half-widths where every unit was seen once: how much of each mixture's (`dpfda.estimates.widths`);
+    # Half-widths where every unit was seen once: a mixture, and a factor (`dpfda.estimates.widths`);
     # and whether cells are one after another, with an outer one at either end.
-    alone: ClassVar[Mapping[str, float]] = {"rich": 0.5, "brownian": 0.5}
+    alone: ClassVar[tuple[str, float]] = ("rich", 0.58)
     in_one_order: ClassVar[bool] = True
 
     @classmethod

@@ -38,7 +38,7 @@ independent and the covariance above is no bound but exact: all of the sampling 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, cast
@@ -73,9 +73,10 @@ FLOOR = 0.02
 SHOWN = (1.0, 0.1, 0.01)
 FEWEST_CELLS, MOST_CELLS = 4, 64
 FEWEST_SIDE, MOST_SIDE = 3, 16
-# What plans expect: ordinary functions, given at so many times; values about them, of such deviations,
-# of which so many quantiles stand for all; at so many places of an interval, or along each side.
-TIMES, DEVIATIONS, VALUES, PLACES = 50, (0.025, 0.125), 16, (960, 48)
+# What plans expect: ordinary functions, given at so many times, the second number being that of
+# regressions whose units have one record; values about them, of such deviations, of which so many
+# quantiles stand for all; at so many places of an interval, or along each side.
+TIMES, DEVIATIONS, VALUES, PLACES = (50, 70), (0.025, 0.125), 16, (960, 48)
 
 
 def cells_for(size: float, deviation: float) -> int:
@@ -312,7 +313,8 @@ def ordinary_tables(empty: PooledMean, count: int) -> Iterator[tuple[PooledMean,
     empty: A table with any shares.
     """
     sides, corners = empty.sides or (empty.cells,), empty.shares.shape[1]
-    along, times, (low, high) = PLACES[len(sides) - 1], np.linspace(0.0, 1.0, TIMES), DEVIATIONS
+    along, (low, high) = PLACES[len(sides) - 1], DEVIATIONS
+    times = np.linspace(0.0, 1.0, TIMES[empty.alone and empty.label is None])
     places = product_points([(np.arange(along) + 0.5) / along] * len(sides))
     cell = CellGrid.regular(sides, [(0.0, 1.0)] * len(sides)).index(places)
     adding = np.equal.outer(np.arange(empty.cells), cell).astype(np.float64)
@@ -353,7 +355,7 @@ class SurfaceModel(CurveModel):
     """
 
     looks: ClassVar[int] = 10**6
-    alone: ClassVar[Mapping[str, float]] = {"line": 1.25}
+    alone: ClassVar[tuple[str, float]] = ("line", 1.25)
     in_one_order: ClassVar[bool] = False
 
     @cached_property

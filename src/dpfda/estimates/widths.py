@@ -12,15 +12,16 @@ half-width is k s(t): L under the line's mixture, R rich, B Brownian.
 
 The noise of all M averages stays within q at the level: by the law of the box the quantile of Gamma(M).
 What a mean does within a cell is not measured: D(t) is the largest change of the line over one cell,
-within a cell of t; and in the first and the last cell, beyond whose middle nothing is seen, five times
-the root mean square of these more. p is the share of rough components in the evidence. The first factor
-counts for M from 40 to 80, beyond which it stays, but for q.
+within a cell of t; and in the first and the last cell, beyond whose middle nothing is seen, E more:
+five times the root mean square of these. p is the share of rough components in the evidence. The first
+factor counts for M from 40 to 80, beyond which it stays, but for q.
 
 **Where every point is a cell** the band is what was measured, y(t) -+ q, and holds whatever the mean is.
 Where the number of units is private, and of differences, it is 1.15 (1 + p) (R + B) / 2 around the
 line. Of other noise than a box's it is 1.05 (R + B + D2) / 2, with the largest second difference D2; of
-sparse observations 1.5 R + .3 D2, and where every unit is seen once, over one variable, (R + B) / 2
-+ .2 q; of both, what changes within cells as where a cell holds several points.
+sparse observations 1.5 R + .3 D2, and what changes within cells as where a cell holds several points.
+Where every unit is seen once, over one variable, it is .58 (R + q + D2 + E), E being what is more in the
+outer cells.
 
 **A line of a group that borrows** is seen with less noise than its own cells have, and a difference of
 two with less again, as their common line is not in it. Where every point is a cell, what the group
@@ -51,7 +52,7 @@ from dpfda.estimates.components import LINE, PUBLIC, weights_of
 from dpfda.estimates.curves import CurvePosterior
 from dpfda.estimates.draws import CountNoise, deviations, spread
 from dpfda.noise.bodies import InBox
-from dpfda.numerics.arrays import Flags, Floats, Integers
+from dpfda.numerics.arrays import Floats, Integers
 from dpfda.numerics.errors import ParameterError
 from dpfda.numerics.one_thread import one_thread
 from dpfda.numerics.parameters import probability
@@ -66,15 +67,13 @@ ROUGHEST: Mapping[str, float] = {"rough3": 1.0}
 FACTOR = 1.05
 # Factors of the line's and the noise's half-widths and of changes over a cell, where cells hold several
 # points; of changes on average in the outer cells; and of roughness.
-OF_LINE, OF_NOISE, OF_CHANGES, OF_ENDS, OF_ROUGHNESS = 0.92, 0.71, 0.33, 1.65, 0.45
+OF_LINE, OF_NOISE, OF_CHANGES, OUTER, OF_ROUGHNESS = 0.92, 0.71, 0.33, 5.0, 0.45
 # Between so many cells all count less, and the noise beyond too.
 MANY_CELLS, MOST_CELLS = 40, 80
 # Of sparse observations: a factor, and that of second differences over cells.
 OF_SEEN, OF_BENDS = 1.5, 0.3
 # Of groups that borrow: factors of R, B and q of a line, of R, q and D of a difference; of roughness.
 OF_BORROWED, OF_APART, OF_ROUGHER = (0.8, 0.2, 0.2), (1.1, 0.15, 0.2), 0.15
-# Of the noise where every unit was seen once.
-ALONE = 0.2
 # Where each point is a cell: a factor; of what the level leaves, a cut's share in groups that borrow.
 OF_BOTH, CUT = 1.15, 0.4
 # What cells leave of the sums is beyond the noise at this level; then bands are so many times as wide.
@@ -131,20 +130,18 @@ class Widths:
     def around_alone(self, level: float, simultaneous: bool) -> Floats:
         """The same where every unit was seen once: then all of sampling is in the noise."""
         model = self.posterior.model
-        halves = [
-            factor * spread([self._from_line(*MIXTURES[name], level, 0)], level, simultaneous)
-            for name, factor in model.alone.items()
-        ]
-        half = np.interp(model.times, model.times[self.looked_at], sum(halves))
+        (mixture, factor), looked = model.alone, model.times[self.looked_at]
+        apart = self._from_line(*MIXTURES[mixture], level, 0)
+        half = np.interp(model.times, looked, spread([apart], level, simultaneous))
         if not model.in_one_order:
-            return np.asarray(half)
+            return np.asarray(factor * half)
         generator, cells = np.random.Generator(np.random.Philox(key=3)), model.resolution
         masses = np.maximum(model.forms.sum(axis=1), 1e-12)
         reach = spread([model.noise.simulate(generator, MOST_DRAWS) / masses], level, simultaneous)
         own = np.minimum((model.times * cells).astype(np.int64), cells - 1)
         # Noise as large as the bounds' half distance says no more than that.
-        half += ALONE * np.minimum(reach, 0.5)[own] + _changes(self.posterior.line, cells)
-        return np.asarray(half)
+        half += np.minimum(reach, 0.5)[own] + differences(self.posterior.line, cells, 2)
+        return np.asarray(factor * (half + OUTER * _ends(self.posterior.line, cells)))
 
     @cached_property
     def typical_error(self) -> float:
@@ -324,15 +321,14 @@ def _less(cells: int) -> float:
 
 def _changes(line: Floats, cells: int) -> Floats:
     """What changes of a line (N,) over a cell count for: more in the outer cells."""
-    changes = differences(line, cells, 1)
-    average = np.sqrt(np.mean(changes**2))
-    return np.asarray(OF_CHANGES * changes + OF_ENDS * average * _outside(line.size, cells))
+    return np.asarray(OF_CHANGES * (differences(line, cells, 1) + OUTER * _ends(line, cells)))
 
 
-def _outside(points: int, cells: int) -> Flags:
-    """Which points (N,) are in the first and the last cell."""
-    place, end = np.arange(points), round(points / cells)
-    return np.asarray(np.minimum(place, place[::-1]) < end)
+def _ends(line: Floats, cells: int) -> Floats:
+    """Root mean square (N,) of changes over a cell, in the first and the last cell alone."""
+    average = np.sqrt(np.mean(differences(line, cells, 1) ** 2))
+    place, end = np.arange(line.size), round(line.size / cells)
+    return np.asarray(average * (np.minimum(place, place[::-1]) < end))
 
 
 @one_thread(scipy=False)

@@ -89,6 +89,7 @@ class TablePredictor(Predictor):
     _border: ClassVar[float] = 0.5
     _whole: ClassVar[bool] = True
     _value: ClassVar[str] = "probability"
+    _unseen: ClassVar[str] = "Most inputs were seen once or never."
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -175,7 +175,7 @@ def least(
     known, factor, at = cache(ratio), 1.0, start
     for _ in range(ROUNDS):
         found = crossing(lambda x, by=factor: by * known(x, True), at, limits, close)  # type: ignore[misc]
-        if found is None:
+        if found is None and known(limits[1], False) <= 1:
             # What few releases have may level off above one where that of all does not.
             found = crossing(lambda x: known(x, False), at, limits, close)
         if found is None:
@@ -209,8 +209,12 @@ def crossing(
     for step in range(STEPS):
         height = math.log(min(max(ratio(math.exp(at)), 1e-12), TOO_LARGE))
         here = (at, height)
+        # Where it has levelled off the end tells whether it is within reach.
+        flat = False
         if before is not None and before[0] != at:
-            slope = min(max((height - before[1]) / (at - before[0]), STEEPEST), FLATTEST)
+            slope = (height - before[1]) / (at - before[0])
+            flat = height > max(-slope * (highest - at), 0.0)
+            slope = min(max(slope, STEEPEST), FLATTEST)
         before, room = here, -slope * close
         below, above = (here, above) if height > 0 else (below, here)
         if -room < height <= 0:
@@ -224,7 +228,7 @@ def crossing(
             break
         # Always some way, and ever farther: the ratio may jump, or not fall for a while.
         move = min(max(abs((height + room / 2) / slope), close * 2.0**step), FARTHEST)
-        at = min(max(at + math.copysign(move, height), lowest), highest)
+        at = highest if flat else min(max(at + math.copysign(move, height), lowest), highest)
     return None if above is None else math.exp(above[0])
 
 

@@ -309,11 +309,15 @@ __all__ = ["LEVEL", "Column", "Release", "load"]
 
 
 # Why a kind cannot state a band.
-UNKNOWN = {
-    "noise": "Its band is about noise and sampling together.",
-    "sample": "How far what was left out may be is not known; its band is about the privacy noise.",
-    "population": "What other units would add is not known for it.",
-}
+
+
+def unstated(release: Published, of: str) -> str:
+    """Why a release states no such band."""
+    if of == "population":
+        return "What other units would add is not known for it."
+    noise = any(claim.of == "noise" for claim in release._claims())
+    about = f"Its band is about {'the privacy noise' if noise else 'noise and sampling together'}."
+    return about if of == "noise" else f"{release._unseen} {about}"
 
 
 def checked(release: Published, level: float, simultaneous: bool, of: Of | None, exact: bool) -> Asked:
@@ -324,7 +328,7 @@ def checked(release: Published, level: float, simultaneous: bool, of: Of | None,
     level, stated = check_level(level, simultaneous), [claim.of for claim in release._claims()]
     if check_of(of) not in (None, *stated):
         words = f"be {' or '.join(map(repr, stated))} for this {release._CALLED}"
-        raise ParameterError("of", words, repr(of), UNKNOWN[str(of)])
+        raise ParameterError("of", words, repr(of), unstated(release, str(of)))
     if flag(exact, "exact") and (of not in (None, "noise") or not release._has_exact):
         words = "be left out here: it is for of='noise', where what was measured is drawn as well"
         raise ParameterError("exact", words, "True")

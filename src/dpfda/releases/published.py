@@ -56,6 +56,8 @@ class Published(Certified):
     _axis_units: ClassVar[str] = "units of the grid"
     # Whether its points are single ones, with nothing between them.
     _discrete: ClassVar[bool] = False
+    # Why it states no band for what an unlimited budget would publish, where it states none.
+    _unseen: ClassVar[str] = "How far what was left out may be is not known."
     # Where its bands are, if not around it as a whole.
     _bands_are: ClassVar[str] = "Its parts have bands of their own."
 
@@ -122,7 +124,8 @@ class Published(Certified):
     def _columns(self, at: Floats, asked: Asked) -> dict[str, Column]:
         """Values at points (q, c) by name, each with its meaning."""
         line = np.asarray(self(as_given(at)))  # type: ignore[operator]
-        value = {"value": (line, self._value_label)}
+        place = f", at {self._where}" if self._where else ""
+        value = {"value": (line, self._value_label + place)}
         if type(self).band is Published.band:
             return value
         return value | self._band_columns(at, asked, line)
@@ -326,6 +329,11 @@ class Published(Certified):
         """What values are, with their unit."""
         standard = self.about.get("standardized")
         return str(self.about.get("value", "standardised value" if standard else "value"))
+
+    @property
+    def _where(self) -> str:
+        """Values of the covariates that it is evaluated at, in words; "" where there are none."""
+        return ""
 
     def _axis_label(self, axis: int) -> str:
         """What a coordinate is, with its unit."""

@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from dpfda.bases.corners import Covariate, Covariates, place_words
+from dpfda.bases.corners import Covariate, Covariates, place_words, whole_place
 from dpfda.bases.grids import frozen
 from dpfda.bases.lifetimes import LifeCells
 from dpfda.noise import NoiseLaw
@@ -330,6 +330,10 @@ class ReleasedCox(Valued):
     def _value_label(self) -> str:
         return str(self.about.get("value", "share without event"))
 
+    @property
+    def _where(self) -> str:
+        return whole_place((*self.terms.covariates, *self.strata), self.place)
+
     def _axis_label(self, axis: int) -> str:
         return str(self.about.get("domain", "time"))
 
@@ -338,11 +342,7 @@ class ReleasedCox(Valued):
             f"a population of which these {several(self.unit)} are a sample, if hazards are proportional"
         )
         # A band is for the curve at one place, and neither for the ratios nor for other values.
-        middle = {
-            each.name: each.levels[0] if each.bounds is None else sum(each.bounds) / 2
-            for each in (*self.terms.covariates, *self.strata)
-        }
-        units = f"in shares of {several(self.unit)}, at {place_words(middle | dict(self.place))}"
+        units = f"in shares of {several(self.unit)}, at {self._where}"
         population = Claim(
             "population", f"the survival curve of {who}", units,
             legend="the population's curve", among="samples",

@@ -97,6 +97,8 @@ def evaluate(
         _check_band(release, band, of)
         made = release.table(at, level, band != "pointwise", check_of(of), band == "exact")
         table = _with_labels(release, made)
+        if release._where:
+            say(f"values at {release._where}", err=True)
         if release._bandless:
             say(f"no band: {release._bandless}", err=True)
     if csv is not None:
@@ -121,16 +123,18 @@ def _check_band(release: Release, band: str, of: str | None) -> None:
     """Refuse a band that this kind of release does not state."""
     from dpfda.numerics.parameters import choice
     from dpfda.releases.bands import OFS
-    from dpfda.releases.base import UNKNOWN
+    from dpfda.releases.base import unstated
 
     stated = {claim.of for claim in release._claims()}
     if release._bandless or not stated:
         if of is not None:
             release.band(of=of)
         return
+    if of is None and "sample" not in stated and "noise" in stated:
+        say(f"band: of the privacy noise alone. {release._unseen}", err=True)
     if of is not None and choice(of, "--of", OFS) not in stated:
         words = f"be {' or '.join(each for each in OFS if each in stated)} for this {release._CALLED}"
-        raise ParameterError("--of", words, of, UNKNOWN[of])
+        raise ParameterError("--of", words, of, unstated(release, of))
     if band == "exact" and (of not in (None, "noise") or not release._has_exact):
         words = "be simultaneous or pointwise here"
         raise ParameterError("--band-kind", words, band, "The exact band is that of the noise.")

@@ -152,7 +152,6 @@ class ReleasedQuantileCurves(Valued):
     FORMAT: ClassVar[str] = "dpfda-quantile-curves"
     _CALLED: ClassVar[str] = "released quantile curves"
     _plural: ClassVar[bool] = True
-    _axis_units: ClassVar[str] = "units of the data"
     _has_exact: ClassVar[bool] = False
     _ENTRIES: ClassVar[file.Table] = {
         "cells.domain_range": file.ENDS.named("domain_range"),
@@ -309,6 +308,10 @@ class ReleasedQuantileCurves(Valued):
         return self.shares._added_noise(self.neighbours, self.cells.parts)
 
     # Tables, pictures and words.
+
+    @property
+    def _axis_units(self) -> str:  # type: ignore[override]
+        return "units of the data" if self.cells.visits else super()._axis_units
 
     def _band_points(self) -> Floats:
         return np.linspace(*self.domain_range, BAND_POINTS)[:, None]
