@@ -17,7 +17,7 @@ from dpfda.noise import GaussianNoise, KNormNoise
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.privacy.guarantees import Neighbours, PureDP, ZeroConcentratedDP, guarantee_for
 from dpfda.privacy.ledger import MemoryLedger
-from dpfda.publication.tables import ShareTable
+from dpfda.publication.tables import ShareTable, Turn, in_turn
 from dpfda.scores.binormal import AREAS, EVEN, MANY, ROOM, binormal, leaned, placed, starts_for
 from dpfda.scores.plan import edges_of
 from dpfda.scores.release import ReleasedScoreCurves
@@ -114,30 +114,49 @@ def test_all_pairs_of_records_differ_in_two_cells_by_one() -> None:
     assert [sums([[(edge, 1)], [(0.5, 0)]])[3:].argmax() for edge in edges] == [0, 1, 2, 2]
 
 
-GATHERED = [
-    np.hstack([np.zeros((len(starts), 3)), np.searchsorted(starts, range(3), "right") - 1
-               == np.arange(len(starts))[:, None]]).astype(int)
-    for starts in ([0], [0, 1], [0, 2], [0, 1, 2])
-]  # fmt: skip
+def summed(units: list[list[tuple]], seed: int) -> list[np.ndarray]:
+    """Exact numbers of each turn of a fit, where turns before told what the seed says."""
+    rows = [(number, *each) for number, records in enumerate(units) for each in records]
+    groups, scores, ill = (list(column) for column in zip(*rows, strict=True))
+    prepared = made(1e3, reading=REPAIR, unit="person").prepare(scores, ill, groups)
+    told = tuple(np.random.default_rng(seed).integers(-(2**20), 2**25, 100).tolist())
+    turns = [Turn(turn.times, lambda _, turn=turn: turn.gather(told)) for turn in prepared.plan._turns]
+    return [np.array(in_turn(prepared.total, [turn], lambda many: [0] * many), dtype=object) for turn in turns]
 
 
 @settings(max_examples=60)
-@given(st.lists(unit, min_size=2, max_size=4), unit, st.sampled_from(GATHERED))
-def test_one_unit_moves_both_turns_by_no_more_than_the_widths(units, other, matrix) -> None:
-    """Whatever groups the first turn had for those with the outcome."""
-
-    def turns(units: list[list[tuple]]) -> np.ndarray:
-        exact = sums(units)
-        return np.append(exact[:3], matrix.astype(object) @ exact)
-
-    one, two = turns(units), turns([other, *units[1:]])
+@given(st.lists(unit, min_size=2, max_size=4), unit, st.integers(0, 2**30))
+def test_one_unit_moves_all_turns_by_no_more_than_the_widths(units, other, seed) -> None:
+    """Whatever cells and groups follow from the turns before."""
+    one, two, less = (
+        np.concatenate(summed([*first, *units[1:]], seed))
+        for first in ([units[0]], [other], [[(None, None)]])
+    )
     assert sum(abs(one - two)) <= 2 * UNIT
     assert sum((one - two) ** 2) <= 2 * UNIT**2
-    assert sum(abs(one - turns([[(None, None)], *units[1:]]))) <= UNIT
+    assert sum(abs(one - less)) <= UNIT
 
 
-def in_turn(table: ShareTable, total: IntegerSum, *given: object) -> tuple:
-    return table.publish_in_turn(total, 3, *given)
+@pytest.mark.parametrize(("ill", "parts"), [(0, [1, 7, 0]), (1, [0, 0, 8])])
+def test_a_person_counts_once_in_all_turns_and_an_eighth_in_the_look(ill: int, parts: list[int]) -> None:
+    found, cells = [], set()
+    for seed in range(20):
+        turns = summed([[(0.3, ill)], [(None, None)]], seed)
+        found.append([sum(turn) * 8 // UNIT for turn in turns])
+        assert [np.count_nonzero(turn) for turn in turns] == [int(part > 0) for part in parts]
+        cells.add(tuple(turns[1 + ill]))
+    assert found == [parts] * 20
+    # Cells and groups are other ones after other looks.
+    assert len(cells) > 2
+
+
+def turns_of(*groups: object) -> list[Turn]:
+    """Three cells in a first turn, the three others in groups in a second."""
+    first, last = np.repeat([[1, 0], [0, 1]], 3, axis=1)
+    return [
+        Turn(first, lambda told: np.tile(range(3), 2)),
+        *(Turn(last, lambda told, g=g: np.tile(g(told), 2)) for g in groups),
+    ]
 
 
 def test_two_turns_have_noise_of_the_whole_and_exact_sums(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +165,8 @@ def test_two_turns_have_noise_of_the_whole_and_exact_sums(monkeypatch: pytest.Mo
     scale, seen = math.ceil(2 * UNIT / Fraction(7, 3)), []
     monkeypatch.setattr(KNormNoise, "draw", lambda self: (*range(1, 1 + len(self.scales)),))
     total = IntegerSum.of([10, 20, 30, 400, 500, 600])
-    shares, certificate = in_turn(table, total, lambda told: (seen.append(told), GATHERED[2])[1])
+    turns = turns_of(lambda told: (seen.append(told), [0, 0, 1])[1])
+    shares, certificate = table.publish_in_turn(total, turns)
     assert seen == [(11, 22, 33)]
     assert shares.noisy == (11, 22, 33, 901, 602)
     assert shares.noise == KNormNoise.equal(5, scale)
@@ -156,29 +176,27 @@ def test_two_turns_have_noise_of_the_whole_and_exact_sums(monkeypatch: pytest.Mo
 
 def test_normal_noise_of_two_turns_is_that_of_one() -> None:
     table = ShareTable(6, ZeroConcentratedDP(Fraction(1, 50)), Neighbours.REPLACE_ONE, "person", 50)
-    shares, certificate = in_turn(table, IntegerSum.of([0] * 6), lambda told: GATHERED[1])
+    turns = turns_of(lambda told: [0, 1, 1])
+    shares, certificate = table.publish_in_turn(IntegerSum.of([0] * 6), turns)
     # rho = 2 / (2 s^2).
     assert math.sqrt(shares.noise.variances()[4]) / UNIT == pytest.approx(50**0.5, rel=1e-5)
     assert len(shares.noise.scales) == 5
     assert certificate.guarantee == ZeroConcentratedDP(Fraction(1, 50))
 
 
-@pytest.mark.parametrize(
-    "wrong", [GATHERED[1] * 2, np.ones((2, 6), dtype=int), -GATHERED[1], np.roll(GATHERED[1], 1, axis=1)]
-)
-def test_a_share_that_counts_twice_is_refused_in_the_second_turn(wrong: np.ndarray) -> None:
+@pytest.mark.parametrize(("often", "most"), [([2, 1], 1), ([1, 1], 1), ([7, 2], 8), ([-1, 1], 1)])
+def test_a_share_that_counts_too_often_is_refused_before_the_charge(often: list[int], most: int) -> None:
     table = ShareTable(6, PureDP(1), Neighbours.REPLACE_ONE, "person", 50)
-    with pytest.raises(DpfdaError, match="one cell at most"):
-        in_turn(table, IntegerSum.of([0] * 6), lambda told: wrong)
+    turns = [Turn(np.full(6, times), lambda told: np.arange(6)) for times in often]
+    with pytest.raises(DpfdaError, match=f"count a cell {most} times at most"):
+        table.publish_in_turn(IntegerSum.of([0] * 6), turns, most)
 
 
-def test_both_turns_have_the_stated_noise_and_no_other() -> None:
+def test_all_turns_have_the_stated_noise_and_no_other() -> None:
     table = ShareTable(80, PureDP(Fraction(1, 2)), Neighbours.ADD_REMOVE, "person", None)
-    every = np.hstack([np.zeros((40, 40)), np.eye(40)]).astype(int)
-    drawn = [
-        table.publish_in_turn(IntegerSum.of([0] * 80), 40, lambda told: every)[0].counts
-        for _ in range(60)
-    ]
+    half = np.repeat([[1, 0], [0, 1]], 40, axis=1)
+    turns = [Turn(times, lambda told: np.tile(range(40), 2)) for times in half]
+    drawn = [table.publish_in_turn(IntegerSum.of([0] * 80), turns)[0].counts for _ in range(60)]
     # Scale 1 / epsilon = 2 persons.
     for turn in np.array(drawn).reshape(60, 2, 40).transpose(1, 0, 2):
         assert fits_only_at_its_scale(turn.ravel().tolist(), scipy.stats.laplace(scale=2).cdf)

@@ -7,7 +7,6 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfda.noise.shares import EXPONENT
 from dpfda.numerics.aggregate import IntegerSum
 from dpfda.numerics.errors import DataError, ParameterError
 from dpfda.numerics.parameters import reals, shown, whole
@@ -169,7 +168,7 @@ class PrivateScoreCurves(Estimator):
         inner = plan.edges[1:-1]
         cell = np.searchsorted(inner, np.where(usable, numbers, 0.0), "right")
         index = np.where(usable, found, 0) * (inner.size + 1) + cell
-        weights = cell_weights(index, usable, codes, 2 * (inner.size + 1), EXPONENT)
+        weights = cell_weights(index, usable, codes, 2 * (inner.size + 1), plan.exponent)
         return Prepared(plan, IntegerSum.of(weights))
 
     def _choices(self) -> tuple[tuple[float, float], tuple[float, float], int | None]:
