@@ -19,7 +19,7 @@ from dpfda.privacy.guarantees import Neighbours, PureDP, ZeroConcentratedDP, gua
 from dpfda.privacy.ledger import MemoryLedger
 from dpfda.publication.tables import ShareTable, Turn, in_turn
 from dpfda.scores.binormal import AREAS, EVEN, MANY, ROOM, binormal, leaned, placed, starts_for
-from dpfda.scores.plan import edges_of
+from dpfda.scores.plan import edges_of, places_for
 from dpfda.scores.release import ReleasedScoreCurves
 from dpfda.scores.tables import (
     area_of_order,
@@ -484,13 +484,52 @@ def test_bands_hold_what_they_are_for(area: float, share: float, few_draws: None
     assert np.sqrt(np.mean(np.square(far))) < 0.03
 
 
-def test_the_area_is_within_a_hundredth_at_epsilon_one() -> None:
-    """Root mean square error of 60 releases of 2,000 persons, half of them with the outcome."""
+@pytest.mark.parametrize(("area", "share", "most"), [(0.8, 0.5, 0.006), (0.65, 0.1, 0.0105)])
+def test_the_area_is_within_a_hundredth_at_epsilon_one(area: float, share: float, most: float) -> None:
+    """Mean error of 60 releases of 2,000 persons; .0033 and .0081 are usual, chances below 2e-3.
+
+    Without a look it is .0115 where few have the outcome and the score tells little.
+    """
     far = []
     for _ in range(60):
-        scores, ill = people(2000)
+        scores, ill = people(2000, area, share)
         far.append(made().fit(scores, ill).release_.auc - true_area(scores, ill))
-    assert np.sqrt(np.mean(np.square(far))) < 0.0105
+    assert np.mean(np.abs(far)) < most
+
+
+def test_cells_follow_a_look_as_far_as_its_noise_allows() -> None:
+    look = np.array([1000.0, 0, 0, 0])
+    # Of twenty cells a fifth is even, and the others are where everybody is.
+    found = places_for(look, 0.2, 20, 1000)
+    assert [found[0], found[-1], found.size] == [0, 1000, 21]
+    assert np.count_nonzero(found <= 250) == 18
+    assert places_for(look, 1.0, 20, 1000) == pytest.approx(np.linspace(0, 1000, 21))
+    # There are no more cells than places, and noise alone is no law.
+    assert places_for(look, 0.2, 20, 6).tolist() == [0, 1, 2, 3, 4, 6]
+    assert np.all(np.diff(places_for(np.array([-9.0, 5, -30, 2]), 0.3, 8, 1024)) > 0)
+    low = GENERATOR.random(3000) * 0.04
+    near = made().fit(low, GENERATOR.random(3000) < 0.3).release_
+    assert np.count_nonzero(near.edges < 0.04) > 8
+    # Of few persons the noise says nothing: cells are those of the public law.
+    few = made().fit(low[:60], low[:60] < 0.02).release_
+    assert few.edges == pytest.approx(edges_of((0.0, 1.0), (0.75, 0.75), 8))
+
+
+def test_numbers_after_a_look_are_of_whole_persons_with_their_noise() -> None:
+    scores, ill = people(3000, share=0.3)
+    found = exact(scores, ill, 1e4)
+    cell = np.searchsorted(found.edges[1:-1], scores, "right")
+    assert found.counts[0] == pytest.approx(np.bincount(cell[~ill], minlength=found._cells), abs=0.05)
+    assert found.counts[1].sum() == pytest.approx(ill.sum(), abs=0.05)
+    estimator = made(0.5, unit=PrivacyUnit("person", "add-remove", public_size=400))
+    drawn = [estimator.fit([0.5, 0.5], [1, 1]).release_.counts[0] for _ in range(150)]
+    # Scale 1 / epsilon = 2 on seven eighths of a person.
+    errors = np.concatenate(drawn).tolist()
+    assert fits_only_at_its_scale(errors, scipy.stats.laplace(scale=2 * 8 / 7).cdf)
+    assert found._variances[0] == pytest.approx((8 / 7) ** 2)
+    assert {*found._variances[1]} == {0.0, 1.0}
+    simulated = found._errors(None)[:, 0]
+    assert np.std(simulated) == pytest.approx(found.shares.deviation * 8 / 7, rel=0.06)
 
 
 def test_bands_are_nested_and_within_what_can_be(release) -> None:
@@ -532,11 +571,11 @@ def test_cells_follow_a_public_law_and_public_numbers() -> None:
     assert np.diff(edges_of((2.0, 6.0), (1.0, 1.0), 8)) == pytest.approx(0.5)
     low = made(law=(1, 4), cells=10).plan(100).edges
     assert scipy.stats.beta(1, 4).cdf(low) == pytest.approx(np.linspace(0, 1, 11))
-    cells = [len(made().plan(n).edges) - 1 for n in (100, 2000, 20_000, 10**7)]
+    cells = [made().plan(n).followed for n in (100, 2000, 20_000, 10**7)]
     assert cells == sorted(cells)
     assert cells[0] == 8
     assert cells[-1] == 256
-    assert len(made(4.0).plan(2000).edges) > len(made(1.0).plan(2000).edges)
+    assert made(4.0).plan(2000).followed > made(1.0).plan(2000).followed
 
 
 def test_a_plan_foretells_errors() -> None:
@@ -578,6 +617,12 @@ def test_a_file_reads_back_as_it_was(release, tmp_path) -> None:
         (("starts",), [1, 2, 3, 4, 5, 6, 7, 8, 9]),
         (("starts",), [0, 10**30]),
         (("starts",), [0.5]),
+        (("look",), [8]),
+        (("look",), [7, 8]),
+        (("look",), [-1, 8]),
+        (("look",), [8, 1]),
+        (("look",), [8.5, 8]),
+        (("look",), [10**30, 8]),
     ],
 )
 def test_a_hostile_file_is_refused(release, tmp_path, place, value) -> None:

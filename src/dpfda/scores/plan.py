@@ -216,13 +216,13 @@ def score_curves_plan(
 
     def table_of(cells: int, numbers: int) -> ShareTable:
         basis = f"{cells} cells of scores, equally likely under a beta law of {law[0]:g} and {law[1]:g}"
-        basis += followed_words if followed else ""
+        if followed:
+            basis += " and a first look, those with the outcome in groups of these"
         words = {"summary": "score curves", "bound": bound_words(*bounds), "basis": basis}
         tuning = {"name": "score curves", "cells": cells}
         relation = settings.unit.relation
         return ShareTable(numbers, guarantee, relation, unit, size, words=words, tuning=tuning)
 
-    followed_words = " and a first look, those with the outcome in groups of these"
     followed, about = cells is None, {"summary": "score curves"}
     if cells is None:
         quotient = stated_size(designed, "cells") / table_of(FEWEST, FEWEST).deviation

@@ -288,7 +288,7 @@ class ReleasedScoreCurves(CountedScores):
             f"How well a score from {low:g} to {high:g} tells {several(unit)} with an outcome from "
             "those without: ROC, calibration and decision curves, made of the numbers of both in "
             f"{self._cells} cells of scores.",
-            public=["the score itself, and the edges of its cells"],
+            public=["the score itself, and where edges of its cells can be"],
             noise=self.shares.noise.describe().replace("coefficient", "cell"),
             units=used_units(self),
             bounded=["Scores beyond the bounds count as on them."],
