@@ -8,8 +8,8 @@ histogram, a difference of groups, a session's answers, a survival curve, a regr
 conditional density, a test of equality, a mean in two looks, a running mean and two releases of one
 mean, which are kinds of their own from this format on, as is a table of classes over two inputs;
 classifiers of three classes, one of them found by descent; a density on a scale; one with
-atoms; quantiles; score curves, those with groups of cells, and with a look before; and synthetic curves, a regression on
-curves and clusters with a delta, before and since all their noise is normal.
+atoms; quantiles; score curves, those with groups of cells, and with a look before; and synthetic
+curves, a regression on curves and clusters with a delta, before and since all their noise is normal.
 """
 
 import json

@@ -121,7 +121,10 @@ def summed(units: list[list[tuple]], seed: int) -> list[np.ndarray]:
     prepared = made(1e3, reading=REPAIR, unit="person").prepare(scores, ill, groups)
     told = tuple(np.random.default_rng(seed).integers(-(2**20), 2**25, 100).tolist())
     turns = [Turn(turn.times, lambda _, turn=turn: turn.gather(told)) for turn in prepared.plan._turns]
-    return [np.array(in_turn(prepared.total, [turn], lambda many: [0] * many), dtype=object) for turn in turns]
+    return [
+        np.array(in_turn(prepared.total, [turn], lambda many: [0] * many), dtype=object)
+        for turn in turns
+    ]
 
 
 @settings(max_examples=60)

@@ -38,7 +38,7 @@ class CountedScores(Valued):
         super().__post_init__()
         look = (0, 2) if self.look is None else self.look
         if len(look) != 2 or not 0 <= look[0] < len(self.shares.noisy) or look[1] < 2:
-            raise ParameterError("look", "be a number of cells and one of parts, two at least", f"{look}")
+            raise ParameterError("look", "be numbers of cells and of parts, two at least", f"{look}")
         edges, held = self.edges, len(self.shares.noisy) - look[0]
         rising = edges.ndim == 1 and np.all(np.isfinite(edges)) and np.all(np.diff(edges) > 0)
         starts = np.arange(self._cells) if self.starts is None else np.array(self.starts)

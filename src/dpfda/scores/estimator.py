@@ -31,10 +31,10 @@ SHAPES = (0.1, 100.0)
 class PrivateScoreCurves(Estimator):
     """ROC, calibration and decision curves of a risk score, under differential privacy.
 
-    Each person is counted once, by score and outcome: those without it in cells that follow from a first
-    look at an eighth of each of them, then those with it in groups of cells that the noisy numbers of the
-    others suggest. Of these come the ROC curve and its area, calibration, net benefit, sensitivity and
-    specificity at any threshold.
+    Each person is counted once, by score and outcome: those without it in cells that follow from a
+    first look at an eighth of each, then those with it in groups of cells that the noisy numbers
+    of the others suggest. Of these come the ROC curve and its area, calibration, net benefit,
+    sensitivity and specificity at any threshold.
 
     Parameters
     ----------
@@ -47,8 +47,8 @@ class PrivateScoreCurves(Estimator):
         of where scores lie. By default a little finer at both ends; (1, 1) makes equal cells, (1, 4)
         finer low ones.
     cells : int, optional
-        Number of public cells for both outcomes, from 2 to 256. By default there is a look, the number is
-        from public ones, and those with the outcome, who are taken to be the fewer, are in groups.
+        Number of public cells for both outcomes, from 2 to 256. By default there is a look, the number
+        is from public ones, and those with the outcome, who are taken to be the fewer, are in groups.
     unit : str or PrivacyUnit, optional
         Who is protected. Under add/remove a public size is needed, unless `cells` is given.
     reading : Reading, optional
@@ -66,8 +66,8 @@ class PrivateScoreCurves(Estimator):
     **Guarantee.** Pure epsilon, (epsilon, delta) or rho, one unit being one record, or all of one label
     of `groups`, whose shares of the cells are at most one in all. Independent Laplace noise of scale
     2 / epsilon persons (1 / epsilon under add/remove) on each number gives pure epsilon: an eighth of a
-    person without the outcome counts in the look and the rest in a cell, one with it in a group alone, so
-    that cells and groups may follow from what was told before
+    person without the outcome counts in the look and the rest in a cell, one with it in a group alone,
+    so that cells and groups may follow from what was told before
     (`help(dpfda.publication.tables.ShareTable.publish_in_turn)`). The score has to be public: it must
     not have been fitted to these people.
 

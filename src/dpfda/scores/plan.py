@@ -33,8 +33,8 @@ MANY, POWER, FEWEST, MOST = 0.18, 2 / 3, 8, 256
 AREAS, OUTCOMES = (0.65, 0.75, 0.85, 0.95), (0.1, 0.3)
 # Parts of a cell in which made-up persons are told apart.
 FINE = 64
-# A first look: one of so many parts of each person without the outcome counts in it, in so many cells; and
-# the public places where edges may be after it.
+# A first look: one of so many parts of each person without the outcome counts in it, in so many cells;
+# and the public places where edges may be after it.
 PARTS, LOOKED, PLACES = 8, 8, 1024
 # Cells follow the public law for as many deviations of the look's noise, and for this part at least.
 LOOSE, LEAST = 3.0, 0.3
@@ -52,7 +52,9 @@ def edges_of(
     edges[0], edges[-1] = low, high
     found = np.unique(np.clip(edges, low, high))
     if found.size <= (least or cells):
-        raise ParameterError("law", f"have {least or cells} different cells between the bounds", f"{law}")
+        raise ParameterError(
+            "law", f"have {least or cells} different cells between the bounds", f"{law}"
+        )
     return found
 
 
@@ -146,14 +148,16 @@ class ScoreCurvesPlan(TriedPlan, TablePlan[ReleasedScoreCurves]):
         outcome, place = np.divmod(np.arange(2 * self._places), self._places)
         counted = np.array([[1, 0], [PARTS - 1, 0], [0, PARTS]])[:, outcome]
 
+        def look(told: tuple[int, ...]) -> Integers:
+            return place * LOOKED // self._places
+
         def cells(told: tuple[int, ...]) -> Integers:
             return np.searchsorted(self._between(told), place, "right") - 1
 
         def groups(told: tuple[int, ...]) -> Integers:
             return np.searchsorted(self._starts(told), cells(told), "right") - 1
 
-        gathers = lambda told: place * LOOKED // self._places, cells, groups  # noqa: E731
-        return [Turn(times, gather) for times, gather in zip(counted, gathers, strict=True)]
+        return [Turn(*turn) for turn in zip(counted, (look, cells, groups), strict=True)]
 
     def trials(self, count: int) -> list[Trial]:
         """Of persons with binormal scores, evenly spread over the cells, with simulated noise."""
